@@ -16,14 +16,15 @@ import (
 	"deskhand/backend/session"
 )
 
-// What a control does. It is named by the request and this, with a number after most: nothing of the agent's is in it.
+// The verbs of controls. A control is named by its request and a verb, most of them with a number behind; the name contains no text of
+// the agent's.
 const (
 	controlPrefix = "ask:"
 
 	verbOption  = "option-"  // a button: the number of the option
-	verbOptions = "options-" // a select of options: its own number
-	verbMenu    = "menu-"    // a select of choices: the number of the question, a dot, and its own
-	verbWords   = "words-"   // a button that opens a modal, and the modal: the page. Its fields: the question
+	verbOptions = "options-" // a select of options: the number of the select
+	verbMenu    = "menu-"    // a select of choices: the number of the question, a dot, and the number of the select
+	verbWords   = "words-"   // a button that opens a modal, and the modal: the number of the page. Its fields: the question
 	verbPage    = "page-"    // a button: the page to go to
 	verbSend    = "send"
 	verbAccept  = "accept"
@@ -32,15 +33,15 @@ const (
 )
 
 const (
-	// guardTime is how long after a card was posted no press counts: it may have been meant for what stood there before.
+	// guardTime is how long after the posting of a card no press counts, because a press may have been meant for the message before.
 	guardTime = 400 * time.Millisecond
-	// ackTime is how long Discord waits to hear that a press has come, less the way.
+	// ackTime is how long Discord waits for the acknowledgement of a press, less the time on the network.
 	ackTime = 2500 * time.Millisecond
 )
 
 func customID(request, verb string) string { return controlPrefix + request + ":" + verb }
 
-// press is what somebody did with a control, or wrote into a modal.
+// press is a press of a control, a choice, or a submitted modal.
 type press struct {
 	id, application  snowflake.ID
 	token            string
@@ -48,10 +49,10 @@ type press struct {
 	channel, message snowflake.ID
 	request, verb    string
 	values           []string
-	modal            *discord.ModalSubmitInteractionData // of words that were written
+	modal            *discord.ModalSubmitInteractionData // the text that was written
 }
 
-// pressed takes a press of a button or a choice of a select. It returns at once.
+// pressed takes a press of a button or a choice of a select, and returns at once.
 func (a *asks) pressed(i discord.ComponentInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, channel: i.Message.ChannelID, message: i.Message.ID}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID(), controlPrefix), ":")
@@ -61,7 +62,7 @@ func (a *asks) pressed(i discord.ComponentInteraction) {
 	a.take(p)
 }
 
-// submitted takes a modal that was filled in. It returns at once.
+// submitted takes a submitted modal, and returns at once.
 func (a *asks) submitted(i discord.ModalSubmitInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, modal: &i.Data}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID, controlPrefix), ":")
@@ -71,7 +72,7 @@ func (a *asks) submitted(i discord.ModalSubmitInteraction) {
 	a.take(p)
 }
 
-// take acknowledges at once, whatever else is going on, and does what is wanted in its order.
+// take acknowledges a press at once, and queues the rest in the order of the presses.
 func (a *asks) take(p press) {
 	taken := make(chan bool, 1)
 	a.s.spawn(func(ctx context.Context) { taken <- a.acknowledge(ctx, p) })
@@ -86,8 +87,8 @@ func (a *asks) take(p press) {
 	})
 }
 
-// acknowledge tells Discord that a press has come, and whether it counts. One of which Discord does not hear in time does not: the person
-// reads that it has failed, and may think again.
+// acknowledge acknowledges a press to Discord, and reports whether the press counts. A press that Discord does not see acknowledged in
+// time does not count: the person reads that the press has failed, and may decide otherwise.
 func (a *asks) acknowledge(ctx context.Context, p press) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.ack)
 	defer cancel()
@@ -119,14 +120,14 @@ func (a *asks) acknowledge(ctx context.Context, p press) bool {
 	return respond(discord.InteractionResponseTypeDeferredUpdateMessage, nil)
 }
 
-// aside is what only who has pressed sees.
+// aside returns a message that only the person sees who has pressed.
 func aside(text string) discord.MessageCreate {
 	return discord.MessageCreate{
 		Content: short(text, mostContent), AllowedMentions: nobodyPinged(), Flags: discord.MessageFlagEphemeral | discord.MessageFlagSuppressEmbeds,
 	}
 }
 
-// open finds the card of a press; why tells why the press counts for nothing.
+// open finds the card of a press; why says why the press does not count.
 func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
 	k, ok, err := a.one(ctx, p.request)
 	if err != nil {
@@ -135,7 +136,7 @@ func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
 	}
 	channel, bound := a.s.in.channelOf(k.session)
 	if !ok || !bound || channel != k.channel || p.channel != k.channel || p.message < k.message {
-		return k, "This is no longer asked here." // a card that was posted a moment ago, or again, may not be known here yet: it is newer
+		return k, "This is no longer asked here." // a card that was posted, or posted again, a moment ago may not be known here yet, and is newer
 	}
 	// Both times are Discord's: our clock may be wrong.
 	if p.modal == nil && p.id.Time().Sub(p.message.Time()) < guardTime {
@@ -144,7 +145,7 @@ func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
 	return k, ""
 }
 
-// current is a request as it is now.
+// current returns the present state of a request.
 func (a *asks) current(ctx context.Context, request string) (session.Request, error) {
 	a.mu.Lock()
 	r, ok := a.latest[request]
@@ -155,7 +156,7 @@ func (a *asks) current(ctx context.Context, request string) (session.Request, er
 	return a.s.cfg.Sessions.Request(ctx, request)
 }
 
-// act does what a press means, and tells who has pressed when it was not done.
+// act does what a press asks for, and tells the person when that fails.
 func (a *asks) act(ctx context.Context, p press) {
 	r, err := a.current(ctx, p.request)
 	k, ok, again := a.one(ctx, p.request)
@@ -178,7 +179,7 @@ func (a *asks) act(ctx context.Context, p press) {
 	a.s.in.fails(ctx, "what was wrong with an answer cannot be told", p.channel, err)
 }
 
-// withoutCard is why a press counts for nothing whose card has gone since it was acknowledged: somebody else was that much faster.
+// withoutCard returns the error for a press whose card has gone since the acknowledgement, because somebody else was faster.
 func withoutCard(r session.Request) error {
 	if r.Status == "requested" {
 		return session.ErrNotFound
@@ -186,7 +187,7 @@ func withoutCard(r session.Request) error {
 	return refuse("request.resolved", "status", r.Status, "answeredBy", r.AnsweredBy)
 }
 
-// sheet is a press with all that is needed to know what it means.
+// sheet is a press with everything needed to interpret the press.
 type sheet struct {
 	r    *session.Request
 	k    *keptCard
@@ -194,7 +195,7 @@ type sheet struct {
 	asks []session.WaitingQuestion
 }
 
-// done gives the answer that a press means, or keeps what it has chosen of one; why tells what is missing.
+// done gives the answer of a press, or stores the choice of a press that is only part of an answer; why says which answer is missing.
 func (a *asks) done(ctx context.Context, s *sheet) (why string, err error) {
 	r := s.r
 	if page, ok := number(s.p.verb, verbPage); ok {
@@ -215,7 +216,7 @@ func (a *asks) done(ctx context.Context, s *sheet) (why string, err error) {
 	return "", a.give(ctx, r.ID, s.p.user, func() error { return a.s.cfg.Sessions.Answer(ctx, r.ID, answer, surfaceName) })
 }
 
-// changeOr keeps a choice, or answers where to choose is to answer.
+// changeOr stores a choice, or answers when the choice is the whole answer.
 func (a *asks) changeOr(ctx context.Context, s *sheet) (why string, err error) {
 	if err := a.choose(ctx, s, map[string]any{"picked": s.k.held.Picked, "own": s.k.held.Own}); err != nil {
 		return "", err
@@ -232,7 +233,7 @@ func (a *asks) choose(ctx context.Context, s *sheet, change map[string]any) erro
 	return err
 }
 
-// send answers with what was chosen and written.
+// send answers with the choices and texts so far.
 func (a *asks) send(ctx context.Context, s *sheet) (why string, err error) {
 	lists := s.lists()
 	if i := slices.IndexFunc(lists, func(list []string) bool { return len(list) == 0 }); i >= 0 && s.r.Kind == "question" {
@@ -244,7 +245,7 @@ func (a *asks) send(ctx context.Context, s *sheet) (why string, err error) {
 	})
 }
 
-// answer gives an answer to an approval for a person, in its turn among the presses. What no button of its card does it refuses.
+// answer answers an approval for a person, in turn with the presses. An answer that no button of the card gives is refused.
 func (a *asks) answer(ctx context.Context, request string, user snowflake.ID, answer session.Answer) error {
 	done := make(chan error, 1)
 	a.lanes.queue("answer "+request, func(ctx context.Context) {
@@ -269,22 +270,22 @@ func (a *asks) answer(ctx context.Context, request string, user snowflake.ID, an
 	}
 }
 
-// give writes down whose answer it is before it is given: its end may be shown before we hear that it was taken.
+// give stores whose answer is given before giving the answer, because the end of the request may be shown before its acceptance is known.
 func (a *asks) give(ctx context.Context, request string, user snowflake.ID, answer func() error) error {
 	k, _, err := a.one(ctx, request)
 	if err != nil {
 		return err
 	}
 	if r, err := a.s.cfg.Sessions.Request(ctx, request); err == nil && r.Status != "requested" {
-		return answer() // somebody was first, whose name stays, and it goes wrong
+		return answer() // somebody else was first: their name stays, and this answer fails
 	}
-	// A name that is there already is of an answer that a crash has kept from being given.
+	// A name that exists already belongs to an answer that a crash has prevented.
 	if err := a.hold(ctx, request, map[string]any{"by": user.String()}); err != nil {
 		return err
 	}
 	err = answer()
 	if err != nil {
-		var before any // none
+		var before any // no name
 		if k.held.By != "" {
 			before = k.held.By
 		}
@@ -293,7 +294,8 @@ func (a *asks) give(ctx context.Context, request string, user snowflake.ID, answ
 	return nil
 }
 
-// answer is the answer that a press gives by itself; ok is false where it gives none, or one that is not to be given here.
+// answer returns the answer that a press gives by itself; ok is false for a press without an answer, or with an answer that must not be
+// given here.
 func (s *sheet) answer() (answer session.Answer, ok bool) {
 	choices := s.r.Kind == "permission" || s.r.Kind == "trust"
 	at, isOption := number(s.p.verb, verbOption)
@@ -318,7 +320,7 @@ func (s *sheet) answer() (answer session.Answer, ok bool) {
 	return answer, false
 }
 
-// change changes what is held as a press wants; it is false where that is something else.
+// change applies a press to the held choices and texts, and returns false for a press that changes neither.
 func (s *sheet) change() bool {
 	picked, own := make([][]int, len(s.asks)), make([]string, len(s.asks))
 	for i := range s.asks {
@@ -333,7 +335,7 @@ func (s *sheet) change() bool {
 	return true
 }
 
-// menu takes what was chosen in a select. Where one answer is wanted, it takes the place of words.
+// menu applies the choice in a select. For a question with a single answer, the choice replaces a text.
 func (s *sheet) menu(picked [][]int, own []string) bool {
 	at, n, _ := strings.Cut(strings.TrimPrefix(s.p.verb, verbMenu), ".")
 	i, known := number(at, "")
@@ -348,7 +350,7 @@ func (s *sheet) menu(picked [][]int, own []string) bool {
 	return true
 }
 
-// write takes what was written into a modal. Where one answer is wanted, it takes the place of what was chosen.
+// write applies the texts of a modal. For a question with a single answer, the text replaces a choice.
 func (s *sheet) write(picked [][]int, own []string) {
 	for i, q := range s.asks {
 		text, given := s.p.modal.OptText(verbWords + strconv.Itoa(i))
@@ -362,7 +364,7 @@ func (s *sheet) write(picked [][]int, own []string) {
 	}
 }
 
-// pick puts what was chosen in one of a question's selects in the place of what was chosen there before.
+// pick replaces the earlier choice in a select of a question.
 func (s *sheet) pick(i, menu int, before []int) []int {
 	q := s.asks[i]
 	first := menu * mostChoices
@@ -383,7 +385,7 @@ func (s *sheet) pick(i, menu int, before []int) []int {
 	return slices.Compact(now)
 }
 
-// lists are the answers to all questions: ids of choices, and own words after them.
+// lists returns the answers to all questions: the ids of choices, and then the own text.
 func (s *sheet) lists() [][]string {
 	lists := make([][]string, len(s.asks))
 	for i, q := range s.asks {
@@ -402,14 +404,14 @@ func (s *sheet) lists() [][]string {
 	return lists
 }
 
-// number is the number that stands after a verb.
+// number returns the number behind a verb.
 func number(verb, after string) (int, bool) {
 	rest, ok := strings.CutPrefix(verb, after)
 	n, err := strconv.Atoi(rest)
 	return n, ok && err == nil && n >= 0
 }
 
-// refusal is why an answer was not taken, in words.
+// refusal says in words why an answer was not accepted.
 func (a *asks) refusal(ctx context.Context, request string, err error) string {
 	refused, ok := errors.AsType[*session.RefusedError](err)
 	switch {
@@ -423,7 +425,7 @@ func (a *asks) refusal(ctx context.Context, request string, err error) string {
 	}
 	switch refused.Code {
 	case "request.resolved":
-		k, _, _ := a.one(ctx, request) // without it, it is not told who
+		k, _, _ := a.one(ctx, request) // without the card, the message names nobody
 		return tooLate(refused.Params, k.held.By)
 	case "answer.invalid":
 		return "That does not fit: " + quiet(short(oneLine(refused.Params["detail"]), longestWords))
@@ -435,7 +437,7 @@ func (a *asks) refusal(ctx context.Context, request string, err error) string {
 	return fmt.Sprintf("It was not taken (%s).", refused.Code)
 }
 
-// tooLate tells who was first, or what became of a request.
+// tooLate says who was first, or how the request ended.
 func tooLate(params map[string]string, by string) string {
 	switch params["status"] {
 	case "cancelled":

@@ -18,39 +18,39 @@ import (
 	"deskhand/backend/session"
 )
 
-// What Discord's messages and modals hold; lengths in UTF-16 units, as it counts.
+// The limits of Discord's messages and modals; lengths in UTF-16 units, as Discord counts.
 const (
 	mostContent = 2000
 	mostRows    = 5
 	mostInRow   = 5 // buttons
 	mostChoices = 25
 	mostLabel   = 80  // of a button
-	mostChoice  = 100 // of a choice, and of what stands below it
-	mostHint    = 150 // in a select that nothing is chosen in
+	mostChoice  = 100 // of a choice, and of its description
+	mostHint    = 150 // in a select without a choice
 	mostTitle   = 45  // of a modal and of its fields
 	mostFields  = 5   // of a modal
 	mostTyped   = 4000
 	mostLink    = 512
 )
 
-// Ours, so that all of it fits into a message.
+// Our own limits, so that all texts together fit into a message.
 const (
-	longestWords = 150 // what is longer is shown as what is asked about is, whole
-	spareContent = 750 // kept for what is added to a card until it has ended
-	longestEcho  = 60  // of what was typed or chosen, shown again
+	longestWords = 150 // a longer text is shown whole, in a part of its own
+	spareContent = 750 // reserved for the additions to a card until its end
+	longestEcho  = 60  // of a text or choice that is shown again
 )
 
-// movedAway is what becomes of a card that waits when its channel shows the conversation no longer.
+// movedAway is the status of a waiting card whose channel no longer shows the conversation.
 const movedAway = "moved"
 
-// held is what is known of a card beside its request: what was chosen of it until it is answered.
+// held is the data of a card beside its request: the choices until the answer.
 type held struct {
 	Picked [][]int  `json:"picked,omitempty"` // of each question
 	Own    []string `json:"own,omitempty"`    // of each question
 	Page   int      `json:"page,omitempty"`
 	By     string   `json:"by,omitempty"`    // the person whose answer was given here
-	Small  bool     `json:"small,omitempty"` // the file that the whole of it stands in cannot be sent
-	Bare   int      `json:"bare,omitempty"`  // what Discord did not take and is left out: unlinked, unsaid
+	Small  bool     `json:"small,omitempty"` // the file with the whole text cannot be sent
+	Bare   int      `json:"bare,omitempty"`  // the parts that Discord refused and that are left out: unlinked, unsaid
 }
 
 func (h *held) picked(i int) []int {
@@ -67,25 +67,25 @@ func (h *held) own(i int) string {
 	return ""
 }
 
-// How much of a card is left out because Discord does not take it.
+// How much of a card is left out because Discord refused it.
 const (
 	unlinked = 1 // the button that leads to an address
-	unsaid   = 2 // all of it
+	unsaid   = 2 // everything
 )
 
 // card is a request as a message.
 type card struct {
 	content string
 	rows    []discord.LayoutComponent
-	name    string // of the file, where there is one
-	file    string // all of what is asked about, where that does not fit into the content
+	name    string // the name of the file, if any
+	file    string // the whole text of the request, when that does not fit into content
 }
 
-// part is something that a person decides about and must see the whole of.
+// part is a text by which a person decides and must see the whole.
 type part struct {
 	text   string
-	lang   string // of its highlighting
-	quoted bool   // words to people; else it is shown as it is, letter for letter
+	lang   string // the language of its highlighting
+	quoted bool   // prose; otherwise the text is shown letter for letter
 }
 
 type drawing struct {
@@ -97,12 +97,12 @@ type drawing struct {
 	parts []part
 	foot  []string
 	name  string // of the file
-	hides bool   // something of it is not seen
+	hides bool   // some text has unseen characters
 }
 
-// draw makes a request a message: its controls while it waits, what became of it afterwards. Of what the agent sent nothing is left out and
-// nothing shortened where a person decides by it: what does not fit goes into a file. What it sent can neither be taken for ours nor hide
-// anything.
+// draw renders a request as a message: with its controls while the request waits, with its result afterwards. Text of the agent by which
+// a person decides is neither left out nor shortened: text that does not fit goes into a file. No text of the agent can look like ours or
+// hide anything.
 func draw(r *session.Request, cwd string, h held) card {
 	d := &drawing{r: r, cwd: cwd, h: h, name: "request.txt"}
 	if r.Kind == "question" || r.Kind == "form" {
@@ -155,13 +155,13 @@ func (d *drawing) describe() {
 	}
 }
 
-// titled says what the agent calls it.
+// titled adds the agent's own title and detail.
 func (d *drawing) titled() {
 	d.say("", d.r.Title, "")
 	d.say("", d.r.Detail, "")
 }
 
-// say puts a short text of the agent's into a line of ours; another one is shown by itself.
+// say puts a short text of the agent into a line of ours, and a longer text into a part of its own.
 func (d *drawing) say(before, text, after string) {
 	line := quiet(text)
 	switch {
@@ -218,7 +218,7 @@ func (d *drawing) permission(agent string) {
 	}
 }
 
-// tool shows what a call would do; said tells that it names what it is about by itself.
+// tool adds the effects of a tool call; said reports that these name their subject themselves.
 func (d *drawing) tool(t *session.ToolCall) (said bool) {
 	if line := permission.Command(t.RawInput); line != "" {
 		d.add(part{text: line, lang: "sh"})
@@ -238,7 +238,7 @@ func (d *drawing) tool(t *session.ToolCall) (said bool) {
 	}
 	shown := edits > 0 || t.Kind == "switch_mode" && len(t.Content) > 0 || said && permission.CommandAlone(t.RawInput, d.cwd)
 	if input := permission.Indented(t.RawInput); !shown && input != "" && input != "{}" && input != "null" {
-		d.add(part{text: input, lang: "json"}) // arguments, variables and rights beside a command, too
+		d.add(part{text: input, lang: "json"}) // also the arguments, variables and permissions beside a command
 	}
 	if len(d.parts) > 1 {
 		d.name = "request.txt"
@@ -246,7 +246,7 @@ func (d *drawing) tool(t *session.ToolCall) (said bool) {
 	return said
 }
 
-// places are those that a call names, a line each.
+// places returns the paths that a call names, a line each.
 func (d *drawing) places(t *session.ToolCall) string {
 	var list []string
 	for _, l := range t.Locations {
@@ -262,7 +262,7 @@ func (d *drawing) places(t *session.ToolCall) string {
 	return strings.Join(list, "\n")
 }
 
-// homely is a path without the name of whose home it is in: everybody in the channel reads it.
+// homely returns a path without the name of the home directory, because everybody in the channel reads the path.
 func homely(path string) string {
 	home, err := os.UserHomeDir()
 	if rest := permission.Below(path, home); err == nil && home != "" && rest != path {
@@ -271,7 +271,7 @@ func homely(path string) string {
 	return path
 }
 
-// partOf is a part of a call as a message shows it.
+// partOf returns the part of a message for a part of a call.
 func partOf(p permission.Part) part {
 	switch p.Kind {
 	case permission.DiffPart:
@@ -313,7 +313,7 @@ func (d *drawing) questions(agent string) {
 	}
 }
 
-// prompt is what one question asks. Each of a form has the form's own words before its name.
+// prompt returns the text of a question. In a form, every prompt begins with the form's title, which prompt removes.
 func (d *drawing) prompt(i int) string {
 	prompt := d.asks[i].Prompt
 	if rest, ok := strings.CutPrefix(prompt, d.r.Title+"\n"); ok && d.r.Kind == "form" {
@@ -322,7 +322,7 @@ func (d *drawing) prompt(i int) string {
 	return prompt
 }
 
-// listed are choices of which the controls cannot show all.
+// listed returns the list of choices when the controls cannot show all of their text.
 func listed(choices []session.QuestionOption) string {
 	if !slices.ContainsFunc(choices, func(o session.QuestionOption) bool {
 		return width(o.Label) > mostChoice || width(o.Description) > mostChoice
@@ -354,7 +354,7 @@ func (d *drawing) address(agent string) {
 	d.foot = append(d.foot, "-# "+agent+" hears that you agreed, and nothing of what you do there.")
 }
 
-// hostname is a host without its port.
+// hostname returns a host without its port.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -375,12 +375,12 @@ func (d *drawing) brought() {
 	d.foot = append(d.foot, "Nothing has been started yet. It is read and approved at the desk, where all of it can be seen.")
 }
 
-// inline is what is asked about as it stands in the message; "" where it does not fit, or would not be seen as it is.
+// inline returns the parts as text within the message, or "" when they do not fit or would not be shown unchanged.
 func (d *drawing) inline() string {
 	var blocks []string
 	for _, p := range d.parts {
 		if strings.Contains(p.text, "```") || !p.quoted && strings.HasSuffix(p.text, "`") {
-			return "" // it would end a block, or be read as one
+			return "" // would end a block, or be read as its end
 		}
 		if p.quoted {
 			blocks = append(blocks, "> "+strings.ReplaceAll(unmarked(p.text), "\n", "\n> "))
@@ -395,7 +395,7 @@ func (d *drawing) inline() string {
 	return text
 }
 
-// whole is all of it as a file.
+// whole returns all parts as the text of a file.
 func (d *drawing) whole() string {
 	texts := make([]string, len(d.parts))
 	for i, p := range d.parts {
@@ -404,7 +404,7 @@ func (d *drawing) whole() string {
 	return strings.Join(texts, "\n\n") + "\n"
 }
 
-// chosen are the own words that were given so far; what was chosen the selects show themselves.
+// chosen returns lines with the own texts so far; the selects show their choices themselves.
 func (d *drawing) chosen() []string {
 	if d.r.Status != "requested" {
 		return nil
@@ -425,7 +425,7 @@ func (d *drawing) chosen() []string {
 	return lines
 }
 
-// ended tells what became of it; "" while it waits.
+// ended returns the result of a request, or "" while the request waits.
 func (d *drawing) ended() string {
 	r := d.r
 	switch r.Status {
@@ -441,7 +441,7 @@ func (d *drawing) ended() string {
 	return "**" + quiet(d.answer()) + "** · answered " + d.where()
 }
 
-// where tells who has answered.
+// where says who has answered.
 func (d *drawing) where() string {
 	if d.r.AnsweredBy == surfaceName && d.h.By != "" {
 		return "by <@" + d.h.By + ">"
@@ -449,7 +449,7 @@ func (d *drawing) where() string {
 	return answeredWhere(d.r.AnsweredBy)
 }
 
-// answeredWhere is a surface, in words.
+// answeredWhere names a surface in words.
 func answeredWhere(surface string) string {
 	known := map[string]string{
 		"window": "in the window", "native": "in a dialog of the system", "browser": "in a browser", "cli": "from a terminal", "editor": "in an editor", "api": "over the API",
@@ -461,10 +461,10 @@ func answeredWhere(surface string) string {
 	return "elsewhere"
 }
 
-// answer is what was answered, in few words.
+// answer returns a short text of the answer.
 func (d *drawing) answer() string {
 	var a session.Answer
-	_ = json.Unmarshal(d.r.Answer, &a) // without one it says that it was answered
+	_ = json.Unmarshal(d.r.Answer, &a) // without an answer the text says only that the request was answered
 	switch d.r.Kind {
 	case "permission", "trust":
 		return d.option(a.OptionID)
@@ -497,7 +497,7 @@ func (d *drawing) answer() string {
 	return "Answered: " + short(oneLine(permission.Reveal(strings.Join(texts, "; "))), 3*longestEcho)
 }
 
-// option is the chosen one. Kinds say it best, unless there are several of one.
+// option returns the text of the chosen option: the effect of its kind, unless several options have that kind.
 func (d *drawing) option(id string) string {
 	i := slices.IndexFunc(d.r.Options, func(o session.RequestOption) bool { return o.ID == id })
 	if i < 0 {
@@ -519,7 +519,7 @@ func (d *drawing) option(id string) string {
 	return words
 }
 
-// controls are the rows of buttons and selects. Those of a card that has ended are there still, and can be used no more.
+// controls returns the rows of buttons and selects. off disables the controls of a card that has ended.
 func (d *drawing) controls(off bool) []discord.LayoutComponent {
 	var rows []discord.LayoutComponent
 	switch d.r.Kind {
@@ -540,7 +540,7 @@ func (d *drawing) controls(off bool) []discord.LayoutComponent {
 	return rows
 }
 
-// waysOut are the two ways not to answer: to go on without, and to abort.
+// waysOut returns the two ways not to answer: to decline, and to cancel.
 func (d *drawing) waysOut(off bool) []discord.InteractiveComponent {
 	return []discord.InteractiveComponent{
 		d.button(discord.ButtonStyleSecondary, "Decline", verbDecline, off), d.button(discord.ButtonStyleSecondary, "Cancel", verbCancel, off),
@@ -555,8 +555,8 @@ func (d *drawing) button(style discord.ButtonStyle, label, verb string, off bool
 	return discord.ButtonComponent{Style: style, Label: label, CustomID: customID(d.r.ID, verb), Disabled: off}
 }
 
-// offered are the options that can be chosen here. Nobody allows what they cannot have read: what a directory brings, or what no file of
-// could be sent.
+// offered returns the options that can be chosen here. Nobody may allow a text that they cannot have read: the programs of a directory,
+// or a text whose file could not be sent.
 func (d *drawing) offered() []int {
 	var list []int
 	unread := d.r.Kind == "trust" || d.h.Small || d.h.Bare >= unsaid
@@ -615,10 +615,10 @@ func choice(label, description string, i int, chosen bool) discord.StringSelectM
 	return o
 }
 
-// span is a run of questions that are asked at once.
+// span is a range of questions that are asked at once.
 type span struct{ from, to int }
 
-// pages puts as many questions on a page as Discord lets have their controls at once.
+// pages puts as many questions on a page as Discord has room for controls.
 func pages(asks []session.WaitingQuestion) []span {
 	var list []span
 	menus, texts := 0, 0
@@ -637,24 +637,24 @@ func pages(asks []session.WaitingQuestion) []span {
 	return list
 }
 
-// menusOf tells how many selects the choices of a question need.
+// menusOf returns how many selects the choices of a question need.
 func menusOf(q session.WaitingQuestion) int {
 	return min((len(q.Choices)+mostChoices-1)/mostChoices, mostRows-1)
 }
 
 func (d *drawing) page() int { return max(0, min(d.h.Page, len(pages(d.asks))-1)) }
 
-// atOnce tells of one question with one answer: to choose is to answer.
+// atOnce reports whether the request is a single question with a single answer, so that a choice is the answer.
 func atOnce(r *session.Request, asks []session.WaitingQuestion) bool {
 	return r.Kind == "question" && len(asks) == 1 && !asks[0].MultiSelect
 }
 
-// onlyYes tells of a form without fields.
+// onlyYes reports whether the request is a form without fields.
 func onlyYes(r *session.Request, asks []session.WaitingQuestion) bool {
 	return r.Kind == "form" && len(asks) == 1 && len(asks[0].Choices) == 1 && asks[0].Choices[0].ID == verbAccept && asks[0].Prompt == r.Title
 }
 
-// sheet is a page of questions: a select for the choices of each, a button for words, and the ways on and out.
+// sheet returns the controls of a page of questions: selects for choices, a button for texts, and the buttons to go on and to leave.
 func (d *drawing) sheet(off bool) []discord.LayoutComponent {
 	if onlyYes(d.r, d.asks) {
 		row := []discord.InteractiveComponent{d.button(discord.ButtonStylePrimary, "Accept", verbAccept, off)}
@@ -690,12 +690,12 @@ func (d *drawing) sheet(off bool) []discord.LayoutComponent {
 	}
 	out := d.waysOut(off)
 	if d.r.Kind == "question" {
-		out = out[:1] // there is one way to turn it down
+		out = out[:1] // a question can be turned down in only one way
 	}
 	return append(rows, discord.NewActionRow(append(row, out...)...))
 }
 
-// menu is a select for the choices of a question, the n-th of those that it needs.
+// menu returns the n-th select for the choices of a question.
 func (d *drawing) menu(i, n int, off bool) discord.StringSelectMenuComponent {
 	q := d.asks[i]
 	first := n * mostChoices
@@ -711,7 +711,7 @@ func (d *drawing) menu(i, n int, off bool) discord.StringSelectMenuComponent {
 		m.MaxValues = len(choices)
 	}
 	if !atOnce(d.r, d.asks) {
-		m.MinValues = new(int) // what was chosen can be taken back
+		m.MinValues = new(int) // a choice can be taken back
 	}
 	for j, o := range choices {
 		m.Options = append(m.Options, choice(o.Label, o.Description, first+j, slices.Contains(d.h.picked(i), first+j)))
@@ -719,7 +719,7 @@ func (d *drawing) menu(i, n int, off bool) discord.StringSelectMenuComponent {
 	return m
 }
 
-// modal asks for words to the questions of a page that take them.
+// modal returns a modal that asks for texts to the questions of a page that accept text.
 func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 	list := pages(d.asks)
 	if at >= len(list) {
@@ -749,13 +749,13 @@ func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 	return m, len(m.Components) > 0
 }
 
-// oneLine has no line of its own that could be taken for ours.
+// oneLine returns text on a single line, so that no part can look like a line of ours.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// quiet is a text of the agent's in a line of ours: none of it is Markdown.
+// quiet returns a text of the agent for a line of ours, with its Markdown escaped.
 func quiet(text string) string { return unmarked(permission.Reveal(oneLine(text))) }
 
-// unmarked has no Markdown in any of its lines.
+// unmarked escapes the Markdown in all lines.
 func unmarked(text string) string {
 	var out strings.Builder
 	for _, r := range text {

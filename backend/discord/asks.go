@@ -19,32 +19,32 @@ import (
 	"deskhand/backend/session"
 )
 
-// surfaceName is what an answer that was given here is said to come from.
+// surfaceName is the source of an answer that was given here.
 const surfaceName = "discord"
 
-// asks shows what waits for a person in the channel of its conversation, and takes the answers that are given there. What is shown of a
-// request is a card: one message, with controls while it waits. A card is kept in the database from before it is posted until its end is
-// shown, so that a program that is started again finds every control that it has to take away.
+// asks shows the waiting requests in the channels of their conversations, and takes the answers from there. A request is shown as a card:
+// a message, with controls while the request waits. A card is kept in the database from before its posting until its end is shown, so
+// that a restarted program finds every control that has to be removed.
 //
-// What has to be done is done in lanes, each in order and by one goroutine: the cards of one conversation are shown one after the other,
-// and the answers to one request are taken one after the other. Neither waits for the other.
+// Work runs in lanes, each in order in a single goroutine: the cards of a conversation are shown one after the other, and the answers to
+// a request are taken one after the other. Neither waits for the other.
 type asks struct {
 	s *Surface
 
 	lanes *lanes[string]
-	ack   time.Duration // how long there is to acknowledge a press
+	ack   time.Duration // how long an acknowledgement of a press may take
 
-	mu     sync.Mutex                 // protects what is below
-	latest map[string]session.Request // of cards that may have to be shown anew, as it was heard of last
-	shown  map[string]card            // what stands in the message, where this program has put it there
-	later  map[string]bool            // requests that are looked at again by themselves
+	mu     sync.Mutex                 // protects the fields below
+	latest map[string]session.Request // the latest state of requests whose cards may have to be shown again
+	shown  map[string]card            // the present messages of cards, as far as this program has written them
+	later  map[string]bool            // requests that will be looked at again after a pause
 }
 
 func newAsks(s *Surface) *asks {
 	return &asks{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
 }
 
-// changed takes a request as it is now. It returns at once.
+// changed takes the new state of a request, and returns at once.
 func (a *asks) changed(r session.Request) {
 	a.mu.Lock()
 	a.latest[r.ID] = r
@@ -52,12 +52,12 @@ func (a *asks) changed(r session.Request) {
 	a.show(r.Session, r.ID)
 }
 
-// show has a card made to fit its request.
+// show queues the update of a card.
 func (a *asks) show(session, request string) {
 	a.lanes.queue("show "+session, func(ctx context.Context) { a.fit(ctx, request) })
 }
 
-// refresh makes all that is shown fit what waits: when the line is there again, and when a channel was bound. It returns at once.
+// refresh queues the update of all cards: when the line is back, and when a channel was bound. refresh returns at once.
 func (a *asks) refresh() {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		if err := a.reload(ctx); err != nil && ctx.Err() == nil {
@@ -66,7 +66,7 @@ func (a *asks) refresh() {
 	})
 }
 
-// reload has all that is shown looked at, after a start and wherever events may have been missed.
+// reload updates all cards, after a start and whenever events may have been missed.
 func (a *asks) reload(ctx context.Context) error {
 	waiting, err := a.s.cfg.Sessions.Inbox(ctx)
 	if err != nil {
@@ -98,12 +98,12 @@ func (a *asks) reload(ctx context.Context) error {
 	return nil
 }
 
-// deleted takes that a message is gone: a card that waits is posted again. It returns at once.
+// deleted takes the deletion of a message: a waiting card is posted again. deleted returns at once.
 func (a *asks) deleted(channel, message snowflake.ID) {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		cards, err := a.kept(ctx, "")
 		if err != nil {
-			return // the next look at it finds that it is gone
+			return // the next update notices the deletion
 		}
 		for _, k := range cards {
 			if k.channel == channel && (k.message == message || k.message == 0) {
@@ -113,7 +113,7 @@ func (a *asks) deleted(channel, message snowflake.ID) {
 	})
 }
 
-// replace posts a card again whose message is gone. It may have gone before it was noted which message that is.
+// replace posts the card again whose message was deleted. The deletion may come before the id of the message was stored.
 func (a *asks) replace(ctx context.Context, request string, gone snowflake.ID) {
 	if k, ok, err := a.one(ctx, request); err == nil && ok && k.message == gone {
 		a.forget(request)
@@ -121,29 +121,29 @@ func (a *asks) replace(ctx context.Context, request string, gone snowflake.ID) {
 	}
 }
 
-// forget forgets what stands in the message of a card.
+// forget forgets the present message of a card.
 func (a *asks) forget(request string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.shown, request)
 }
 
-// anew has all cards put into messages again, where they stand in those of another bot: what is pressed there reaches nobody.
+// anew makes all cards be written again, because they are in messages of another bot, whose presses reach nobody.
 func (a *asks) anew() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.shown)
 }
 
-// askTries is how often something is tried that Discord or the network does not do, with a pause that doubles. Then its conversation's
-// other cards have their turn, and it is tried again after askPause, or when a line that comes back brings a refresh.
+// askTries is how often a step that Discord or the network refuses is tried, with a pause that doubles. Then the conversation's other
+// cards have their turn, and the step is tried again after askPause, or at the refresh of a line that comes back.
 const (
 	askTries   = 6
 	firstPause = time.Second
 	askPause   = time.Minute
 )
 
-// fit makes a card fit its request, until it does, or nothing more can be done now.
+// fit updates a card until the card fits its request, or nothing more can be done now.
 func (a *asks) fit(ctx context.Context, request string) {
 	wait := a.s.line.patience(firstPause)
 	for range askTries {
@@ -170,14 +170,14 @@ func (a *asks) fit(ctx context.Context, request string) {
 	a.tryLater(request)
 }
 
-// tryUnlessTold is tryLater, but where somebody tells when it is over.
+// tryUnlessTold is tryLater, except for a problem whose end is reported.
 func (a *asks) tryUnlessTold(request string, v verdict) {
 	if v != off && v != noChannel {
 		a.tryLater(request)
 	}
 }
 
-// tryLater has a card looked at again after a while: nobody else tells that what Discord did not take it takes now. It returns at once.
+// tryLater updates a card again after a pause, because nobody reports when Discord will accept the card. tryLater returns at once.
 func (a *asks) tryLater(request string) {
 	a.mu.Lock()
 	r, known := a.latest[request]
@@ -200,7 +200,7 @@ func (a *asks) tryLater(request string) {
 	})
 }
 
-// hopeless tells of an error that trying again does not mend.
+// hopeless reports whether trying again is useless after an error.
 func (a *asks) hopeless(ctx context.Context, request string, err error) bool {
 	problem := ""
 	switch verdictOf(err) {
@@ -225,7 +225,7 @@ func (a *asks) hopeless(ctx context.Context, request string, err error) bool {
 	return true
 }
 
-// step does the next thing that makes a card fit its request; again tells that there may be more to do.
+// step does the next step to make a card fit its request; again reports that another step may follow.
 func (a *asks) step(ctx context.Context, request string) (again bool, err error) {
 	a.mu.Lock()
 	r, known := a.latest[request]
@@ -256,7 +256,8 @@ func (a *asks) step(ctx context.Context, request string) (again bool, err error)
 	return a.put(ctx, k, a.drawn(ctx, r, k.held))
 }
 
-// drawn is the card of a request. A request that its record has no room for is read whole; where that cannot be, it can only be refused here.
+// drawn returns the card of a request. A request too long for its record is read whole; if that fails, the request can only be refused
+// here.
 func (a *asks) drawn(ctx context.Context, r session.Request, h held) card {
 	whole, err := a.s.cfg.Sessions.WholeRequest(ctx, r)
 	if err != nil {
@@ -266,7 +267,7 @@ func (a *asks) drawn(ctx context.Context, r session.Request, h held) card {
 	return draw(&whole, a.directory(ctx, r.Session), h)
 }
 
-// dismiss forgets a request that there is nothing to show of, unless there is news of it.
+// dismiss forgets a request without a card, unless the request has changed.
 func (a *asks) dismiss(r session.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -276,7 +277,7 @@ func (a *asks) dismiss(r session.Request) {
 	delete(a.shown, r.ID)
 }
 
-// put puts a card into its message, or into a new one where there is none, or none any more.
+// put writes a card into its message, or posts the card when there is no message any more.
 func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	if k.message == 0 {
 		return a.post(ctx, k, c)
@@ -297,7 +298,7 @@ func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err err
 	}
 }
 
-// end shows what became of a request, or that its channel is no longer the one of its conversation, and forgets the card.
+// end shows the result of a request, or that its conversation has another channel now, and forgets the card.
 func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits bool) error {
 	if waits {
 		r.Status = movedAway
@@ -305,7 +306,7 @@ func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits boo
 	return a.finish(ctx, k, a.drawn(ctx, r, k.held))
 }
 
-// finish puts the last of a card into its message and forgets it. Of a request that is known no more only the controls go.
+// finish writes the last state of a card into its message and forgets the card. For an unknown request, finish only removes the controls.
 func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
 	if k.message != 0 {
 		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, foreign, unwanted}, verdictOf(err)) {
@@ -316,7 +317,7 @@ func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
 	return a.drop(ctx, k.request)
 }
 
-// directory is where a session works; "" where that is not known.
+// directory returns the directory of a session, or "" when unknown.
 func (a *asks) directory(ctx context.Context, id string) string {
 	s, err := a.s.cfg.Sessions.Get(ctx, id)
 	if err != nil {
@@ -325,8 +326,8 @@ func (a *asks) directory(ctx context.Context, id string) string {
 	return s.Cwd
 }
 
-// post makes the message of a card. It is named after the request and the message before it, so that one that was made although we did not
-// hear of it is not made twice. Where no file can be sent, it is to be drawn again without one.
+// post posts the message of a card. The nonce is made of the request and the message before, so that a message whose creation was not
+// confirmed is not made twice. When no file can be sent, the card has to be drawn again without a file.
 func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	name := sha256.Sum256([]byte(k.request + " " + k.message.String()))
 	create := discord.MessageCreate{Nonce: hex.EncodeToString(name[:12]), Content: c.content, Components: c.rows}
@@ -347,8 +348,8 @@ func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err er
 	return false, a.posted(ctx, k.request, m.ID)
 }
 
-// less has a card that Discord does not take drawn again with less in it: first without an address to open, then without anything. Where
-// it is not what the card says that Discord minds, the error is what it was.
+// less leaves out a part of a card that Discord refuses: first the button to an address, then everything. When Discord refuses for
+// another reason than the content, less returns err.
 func (a *asks) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
 	if verdictOf(err) != unwanted || k.held.Bare >= unsaid {
 		return false, err
@@ -361,7 +362,7 @@ func (a *asks) less(ctx context.Context, k keptCard, c card, err error) (again b
 	return true, a.hold(ctx, k.request, map[string]any{"bare": bare})
 }
 
-// leads tells whether a row has a button that leads to an address.
+// leads reports whether a row has a button that leads to an address.
 func leads(row discord.LayoutComponent) bool {
 	r, ok := row.(discord.ActionRowComponent)
 	return ok && slices.ContainsFunc(r.Components, func(c discord.InteractiveComponent) bool {
@@ -370,14 +371,14 @@ func leads(row discord.LayoutComponent) bool {
 	})
 }
 
-// find looks for the message of a card that was posted without our hearing of it: the program or the line was ended meanwhile. Its name
-// keeps it from being made twice, but for some minutes only.
+// find searches the message of a card whose posting was not confirmed, because the program or the line ended meanwhile. The nonce
+// prevents a second message for some minutes only.
 func (a *asks) find(ctx context.Context, k *keptCard) error {
 	const newest = 100
 	list, err := a.s.line.rest.GetMessages(k.channel, 0, 0, 0, newest, rest.WithCtx(ctx))
 	if err != nil {
 		if v := verdictOf(err); v == noChannel || v == forbidden {
-			return nil // then it cannot be found
+			return nil // the message cannot be found
 		}
 		return err
 	}
@@ -396,7 +397,7 @@ func (a *asks) posted(ctx context.Context, request string, message snowflake.ID)
 	return a.write(ctx, `UPDATE discord_request SET message = ? WHERE request = ?`, message.String(), request)
 }
 
-// unsendable tells of an error that a message without a file may not have.
+// unsendable reports whether a message without a file may be accepted after an error.
 func unsendable(err error) bool {
 	v := verdictOf(err)
 	return v == large || v == forbidden || v == unwanted
@@ -413,7 +414,7 @@ func (a *asks) edit(ctx context.Context, k keptCard, c card) error {
 	}
 	_, err := a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
 	if verdictOf(err) == archived {
-		// A message that is posted opens a thread again by itself, and an edit does not: the controls would stay.
+		// Posting to an archived thread opens the thread, but editing does not, and the controls would stay.
 		if _, err = a.s.line.rest.UpdateChannel(k.channel, discord.GuildThreadUpdate{Archived: new(false)}, rest.WithCtx(ctx)); err == nil {
 			_, err = a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
 		}
@@ -438,11 +439,11 @@ func sameCard(a, b card) bool {
 // keptCard is a row of discord_request.
 type keptCard struct {
 	request, session string
-	channel, message snowflake.ID // message is 0 until it is known to be posted
+	channel, message snowflake.ID // message is 0 until the posting is confirmed
 	held             held
 }
 
-// kept are the cards that there are; with a request only its own.
+// kept returns the stored cards; with a request only its own card.
 func (a *asks) kept(ctx context.Context, request string) (list []keptCard, err error) {
 	rows, err := a.s.cfg.Store.Read().QueryContext(ctx, `SELECT request, session, channel, message, data FROM discord_request WHERE ? IN ('', request)`, request)
 	if err != nil {
@@ -487,7 +488,8 @@ func (a *asks) drop(ctx context.Context, request string) error {
 	return a.write(ctx, `DELETE FROM discord_request WHERE request = ?`, request)
 }
 
-// hold changes some of what is held of a card, by the names of its fields: both lanes write there, each what is its own. nil takes away.
+// hold changes fields of a card's held data, by their JSON names: both lanes write there, each its own fields. A nil value removes a
+// field.
 func (a *asks) hold(ctx context.Context, request string, change map[string]any) error {
 	data, err := json.Marshal(change)
 	if err != nil {

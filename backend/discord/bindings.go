@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// Why nothing can be said in a channel.
+// The reasons why nothing can be written to a channel.
 const (
 	problemGone      = "gone"
 	problemForbidden = "forbidden"
@@ -22,20 +22,20 @@ const (
 
 const refusedBound = "discord.bound" // name: of the channel that the conversation has
 
-// bond is a binding with what is known of it beside its record.
+// bond is a binding with its state beside the record.
 type bond struct {
 	Binding
 
 	newest  snowflake.ID // the newest message of the channel that was looked at
-	away    int          // how often the line had come back anew when it last did
-	caught  int          // what that was when what had come after newest was last asked for
-	deleted bool         // the conversation was, at the desk
+	away    int          // the count of new connections at the last new connection
+	caught  int          // the same count when the messages after newest were last requested
+	deleted bool         // the conversation was deleted at the desk
 }
 
-// behind tells that what came after the newest message that was looked at is still to be asked for.
+// behind reports whether the messages after the newest known message are still to be requested.
 func (b bond) behind() bool { return b.caught < b.away }
 
-// load reads the bindings; it is called once, before anything else here.
+// load reads the bindings. load is called once, before any other method.
 func (in *inbound) load(ctx context.Context) error {
 	rows, err := in.s.cfg.Store.Read().QueryContext(ctx, `SELECT channel, data, newest FROM discord_binding`)
 	if err != nil {
@@ -58,13 +58,13 @@ func (in *inbound) load(ctx context.Context) error {
 	return rows.Err()
 }
 
-// idOf is an id as records have it; 0 where there is none.
+// idOf parses a stored id; 0 for "".
 func idOf(text string) snowflake.ID {
-	id, _ := snowflake.Parse(cmp.Or(text, "0")) // we have written it ourselves
+	id, _ := snowflake.Parse(cmp.Or(text, "0")) // we have written the id ourselves
 	return id
 }
 
-// bound is what a channel is for.
+// bound returns the binding of a channel.
 func (in *inbound) bound(channel snowflake.ID) (Binding, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -75,7 +75,7 @@ func (in *inbound) bound(channel snowflake.ID) (Binding, bool) {
 	return b.Binding, true
 }
 
-// bond is what is known of a channel, also of one whose conversation was deleted.
+// bond returns the state of a channel, also when its conversation was deleted.
 func (in *inbound) bond(channel snowflake.ID) (bond, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -85,7 +85,7 @@ func (in *inbound) bond(channel snowflake.ID) (bond, bool) {
 	return bond{}, false
 }
 
-// channelOf is the channel of a conversation.
+// channelOf returns the channel of a conversation.
 func (in *inbound) channelOf(session string) (snowflake.ID, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -97,7 +97,7 @@ func (in *inbound) channelOf(session string) (snowflake.ID, bool) {
 	return 0, false
 }
 
-// bindings are all of them, the oldest first.
+// bindings returns all bindings, the oldest first.
 func (in *inbound) bindings() []Binding {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -113,14 +113,14 @@ func (in *inbound) bindings() []Binding {
 	return list
 }
 
-// bind writes a binding down: what the channel was bound to before counts no more. It refuses with discord.bound where the conversation
-// has another channel. What else can be wrong with it is looked at before. newest is the newest message of the channel: what is asked of
-// us comes after it. 0 = nothing was said there.
+// bind stores a binding, which replaces the channel's earlier binding. bind fails with discord.bound when the conversation has another
+// channel. The caller checks everything else before. newest is the newest message of the channel: messages for the conversation come
+// after it. 0 = the channel is empty.
 func (in *inbound) bind(ctx context.Context, b Binding, newest snowflake.ID) error {
 	return in.bindWith(ctx, b, newest, func(*sql.Tx) error { return nil })
 }
 
-// bindWith is bind with something else that is written in the same moment.
+// bindWith is bind, and runs with in the same transaction.
 func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID, with func(*sql.Tx) error) error {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -133,7 +133,7 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	if err != nil {
 		return err
 	}
-	newest = max(newest, channel-1) // ids are given out in order, and the first message of a forum's thread has the thread's
+	newest = max(newest, channel-1) // ids are given out in order, and the first message of a forum's thread has the thread's id
 	if old, ok := in.bond(channel); ok {
 		newest = max(newest, old.newest)
 	}
@@ -164,8 +164,8 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	return nil
 }
 
-// rival is the channel that a conversation is taken from: one that is no more, or whose conversation was deleted. From another one it is
-// not taken.
+// rival returns the channel that loses its conversation to b: a channel that is gone, or whose conversation was deleted. Any other
+// channel keeps its conversation, and rival fails.
 func (in *inbound) rival(b Binding) (gone string, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -181,7 +181,7 @@ func (in *inbound) rival(b Binding) (gone string, err error) {
 	return "", nil
 }
 
-// unbind is no error where there is none.
+// unbind removes the binding of a channel. A missing binding is no error.
 func (in *inbound) unbind(ctx context.Context, channel snowflake.ID) error {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -199,7 +199,7 @@ func (in *inbound) unbind(ctx context.Context, channel snowflake.ID) error {
 	return nil
 }
 
-// unbindAll forgets every binding.
+// unbindAll removes every binding.
 func (in *inbound) unbindAll(ctx context.Context) error {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -217,17 +217,17 @@ func (in *inbound) unbindAll(ctx context.Context) error {
 	return nil
 }
 
-// renamed takes what Discord calls a channel now.
+// renamed stores the new name of a channel.
 func (in *inbound) renamed(ctx context.Context, channel snowflake.ID, name, guild string) error {
 	return in.rewrite(ctx, channel, func(b *Binding) { b.Name, b.GuildName = cmp.Or(name, b.Name), cmp.Or(guild, b.GuildName) })
 }
 
-// troubled takes why nothing can be said in a channel: "gone", "forbidden", or "" where it can be.
+// troubled stores why nothing can be written to a channel: "gone", "forbidden", or "" when messages can be written.
 func (in *inbound) troubled(ctx context.Context, channel snowflake.ID, problem string) error {
 	return in.rewrite(ctx, channel, func(b *Binding) { b.Problem = problem })
 }
 
-// rewrite changes the record of a binding, and tells of it.
+// rewrite changes the record of a binding, and reports the change.
 func (in *inbound) rewrite(ctx context.Context, channel snowflake.ID, change func(*Binding)) error {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -257,7 +257,7 @@ func (in *inbound) rewrite(ctx context.Context, channel snowflake.ID, change fun
 	return nil
 }
 
-// write is a write to the store.
+// write runs f in a write transaction of the store.
 func (in *inbound) write(ctx context.Context, f func(*sql.Tx) error) error {
 	if err := in.s.cfg.Store.Write(ctx, f); err != nil {
 		return fmt.Errorf("%w: %w", session.ErrStorage, err)
@@ -265,8 +265,8 @@ func (in *inbound) write(ctx context.Context, f func(*sql.Tx) error) error {
 	return nil
 }
 
-// channelGone takes that a channel or thread was deleted, or that the bot sees it no more. It stays bound: a server that the bot comes
-// back to has its channels still, and who looks is to see why nothing comes.
+// channelGone takes that a channel or thread was deleted, or that the bot no longer sees the channel. The binding stays, because a server
+// to which the bot returns still has its channels, and a person should see why no message comes.
 func (in *inbound) channelGone(channel snowflake.ID) {
 	if _, ok := in.bond(channel); !ok {
 		return
@@ -274,7 +274,7 @@ func (in *inbound) channelGone(channel snowflake.ID) {
 	in.lanes.queue(channel, func(ctx context.Context) { in.trouble(ctx, channel, problemGone) })
 }
 
-// trouble is troubled for who has nobody to tell.
+// trouble is troubled for callers that cannot return an error.
 func (in *inbound) trouble(ctx context.Context, channel snowflake.ID, problem string) {
 	if err := in.troubled(ctx, channel, problem); err != nil {
 		in.s.cfg.Logger.Warn("a binding cannot be written", "channel", channel.String(), "error", err)
@@ -284,7 +284,7 @@ func (in *inbound) trouble(ctx context.Context, channel snowflake.ID, problem st
 // sessionGone takes that a conversation was deleted.
 func (in *inbound) sessionGone(id string) { in.setDeleted(id, true) }
 
-// sessionThere takes that a conversation is there: a deletion can be undone.
+// sessionThere takes that a conversation exists, because a deletion can be undone.
 func (in *inbound) sessionThere(id string) { in.setDeleted(id, false) }
 
 func (in *inbound) setDeleted(id string, deleted bool) {
@@ -301,8 +301,8 @@ func (in *inbound) setDeleted(id string, deleted bool) {
 	}
 }
 
-// looked moves the mark of the newest message that was looked at. with is what else is written in the same moment. While what came before
-// is not known only who asks for that, in order, moves the mark.
+// looked moves the mark of the newest message that was looked at, and runs with in the same transaction. While earlier messages are
+// unknown, only the caller that requests these, in order, moves the mark.
 func (in *inbound) looked(ctx context.Context, m heard, with func(*sql.Tx) error) error {
 	in.writing.Lock()
 	defer in.writing.Unlock()

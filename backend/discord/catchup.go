@@ -17,20 +17,20 @@ import (
 	"deskhand/backend/session"
 )
 
-// What was said while we were away is taken in its order, as long as somebody may still wait for it: a prompt of yesterday that runs by
-// itself this morning is a surprise.
+// Messages that were written while Deskhand was away are taken in their order, as long as somebody may still wait for them: a prompt of
+// yesterday that runs by itself this morning is a surprise.
 
 const (
-	mostAway = time.Hour       // what is older is not taken
-	pageSize = 100             // of messages, as Discord has it
-	lookBack = 200             // entries of a conversation, where something of a moment ago is looked for
-	unsure   = 5 * time.Second // how exactly two clocks can be compared: Discord tells its own in whole seconds
+	mostAway = time.Hour       // older messages are not taken
+	pageSize = 100             // of messages, Discord's limit
+	lookBack = 200             // entries of a conversation that are searched for a recent message
+	unsure   = 5 * time.Second // the precision of comparing two clocks: Discord's is in whole seconds
 )
 
-// here is a time of Discord's clock by ours.
+// here converts a time of Discord's clock to our clock.
 func (in *inbound) here(at time.Time) time.Time { return at.Add(time.Since(in.s.line.now())) }
 
-// connected asks for what was said meanwhile, unless Discord has replayed it.
+// connected requests the messages written meanwhile, unless Discord has replayed them.
 func (in *inbound) connected(resumed bool) {
 	if resumed {
 		return
@@ -48,7 +48,7 @@ func (in *inbound) connected(resumed bool) {
 	}
 }
 
-// catchUp takes what was said in a channel after the newest message that was looked at.
+// catchUp takes the messages of a channel after the newest message that was looked at.
 func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
 	b, ok := in.bond(channel)
 	if !ok || !b.behind() || b.deleted {
@@ -74,17 +74,17 @@ func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
 		in.tell(ctx, heard{channel: channel, session: b.Session}, tooOld(old))
 	}
 	if err = in.unseen(ctx, channel, err); err != nil {
-		in.fails(ctx, "what was said meanwhile cannot be asked for", channel, err) // the next message asks again
+		in.fails(ctx, "what was said meanwhile cannot be asked for", channel, err) // the next message requests them again
 		return
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if now := in.bonds[channel]; now != nil {
-		now.caught = max(now.caught, b.away) // the line may have come back anew once more meanwhile
+		now.caught = max(now.caught, b.away) // the line may have come back once more meanwhile
 	}
 }
 
-// unseen is an error of what was asked for, nil where asking again is no use.
+// unseen returns the error of a request for messages, or nil when another request is useless.
 func (in *inbound) unseen(ctx context.Context, channel snowflake.ID, err error) error {
 	refused, ok := errors.AsType[*rest.Error](err)
 	if !ok || refused.Response == nil {
@@ -94,7 +94,7 @@ func (in *inbound) unseen(ctx context.Context, channel snowflake.ID, err error) 
 	case http.StatusNotFound:
 		in.trouble(ctx, channel, problemGone)
 		return nil
-	case http.StatusForbidden: // what is said from now on comes all the same; the check tells what is missing
+	case http.StatusForbidden: // new messages come all the same; the check reports the missing permission
 		in.s.cfg.Logger.Warn("the history of a channel cannot be read", "channel", channel.String(), "error", err)
 		return nil
 	}
@@ -108,7 +108,7 @@ func tooOld(n int) string {
 	return fmt.Sprintf("-# %d messages that were written here while Deskhand was away were not taken: they are older than an hour.", n)
 }
 
-// goThrough takes what is newer than the mark of a channel, and tells how much of it is too old.
+// goThrough takes the messages of a channel after the mark, and returns how many are too old.
 func (in *inbound) goThrough(ctx context.Context, channel snowflake.ID, b bond) (old int, err error) {
 	after := b.newest
 	for {
@@ -124,8 +124,8 @@ func (in *inbound) goThrough(ctx context.Context, channel snowflake.ID, b bond) 
 	}
 }
 
-// goThroughPage does that with a page, which is put in order. Over what nobody who is heard has said the mark is moved at once: a write for
-// each would take a while.
+// goThroughPage takes the messages of a page in order. The mark is moved over the ignored messages of a page at once, because a write for
+// each would take long.
 func (in *inbound) goThroughPage(ctx context.Context, channel snowflake.ID, page []discord.Message, guild snowflake.ID) (old int, err error) {
 	slices.SortFunc(page, func(a, b discord.Message) int { return cmpIDs(a.ID, b.ID) })
 	for _, m := range page {
@@ -143,9 +143,9 @@ func (in *inbound) goThroughPage(ctx context.Context, channel snowflake.ID, page
 	return old, in.looked(ctx, heard{channel: channel, id: page[len(page)-1].ID, late: true}, func(*sql.Tx) error { return nil })
 }
 
-// missed takes a message that was said while we were away; stale = it is too old for that.
+// missed takes a message that was written while we were away; stale reports that the message is too old.
 func (in *inbound) missed(ctx context.Context, m discord.Message, guild snowflake.ID) (stale bool, err error) {
-	m.GuildID = &guild // it is told with an event alone
+	m.GuildID = &guild // Discord sends the server with events alone
 	h := readMessage(m)
 	h.late = true
 	if says, _ := in.says(m); !says {
@@ -164,8 +164,8 @@ func (in *inbound) missed(ctx context.Context, m discord.Message, guild snowflak
 
 func (in *inbound) stale(h heard) bool { return in.s.line.now().Sub(h.id.Time()) > mostAway }
 
-// newThreads takes what was said while we were away in threads that are not bound, and waits for it: what could not be asked for is asked
-// for again with all that is behind.
+// newThreads takes the messages written meanwhile in threads that are not bound, and waits for that. Messages that cannot be requested
+// are requested again with the rest.
 func (in *inbound) newThreads(ctx context.Context, b bond) error {
 	list, err := in.s.line.rest.GetActiveGuildThreads(idOf(b.Guild), rest.WithCtx(ctx))
 	if err != nil {
@@ -192,8 +192,8 @@ func (in *inbound) newThreads(ctx context.Context, b bond) error {
 	return err
 }
 
-// catchUpThread takes what was said before in a thread that is not bound, where that could not be asked for when the line came back. In a
-// forum nothing is ever said in the channel itself that would have it asked for again.
+// catchUpThread takes the earlier messages of a thread that is not bound, when these could not be requested as the line came back. In a
+// forum, no message in the channel itself would trigger that.
 func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
 	channel, err := in.channelAbove(ctx, thread)
 	b, ok := in.bond(channel)
@@ -205,8 +205,8 @@ func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
 	in.lanes.queue(channel, func(ctx context.Context) { in.catchUp(ctx, channel) })
 }
 
-// goThroughThread takes what was said in a thread that is not bound, since its channel is. Nothing is said of what is too old: no mark
-// would keep it from being told again.
+// goThroughThread takes the messages of a thread that is not bound, since its channel was bound. Messages that are too old are not
+// reported, because no mark would prevent repeating the report.
 func (in *inbound) goThroughThread(ctx context.Context, thread snowflake.ID, b bond) error {
 	now := in.s.line.now()
 	since := b.CreatedAt.Add(time.Until(now) - unsure)
@@ -219,7 +219,7 @@ func (in *inbound) goThroughThread(ctx context.Context, thread snowflake.ID, b b
 	_, err := in.goThrough(ctx, thread, bond{Binding: b.Binding, newest: after})
 	if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Response != nil {
 		switch refused.Response.StatusCode {
-		case http.StatusNotFound, http.StatusForbidden: // asking again is no use
+		case http.StatusNotFound, http.StatusForbidden: // another request is useless
 			in.fails(ctx, "what was said meanwhile cannot be asked for", thread, err)
 			return nil
 		}
@@ -227,7 +227,7 @@ func (in *inbound) goThroughThread(ctx context.Context, thread snowflake.ID, b b
 	return err
 }
 
-// reread looks at what waits of a conversation: what was changed or deleted while we were away is told to nobody.
+// reread updates the waiting messages of a conversation, because Discord does not report changes and deletions made while we were away.
 func (in *inbound) reread(ctx context.Context, session string) error {
 	ours, err := in.ours(ctx, session)
 	if isNotFound(err) {
@@ -251,7 +251,7 @@ func (in *inbound) reread(ctx context.Context, session string) error {
 
 func isNotFound(err error) bool { return errors.Is(err, session.ErrNotFound) }
 
-// resume goes on with what was written down and not handed over when the program ended, and tells how much of it is too old.
+// resume continues with the messages that were stored but not handed over when the program ended, and returns how many are too old.
 func (in *inbound) resume(ctx context.Context, id string) (old int, err error) {
 	if id == "" {
 		return 0, nil
@@ -279,7 +279,7 @@ func (in *inbound) resume(ctx context.Context, id string) (old int, err error) {
 	return old, err
 }
 
-// recall makes a message that is not handed over what it is at Discord by now: changed, or gone.
+// recall updates a message that is not handed over yet from Discord, where somebody may have changed or deleted the message.
 func (in *inbound) recall(ctx context.Context, h heard) error {
 	m, err := in.s.line.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
 	switch {
@@ -290,16 +290,16 @@ func (in *inbound) recall(ctx context.Context, h heard) error {
 	case err == nil && m.EditedTimestamp != nil:
 		in.edit(ctx, h, readMessage(*m))
 	}
-	return nil // what cannot be looked at is what it was
+	return nil // an unreadable message stays as it was
 }
 
-// words are what an item of the queue or a turn says.
+// words are the text and time of a queue item or a turn.
 type words struct {
 	text string
 	at   time.Time
 }
 
-// said is what waits of a conversation and what was said in it of late, by item and turn; nothing where it is gone.
+// said returns the texts of the waiting items and recent turns of a conversation, or nil when the conversation is gone.
 func (in *inbound) said(ctx context.Context, id string) (map[string]words, error) {
 	client := in.s.cfg.Sessions
 	queue, err := client.Queue(ctx, id)
@@ -322,9 +322,9 @@ func (in *inbound) said(ctx context.Context, id string) (map[string]words, error
 	return said, err
 }
 
-// already tells what has become of a message that was handed over in the moment in which the program ended: the item or turn which says
-// what the messages that are known of it say together with this one. One that no message is known of, and that is older than this one, is of
-// somebody who has said the same. "" = it was not.
+// already returns the item or turn of a message that was handed over right before the program ended, or "": the item or turn whose text
+// equals the texts of its known messages together with this message. An older item without known messages was written by somebody who
+// said the same.
 func (in *inbound) already(ctx context.Context, h heard) (item string, err error) {
 	if h.text == "" {
 		return "", nil

@@ -13,20 +13,21 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// What is known of one thing that a check looks at.
+// The results of a check.
 const (
 	checkOK      = "ok"
 	checkMissing = "missing"
 	checkUnknown = "unknown"
 )
 
-// readsContent are the flags of an application whose bot may read what is said; the second is of one that Discord has not looked at.
+// readsContent are the flags of an application whose bot may read messages; the second flag is that of an application that Discord has
+// not verified.
 const readsContent discord.ApplicationFlags = discord.ApplicationFlagGatewayMessageContent | discord.ApplicationFlagGatewayMessageContentLimited
 
-// mostGuilds is how many servers are looked at: each is asked for four things.
+// mostGuilds limits how many servers are checked, each with four requests.
 const mostGuilds = 50
 
-// Check asks Discord, now, for everything that has to be so for the surface to work, and says what is missing.
+// Check asks Discord now for everything that the surface needs to work, and reports what is missing.
 func (s *Surface) Check(ctx context.Context) (Checked, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
 	defer cancel()
@@ -46,7 +47,7 @@ func (s *Surface) Check(ctx context.Context) (Checked, error) {
 	return Checked{Items: c.items}, nil
 }
 
-// mend connects again where what Discord has refused the line for is in order now.
+// mend connects again when the reason for Discord's refusal is gone.
 func (s *Surface) mend(c *checking) {
 	how := s.line.condition()
 	if how.status != statusRefused || !c.reached {
@@ -57,11 +58,11 @@ func (s *Surface) mend(c *checking) {
 	}
 }
 
-// checking is one check.
+// checking is a running check.
 type checking struct {
 	s       *Surface
 	items   []Check
-	reached bool // Discord has taken the token
+	reached bool // Discord has accepted the token
 	bot     Bot
 	flags   discord.ApplicationFlags
 	guilds  []guild
@@ -81,7 +82,7 @@ func (c *checking) say(id, status string, params ...string) {
 	c.items = append(c.items, item)
 }
 
-// judge says of a thing whether it is so.
+// judge adds the result for an item.
 func (c *checking) judge(id string, ok bool, params ...string) {
 	if ok {
 		c.say(id, checkOK)
@@ -90,8 +91,8 @@ func (c *checking) judge(id string, ok bool, params ...string) {
 	}
 }
 
-// token looks whether there is a token, Discord answers and takes it, and the bot may read what is said. What else is asked is asked
-// with what it gives.
+// token checks whether there is a token, Discord answers and accepts the token, and the bot may read messages. The returned context is
+// for the further requests.
 func (c *checking) token(ctx context.Context) context.Context {
 	call, err := c.s.reach(ctx)
 	if err == nil {
@@ -125,8 +126,8 @@ func (c *checking) token(ctx context.Context) context.Context {
 	return ctx
 }
 
-// line says whether what is said reaches us: that Discord takes the token is not enough while its gateway does not, or while it is off. A
-// program that opens no line knows nothing of it.
+// line checks whether messages reach us: an accepted token is not enough while the gateway refuses us, or while the surface is off. A
+// program that opens no line does not know.
 func (c *checking) line() {
 	how := c.s.line.condition()
 	switch {
@@ -134,14 +135,14 @@ func (c *checking) line() {
 		c.say("reachable", checkMissing, "reason", refusedOff)
 	case how.status != statusRefused && how.status != statusReconnecting:
 		c.say("reachable", checkOK)
-	case how.reason == refusedRate: // which has nothing else to say
+	case how.reason == refusedRate: // has no further detail
 		c.say("reachable", checkMissing, "reason", how.reason, "until", how.detail)
 	default:
 		c.say("reachable", checkMissing, "reason", how.reason, "detail", how.detail)
 	}
 }
 
-// local looks at what we know ourselves.
+// local checks the settings that need no request.
 func (c *checking) local() {
 	c.judge("users", len(c.s.settings().Users) > 0)
 	c.judge("binding", len(c.s.in.bindings()) > 0)
@@ -161,7 +162,7 @@ func (c *checking) servers(ctx context.Context) {
 	c.judge("server", len(list) > 0)
 }
 
-// permissions looks at the bound channels: the first that something is missing in is named, and how many there are.
+// permissions checks the bound channels, and reports the first channel that lacks a permission and the number of such channels.
 func (c *checking) permissions(ctx context.Context) {
 	bindings := c.s.in.bindings()
 	if !c.reached || len(bindings) == 0 {
@@ -186,7 +187,7 @@ func (c *checking) permissions(ctx context.Context) {
 	c.judge("permissions", channels == 0, "channel", name, "missing", strings.Join(lacking, ", "), "channels", strconv.Itoa(channels))
 }
 
-// missing are the permissions that a binding needs and has not.
+// missing returns the permissions that a binding lacks.
 func (c *checking) missing(ctx context.Context, servers map[string]*rights, b Binding) ([]string, error) {
 	r := servers[b.Guild]
 	if r == nil {
@@ -209,7 +210,7 @@ func (c *checking) missing(ctx context.Context, servers map[string]*rights, b Bi
 	return names(wanted(p, b.Session == "") &^ r.in(parent)), nil
 }
 
-// blind is what is missing where a channel or its server cannot be seen at all.
+// blind returns the missing permission for a channel or server that cannot be seen at all.
 func blind(err error) ([]string, error) {
 	refused := refusalOf(err)
 	unseen := refused != nil && refused.Code == refusedUnknown ||
@@ -220,7 +221,7 @@ func blind(err error) ([]string, error) {
 	return nil, err
 }
 
-// commands looks whether Discord knows our commands.
+// commands checks whether Discord knows our commands.
 func (c *checking) commands(ctx context.Context) {
 	if !c.reached {
 		c.say("commands", checkUnknown)
@@ -249,7 +250,7 @@ func (c *checking) commands(ctx context.Context) {
 		}
 	}
 	if len(lacking) > 0 && !tried {
-		c.say("commands", checkUnknown) // the first connection makes them known
+		c.say("commands", checkUnknown) // the first connection registers the commands
 		return
 	}
 	if detail == "" {
@@ -268,7 +269,7 @@ func (c *checking) clock() {
 	c.judge("clock", !off, "seconds", seconds)
 }
 
-// Channels are the channels and threads that the bot sees.
+// Channels lists the channels and threads that the bot sees.
 func (s *Surface) Channels(ctx context.Context) (Servers, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
 	defer cancel()
@@ -299,7 +300,7 @@ func (s *Surface) Channels(ctx context.Context) (Servers, error) {
 	return out, nil
 }
 
-// unseeable tells of an error that is of one server and says nothing of the others.
+// unseeable reports whether an error concerns a single server.
 func unseeable(err error) bool {
 	var answer *rest.Error
 	if !errors.As(err, &answer) || answer.Response == nil {
@@ -309,7 +310,7 @@ func unseeable(err error) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound || status >= http.StatusInternalServerError
 }
 
-// guilds are the servers that the bot is in.
+// guilds lists the servers of the bot.
 func (s *Surface) guilds(ctx context.Context) ([]guild, error) {
 	var list []guild
 	err := s.line.rest.Do(rest.GetCurrentUserGuilds.Compile(discord.QueryValues{"limit": mostGuilds}), nil, &list, rest.WithCtx(ctx))
@@ -350,16 +351,16 @@ func (s *Surface) server(ctx context.Context, g guild, bot snowflake.ID) (Server
 	return out, nil
 }
 
-// rights are what the bot may do in a server.
+// rights are the bot's permissions in a server.
 type rights struct {
 	guild snowflake.ID
 	bot   snowflake.ID
-	all   bool // it owns the server, or may do anything
+	all   bool // the bot owns the server, or is an administrator
 	base  discord.Permissions
 	roles []snowflake.ID
 }
 
-// rights asks for what the bot may do in a server.
+// rights requests the bot's permissions in a server.
 func (s *Surface) rights(ctx context.Context, id, bot snowflake.ID) (*rights, error) {
 	var g struct {
 		Owner snowflake.ID `json:"owner_id"`
@@ -387,8 +388,8 @@ func (s *Surface) rights(ctx context.Context, id, bot snowflake.ID) (*rights, er
 	return r, nil
 }
 
-// in is what the bot may do in a channel, as Discord reckons: what is said of everybody, then of its roles, then of itself, each of the
-// last two with what is allowed after what is denied.
+// in returns the bot's permissions in a channel, by Discord's rules: first the overwrites for everybody, then those for its roles, then
+// its own; each denies before allowing.
 func (r *rights) in(p place) discord.Permissions {
 	if r.all {
 		return discord.PermissionsAll
@@ -410,12 +411,12 @@ func (r *rights) in(p place) discord.Permissions {
 		}
 	}
 	if !has.Has(discord.PermissionViewChannel) {
-		return 0 // who does not see a channel can do nothing in it
+		return 0 // a bot that does not see a channel can do nothing there
 	}
 	return has
 }
 
-// wanted are the permissions that are needed in a channel; threads are those that begin conversations.
+// wanted returns the permissions needed in a channel; threads says that threads there begin conversations.
 func wanted(p place, threads bool) discord.Permissions {
 	inThreads := discord.PermissionSendMessagesInThreads
 	switch {
@@ -429,7 +430,7 @@ func wanted(p place, threads bool) discord.Permissions {
 	return needed
 }
 
-// names are permissions by the names that Discord's own settings have for them.
+// names returns the names of permissions as in Discord's own settings.
 func names(p discord.Permissions) []string {
 	var list []string
 	for bit := discord.Permissions(1); bit <= needed; bit <<= 1 {

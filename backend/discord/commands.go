@@ -16,10 +16,10 @@ import (
 	"deskhand/backend/session"
 )
 
-// notForYou is all that a stranger is told.
+// notForYou is the only answer to a stranger.
 const notForYou = "Not for you."
 
-// commands are those that people can give in a bound channel.
+// commands returns the commands for a bound channel.
 func commands() []discord.ApplicationCommandCreate {
 	command := func(name, what string) discord.ApplicationCommandCreate {
 		return discord.SlashCommandCreate{Name: name, Description: what, Contexts: []discord.InteractionContextType{discord.InteractionContextTypeGuild}}
@@ -32,12 +32,12 @@ func commands() []discord.ApplicationCommandCreate {
 	}
 }
 
-// command takes one that somebody has given.
+// command takes a command, and returns at once.
 func (in *inbound) command(i discord.ApplicationCommandInteraction) {
 	in.s.spawn(func(ctx context.Context) { in.obey(ctx, i) })
 }
 
-// obey answers a command. Discord waits for three seconds; so what it is about is done after the first word of the answer.
+// obey answers a command. Discord waits for three seconds, so the work comes after a first response.
 func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInteraction) {
 	answer := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage, Data: discord.MessageCreate{Flags: discord.MessageFlagEphemeral}}
 	known := in.mayCommand(i)
@@ -48,7 +48,7 @@ func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInterac
 	}
 	err := in.s.line.rest.CreateInteractionResponse(i.ID(), i.Token(), answer, rest.WithCtx(ctx))
 	channel := i.Channel().MessageChannel
-	if err != nil || !known || channel == nil { // nobody would see what comes of it
+	if err != nil || !known || channel == nil { // nobody would see the result
 		in.fails(ctx, "a command cannot be answered", 0, err)
 		return
 	}
@@ -60,7 +60,7 @@ func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInterac
 	in.fails(ctx, "a command cannot be answered", channel.ID(), err)
 }
 
-// mayCommand tells whether the person is heard; the others are counted.
+// mayCommand reports whether the person is allowed to give commands, and counts all others.
 func (in *inbound) mayCommand(i discord.ApplicationCommandInteraction) bool {
 	switch {
 	case i.GuildID() == nil || i.Member() == nil:
@@ -73,7 +73,7 @@ func (in *inbound) mayCommand(i discord.ApplicationCommandInteraction) bool {
 	return false
 }
 
-// given does what a command says, and tells what came of it.
+// given executes a command, and returns the text of the result.
 func (in *inbound) given(ctx context.Context, channel snowflake.ID, i discord.ApplicationCommandInteraction) string {
 	b, ok := in.bound(channel)
 	name := i.Data.CommandName()
@@ -162,8 +162,9 @@ func phaseWords(s session.Session) string {
 	return "Asleep; the next message wakes the agent"
 }
 
-// approve answers the oldest approval of a conversation with the option that allows it once: as a press of its button does, for one that is
-// shown in this channel and that there was time to read. Where a person can have meant another one it is done by its button alone.
+// approve answers the only waiting approval of a conversation with the option that allows it once, as a press of its button does. The
+// approval must be shown in this channel, and the person must have had time to read it. Where the person may have meant another approval,
+// only its button works.
 func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string, i discord.ApplicationCommandInteraction) string {
 	list, err := in.s.cfg.Sessions.Inbox(ctx)
 	if err != nil {
@@ -204,8 +205,8 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 	return "Allowed once: " + quoted(r.Title)
 }
 
-// justEnded tells whether an approval of a conversation ended shortly before a time of Discord's, or after it: who gave a command then may
-// have meant that one.
+// justEnded reports whether an approval of a conversation ended shortly before or after a time of Discord's clock: a person who gave a
+// command then may have meant that approval.
 func (in *inbound) justEnded(ctx context.Context, id string, at time.Time) (bool, error) {
 	const shortly = 3 * time.Second
 	t, err := in.s.cfg.Sessions.Entries(ctx, id, 0, lookBack)
@@ -215,7 +216,7 @@ func (in *inbound) justEnded(ctx context.Context, id string, at time.Time) (bool
 	}), err
 }
 
-// begun begins a new conversation, behind what was said in the channel before.
+// begun begins a new conversation, after the earlier messages of the channel.
 func (in *inbound) begun(ctx context.Context, channel snowflake.ID) string {
 	done := make(chan string, 1)
 	in.lanes.queue(channel, func(ctx context.Context) { done <- in.another(ctx, channel) })

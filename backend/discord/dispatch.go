@@ -11,7 +11,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// ready is what Discord says first of a session.
+// ready is the first event of a session.
 type ready struct {
 	Session     string       `json:"session_id"`
 	Resume      string       `json:"resume_gateway_url"`
@@ -21,24 +21,23 @@ type ready struct {
 	} `json:"application"`
 }
 
-// guild is a server with its channels, as far as we look at them. The library's own fails as a whole on one kind of channel that it does
-// not know.
+// guild is a server with its channels. The library's own type fails as a whole on a kind of channel that the library does not know.
 type guild struct {
 	ID          snowflake.ID `json:"id"`
 	Name        string       `json:"name"`
-	Unavailable bool         `json:"unavailable"` // an outage of Discord's; else it is one that the bot was put out of
+	Unavailable bool         `json:"unavailable"` // an outage of Discord; otherwise the bot was removed from the server
 	Channels    []place      `json:"channels"`
 	Threads     []place      `json:"threads"`
 }
 
-// gone names messages that were deleted.
+// gone names deleted messages.
 type gone struct {
 	ID      snowflake.ID   `json:"id"`
 	IDs     []snowflake.ID `json:"ids"`
 	Channel snowflake.ID   `json:"channel_id"`
 }
 
-// dispatch hands an event to who it is for. One that cannot be read is left out: what it says is not ours to log.
+// dispatch passes an event on. An event that cannot be read is skipped, without its content in the log.
 func (g *link) dispatch(p *plug, f frame) error {
 	switch f.T {
 	case gateway.EventTypeReady:
@@ -70,9 +69,9 @@ func (g *link) ready(p *plug, data json.RawMessage) error {
 	return g.opened(p, false)
 }
 
-// opened tells everybody that what was said meanwhile has come, or comes now.
+// opened reports that the messages written meanwhile have come, or come now.
 func (g *link) opened(p *plug, resumed bool) error {
-	if err := p.conn.SetReadDeadline(time.Time{}); err != nil { // from now on heartbeats tell whether it lives
+	if err := p.conn.SetReadDeadline(time.Time{}); err != nil { // from now on heartbeats show whether the connection lives
 		return err
 	}
 	g.l.set(statusConnected, "", "")
@@ -81,7 +80,7 @@ func (g *link) opened(p *plug, resumed bool) error {
 	return nil
 }
 
-// introduce makes the commands known to Discord, once for each setup, and asks for the names that are not known.
+// introduce registers the commands with Discord, once for each setup, and requests unknown names.
 func (l *line) introduce(ctx context.Context, application snowflake.ID) {
 	l.mu.Lock()
 	known := l.known
@@ -103,7 +102,7 @@ func (l *line) introduce(ctx context.Context, application snowflake.ID) {
 	l.s.nameUsers(ctx)
 }
 
-// event hands over what is told of messages, channels and presses.
+// event passes on an event about messages, channels and presses.
 func (s *Surface) event(kind gateway.EventType, data json.RawMessage) error {
 	switch kind {
 	case gateway.EventTypeMessageCreate:
@@ -159,7 +158,7 @@ func (s *Surface) interaction(e gateway.EventInteractionCreate) {
 	}
 }
 
-// rename takes what bound channels are called now.
+// rename takes the present names of bound channels.
 func (s *Surface) rename(guild string, list ...place) {
 	for _, p := range list {
 		if _, ok := s.in.bound(p.ID); ok {
@@ -172,7 +171,7 @@ func (s *Surface) rename(guild string, list ...place) {
 	}
 }
 
-// guildThere takes that a server is there: which of its channels can be seen is known now.
+// guildThere takes that a server is available, with the channels that the bot sees.
 func (s *Surface) guildThere(g guild) {
 	if g.Unavailable {
 		return
@@ -189,13 +188,13 @@ func (s *Surface) guildThere(g guild) {
 		case b.Guild != g.ID.String():
 		case seen[b.Channel] && b.Problem == problemGone:
 			s.spawn(func(ctx context.Context) { s.in.trouble(ctx, idOf(b.Channel), "") })
-		case !seen[b.Channel] && !b.Thread: // a thread is not named while it sleeps
+		case !seen[b.Channel] && !b.Thread: // a sleeping thread is not listed
 			s.in.channelGone(idOf(b.Channel))
 		}
 	}
 }
 
-// guildGone takes that the bot was put out of a server.
+// guildGone takes that the bot was removed from a server.
 func (s *Surface) guildGone(g guild) {
 	if g.Unavailable {
 		return

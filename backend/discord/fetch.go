@@ -15,16 +15,17 @@ import (
 	"deskhand/backend/session"
 )
 
-// Files of messages come from Discord's own servers, by the rules by which agents fetch them, and are kept in the blob store: they are
-// there when Discord's addresses have long expired.
+// Files of messages are fetched from Discord's own servers, by the rules for agents, and kept in the blob store, where they stay after
+// Discord's addresses have expired.
 
-// What of a message is fetched at most, as an agent may at a time.
+// mostFetched limits the bytes that are fetched for a message, as for a call of an agent.
 const mostFetched = 50 << 20
 
-// codeNoHosts is told in channels alone: the settings name no host to fetch files from.
+// codeNoHosts occurs in channels alone: the settings name no host to fetch files from.
 const codeNoHosts = "files.no_hosts"
 
-// fetch takes in what a message has of files, as far as it is not taken in already. What cannot be had is told; the message goes without.
+// fetch fetches the files of a message that are not kept yet. A failure is reported in the channel, and the message goes without the
+// file.
 func (in *inbound) fetch(ctx context.Context, h *heard) {
 	left := int64(mostFetched)
 	files := h.raw.Raw.Discord.Attachments
@@ -62,7 +63,7 @@ func (in *inbound) fetchFile(ctx context.Context, f rawAttachment, left int64) (
 	return taken.ID, int64(len(data)), err
 }
 
-// name is what a file is called to people.
+// name returns the name of a file for people.
 func (f rawAttachment) name() string {
 	if f.Filename != "" {
 		return f.Filename
@@ -71,7 +72,7 @@ func (f rawAttachment) name() string {
 	return path.Base(address)
 }
 
-// quoted is a name that somebody else has given, so that Discord shows it as it is.
+// quoted returns a foreign name so that Discord shows the name unchanged.
 func quoted(name string) string {
 	const most = 200
 	name = strings.Map(func(r rune) rune {
@@ -86,8 +87,8 @@ func quoted(name string) string {
 	return "`" + name + "`"
 }
 
-// inWords is why something was not done, for who wrote the message. Others read it too: what has no words of its own may hold paths and
-// addresses, and goes into the log.
+// inWords says why something failed, for the author of a message. Other people read it too: an error without a known text may hold paths
+// and addresses, and goes into the log.
 func (in *inbound) inWords(ctx context.Context, err error) string {
 	if errors.Is(err, session.ErrNotFound) {
 		return "the conversation of this channel was deleted."
@@ -115,7 +116,7 @@ func (in *inbound) inWords(ctx context.Context, err error) string {
 	return words
 }
 
-// wordsOf is what Discord says of something that the bot cannot do.
+// wordsOf returns Discord's reason for a refusal.
 func wordsOf(refused *rest.Error) string {
 	switch status := refused.Response.StatusCode; {
 	case status == http.StatusForbidden:
@@ -127,7 +128,7 @@ func wordsOf(refused *rest.Error) string {
 	}
 }
 
-// refusals are what people read of the codes that a message can meet.
+// refusals returns the texts for the codes that a message can meet.
 func refusals() map[string]string {
 	return map[string]string{
 		"attachment.too_large":       "it is larger than {limit}.",

@@ -13,37 +13,37 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// The files that an agent gives (the seed attachments-bus-agent-discord.md, A3). Those that are there before its first words are shown go
-// with these; later ones wait for the end of the turn, and answer the last message then. They never hang on a message that we delete: we
-// delete none. Each is sent once, however the turn ends: which message has it is written down.
+// The files that an agent gives (the seed attachments-bus-agent-discord.md, A3). Files that exist before the agent's first words go with
+// these words; later files wait for the end of the turn, and answer the last message then. No file is attached to a message that we
+// delete, because we delete none. Each is sent once, however the turn ends: the message of each file is stored.
 
-// mostFiles is how many a message takes.
+// mostFiles is how many files a message takes.
 const mostFiles = 10
 
-// The end of patience with uploads: how often one is tried before the text goes without it, and before a line stands for it.
+// The limits of tries for an upload: before the text goes without the file, and before a line replaces the file.
 const (
 	earlyTries = 3
 	lateTries  = 6
 )
 
-// given is a file of a turn, and what became of it.
+// given is a file of a turn, and its state.
 type given struct {
 	Entry  string `json:"entry"`
 	SHA256 string `json:"sha256"`
 	Name   string `json:"name"`
-	Sent   string `json:"sent,omitempty"` // the message that has it
-	Told   string `json:"told,omitempty"` // the line that stands for it, where it cannot be sent
+	Sent   string `json:"sent,omitempty"` // the message with the file
+	Told   string `json:"told,omitempty"` // the line in place of a file that cannot be sent
 }
 
 func (g given) waits() bool { return g.Sent == "" && g.Told == "" }
 
-// upload is how large a file may be in a server.
+// upload is the size limit for files in a server.
 type upload struct {
 	most  int64
 	until time.Time // when to ask again
 }
 
-// What Discord takes, by how much its members pay for a server.
+// Discord's size limits, by a server's boosts.
 const (
 	usualUpload  = 10 << 20
 	secondUpload = 50 << 20
@@ -51,7 +51,7 @@ const (
 	uploadKnown  = time.Hour
 )
 
-// uploadLimit is how large a file may be in a channel.
+// uploadLimit returns the size limit for files in a channel.
 func (o *output) uploadLimit(ctx context.Context, channel snowflake.ID) int64 {
 	b, _ := o.s.in.bound(channel)
 	o.mu.Lock()
@@ -62,7 +62,7 @@ func (o *output) uploadLimit(ctx context.Context, channel snowflake.ID) int64 {
 	}
 	guild, err := o.s.line.rest.GetGuild(idOf(b.Guild), false, rest.WithCtx(ctx))
 	if err != nil {
-		return usualUpload // what is larger may go yet: it is asked again
+		return usualUpload // larger files may still go: the next call asks again
 	}
 	most := int64(usualUpload)
 	switch tier := guild.PremiumTier; {
@@ -77,7 +77,7 @@ func (o *output) uploadLimit(ctx context.Context, channel snowflake.ID) int64 {
 	return most
 }
 
-// waiting are the numbers of the files that wait, at most so many.
+// waiting returns the numbers of at most most waiting files.
 func (s *showing) waiting(most int) (list []int) {
 	for i, g := range s.row.Files {
 		if g.waits() && len(list) < most {
@@ -87,7 +87,7 @@ func (s *showing) waiting(most int) (list []int) {
 	return list
 }
 
-// riding are the files that go with a message: those that are there before the agent's first words, or instead of them.
+// riding returns the files that go with a message: the files that exist before the agent's first words, or without any words.
 func (s *showing) riding(v view, at int) []int {
 	first := at < len(v.leaves) && v.leaves[at].speaks || v.ended && at == len(v.leaves)-1
 	if s.row.Spoke || s.late || !first {
@@ -96,7 +96,7 @@ func (s *showing) riding(v view, at int) []int {
 	return s.waiting(s.ride)
 }
 
-// load reads files for a message. false = one of them cannot be sent, and a line stands for it now.
+// load reads files for a message. ok is false when a file cannot be sent and a line replaces the file.
 func (s *showing) load(ctx context.Context, numbers []int) (files []*discord.File, ok bool) {
 	if len(numbers) == 0 {
 		return nil, true
@@ -119,7 +119,7 @@ func (s *showing) load(ctx context.Context, numbers []int) (files []*discord.Fil
 	return files, ok
 }
 
-// fileName is a name that can stand in the head of a part: the library puts it there as it is.
+// fileName returns a name that is safe in the header of a part, into which the library copies the name.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`"\/`, r) {
@@ -133,7 +133,7 @@ func fileName(name string) string {
 	return name
 }
 
-// attached names the files that come with a call. It is the whole list: so a call that is made twice attaches nothing twice.
+// attached lists all files of a call, so that a repeated call attaches nothing twice.
 func attached(files []*discord.File) *[]discord.AttachmentUpdate {
 	list := make([]discord.AttachmentUpdate, len(files))
 	for i := range files {
@@ -142,17 +142,17 @@ func attached(files []*discord.File) *[]discord.AttachmentUpdate {
 	return &list
 }
 
-// sent notes which message has files.
+// sent notes the message of files.
 func (s *showing) sent(numbers []int, message snowflake.ID) {
 	for _, i := range numbers {
-		s.row.Files[i].Sent, s.row.Files[i].Told = message.String(), "" // it may have been given up before it was found
+		s.row.Files[i].Sent, s.row.Files[i].Told = message.String(), "" // the file may have been given up before its message was found
 	}
 	if len(numbers) > 0 {
 		s.ride, s.uploads = mostFiles, 0
 	}
 }
 
-// unsent makes files wait again whose message was deleted.
+// unsent makes the files of a deleted message wait again.
 func (s *showing) unsent(message snowflake.ID) (some bool) {
 	for i := range s.row.Files {
 		if s.row.Files[i].Sent == message.String() {
@@ -162,7 +162,7 @@ func (s *showing) unsent(message snowflake.ID) (some bool) {
 	return some
 }
 
-// refusedFiles takes that files were not taken: fewer go at a time, until it is known which one it is. A line stands for that.
+// refusedFiles takes that Discord refused files: fewer are sent at a time, until the refused file is known, which a line then replaces.
 func (s *showing) refusedFiles(numbers []int, line func(given) string) {
 	if len(numbers) > 1 {
 		s.ride = len(numbers) / 2
@@ -172,7 +172,7 @@ func (s *showing) refusedFiles(numbers []int, line func(given) string) {
 	s.ride = mostFiles
 }
 
-// largeLine stands for a file that Discord found too large.
+// largeLine returns the line for a file that Discord found too large.
 func (s *showing) largeLine(g given) string {
 	data, err := s.o.client().Blob(g.SHA256)
 	if err != nil {
@@ -183,8 +183,8 @@ func (s *showing) largeLine(g given) string {
 
 func (s *showing) missedLine(g given) string { return notSent(g.Name) }
 
-// failedUpload takes that an upload has failed at Discord for no reason of its own. Early files wait for the end then, so that the words need not; in
-// the end a line stands for what cannot be sent.
+// failedUpload takes that an upload failed for no reason of the file. Early files then wait for the end of the turn, so that the words
+// need not wait; in the end a line replaces the file.
 func (s *showing) failedUpload(o op) {
 	s.uploads++
 	switch {
@@ -196,7 +196,7 @@ func (s *showing) failedUpload(o op) {
 	}
 }
 
-// told are the lines that stand for files.
+// told returns the lines in place of files.
 func (s *showing) told() (lines []item) {
 	for _, g := range s.row.Files {
 		if g.Told != "" {
@@ -206,7 +206,7 @@ func (s *showing) told() (lines []item) {
 	return lines
 }
 
-// take adds files that the turn has given since.
+// take adds the new files of the turn.
 func (s *showing) take(list []given) {
 	for _, g := range list {
 		if !slices.ContainsFunc(s.row.Files, func(old given) bool { return old.Entry == g.Entry && old.SHA256 == g.SHA256 }) {

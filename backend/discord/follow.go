@@ -15,9 +15,9 @@ import (
 	"deskhand/backend/session"
 )
 
-// The reader of the feed. What a turn says is taken from the events of the bus as it comes. After a reset, and at the start, it is read from
-// what is stored; which of the events that follow are in that already cannot be told of a text, so a text that was read is read again
-// when something was added to it.
+// The reader of the feed. The texts of a turn are taken from the events of the bus. After a reset, and at the start, a turn is read from
+// the store; whether the store already includes the events that follow cannot be known for a text, so such a text is read again after
+// each addition.
 
 // The types of events that are followed.
 const (
@@ -33,8 +33,8 @@ const (
 	turnDone     = "done"
 )
 
-// run reads the feed of all conversations until ctx ends. It is the one reader: it also tells asks of requests, and in of conversations
-// that are gone.
+// run reads the feed of all conversations until ctx ends. As the only reader, run also passes requests to asks, and deleted conversations
+// to in.
 func (o *output) run(ctx context.Context) {
 	defer o.close()
 	q := session.Query{Wait: feedPatience, Types: []string{feedSaid, feedState, feedText, feedFile, feedTool, feedRequest, feedSession, feedRemoved}}
@@ -42,22 +42,22 @@ func (o *output) run(ctx context.Context) {
 	}
 }
 
-// hear takes events until it has to be looked at what is to be followed. false = no more come.
+// hear takes events until the followed conversations may have changed, and returns false when no more events come.
 func (o *output) hear(ctx context.Context, q *session.Query) bool {
 	listen := o.listen(ctx)
-	if q.Gen != "" { // else all is read in a moment
+	if q.Gen != "" { // otherwise everything is read in a moment
 		o.look(ctx)
 	}
 	for {
 		batch, err := o.client().Feed().After(listen, *q)
-		if listen.Err() != nil { // the batch is asked for again
+		if listen.Err() != nil { // the batch is requested again
 			return true
 		}
 		if err != nil {
 			return false
 		}
 		q.Gen, q.After = batch.Gen, batch.Seq
-		if batch.Reset { // so is the first one
+		if batch.Reset { // the first batch, too
 			o.reload(ctx)
 			continue
 		}
@@ -65,7 +65,7 @@ func (o *output) hear(ctx context.Context, q *session.Query) bool {
 	}
 }
 
-// listen gives the context that ends when it has to be looked at what is to be followed.
+// listen returns a context that ends when the followed conversations may have changed.
 func (o *output) listen(ctx context.Context) context.Context {
 	ctx, end := context.WithCancel(ctx)
 	o.mu.Lock()
@@ -74,14 +74,14 @@ func (o *output) listen(ctx context.Context) context.Context {
 	return ctx
 }
 
-// look takes which conversations are to be followed. Those that were not are read first: of what was said of them nobody took note.
+// look updates the followed conversations. New conversations are read first, because their events were not noted.
 func (o *output) look(ctx context.Context) {
 	o.reading.Lock()
 	defer o.reading.Unlock()
 	o.catchUp(ctx)
 }
 
-// catchUp is look for who holds reading.
+// catchUp is look for callers that hold reading.
 func (o *output) catchUp(ctx context.Context) {
 	now := map[string]snowflake.ID{}
 	if o.enabled() {
@@ -102,13 +102,13 @@ func (o *output) catchUp(ctx context.Context) {
 		if err := o.resume(ctx, id); err != nil {
 			o.warn(ctx, "a conversation cannot be read", id, err)
 			o.mu.Lock()
-			delete(o.follows, id) // it is tried again with what comes next
+			delete(o.follows, id) // tried again at the next events
 			o.mu.Unlock()
 		}
 	}
 }
 
-// followed tells whether a conversation is.
+// followed reports whether a conversation is followed.
 func (o *output) followed(session string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,7 +116,7 @@ func (o *output) followed(session string) bool {
 	return is
 }
 
-// follow takes events. Requests come last: the tool call that one is for is told of behind it, and belongs above it.
+// follow takes events. Requests come last: the tool call of a request is reported behind the request, and belongs above it.
 func (o *output) follow(ctx context.Context, events []session.Event) {
 	o.reading.Lock()
 	defer o.reading.Unlock()
@@ -172,8 +172,8 @@ func (o *output) note(ctx context.Context, e session.Event) {
 	te.stir()
 }
 
-// find is a turn that is shown, or is to be from now on; nil = it was. One of which the beginning was not heard is read from what is
-// stored.
+// find returns a turn that is shown, or begins to show the turn; nil = the turn was shown to its end. A turn whose beginning was missed
+// is read from the store.
 func (te *teller) find(turn string, free, begins bool) *telling {
 	if i := slices.IndexFunc(te.turns, func(t *telling) bool { return t.turn == turn }); i >= 0 {
 		return te.turns[i]
@@ -187,7 +187,7 @@ func (te *teller) find(turn string, free, begins bool) *telling {
 	return t
 }
 
-// note takes an event into the turn.
+// note applies an event to the turn.
 func (t *telling) note(kind string, b session.BusEvent) {
 	switch kind {
 	case feedSaid:
@@ -207,12 +207,12 @@ func (t *telling) note(kind string, b session.BusEvent) {
 	case feedState:
 		if b.State == turnDone {
 			t.ended, t.reason = true, b.StopReason
-			t.stale = t.stale || b.StopReason == "error" || b.StopReason == "agent_exited" // which one is stored
+			t.stale = t.stale || b.StopReason == "error" || b.StopReason == "agent_exited" // the reason is stored
 		}
 	}
 }
 
-// put puts an item in its place: behind the others, when it is a new one.
+// put replaces an item, or appends a new item.
 func (t *telling) put(it item) {
 	if i := t.index(it.id); i >= 0 {
 		it.asked = t.items[i].asked
@@ -245,7 +245,7 @@ func (t *telling) give(g given) {
 	}
 }
 
-// reload makes what is shown fit what is stored: at the start, and where events were missed.
+// reload makes the messages fit the store: at the start, and after missed events.
 func (o *output) reload(ctx context.Context) {
 	o.mu.Lock()
 	o.follows = map[string]snowflake.ID{}
@@ -254,8 +254,8 @@ func (o *output) reload(ctx context.Context) {
 	o.warn(ctx, "what is asked cannot be read", "", o.s.asks.reload(ctx))
 }
 
-// resume takes up what is not shown of a conversation: the turns that were being shown, the one that runs, and those that somebody began
-// from the channel and saw nothing of.
+// resume continues to show the open turns of a conversation: the turns that were being shown, the running turn, and turns that somebody
+// began from the channel and has seen nothing of.
 func (o *output) resume(ctx context.Context, id string) error {
 	done, err := o.written(ctx, id)
 	if err != nil {
@@ -290,7 +290,7 @@ func (o *output) resume(ctx context.Context, id string) error {
 	return nil
 }
 
-// resume begins to show turns that are open, in the order in which they ran, and has those that are shown read again.
+// resume begins to show open turns, in the order in which they ran, and has the shown turns read again.
 func (te *teller) resume(turns []session.Turn, open map[string]bool) {
 	te.mu.Lock()
 	defer te.mu.Unlock()
@@ -308,7 +308,7 @@ func (te *teller) resume(turns []session.Turn, open map[string]bool) {
 	ran := func(name string) int {
 		return slices.IndexFunc(turns, func(t session.Turn) bool { return t.ID == name })
 	}
-	slices.SortFunc(names, func(a, b string) int { // those that are long over are not among the turns, and come first
+	slices.SortFunc(names, func(a, b string) int { // turns that ended long ago are not in the list, and come first
 		if i, j := ran(a), ran(b); i != j {
 			return i - j
 		}
@@ -322,7 +322,7 @@ func (te *teller) resume(turns []session.Turn, open map[string]bool) {
 	te.stir()
 }
 
-// refresh reads a turn anew, where what is stored says more than what is known. It tells when to read it again; 0 = all is known.
+// refresh reads a turn again when the store has more than is known, and returns when to read the turn again; 0 = all is known.
 func (o *output) refresh(ctx context.Context, te *teller, t *telling) (wait time.Duration) {
 	te.mu.Lock()
 	stale, version, due := t.stale, t.version, time.Until(t.read.Add(o.pace()))
@@ -342,13 +342,13 @@ func (o *output) refresh(ctx context.Context, te *teller, t *telling) (wait time
 		return o.pace()
 	}
 	t.recall(entries, turn)
-	if t.stale = t.version != version; t.stale { // something came meanwhile, and nobody knows whether it was read
+	if t.stale = t.version != version; t.stale { // an event came meanwhile, which may or may not be in the store
 		return o.pace()
 	}
 	return 0
 }
 
-// recall reads the entries of a turn, or the one entry that stands outside of turns, and the turn; nil where there is none.
+// recall reads the entries of a turn, or the single entry outside of turns, and the turn, or nil.
 func (o *output) recall(ctx context.Context, id, turn string) (entries []session.Entry, t *session.Turn, err error) {
 	const page, most = 200, 200
 	for before, pages := int64(0), 0; pages < most; pages++ {
@@ -361,7 +361,7 @@ func (o *output) recall(ctx context.Context, id, turn string) (entries []session
 		}
 		here, older := ofTurn(part.Items, turn)
 		entries = append(here, entries...)
-		if part.Next == 0 || older && (len(entries) > 0 || t != nil && t.State != turnDone) { // one that runs is the newest
+		if part.Next == 0 || older && (len(entries) > 0 || t != nil && t.State != turnDone) { // a running turn is the newest
 			break
 		}
 		before = part.Next
@@ -369,7 +369,7 @@ func (o *output) recall(ctx context.Context, id, turn string) (entries []session
 	return entries, t, nil
 }
 
-// ofTurn are the entries of a turn, and whether another turn's stands before them.
+// ofTurn returns the entries of a turn, and whether an entry of another turn precedes them.
 func ofTurn(list []session.Entry, turn string) (entries []session.Entry, older bool) {
 	for _, e := range list {
 		switch {
@@ -397,9 +397,9 @@ func (t *telling) recallEntry(e *session.Entry) {
 	}
 }
 
-// recall makes the turn what is stored of it.
+// recall replaces the turn by its stored state.
 func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
-	if turn == nil && len(entries) == 0 { // what is said outside of turns may be on its way yet; a turn is stored before it is told of
+	if turn == nil && len(entries) == 0 { // an entry outside of turns may not be stored yet; a turn is stored before its events
 		t.ended, t.nothing = t.ended || !t.free, !t.free
 		return
 	}
@@ -408,7 +408,7 @@ func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
 	for i := range entries {
 		t.recallEntry(&entries[i])
 	}
-	if turn == nil { // it stands outside of turns
+	if turn == nil { // an entry outside of turns
 		t.free, t.ended = true, false
 	}
 	if turn != nil && turn.State == turnDone {

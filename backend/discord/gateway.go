@@ -21,44 +21,44 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// intents are what Discord is to tell us of: messages in servers with what is in them, threads and channels, and direct messages, which
-// are counted and nothing else.
+// intents are the events that Discord is to send: messages in servers with their content, threads and channels, and direct messages,
+// which are only counted.
 const intents = gateway.IntentGuilds | gateway.IntentGuildMessages | gateway.IntentMessageContent | gateway.IntentDirectMessages
 
 // Times and sizes of the gateway.
 const (
 	dialLimit    = 20 * time.Second
-	helloLimit   = 30 * time.Second // until it is ready
+	helloLimit   = 30 * time.Second // until the session is ready
 	writeLimit   = 10 * time.Second
 	mostOfFrame  = 32 << 20
-	identifyRate = 5 * time.Second // Discord takes one identify in that time
-	closeKept    = 4900            // of our own: Discord keeps the session, to be resumed
+	identifyRate = 5 * time.Second // Discord accepts one identify in that time
+	closeKept    = 4900            // our own code, with which Discord keeps the session for a resume
 )
 
-// Reasons for which a link ends and the next one begins.
+// The reasons for which a link ends and the next begins.
 var (
 	errZombie    = errors.New("a heartbeat was not answered")
 	errReconnect = errors.New("the gateway asks for another connection")
 	errInvalid   = errors.New("the gateway has ended the session")
 )
 
-// link is the way through Discord's gateway, over as many connections as it takes. The library has such a thing too, which this package
+// link is the connection to Discord's gateway, over as many websockets as needed. The library has such a type, too, which this package
 // cannot use: see docs/decisions/0030-discord.md.
 type link struct {
 	l     *line
 	token string
-	fixed string // where the gateway is, if a person has said so
+	fixed string // the gateway's address, when a person has set it
 
-	session    string       // to be resumed
-	address    string       // where
+	session    string       // of the session to be resumed
+	address    string       // where to resume
 	seq        atomic.Int64 // of the last event
 	identified time.Time
-	held       time.Duration // how long not to identify at least
-	missed     int           // dials in a row that nobody has answered
+	held       time.Duration // the least time until the next identify
+	missed     int           // dials in a row without an answer
 }
 
-// frame is one message of the gateway. The library's own reads all of a message at once, and fails, with what people have said in its
-// error, on one kind of channel or component that it does not know.
+// frame is a message of the gateway. The library's own type decodes all of a message at once, and fails on an unknown kind of channel or
+// component, with people's messages in the error.
 type frame struct {
 	Op gateway.Opcode    `json:"op"`
 	S  int64             `json:"s,omitempty"`
@@ -68,13 +68,13 @@ type frame struct {
 
 func (g *link) resumable() bool { return g.session != "" }
 
-// forget ends what could be resumed.
+// forget drops the session to be resumed.
 func (g *link) forget() {
 	g.session, g.address = "", ""
 	g.seq.Store(0)
 }
 
-// wait is how long Discord wants us to wait before the next connection.
+// wait returns how long Discord wants us to wait before the next connection.
 func (g *link) wait() time.Duration {
 	if g.resumable() {
 		return 0
@@ -82,7 +82,7 @@ func (g *link) wait() time.Duration {
 	return max(g.held, identifyRate-time.Since(g.identified))
 }
 
-// connect makes one connection and reads it to its end.
+// connect makes a connection and reads it to its end.
 func (g *link) connect(ctx context.Context) error {
 	g.held = 0
 	target, err := g.target(ctx)
@@ -92,7 +92,7 @@ func (g *link) connect(ctx context.Context) error {
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit}
 	conn, resp, err := dialer.DialContext(ctx, target+"?v="+strconv.Itoa(gateway.Version)+"&encoding=json", nil)
 	if resp != nil {
-		_ = resp.Body.Close() // the library has read what it says
+		_ = resp.Body.Close() // the library has read the body
 	}
 	if err != nil {
 		g.unanswered()
@@ -102,11 +102,11 @@ func (g *link) connect(ctx context.Context) error {
 	return g.serve(ctx, conn)
 }
 
-// mostMissed is after how many dials in a row without an answer nothing is left to be resumed.
+// mostMissed is how many dials in a row without an answer end the session to be resumed.
 const mostMissed = 4
 
-// unanswered takes that nobody has answered a dial. The address at which to resume is of one machine, which may be gone for good: the next
-// dial goes where all go. The session can be resumed there too.
+// unanswered takes that a dial had no answer. The address for a resume belongs to a single machine, which may be gone for good, so the
+// next dial goes to the general address, where the session can be resumed, too.
 func (g *link) unanswered() {
 	g.address = ""
 	if g.missed++; g.missed >= mostMissed {
@@ -115,7 +115,7 @@ func (g *link) unanswered() {
 	}
 }
 
-// target is where to connect. The token goes there, so only where Discord's gateway can be.
+// target returns the address to connect to. The token goes there, so target returns only addresses where Discord's gateway can be.
 func (g *link) target(ctx context.Context) (string, error) {
 	if g.resumable() && g.address != "" {
 		return g.address, nil
@@ -139,8 +139,8 @@ func (g *link) target(ctx context.Context) (string, error) {
 	return target, nil
 }
 
-// trusted tells whether an address that Discord has named is one that the token may go to: Discord's own, or, where a person has said
-// where Discord's API is, any that nobody else can read.
+// trusted reports whether the token may go to an address that Discord has named: an address of Discord's own or, when a person has set
+// the address of Discord's API, any encrypted or local address.
 func (g *link) trusted(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -165,12 +165,12 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// plug is one connection. It is read by one goroutine, and written by that and by the one that beats.
+// plug is a websocket. A single goroutine reads the plug, and writes are made by that goroutine and by the goroutine of the heartbeats.
 type plug struct {
 	conn *websocket.Conn
 	fail context.CancelCauseFunc
 
-	mu    sync.Mutex // protects the fields below and is held while something is written
+	mu    sync.Mutex // protects the fields below and is held during a write
 	acked bool       // the last heartbeat was answered
 }
 
@@ -187,17 +187,17 @@ func (p *plug) send(op gateway.Opcode, data any) error {
 	return p.conn.WriteJSON(frame{Op: op, D: d})
 }
 
-// serve reads a connection to its end; whatever goes on beside that has ended then too.
+// serve reads a connection to its end, and ends its other goroutines.
 func (g *link) serve(ctx context.Context, conn *websocket.Conn) error {
 	conn.SetReadLimit(mostOfFrame)
 	life, fail := context.WithCancelCause(ctx)
 	p := &plug{conn: conn, fail: fail, acked: true}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		<-life.Done() // a read is ended by nothing but this
+		<-life.Done() // nothing else ends a read
 		code := closeKept
 		if ctx.Err() != nil {
-			code = websocket.CloseNormalClosure // the bot is shown as away at once
+			code = websocket.CloseNormalClosure // Discord then shows the bot as away at once
 		}
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second))
 		_ = conn.Close()
@@ -211,7 +211,7 @@ func (g *link) serve(ctx context.Context, conn *websocket.Conn) error {
 	return g.ended(context.Cause(life))
 }
 
-// read takes one frame.
+// read handles a frame.
 func (g *link) read(ctx context.Context, p *plug, wg *sync.WaitGroup) error {
 	_, data, err := p.conn.ReadMessage()
 	if err != nil {
@@ -243,12 +243,12 @@ func (g *link) read(ctx context.Context, p *plug, wg *sync.WaitGroup) error {
 			g.held = time.Second + rand.N(4*time.Second) // as Discord asks for
 		}
 		return errInvalid
-	default: // a later version's
+	default: // of a later version
 	}
 	return nil
 }
 
-// greet answers a hello: it begins to beat, and identifies or resumes.
+// greet answers a hello: greet starts the heartbeats, and identifies or resumes.
 func (g *link) greet(ctx context.Context, p *plug, wg *sync.WaitGroup, data json.RawMessage) error {
 	var hello gateway.MessageDataHello
 	if err := json.Unmarshal(data, &hello); err != nil || hello.HeartbeatInterval <= 0 {
@@ -266,8 +266,8 @@ func (g *link) greet(ctx context.Context, p *plug, wg *sync.WaitGroup, data json
 	})
 }
 
-// keepBeating sends a heartbeat in each interval, the first somewhere in it, so that not all who were dropped beat at once. A connection on
-// which the one before was not answered is dead, whatever the network says.
+// keepBeating sends a heartbeat in each interval, the first at a random time, so that dropped clients do not beat all at once. A
+// connection on which the last heartbeat was not answered is dead, whatever the network says.
 func (g *link) keepBeating(ctx context.Context, p *plug, interval time.Duration) {
 	for wait := rand.N(interval); ; wait = interval {
 		if pause(ctx, wait) != nil {
@@ -292,7 +292,7 @@ func (g *link) beat(p *plug) error {
 	return p.send(gateway.OpcodeHeartbeat, gateway.MessageDataHeartbeat(g.seq.Load()))
 }
 
-// ended makes of the end of a connection what it means: a refusal, or something after which another connection helps.
+// ended returns the meaning of a connection's end: a refusal, or an error after which another connection helps.
 func (g *link) ended(err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) {

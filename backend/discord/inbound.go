@@ -20,29 +20,29 @@ import (
 	"deskhand/backend/session"
 )
 
-// What people say. A message is written down before anything is done for it, and marked with what it has become: the turn or the item of
-// the queue. So it is taken once, whatever Discord sends again, and a crash in between is made good at the next start. For each channel one
-// thing is done after the other, in the order in which Discord told it.
+// People's messages. A message is stored before any work for it, and then marked with the turn or the item of the queue that it has
+// become. So a message is taken once, whatever Discord sends again, and the next start continues after a crash. The work of each channel
+// is done in order, in the order in which Discord sent the messages.
 
-// inbound is what people say in bound channels, and which channel is bound to what.
+// inbound takes the messages of bound channels, and knows the bindings.
 type inbound struct {
 	s       *Surface
-	outside *http.Client         // by which files are fetched
-	lanes   *lanes[snowflake.ID] // of channels; what is not done at the end is asked for at the next start
+	outside *http.Client         // fetches files
+	lanes   *lanes[snowflake.ID] // of channels; the next start requests the messages of unfinished work
 
-	writing sync.Mutex // of bindings: what is written and what is known of it change together
+	writing sync.Mutex // held while a binding is stored and changed in memory
 
-	mu    sync.Mutex // protects what is below
+	mu    sync.Mutex // protects the fields below
 	bonds map[snowflake.ID]*bond
-	away  int                            // how often the line has come back anew
+	away  int                            // how often the line has come back without a resume
 	above map[snowflake.ID]snowflake.ID  // the channels of threads
 	born  map[snowflake.ID]chan struct{} // threads that are begun; closed when they are bound
-	gates map[string]chan struct{}       // of one: held while a message is handed to a conversation
+	gates map[string]chan struct{}       // hold an element while a message is handed to a conversation
 
 	passed map[snowflake.ID]snowflake.ID // of threads that are not bound: the newest message that was refused
 }
 
-// What is not listened to, as it is counted.
+// The kinds of ignored messages, which are counted.
 const (
 	ignoredStrangers = "strangers"
 	ignoredBots      = "bots"
@@ -50,11 +50,11 @@ const (
 	ignoredUnbound   = "unbound"
 )
 
-// newInbound is made once, before the line is opened.
+// newInbound is called once, before the line is opened.
 func newInbound(s *Surface) *inbound {
 	const (
 		handshake = 10 * time.Second
-		whole     = 5 * time.Minute // of a file: a server that sends a byte now and then must not keep a lane for ever
+		whole     = 5 * time.Minute // of a file: a server that sends a byte now and then must not block a lane for ever
 	)
 	return &inbound{
 		s: s, bonds: map[snowflake.ID]*bond{}, lanes: newLanes[snowflake.ID](s.spawn), above: map[snowflake.ID]snowflake.ID{},
@@ -63,7 +63,7 @@ func newInbound(s *Surface) *inbound {
 	}
 }
 
-// enter waits until no message is being handed to a conversation, and keeps others from it until leave is called.
+// enter waits until no message is being handed to a conversation, and blocks others until leave is called.
 func (in *inbound) enter(ctx context.Context, session string) (leave func(), err error) {
 	in.mu.Lock()
 	gate := in.gates[session]
@@ -80,20 +80,20 @@ func (in *inbound) enter(ctx context.Context, session string) (leave func(), err
 	}
 }
 
-// heard is a message that somebody has said.
+// heard is a message of a listed person.
 type heard struct {
 	channel, id snowflake.ID
 	session     string
-	item        string // the turn or item of the queue that it has become; "" until then
-	text        string // its part of that
+	item        string // the turn or queue item that the message has become; "" until then
+	text        string // the message's part of that
 	raw         rawMessage
-	late        bool // it was said while we were away
+	late        bool // the message was written while we were away
 }
 
-// notTaken marks a message that nothing comes of.
+// notTaken marks a message that will not be taken.
 const notTaken = "-"
 
-// rawMessage is a message as it came.
+// rawMessage is a message as received.
 type rawMessage struct {
 	Author  User   `json:"author"`
 	Content string `json:"content"`
@@ -103,7 +103,7 @@ type rawMessage struct {
 		} `json:"discord"`
 	} `json:"raw"`
 
-	Taken []string `json:"taken,omitempty"` // of each of them: the id under which it was taken in, or notTaken
+	Taken []string `json:"taken,omitempty"` // of each attachment: the id of the kept file, or notTaken
 }
 
 type rawAttachment struct {
@@ -113,7 +113,7 @@ type rawAttachment struct {
 	Size     int    `json:"size,omitempty"`
 }
 
-// readMessage reads what Discord told. Of a message that was forwarded it is what that says.
+// readMessage converts a message of Discord's. A forwarded message has the content of the original.
 func readMessage(m discord.Message) heard {
 	h := heard{channel: m.ChannelID, id: m.ID}
 	h.raw.Author = User{ID: m.Author.ID.String(), Name: m.Author.EffectiveName()}
@@ -133,7 +133,7 @@ func readMessage(m discord.Message) heard {
 	return h
 }
 
-// says tells whether somebody who is heard has said something with the message, else why it is not listened to; "" = it is of no account.
+// says reports whether a message was written by a listed person. Otherwise why is the kind of the ignored message; "" = not counted.
 func (in *inbound) says(m discord.Message) (says bool, why string) {
 	switch {
 	case m.Author.ID == in.s.line.self(), m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply:
@@ -148,7 +148,7 @@ func (in *inbound) says(m discord.Message) (says bool, why string) {
 	return true, ""
 }
 
-// created takes a message.
+// created takes a new message.
 func (in *inbound) created(ev gateway.EventMessageCreate) {
 	m := ev.Message
 	_, bound := in.bond(m.ChannelID)
@@ -167,14 +167,14 @@ func (in *inbound) created(ev gateway.EventMessageCreate) {
 	}
 }
 
-// pass moves the mark over a message that is none of ours.
+// pass moves the mark over an ignored message.
 func (in *inbound) pass(ctx context.Context, m discord.Message) {
 	if err := in.looked(ctx, heard{channel: m.ChannelID, id: m.ID}, func(*sql.Tx) error { return nil }); err != nil {
 		in.fails(ctx, "a mark cannot be moved", m.ChannelID, err)
 	}
 }
 
-// take takes a message of somebody who is heard. Where what came before it is not known, that comes first, and the message with it.
+// take takes a message of a listed person. When earlier messages are unknown, they come first, together with this message.
 func (in *inbound) take(ctx context.Context, m discord.Message) {
 	switch b, ok := in.bond(m.ChannelID); {
 	case ok && b.behind():
@@ -185,7 +185,7 @@ func (in *inbound) take(ctx context.Context, m discord.Message) {
 	in.hear(ctx, readMessage(m), m.GuildID)
 }
 
-// hear takes a message where it stands: for the conversation of its channel, or as the beginning of one.
+// hear takes a message for the conversation of its channel, or begins a conversation with the message.
 func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
 	b, ok := in.bond(h.channel)
 	if !ok || b.deleted {
@@ -203,7 +203,7 @@ func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
 	}
 	h.session = b.Session
 	switch fresh, err := in.keep(ctx, h); {
-	case err != nil: // it is not written down, so nothing goes on with it
+	case err != nil: // a message that is not stored goes no further
 		if ctx.Err() == nil {
 			in.tell(ctx, h, "Not taken: "+in.whyNot(ctx, h.session, err))
 		}
@@ -212,7 +212,7 @@ func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
 	}
 }
 
-// keep writes a message down. fresh = it was not there already.
+// keep stores a message. fresh reports that the message was not stored already.
 func (in *inbound) keep(ctx context.Context, h heard) (fresh bool, err error) {
 	err = in.looked(ctx, h, func(tx *sql.Tx) error {
 		fresh, err = insert(ctx, tx, h)
@@ -235,7 +235,7 @@ func insert(ctx context.Context, tx *sql.Tx, h heard) (fresh bool, err error) {
 	return n > 0, err
 }
 
-// save writes down what has become of a message.
+// save stores the state of messages.
 func (in *inbound) save(ctx context.Context, list ...heard) error {
 	return in.write(ctx, func(tx *sql.Tx) error {
 		for _, h := range list {
@@ -252,7 +252,7 @@ func (in *inbound) save(ctx context.Context, list ...heard) error {
 	})
 }
 
-// forget takes out a message that nothing came of.
+// forget deletes a message that was not handed over.
 func (in *inbound) forget(ctx context.Context, h heard) error {
 	return in.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM discord_message WHERE channel = ? AND id = ?`, h.channel.String(), h.id.String())
@@ -262,7 +262,7 @@ func (in *inbound) forget(ctx context.Context, h heard) error {
 
 const messageColumns = `SELECT channel, id, session, item, text, raw_json FROM discord_message `
 
-// messages reads messages, in the order in which they were said.
+// messages reads messages, in the order in which they were written.
 func (in *inbound) messages(ctx context.Context, where string, args ...any) (list []heard, err error) {
 	rows, err := in.s.cfg.Store.Read().QueryContext(ctx, messageColumns+where+` ORDER BY CAST(id AS INTEGER)`, args...)
 	if err != nil {
@@ -284,7 +284,7 @@ func (in *inbound) messages(ctx context.Context, where string, args ...any) (lis
 	return list, rows.Err()
 }
 
-// message reads one.
+// message reads a single message.
 func (in *inbound) message(ctx context.Context, channel, id snowflake.ID) (heard, bool, error) {
 	list, err := in.messages(ctx, `WHERE channel = ? AND id = ?`, channel.String(), id.String())
 	if err != nil || len(list) == 0 {
@@ -293,9 +293,9 @@ func (in *inbound) message(ctx context.Context, channel, id snowflake.ID) (heard
 	return list[0], true, nil
 }
 
-// from tells which messages of the channel a turn came from. It waits while a message of that session is being handed over, so that
-// the news of a turn cannot overtake what is known of it. A message of another channel, from which a thread was begun, is not among them:
-// nothing can be an answer to it there.
+// from returns the messages of the channel that became a turn. from waits while a message of that session is being handed over, so that
+// the events of a turn cannot overtake its record. A message of another channel, with which a thread was begun, is not included, because
+// no message in the thread can answer that message.
 func (in *inbound) from(ctx context.Context, session, turn string) (messages []snowflake.ID, ok bool) {
 	leave, err := in.enter(ctx, session)
 	if err != nil {
@@ -313,7 +313,7 @@ func (in *inbound) from(ctx context.Context, session, turn string) (messages []s
 	return messages, len(list) > 0
 }
 
-// handOver gives a message that is written down to its conversation, and says in the channel what cannot be.
+// handOver gives a stored message to its conversation, and reports a failure in the channel.
 func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 	h, ok, err := in.message(ctx, channel, id)
 	if err != nil {
@@ -325,14 +325,14 @@ func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 	}
 	in.fetch(ctx, &h)
 	if ctx.Err() != nil {
-		return // the next start goes on with it
+		return // the next start continues
 	}
 	h.text = in.textOf(h)
 	if h.text == "" {
 		in.giveUp(ctx, h, "There is nothing in this message that an agent could read.")
 		return
 	}
-	if err := in.save(ctx, h); err != nil { // so that it is known again in the queue, if the program ends before it is marked
+	if err := in.save(ctx, h); err != nil { // so that the message is recognised in the queue if the program ends before the message is marked
 		in.fails(ctx, "a message cannot be written", channel, err)
 		in.later(channel, id)
 		return
@@ -348,12 +348,12 @@ func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 	}
 }
 
-// later hands a message over again after a while, where it stays as it was: a store that cannot be read or written mostly can be soon.
+// later hands a message over again after a pause, because a store that cannot be read or written usually can be soon.
 func (in *inbound) later(channel, id snowflake.ID) {
 	const pause = 15 * time.Second
 	lane := channel
 	if _, ok := in.bond(id); ok {
-		lane = id // a thread was begun from it
+		lane = id // a thread was begun with the message
 	}
 	in.s.spawn(func(ctx context.Context) {
 		timer := time.NewTimer(in.s.line.patience(pause))
@@ -361,12 +361,12 @@ func (in *inbound) later(channel, id snowflake.ID) {
 		select {
 		case <-timer.C:
 			in.lanes.queue(lane, func(ctx context.Context) { in.handOver(ctx, channel, id) })
-		case <-ctx.Done(): // the next start goes on with it
+		case <-ctx.Done(): // the next start continues
 		}
 	})
 }
 
-// textOf is what a message says to the agent: without our name before it, and with the block of its files.
+// textOf returns the text of a message for the agent: without the bot's name before the text, and with the block of its files.
 func (in *inbound) textOf(h heard) string {
 	text := strings.TrimSpace(h.raw.Content)
 	self := in.s.line.self().String()
@@ -385,7 +385,7 @@ func (in *inbound) textOf(h heard) string {
 	return strings.TrimPrefix(text+"\n"+attachment.Sentinel(items), "\n")
 }
 
-// files are what a message has that was taken in.
+// files returns the kept files of a message.
 func (h heard) files() (list []session.PromptAttachment) {
 	for _, id := range h.raw.Taken {
 		if id != notTaken {
@@ -395,8 +395,8 @@ func (h heard) files() (list []session.PromptAttachment) {
 	return list
 }
 
-// refuse says that a message was not taken, and why. One that could not be given to anybody since the program ends is kept for its next
-// start.
+// refuse reports that a message was not taken, and why. A message that could not be handed over because the program ends is kept for the
+// next start.
 func (in *inbound) refuse(ctx context.Context, h heard, err error) {
 	if ctx.Err() != nil || errors.Is(err, session.ErrClosed) {
 		return
@@ -404,7 +404,7 @@ func (in *inbound) refuse(ctx context.Context, h heard, err error) {
 	in.giveUp(ctx, h, "Not taken: "+in.whyNot(ctx, h.session, err))
 }
 
-// whyNot is why a conversation has not taken something: that it is gone, before all else.
+// whyNot says why a conversation has not taken a message; first of all, whether the conversation is gone.
 func (in *inbound) whyNot(ctx context.Context, id string, err error) string {
 	if _, gone := in.s.cfg.Sessions.Get(ctx, id); errors.Is(gone, session.ErrNotFound) {
 		err = gone
@@ -412,8 +412,8 @@ func (in *inbound) whyNot(ctx context.Context, id string, err error) string {
 	return in.inWords(ctx, err)
 }
 
-// giveUp marks a message as one that nothing comes of, and says why. One that cannot be marked is tried again, and nothing is said: it may
-// be taken yet.
+// giveUp marks a message as not taken, and reports why. A message that cannot be marked is tried again, without a report, because the
+// message may still be taken.
 func (in *inbound) giveUp(ctx context.Context, h heard, why string) {
 	h.item = notTaken
 	if err := in.save(ctx, h); err != nil {
@@ -424,7 +424,7 @@ func (in *inbound) giveUp(ctx context.Context, h heard, why string) {
 	in.tell(ctx, h, why)
 }
 
-// tell says something in the channel of a conversation about a message.
+// tell writes a text about a message to the channel of its conversation.
 func (in *inbound) tell(ctx context.Context, h heard, text string) {
 	channel, reply := h.channel, h.id
 	if at, ok := in.channelOf(h.session); ok && at != channel {
@@ -435,7 +435,8 @@ func (in *inbound) tell(ctx context.Context, h heard, text string) {
 	}
 }
 
-// fails writes down what cannot be told to anybody. The address that the library puts before an error can hold the secret of an answer.
+// fails logs an error that nobody can be told about. The address that the library puts before an error may contain the secret of an
+// answer.
 func (in *inbound) fails(ctx context.Context, what string, channel snowflake.ID, err error) {
 	for wrapped := (*url.Error)(nil); errors.As(err, &wrapped); {
 		err = wrapped.Err

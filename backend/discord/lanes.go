@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// lanes have things done in order: what is queued for one lane is done one after the other, and waits for no other lane.
+// lanes run work in order: the work of a lane runs one after the other, and waits for no other lane.
 type lanes[K comparable] struct {
-	spawn func(func(context.Context)) // runs one lane until nothing waits in it
+	spawn func(func(context.Context)) // runs a lane until its work is done
 
-	mu      sync.Mutex                    // protects what is below
-	waiting map[K][]func(context.Context) // there while somebody does it
+	mu      sync.Mutex                    // protects the fields below
+	waiting map[K][]func(context.Context) // a lane has a key while a goroutine runs it
 }
 
 func newLanes[K comparable](spawn func(func(context.Context))) *lanes[K] {
 	return &lanes[K]{spawn: spawn, waiting: map[K][]func(context.Context){}}
 }
 
-// queue has something done behind all that was queued for its lane before. It returns at once.
+// queue appends work to a lane, and returns at once.
 func (l *lanes[K]) queue(lane K, work func(context.Context)) {
 	l.mu.Lock()
 	waiting, busy := l.waiting[lane]

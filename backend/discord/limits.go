@@ -11,22 +11,22 @@ import (
 	"github.com/disgoorg/disgo/rest"
 )
 
-// limits keeps Discord's rate limits. The library has such a thing too, which this package cannot use: it starts a goroutine that nothing
-// ends, cuts the halves off seconds (so that it asks too soon, and is counted as an abuser), fails on a Retry-After that is no whole
-// number, has a data race on the limit of the whole bot, and knows nothing of limits that several routes share.
+// limits keeps Discord's rate limits. The library has such a type, too, which this package cannot use: it starts a goroutine that nothing
+// ends, truncates fractions of seconds (so that its calls come too soon, and count as abuse), fails on a Retry-After that is no whole
+// number, has a data race on the limit of the whole bot, and does not know limits that several routes share.
 //
-// Calls of one route go one after the other, in the order in which they came: what is said in a channel stays in order.
+// Calls of a route run one after the other, in the order in which they came, so that the messages of a channel stay in order.
 type limits struct {
 	mu      sync.Mutex // protects the fields below
-	global  time.Time  // until when nothing is asked
+	global  time.Time  // no call is made before
 	routes  map[string]*route
-	buckets map[string]*bucket // by Discord's name for them and the channel, server or webhook
+	buckets map[string]*bucket // by Discord's name and the channel, server or webhook
 }
 
-// route is one kind of call on one channel, server or webhook.
+// route is a kind of call on a channel, server or webhook.
 type route struct {
-	turn   chan struct{} // holds a value while a call is under way
-	wanted int           // calls that wait or are under way
+	turn   chan struct{} // holds a value during a call
+	wanted int           // calls that wait or run
 	bucket *bucket
 }
 
@@ -37,30 +37,30 @@ type bucket struct {
 	reset time.Time
 }
 
-// tries is how often a call that was refused for its rate is made.
+// tries is how often a call is made that is refused because of its rate.
 const tries = 5
 
-// mostRoutes is how many routes are remembered before those that nobody uses are forgotten: each interaction is one.
+// mostRoutes is how many routes are kept before unused routes are forgotten: each interaction is a route.
 const mostRoutes = 256
 
 func newLimits() *limits {
 	return &limits{routes: map[string]*route{}, buckets: map[string]*bucket{}}
 }
 
-// limitedError tells that there is no hope of an answer within the time that a caller has.
+// limitedError says that no answer can come within the time that a caller has.
 type limitedError struct{ until time.Time }
 
 func (e *limitedError) Error() string {
 	return "Discord takes no such call before " + e.until.UTC().Format(time.RFC3339)
 }
 
-// MaxRetries is of rest.RateLimiter.
+// MaxRetries implements rest.RateLimiter.
 func (*limits) MaxRetries() int { return tries }
 
-// Close is of rest.RateLimiter. There is nothing to close.
+// Close implements rest.RateLimiter. Nothing has to be closed.
 func (*limits) Close(context.Context) {}
 
-// Reset forgets everything: what another token or another address is told says nothing.
+// Reset forgets all limits, which do not apply to another token or another address.
 func (l *limits) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *limits) Reset() {
 	}
 }
 
-// Wait waits until a call may be made, at its turn. Who gets an error has no turn.
+// Wait waits until the call may be made, in its turn. After an error the caller has no turn.
 func (l *limits) Wait(ctx context.Context, e *rest.CompiledEndpoint) error {
 	r := l.enter(keyOf(e))
 	select {
@@ -103,7 +103,7 @@ func sleepUntil(ctx context.Context, until time.Time) error {
 	return pause(ctx, time.Until(until))
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -137,8 +137,8 @@ func (l *limits) leave(r *route) {
 	r.wanted--
 }
 
-// take takes one of the calls that are left, or tells when there will be more. The limit of the whole bot is not for calls without its
-// token, which answer interactions.
+// take takes one of the calls that are left, or returns when there will be more. The limit of the whole bot does not apply to calls
+// without its token, which answer interactions.
 func (l *limits) take(r *route, bot bool) (until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,17 +152,17 @@ func (l *limits) take(r *route, bot bool) (until time.Time) {
 	if r.bucket.left <= 0 && r.bucket.reset.After(now) {
 		return r.bucket.reset
 	}
-	r.bucket.left-- // below 0 is one whose time has come: the answer tells what is left
+	r.bucket.left-- // below 0 once the reset has passed: the answer tells how many are left
 	return time.Time{}
 }
 
-// Unlock ends a call; rs is its answer, nil where there was none.
+// Unlock ends a call; rs is its answer, or nil.
 func (l *limits) Unlock(e *rest.CompiledEndpoint, rs *http.Response) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.routes[keyOf(e)]
 	if r == nil {
-		return nil // it cannot be
+		return nil // never happens
 	}
 	if rs != nil {
 		l.learn(r, e.MajorParams, rs)
@@ -187,20 +187,20 @@ func (l *limits) learn(r *route, major string, rs *http.Response) {
 	}
 	left, err := strconv.Atoi(rs.Header.Get("X-RateLimit-Remaining"))
 	if err != nil {
-		return // not every route has a limit
+		return // a route without a limit
 	}
 	reset := now.Add(resetAfter(rs.Header))
 	b := l.named(r, major, rs.Header)
 	if b.reset.After(now) && reset.Before(b.reset.Add(window)) {
-		left = min(left, b.left) // of calls that are under way by another route this answer may not know
+		left = min(left, b.left) // this answer may not count the running calls of other routes
 	}
 	b.left, b.reset = left, latest(b.reset, reset)
 }
 
-// window is by how much the ends of one span may differ between two answers about it.
+// window is by how much two answers may differ about the end of the same span.
 const window = 250 * time.Millisecond
 
-// named is the bucket that an answer is about.
+// named returns the bucket of an answer.
 func (l *limits) named(r *route, major string, h http.Header) *bucket {
 	name := h.Get("X-RateLimit-Bucket")
 	switch {
@@ -217,7 +217,7 @@ func (l *limits) named(r *route, major string, h http.Header) *bucket {
 	return r.bucket
 }
 
-// forget drops the routes that nobody waits for and that have nothing to tell.
+// forget drops the routes without callers whose limits have passed.
 func (l *limits) forget() {
 	if len(l.routes) <= mostRoutes {
 		return
@@ -230,27 +230,27 @@ func (l *limits) forget() {
 	}
 	for name, b := range l.buckets {
 		if !b.reset.After(now) {
-			delete(l.buckets, name) // a route that has it still goes on with it
+			delete(l.buckets, name) // a route that has the bucket keeps it
 		}
 	}
 }
 
-// everywhere tells whether a 429 is for the whole bot. What does not come from Discord itself is of the network before it, which locks
-// out an address.
+// everywhere reports whether a 429 is for the whole bot. A 429 that does not come from Discord itself comes from the network before
+// Discord, which locks out an address.
 func everywhere(h http.Header) bool {
 	return h.Get("X-RateLimit-Global") != "" || h.Get("X-RateLimit-Scope") == "global" || h.Get("Via") == "" && h.Get("X-RateLimit-Bucket") == ""
 }
 
-// retryAfter is how long a 429 wants us to wait. Some say it in whole seconds, rounded down.
+// retryAfter returns how long a 429 asks us to wait. Some answers give whole seconds, rounded down.
 func retryAfter(h http.Header) time.Duration {
 	longest := max(seconds(h.Get("Retry-After")), seconds(h.Get("X-RateLimit-Reset-After")))
 	if longest == 0 {
-		return time.Second // it says nothing that we can read
+		return time.Second // no readable header
 	}
 	return longest
 }
 
-// resetAfter is when there will be more calls. An absolute time is of Discord's clock, which tells its own time beside it.
+// resetAfter returns when there will be more calls. An absolute time is of Discord's clock, whose time the answer gives as well.
 func resetAfter(h http.Header) time.Duration {
 	if after := seconds(h.Get("X-RateLimit-Reset-After")); after > 0 {
 		return after

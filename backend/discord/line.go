@@ -16,12 +16,12 @@ import (
 	"deskhand/backend/session"
 )
 
-// The codes of what can be wrong; refusedBound stands with the bindings.
+// The codes of refusals; refusedBound is in bindings.go.
 const (
 	refusedOff         = "discord.off"
 	refusedToken       = "discord.token_invalid"
 	refusedMalformed   = "discord.token_malformed"
-	refusedUnreadable  = "discord.token_unreadable" // detail: what the keyring says
+	refusedUnreadable  = "discord.token_unreadable" // detail: the keyring's error
 	refusedIntents     = "discord.intents"
 	refusedUnreachable = "discord.unreachable" // detail
 	refusedRate        = "discord.rate"        // until
@@ -34,7 +34,7 @@ const (
 	refusedElsewhere   = "discord.elsewhere_taken"
 )
 
-// The states of the line, as State has them.
+// The states of the line, as in State.
 const (
 	statusOff          = "off"
 	statusConnecting   = "connecting"
@@ -43,28 +43,28 @@ const (
 	statusRefused      = "refused"
 )
 
-// line is the way to Discord: its REST API, and its gateway (gateway.go). One goroutine keeps it open (run).
+// line is the connection to Discord: its REST API, and its gateway (gateway.go). A single goroutine keeps the line open (run).
 type line struct {
 	s      *Surface
-	rest   rest.Rest // made once: which token and which address it has is said by the transport
+	rest   rest.Rest // made once: the transport adds the token and the address
 	limits *limits
 	wire   *transport
-	unit   time.Duration // a second; tests have shorter ones
+	unit   time.Duration // a second; shorter in tests
 
 	mu     sync.Mutex // protects the fields below
 	use    access
 	id     snowflake.ID  // of the bot
 	skew   time.Duration // by how much Discord's clock is ahead of ours
-	skewed bool          // that is known
+	skewed bool          // skew is known
 	how    condition
-	again  context.CancelFunc      // begins anew, with what is set up now
-	refuse context.CancelCauseFunc // ends what is open, for a reason
+	again  context.CancelFunc      // starts again with the present setup
+	refuse context.CancelCauseFunc // ends the open connection, for a reason
 
-	commands string // why they could not be made known; "" = they were, or nobody has tried
-	known    bool   // commands are known to Discord
+	commands string // why the commands could not be registered; "" = they were, or were not tried
+	known    bool   // the commands are registered with Discord
 }
 
-// condition is how the line is, for people.
+// condition is the state of the line, for people.
 type condition struct {
 	status, reason, detail string
 	since                  time.Time
@@ -79,14 +79,14 @@ func newLine(s *Surface) *line {
 
 func (l *line) close() { l.wire.base.CloseIdleConnections() }
 
-// self is the id of the bot; 0 before Discord has told it.
+// self returns the id of the bot; 0 before Discord has sent the id.
 func (l *line) self() snowflake.ID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
 }
 
-// now is Discord's time, as far as its answers have told it: the ids of messages are of its clock, and ours may be wrong.
+// now returns Discord's time, as far as its answers have told it: the ids of messages use its clock, and ours may be wrong.
 func (l *line) now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,28 +99,28 @@ func (l *line) access() access {
 	return l.use
 }
 
-// patience is how long to wait where a person would wait as long.
+// patience scales a duration by the length of a second in tests.
 func (l *line) patience(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * l.unit.Seconds())
 }
 
-// heard reads what an answer tells beside its content.
+// heard reads the headers of an answer.
 func (l *line) heard(resp *http.Response, a access) {
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		l.mu.Lock()
 		l.skew, l.skewed = time.Until(at), true
 		if -time.Second <= l.skew && l.skew <= time.Second {
-			l.skew = 0 // that is how exact the header is
+			l.skew = 0 // the header is no more precise
 		}
 		l.mu.Unlock()
 	}
 	if resp.StatusCode == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") != "" && !a.trial {
-		// Every further call would be one more for which Discord locks out an address.
+		// Every further call would bring Discord closer to locking out the address.
 		l.drop(refuse(refusedToken), a.token)
 	}
 }
 
-// drop ends what is open with a token that is good for nothing any more.
+// drop ends the open connection of a token that no longer works.
 func (l *line) drop(because error, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,14 +133,14 @@ func (l *line) drop(because error, token string) {
 	}
 }
 
-// doubled says, while the line is open, that another program uses the token.
+// doubled reports, while the line is open, that another program uses the token.
 func (l *line) doubled() {
 	if l.condition().status == statusConnected {
 		l.set(statusConnected, refusedElsewhere, "")
 	}
 }
 
-// condition is how the line is.
+// condition returns the state of the line.
 func (l *line) condition() condition {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *line) set(status, reason, detail string) {
 	}
 }
 
-// restart begins anew with what is set up now. It returns at once.
+// restart starts again with the present setup, and returns at once.
 func (l *line) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *line) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		life, end := context.WithCancel(ctx)
 		l.mu.Lock()
-		l.again = end // before the setup is read: what changes after that begins anew
+		l.again = end // set before the setup is read: a later change starts again
 		l.mu.Unlock()
 		l.live(life)
 		<-life.Done()
@@ -188,7 +188,7 @@ func (l *line) run(ctx context.Context) {
 	l.set(statusOff, "", "")
 }
 
-// live is the line with one setup. It returns when ctx ends, or when there is nothing to be done before the setup changes.
+// live keeps the line open with the present setup. live returns when ctx ends, or when nothing can be done before the setup changes.
 func (l *line) live(ctx context.Context) {
 	set := l.s.settings()
 	l.limits.Reset()
@@ -230,7 +230,7 @@ func (l *line) take(a access) {
 	l.use, l.known, l.commands = a, false, ""
 }
 
-// token reads the token. A keyring may be locked until its owner is back.
+// token reads the token, again and again while the keyring is locked.
 func (l *line) token(ctx context.Context) (string, error) {
 	for try := 0; ; try++ {
 		token, err := l.s.cfg.Token.Value(ctx)
@@ -249,8 +249,8 @@ func (l *line) token(ctx context.Context) (string, error) {
 
 const longestBackoff = time.Minute
 
-// backoff is how long to wait after so many failures in a row: nothing after the first drop, which the network makes now and then, and
-// longer and longer then, never in step with others who were dropped at the same time.
+// backoff returns how long to wait after failures failures in a row: not at all after the first, because networks drop connections now
+// and then, and then longer and longer, with a random part so that dropped clients do not return in step.
 func (l *line) backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -290,12 +290,12 @@ func (l *line) keep(ctx context.Context, token, fixed string) error {
 	}
 }
 
-// final tells what no further try can change.
+// final reports whether no further try can change a refusal.
 func final(code string) bool {
 	return code == refusedToken || code == refusedIntents || code == refusedURL
 }
 
-// clock tells by how much Discord's clock is ahead of ours, in seconds.
+// clock returns by how many seconds Discord's clock is ahead of ours.
 func (l *line) clock() (seconds string, off, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

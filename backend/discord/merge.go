@@ -13,28 +13,29 @@ import (
 	"deskhand/backend/session"
 )
 
-// The messages of a channel that wait in the queue. While an agent is at work, messages without files become one follow-up as long as nothing
-// else was written between them; a message with files stays an item of its own. So everything reaches the agent in the order in which it was
-// written, and files with their words. The message behind an item is known: an edit or a deletion changes the item as long as the item waits.
-// An item that somebody has changed at the desk is the desk's, and nothing here changes it any more.
+// The messages of a channel that wait in the queue. While an agent is at work, messages without files become a single follow-up as long
+// as nothing else was written between them; a message with files stays an item of its own. So every message reaches the agent in the
+// order of writing, and files come with their words. The messages of an item are known: an edit or a deletion changes the item as long as
+// the item waits. An item that somebody has changed at the desk belongs to the desk, and nothing here changes the item any more.
 
 const refusedGone = "queue.gone"
 
-// waiting is an item of the queue that is ours.
+// waiting is an item of the queue that came from Discord.
 type waiting struct {
 	session.QueueItem
 
 	of []heard
 }
 
-// send hands a message to its conversation: into what waits of this channel, else as a message of its own. Nobody else does while it runs.
+// send hands a message to its conversation: merged into the waiting messages of this channel, or as a message of its own. The caller
+// holds the conversation's gate.
 func (in *inbound) send(ctx context.Context, h heard) error {
-	now, err := in.s.cfg.Sessions.Get(ctx, h.session) // before the queue: a stop that has ended since has held what waits in it
+	now, err := in.s.cfg.Sessions.Get(ctx, h.session) // read before the queue: a stop that has ended since has held the waiting items
 	if err != nil {
 		return err
 	}
 	var last []waiting
-	if now.Phase != session.Cancelling { // what waits when the agent is stopped is held soon, and what is said after that is not
+	if now.Phase != session.Cancelling { // a stop will hold the waiting items, but not a message written after it
 		if last, err = in.mergeable(ctx, h.session); err != nil {
 			return err
 		}
@@ -59,9 +60,9 @@ func (in *inbound) send(ctx context.Context, h heard) error {
 	return nil
 }
 
-// patiently has something done by a conversation, and waits for what becomes of it, however long the disk refuses it: told that it was not
-// done, we would have it done again, and it is done by itself when the disk takes it. The end of the surface ends the wait, for the
-// conversations end behind it; what became of a message is found at the next start then, as after a crash.
+// patiently calls do and waits for the result, however long the disk refuses the write: after an error we would repeat the call, and the
+// conversation makes the write by itself when the disk accepts it. The end of the surface ends the wait, because the conversations end
+// behind the surface; the next start then finds out what became of the message, as after a crash.
 func patiently[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		of  T
@@ -97,7 +98,7 @@ func (in *inbound) removeQueued(ctx context.Context, q session.QueueItem) error 
 	return err
 }
 
-// mark writes down what messages have become. It is no failure of theirs when it cannot be: the next start finds them again.
+// mark stores what messages have become. A failure is only logged, because the next start finds the messages again.
 func (in *inbound) mark(ctx context.Context, list ...heard) {
 	in.fails(ctx, "messages cannot be marked", list[0].channel, in.save(ctx, list...))
 }
@@ -112,8 +113,8 @@ func itemOf(s session.Sent) string {
 	return ""
 }
 
-// merge makes one item of those that wait and the newest message. It is not done when the first of them has gone out meanwhile. A crash in
-// the middle has something said twice, and loses nothing.
+// merge makes a single item of the waiting items and the newest message. done is false when the first item was sent meanwhile. A crash in
+// the middle repeats a message, and loses none.
 func (in *inbound) merge(ctx context.Context, ours []waiting, all []heard, text string) (done bool, err error) {
 	first := ours[0]
 	err = in.changeQueued(ctx, first.QueueItem, session.QueuePatch{Message: &text})
@@ -140,8 +141,8 @@ func isGone(err error) bool {
 	return ok && (r.Code == refusedGone || r.Code == "queue.steering")
 }
 
-// mergeable gives the items at the end of the queue with which a further message can be one: those of this channel without files, with
-// nothing but held items between them.
+// mergeable returns the items at the end of the queue into which a further message can be merged: items of this channel without files,
+// with only held items between them.
 func (in *inbound) mergeable(ctx context.Context, id string) (list []waiting, err error) {
 	queue, err := in.s.cfg.Sessions.Queue(ctx, id)
 	if err != nil {
@@ -161,7 +162,7 @@ func (in *inbound) mergeable(ctx context.Context, id string) (list []waiting, er
 	return list[len(list)-n:], nil
 }
 
-// together is what several messages are as one, in the order in which they were said; not where one of them has files.
+// together joins messages in the order in which they were written; one is false when a message has files.
 func together(list []heard) (text string, one bool) {
 	slices.SortFunc(list, func(a, b heard) int { return cmpIDs(a.id, b.id) })
 	texts := make([]string, len(list))
@@ -181,7 +182,7 @@ func cmpIDs(a, b snowflake.ID) int {
 	return 0
 }
 
-// ours are the items of a conversation's queue that came from here and say what they said when they came, in their order.
+// ours returns the items of a conversation's queue that came from Discord and are unchanged, in their order.
 func (in *inbound) ours(ctx context.Context, id string) (list []waiting, err error) {
 	queue, err := in.s.cfg.Sessions.Queue(ctx, id)
 	if err != nil {
@@ -207,7 +208,7 @@ func (in *inbound) oursOf(ctx context.Context, id string, queue []session.QueueI
 	return list, nil
 }
 
-// updated takes what became of a message. What only Discord has added to it, such as a preview, is no edit.
+// updated takes an edit of a message. An addition by Discord, such as a preview, is no edit.
 func (in *inbound) updated(ev gateway.EventMessageUpdate) {
 	m := ev.Message
 	if m.EditedTimestamp == nil || m.GuildID == nil || !in.s.allowed(m.Author.ID) {
@@ -216,10 +217,10 @@ func (in *inbound) updated(ev gateway.EventMessageUpdate) {
 	in.about(m.ChannelID, m.ID, func(ctx context.Context, h heard) { in.edit(ctx, h, readMessage(m)) })
 }
 
-// deleted takes that a message is gone.
+// deleted takes the deletion of a message.
 func (in *inbound) deleted(channel, id snowflake.ID) { in.about(channel, id, in.drop) }
 
-// about has something done about a message, behind what is done for its conversation.
+// about runs work for a message, behind the other work for its conversation.
 func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, heard)) {
 	if _, ok := in.bond(channel); !ok {
 		return
@@ -235,7 +236,7 @@ func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, he
 			work(ctx, h)
 			return
 		}
-		in.lanes.queue(at, func(ctx context.Context) { // a thread was begun from it
+		in.lanes.queue(at, func(ctx context.Context) { // a thread was begun with the message
 			if h, ok, err := in.message(ctx, channel, id); err == nil && ok {
 				work(ctx, h)
 			}
@@ -243,7 +244,7 @@ func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, he
 	})
 }
 
-// edit changes what waits of a message. What has gone out is not changed by it.
+// edit changes the waiting item of a message. A message that was sent to the agent stays.
 func (in *inbound) edit(ctx context.Context, old, now heard) {
 	now.session, now.item = old.session, old.item
 	now.raw.Author = old.raw.Author
@@ -252,7 +253,7 @@ func (in *inbound) edit(ctx context.Context, old, now heard) {
 	if now.text = in.textOf(now); now.text == "" || now.text == old.text || ctx.Err() != nil {
 		return
 	}
-	if old.item == "" { // it was not handed over yet, and will be
+	if old.item == "" { // not handed over yet
 		in.fails(ctx, "a message cannot be changed", old.channel, in.save(ctx, now))
 		return
 	}
@@ -264,7 +265,7 @@ func (in *inbound) edit(ctx context.Context, old, now heard) {
 	in.change(ctx, old, &now)
 }
 
-// taken is what is taken in already of a message that was edited: its files are told by their addresses, whose signatures change.
+// taken returns the kept files of an edited message, which are recognised by their addresses without the changing signatures.
 func taken(old, now rawMessage) (list []string) {
 	plain := func(f rawAttachment) string { address, _, _ := strings.Cut(f.URL, "?"); return address }
 	for _, f := range now.Raw.Discord.Attachments {
@@ -277,9 +278,9 @@ func taken(old, now rawMessage) (list []string) {
 	return list
 }
 
-// drop takes out what waits of a message that was deleted. One that has gone out is left.
+// drop removes a deleted message from the waiting items. A message that was sent to the agent stays.
 func (in *inbound) drop(ctx context.Context, old heard) {
-	if old.item == "" { // it was not handed over yet, and will not be
+	if old.item == "" { // not handed over yet
 		in.fails(ctx, "a message cannot be forgotten", old.channel, in.forget(ctx, old))
 		return
 	}
@@ -291,7 +292,7 @@ func (in *inbound) drop(ctx context.Context, old heard) {
 	in.change(ctx, old, nil)
 }
 
-// change makes of the item of a message what it is with the message as it is now; nil = it is gone.
+// change updates the item of a message for the message's new state; nil = deleted.
 func (in *inbound) change(ctx context.Context, old heard, now *heard) {
 	ours, err := in.ours(ctx, old.session)
 	i := slices.IndexFunc(ours, func(w waiting) bool { return w.ID == old.item })
@@ -325,7 +326,7 @@ func (in *inbound) change(ctx context.Context, old heard, now *heard) {
 	in.fails(ctx, "what waits cannot be changed", old.channel, err)
 }
 
-// without are the files of an item as they are when a message is another one; nil = nothing changes.
+// without returns the files of an item after the change of a message; nil = no change.
 func without(q session.QueueItem, old heard, now *heard) []string {
 	before, after := old.raw.Taken, []string{}
 	if now != nil {

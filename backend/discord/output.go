@@ -17,28 +17,28 @@ import (
 	"deskhand/backend/session"
 )
 
-// What goes out. The reader of the feed (follow.go) notes what turns say, and never waits for Discord. For each conversation one goroutine
-// shows it (telling.go): it compares what its messages should say with what they say, and does one call after the other until they agree.
-// So a call that fails is simply still to be done, what came meanwhile is in the next one, and a crash is only a longer wait. Files
-// are told apart (files.go): those are sent once.
+// The output. The reader of the feed (follow.go) notes the texts of turns, and never waits for Discord. For each conversation a goroutine
+// shows them (telling.go): the goroutine compares the wanted and the present text of its messages, and makes one call after the other
+// until they agree. So a failed call simply remains to be made, later text is part of the next call, and a crash is only a longer wait.
+// Files are different (files.go): each is sent once.
 
-// output shows what the agents of bound conversations say, and what became of their turns.
+// output shows the agents' texts of bound conversations, and the results of their turns.
 type output struct {
 	s    *Surface
 	work sync.WaitGroup // the tellers
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	tellers map[string]*teller
 	uploads map[string]upload       // by guild
-	follows map[string]snowflake.ID // the conversations that are followed, and where each is shown
-	rouse   context.CancelFunc      // has the reader look at what is to be followed
+	follows map[string]snowflake.ID // the followed conversations, with their channels
+	rouse   context.CancelFunc      // makes the reader look again which conversations to follow
 	over    bool                    // run has ended
 
-	reading sync.Mutex // held while events are taken: what is read of a conversation and what comes must not overtake each other
+	reading sync.Mutex // held while events are taken: reading a conversation and its events must not overtake each other
 }
 
 const (
-	editPace      = time.Second // between two edits of one message
+	editPace      = time.Second // between two edits of a message
 	belowPatience = 3 * time.Second
 )
 
@@ -46,7 +46,7 @@ func newOutput(s *Surface) *output {
 	return &output{s: s, tellers: map[string]*teller{}, uploads: map[string]upload{}, follows: map[string]snowflake.ID{}, rouse: func() {}}
 }
 
-// teller is the one of a conversation, begun where there is none; nil when the program ends.
+// teller returns the teller of a conversation, and starts one if needed; nil when the program ends.
 func (o *output) teller(ctx context.Context, session string) *teller {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +61,7 @@ func (o *output) teller(ctx context.Context, session string) *teller {
 	return te
 }
 
-// changed takes that it may be another one now what is shown, and where. It returns at once.
+// changed takes that the followed conversations or their channels may have changed, and returns at once.
 func (o *output) changed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,7 +71,7 @@ func (o *output) changed() {
 	o.rouse()
 }
 
-// missed takes that something was not heard of a conversation: it is read as soon as it is shown somewhere.
+// missed takes that an event of a conversation was missed: the conversation is read as soon as it is shown somewhere.
 func (o *output) missed(session string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *output) missed(session string) {
 	o.rouse()
 }
 
-// forget ends the teller of a conversation that is gone.
+// forget ends the teller of a deleted conversation.
 func (o *output) forget(session string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,8 +101,8 @@ func (o *output) close() {
 	o.work.Wait()
 }
 
-// below makes what the running turn of a conversation says next come in a new message, below what is posted now. It waits until what was
-// said before is in the channel, but not for long.
+// below makes the next text of a conversation's running turn begin a new message, below a message that is posted now. below waits until
+// the earlier text is in the channel, but not for long.
 func (o *output) below(session string) {
 	o.mu.Lock()
 	te := o.tellers[session]
@@ -123,7 +123,7 @@ func (o *output) below(session string) {
 	}
 }
 
-// say posts a text in a channel, as an answer to a message where reply is not 0, and tells the id of its last message.
+// say posts a text in a channel, as an answer to the message reply unless 0, and returns the id of the last message.
 func (o *output) say(ctx context.Context, channel, reply snowflake.ID, text string) (last snowflake.ID, err error) {
 	for _, piece := range split(text) {
 		m, err := o.create(ctx, channel, discord.MessageCreate{Content: piece, MessageReference: answerTo(reply)})
@@ -135,7 +135,7 @@ func (o *output) say(ctx context.Context, channel, reply snowflake.ID, text stri
 	return last, nil
 }
 
-// answerTo is the reference of an answer to a message; nil where there is none.
+// answerTo returns the reference of an answer to a message, or nil.
 func answerTo(message snowflake.ID) *discord.MessageReference {
 	if message == 0 {
 		return nil
@@ -143,8 +143,8 @@ func answerTo(message snowflake.ID) *discord.MessageReference {
 	return &discord.MessageReference{MessageID: &message}
 }
 
-// create posts a message that pings nobody and fetches nothing. Where the message that it answers is gone, it answers none: Discord would
-// refuse the whole message, and the library cannot say that it should not.
+// create posts a message that pings nobody and fetches nothing. When the message that it answers is gone, create posts without the
+// reference, because Discord would refuse the whole message, and the library has no option against that.
 func (o *output) create(ctx context.Context, channel snowflake.ID, m discord.MessageCreate) (*discord.Message, error) {
 	m.AllowedMentions = nobodyPinged()
 	m.Flags |= discord.MessageFlagSuppressEmbeds
@@ -167,33 +167,33 @@ func (o *output) create(ctx context.Context, channel snowflake.ID, m discord.Mes
 	return o.s.line.rest.CreateMessage(channel, m, rest.WithCtx(ctx))
 }
 
-// nobodyPinged are the mentions of everything that we post: an agent's text must not call anybody.
+// nobodyPinged returns the mentions of all our messages: an agent's text must not ping anybody.
 func nobodyPinged() *discord.AllowedMentions {
 	return &discord.AllowedMentions{Parse: []discord.AllowedMentionType{}}
 }
 
-// newNonce is a name of a message by which Discord makes one of it, however often it is sent.
+// newNonce returns a nonce with which Discord makes a single message, however often the message is sent.
 func newNonce() string {
 	const longest = 25
 	return rand.Text()[:longest]
 }
 
-// verdict is what a failure of Discord's means for what was to be shown.
+// verdict is the meaning of a failure of Discord's for a message.
 type verdict int
 
 const (
-	unclear   verdict = iota // nothing is wrong with it, and it may have been done
-	off                      // the surface is
+	unclear   verdict = iota // the content is fine, and the call may have succeeded
+	off                      // the surface is off
 	noChannel                // the channel is gone
-	forbidden                // the bot may not
-	foreign                  // the message is another bot's: the token is of another one now
+	forbidden                // the bot lacks a permission
+	foreign                  // the message belongs to another bot, whose token was used before
 	lost                     // the message is gone
-	archived                 // the message stands in a thread that is
+	archived                 // the message is in an archived thread
 	large                    // the files are too large
-	unwanted                 // Discord does not take what it says
+	unwanted                 // Discord refuses the content
 )
 
-// verdictOf judges a failure.
+// verdictOf returns the meaning of a failure.
 func verdictOf(err error) verdict {
 	var answer *rest.Error
 	if errors.Is(err, errOff) {
@@ -214,7 +214,7 @@ func verdictOf(err error) verdict {
 	case rest.JSONErrorCodeRequestEntityTooLarge, rest.JSONErrorCodeFileUploadedExceedsMaximumSize:
 		return large
 	case rest.JSONErrorCodeMaximumEditsToMessagesOlderThan1HourReached:
-		return unclear // that passes
+		return unclear // passes by itself
 	case rest.JSONErrorCodeMissingAccess, rest.JSONErrorCodeLackPermissionsToPerformAction, rest.JSONErrorCodeThreadLocked:
 		return forbidden
 	default:
@@ -231,16 +231,17 @@ func verdictOfStatus(status int, discords bool) verdict {
 	case status == http.StatusBadRequest:
 		return unwanted
 	}
-	return unclear // 401 as well: a token that works may come
+	return unclear // also for 401, after which a working token may come
 }
 
-// isServers tells whether a call has failed at Discord, for reasons of its own. A call that never came there says nothing of what it had.
+// isServers reports whether a call failed at Discord, for a reason of its own. A call that did not reach Discord says nothing about its
+// content.
 func isServers(err error) bool {
 	var answer *rest.Error
 	return errors.As(err, &answer) && answer.Response != nil && answer.Response.StatusCode >= http.StatusInternalServerError
 }
 
-// isReference tells whether a message was refused for the message that it answers.
+// isReference reports whether a message was refused because of the message that it answers.
 func isReference(err error) bool {
 	var answer *rest.Error
 	if !errors.As(err, &answer) {
@@ -249,18 +250,18 @@ func isReference(err error) bool {
 	return answer.Code == rest.JSONErrorCodeCannotReplyWithoutReadMessageHistoryPermission || answer.Code == rest.JSONErrorCodeInvalidFormBody && strings.Contains(string(answer.Errors), "message_reference")
 }
 
-// pace is how long to wait between two edits of one message.
+// pace returns how long to wait between two edits of a message.
 func (o *output) pace() time.Duration { return o.s.line.patience(editPace) }
 
-// enabled tells whether the surface is on.
+// enabled reports whether the surface is on.
 func (o *output) enabled() bool { return o.s.settings().Enabled }
 
-// warn notes what went wrong where nobody waits for it.
+// warn logs an error that no caller waits for.
 func (o *output) warn(ctx context.Context, text, session string, err error) {
 	if err != nil && ctx.Err() == nil {
 		o.s.cfg.Logger.Warn(text, "session", session, "error", err) //nolint:sloglint // text is one of few
 	}
 }
 
-// client is the conversations.
+// client returns the client of the conversations.
 func (o *output) client() *session.Client { return o.s.cfg.Sessions }

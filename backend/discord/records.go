@@ -2,7 +2,7 @@ package discord
 
 import "deskhand/backend/session"
 
-// State is what people see of the surface.
+// State is the state of the surface, for people.
 type State struct {
 	Enabled  bool         `json:"enabled"`
 	Status   string       `json:"status" enum:"off,connecting,connected,reconnecting,refused"`
@@ -20,20 +20,20 @@ type State struct {
 	Gateway  string       `json:"gatewayUrl,omitempty" doc:"Where it is not Discord's own"`
 }
 
-// Bot is the account that the token is of.
+// Bot is the account of the token.
 type Bot struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Application string `json:"application"`
 }
 
-// User is a person who is heard.
+// User is a person whose messages are taken.
 type User struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty" doc:"As of the last time that Discord told it"`
 }
 
-// Binding says what a channel or thread is for.
+// Binding says which conversation, or which directory and agent, a channel or thread belongs to.
 type Binding struct {
 	Channel   string       `json:"channel"`
 	Name      string       `json:"name,omitempty" doc:"Of the channel, when Discord told it last"`
@@ -47,7 +47,7 @@ type Binding struct {
 	Problem   string       `json:"problem,omitempty" enum:"gone,forbidden" doc:"Why nothing can be said there"`
 }
 
-// Ignored counts what was not listened to.
+// Ignored counts ignored messages.
 type Ignored struct {
 	Strangers int64 `json:"strangers" doc:"Messages and presses of people who are not listed"`
 	Bots      int64 `json:"bots" doc:"Messages of bots and webhooks"`
@@ -55,7 +55,7 @@ type Ignored struct {
 	Unbound   int64 `json:"unbound" doc:"Messages of listed people in channels that are not bound"`
 }
 
-// Setup is what a person changes; nil stays.
+// Setup is a change of the setup; nil fields stay unchanged.
 type Setup struct {
 	Token   *string   `json:"token,omitempty" maxLength:"200" doc:"Of the bot; empty forgets it"`
 	Users   *[]string `json:"users,omitempty" maxItems:"50" doc:"The ids of who is heard: the whole list"`
@@ -64,26 +64,26 @@ type Setup struct {
 	Gateway *string   `json:"gatewayUrl,omitempty" maxLength:"500" doc:"Where Discord's gateway is; empty = as the API says. wss, or ws on this machine"`
 }
 
-// Bind says what a channel is to be for: a conversation, or a directory and an agent.
+// Bind says to what a channel is to be bound: a conversation, or a directory and an agent.
 type Bind struct {
 	Session   string `json:"session,omitempty" maxLength:"64"`
 	Agent     string `json:"agent,omitempty" maxLength:"64"`
 	Directory string `json:"directory,omitempty" maxLength:"4096"`
 }
 
-// Check is one thing that must be so for the surface to work. They come in the order in which they are to be mended.
+// Check is the result for a condition of a working surface. The results come in the order in which they are to be mended.
 type Check struct {
 	ID     string            `json:"id" enum:"token,reachable,intent.content,server,users,binding,permissions,commands,clock"`
 	Status string            `json:"status" enum:"ok,missing,unknown"`
 	Params map[string]string `json:"params,omitempty" doc:"What is missing, where"`
 }
 
-// Checked is the whole of a check.
+// Checked is the result of a check.
 type Checked struct {
 	Items []Check `json:"items"`
 }
 
-// Server is a server (guild) that the bot is in.
+// Server is a server (guild) of the bot.
 type Server struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -99,7 +99,7 @@ type Channel struct {
 	Missing []string `json:"missing,omitempty" doc:"Permissions that the bot lacks there, by Discord's names"`
 }
 
-// Servers are those that the bot is in.
+// Servers are the servers of the bot.
 type Servers struct {
 	Items []Server `json:"items"`
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a turn looks like in a channel: what the agent says as it says it, and one quiet line for each tool call. Thoughts are not shown.
+// How a turn is shown in a channel: the agent's text as it comes, and a quiet line for each tool call. Thoughts are not shown.
 
 type itemKind int
 
@@ -14,49 +14,49 @@ const (
 	itemText itemKind = iota // of the agent
 	itemTool
 	itemSaid // by a person, elsewhere
-	itemLine // of ours, as it is
+	itemLine // ours, unchanged
 )
 
-// item is one thing that a turn shows.
+// item is a part of a turn that is shown.
 type item struct {
 	id     string // of the entry
 	kind   itemKind
-	text   string // of a tool call: its title
+	text   string // for a tool call: its title
 	status string // of a tool call
-	asked  bool   // it is what the turn was begun with
-	stored bool   // the text is as the store had it: what is added is read there
+	asked  bool   // the item began the turn
+	stored bool   // the text was read from the store, where additions are read, too
 }
 
-// mark is a place in a turn behind which a new message begins, since something else was posted there.
+// mark is a place in a turn behind which a new message begins, because another message was posted there.
 type mark struct {
-	Item string `json:"item"` // "" = before the first
-	At   int    `json:"at"`   // in bytes of its text
+	Item string `json:"item"` // "" = before the first item
+	At   int    `json:"at"`   // in bytes of the item's text
 }
 
-// leaf is one message of a turn.
+// leaf is a message of a turn.
 type leaf struct {
 	text   string
-	speaks bool // the agent does, in its own words
+	speaks bool // the message has the agent's own words
 }
 
-// What a line of the layout takes of a message, whatever it says: a tool call that changes must not push what stands behind it into
-// another message.
+// The room that a line takes in a message, whatever its text: a tool call that changes must not push the following text into another
+// message.
 const (
 	longestTitle = 100
 	toolRoom     = longestTitle + 20
 	longestQuote = 300
-	leastRoom    = 200 // for a text to begin in a message that has something already
+	leastRoom    = 200 // the least room in a used message for a text to begin there
 )
 
-// layout spreads items over messages.
+// layout distributes items over messages.
 type layout struct {
 	leaves []leaf
-	used   int  // of the last one
-	full   bool // the last one is
-	spoke  bool // what it ends with is a text of the agent
+	used   int  // of the last leaf
+	full   bool // the last leaf is full
+	spoke  bool // the last leaf ends with a text of the agent
 }
 
-// lay gives the messages of what a turn has to show. What was laid in full stays when items are added.
+// lay returns the messages of a turn. Full messages do not change when items are added.
 func lay(items []item, breaks []mark) []leaf {
 	var l layout
 	broken := func(id string) bool { return slices.ContainsFunc(breaks, func(m mark) bool { return m.Item == id }) }
@@ -67,7 +67,7 @@ func lay(items []item, breaks []mark) []leaf {
 		switch it.kind {
 		case itemText:
 			l.say(it.text, marksIn(it, breaks))
-			continue // its breaks are within it
+			continue // its breaks are within the text
 		case itemTool:
 			l.line(toolLine(it), toolRoom)
 		case itemSaid:
@@ -83,7 +83,7 @@ func lay(items []item, breaks []mark) []leaf {
 	return l.leaves
 }
 
-// marksIn are the places in a text behind which a message ends, and its end.
+// marksIn returns the places in a text behind which a message ends.
 func marksIn(it item, breaks []mark) (ends []int) {
 	for _, m := range breaks {
 		if m.Item == it.id && m.At <= len(it.text) {
@@ -94,7 +94,7 @@ func marksIn(it item, breaks []mark) (ends []int) {
 	return slices.Compact(ends)
 }
 
-// next ends the message. One that has nothing yet stays, with words that say that it goes on below.
+// next ends the message. An empty message stays, with words that point to the next message.
 func (l *layout) next() {
 	if len(l.leaves) == 0 {
 		l.leaves = append(l.leaves, leaf{})
@@ -102,7 +102,7 @@ func (l *layout) next() {
 	l.full = true
 }
 
-// room is what is left in the message for something that stands apart by so much.
+// room returns how much room the message has for a text behind a separator of length apart.
 func (l *layout) room(apart int) int {
 	if l.full || len(l.leaves) == 0 {
 		return mostText
@@ -110,7 +110,7 @@ func (l *layout) room(apart int) int {
 	return mostText - l.used - apart
 }
 
-// add puts something into the message, or into a new one.
+// add adds a text to the message, or to a new message.
 func (l *layout) add(text, apart string, takes int, speaks bool) {
 	if l.full || len(l.leaves) == 0 {
 		l.leaves = append(l.leaves, leaf{})
@@ -123,7 +123,7 @@ func (l *layout) add(text, apart string, takes int, speaks bool) {
 	l.spoke = speaks
 }
 
-// line adds what stands on a line of its own and is not cut.
+// line adds a text that is a line of its own and is not cut.
 func (l *layout) line(text string, takes int) {
 	if l.room(1) < takes {
 		l.next()
@@ -131,7 +131,7 @@ func (l *layout) line(text string, takes int) {
 	l.add(text, "\n", takes, false)
 }
 
-// say adds a text of the agent; behind each of ends another message begins.
+// say adds a text of the agent; a new message begins behind each of ends.
 func (l *layout) say(text string, ends []int) {
 	apart := "\n"
 	if l.spoke {
@@ -158,7 +158,7 @@ func (l *layout) say(text string, ends []int) {
 	}
 }
 
-// toolLine is a tool call as one quiet line.
+// toolLine returns the quiet line of a tool call.
 func toolLine(it item) string {
 	sign := "▸"
 	switch it.status {
@@ -172,7 +172,7 @@ func toolLine(it item) string {
 	return "-# " + sign + " " + plain(it.text, longestTitle)
 }
 
-// saidLine is what a person has said to the agent elsewhere, in brief.
+// saidLine returns a short form of a person's message from elsewhere.
 func saidLine(text string) string {
 	if text = plain(text, longestQuote); text == "" {
 		return "-# Said at the desk, with files alone"
@@ -180,7 +180,7 @@ func saidLine(text string) string {
 	return "-# Said at the desk:\n> " + text
 }
 
-// plain is a text on one line of at most so many units, in which Discord finds nothing but text and code.
+// plain returns a text on a single line of at most most units, in which Discord finds only text and code.
 func plain(text string, most int) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "```", "'''")
 	for room := most; ; {
@@ -193,10 +193,10 @@ func plain(text string, most int) string {
 	}
 }
 
-// inline is a line in which code stays code and everything else is text.
+// inline returns a line in which code stays code and the rest is escaped.
 func inline(text string) string {
 	parts := strings.Split(text, "`")
-	if len(parts)%2 == 0 { // one that is not closed would take what follows with it
+	if len(parts)%2 == 0 { // unclosed code would swallow the text that follows
 		parts = []string{strings.Join(parts, "'")}
 	}
 	for i := 0; i < len(parts); i += 2 {
@@ -205,12 +205,12 @@ func inline(text string) string {
 	return strings.Join(parts, "`")
 }
 
-// escaped is a text whose signs Discord shows as they are.
+// escaped returns a text that Discord shows without Markdown.
 func escaped(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `_`, `\_`, `~`, `\~`, `|`, `\|`).Replace(text)
 }
 
-// stopLine tells how a turn has ended, where it is not as people expect.
+// stopLine returns a line about the end of a turn, unless the end is as people expect.
 func stopLine(reason, failure string) string {
 	switch reason {
 	case "", "end_turn":
@@ -239,7 +239,7 @@ func stopLine(reason, failure string) string {
 	return "-# Stopped: " + plain(reason, longestTitle)
 }
 
-// What stands where the agent has said nothing.
+// The lines in place of text of the agent.
 const (
 	workingLine = "-# …"
 	belowLine   = "-# It goes on below."
@@ -247,17 +247,17 @@ const (
 	blockedLine = "-# Discord does not take what stands here. It is in Deskhand."
 )
 
-// tooLarge stands for a file that the server does not take.
+// tooLarge returns the line in place of a file that the server does not take.
 func tooLarge(name string, size int64) string {
 	return fmt.Sprintf("-# %s (%s) is too large for this server. It is in Deskhand.", plain(name, longestTitle), bytesText(size))
 }
 
-// notSent stands for a file that could not be sent.
+// notSent returns the line in place of a file that could not be sent.
 func notSent(name string) string {
 	return fmt.Sprintf("-# %s could not be sent here. It is in Deskhand.", plain(name, longestTitle))
 }
 
-// bytesText is a size as people read it.
+// bytesText returns a size for people.
 func bytesText(n int64) string {
 	const step = 1024
 	if n < step {

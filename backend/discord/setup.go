@@ -19,12 +19,12 @@ import (
 	"deskhand/backend/session"
 )
 
-// askLimit is how long Discord may take over what a person waits for.
+// askLimit is how long a request to Discord may take while a person waits.
 const askLimit = 20 * time.Second
 
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_=-]{10,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{10,}$`)
 
-// leastID is about an id of Discord's first weeks: what is less is no id, but something that was typed.
+// leastID is an id of about Discord's first weeks: a smaller number is no id, but a typing error.
 const leastID = 1e16
 
 func wrong(code string, params ...string) *session.RefusedError {
@@ -33,7 +33,7 @@ func wrong(code string, params ...string) *session.RefusedError {
 	return r
 }
 
-// SetUp changes what is set up: all of it, or nothing where any of it is refused. A token is shown to Discord before it is kept.
+// SetUp changes the setup: all of wish, or nothing when any part is refused. Discord has to accept a token before the token is kept.
 func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	s.setting.Lock()
 	defer s.setting.Unlock()
@@ -47,7 +47,7 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	// A token goes nowhere but where it was entered for: who may set up need not be who knows it.
+	// A token goes only where it was entered for, because the person who changes the setup may not know the token.
 	if moved := elsewhere(was, set); token == "" && set.TokenIn != "" && moved != "" {
 		return State{}, wrong(refusedMalformed, "url", moved)
 	}
@@ -79,12 +79,13 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	return s.State(), nil
 }
 
-// isAnother tells whether the bot is another one than before.
+// isAnother reports whether the bot has changed.
 func (set *setting) isAnother(was setting) bool {
 	return set.Bot != nil && (was.Bot == nil || was.Bot.ID != set.Bot.ID)
 }
 
-// tokenOf is the token of a wish, without what people copy with it; "" where there is none, or the one that is kept is to be forgotten.
+// tokenOf returns the token of a wish, without the text that people copy with a token; "" when there is none, or the kept token is to be
+// forgotten.
 func (set *setting) tokenOf(wish Setup) (string, error) {
 	if wish.Token == nil {
 		return "", nil
@@ -97,7 +98,7 @@ func (set *setting) tokenOf(wish Setup) (string, error) {
 	return token, nil
 }
 
-// elsewhere is the address of another host than before; "" where all are the same. That Discord's own is taken again is another host too.
+// elsewhere returns the address whose host has changed, or "". A return to Discord's own host is a change, too.
 func elsewhere(was, now setting) string {
 	host := func(address, standard string) string {
 		u, err := url.Parse(cmp.Or(address, standard))
@@ -115,7 +116,7 @@ func elsewhere(was, now setting) string {
 	return ""
 }
 
-// first is the first of joined errors, which alone has a code.
+// first returns the first of joined errors that has a code.
 func first(err error) error {
 	if refused, ok := errors.AsType[*session.RefusedError](err); ok {
 		return refused
@@ -143,7 +144,7 @@ func setURL(to, wish *string, scheme string) error {
 	return nil
 }
 
-// hear sets who is heard. Names that are known stay.
+// hear sets the listed people. Known names stay.
 func (set *setting) hear(wish *[]string) error {
 	if wish == nil {
 		return nil
@@ -166,8 +167,8 @@ func (set *setting) hear(wish *[]string) error {
 	return nil
 }
 
-// prove shows a new token to Discord, and asks who the people are whose names are not known. Only what Discord itself says against them is
-// an error: without a line to it people can still be listed.
+// prove shows a new token to Discord, and requests unknown names of people. Only an objection of Discord's is an error: people can be
+// listed without a connection.
 func (s *Surface) prove(ctx context.Context, set *setting, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -182,7 +183,7 @@ func (s *Surface) prove(ctx context.Context, set *setting, token string) error {
 	} else {
 		kept, err := s.reach(ctx)
 		if err != nil {
-			return nil // without a token nobody can be asked, and nobody need be
+			return nil // without a token nobody can be asked
 		}
 		ctx = kept
 	}
@@ -201,12 +202,12 @@ func (s *Surface) prove(ctx context.Context, set *setting, token string) error {
 	return nil
 }
 
-// keep writes down what is set up, with a token where there is a new one.
+// keep stores the setup, and the token unless "".
 func (s *Surface) keep(ctx context.Context, set *setting, was setting, token string) error {
 	old := ""
 	if token != "" {
 		if was.TokenIn != "" {
-			old, _ = s.cfg.Token.Value(ctx) // one that cannot be read cannot be put back
+			old, _ = s.cfg.Token.Value(ctx) // an unreadable token cannot be restored
 		}
 		where, err := s.cfg.Token.Keep(ctx, token)
 		if err != nil {
@@ -218,7 +219,7 @@ func (s *Surface) keep(ctx context.Context, set *setting, was setting, token str
 	if err == nil || token == "" {
 		return err
 	}
-	// Nothing would name it, or another bot's setup would.
+	// No setup would name the new token, or the setup of another bot would.
 	ctx = context.WithoutCancel(ctx)
 	if old == "" {
 		return errors.Join(err, s.cfg.Token.Forget(ctx))
@@ -227,7 +228,7 @@ func (s *Surface) keep(ctx context.Context, set *setting, was setting, token str
 	return errors.Join(err, again)
 }
 
-// Forget turns all of it off: token, people and bindings are gone.
+// Forget removes the token, the people and the bindings, and turns the surface off.
 func (s *Surface) Forget(ctx context.Context) error {
 	s.setting.Lock()
 	defer s.setting.Unlock()
@@ -244,8 +245,8 @@ func (s *Surface) Forget(ctx context.Context) error {
 	return err
 }
 
-// reach is a context with the kept token, for what a person asks of Discord: it works also while the line is off, or in a program that
-// opens none.
+// reach returns a context with the kept token, for requests of a person: these work also while the line is off, or in a program that
+// opens no line.
 func (s *Surface) reach(ctx context.Context) (context.Context, error) {
 	set := s.settings()
 	if set.TokenIn == "" {
@@ -262,7 +263,7 @@ func (s *Surface) reach(ctx context.Context) (context.Context, error) {
 	return with(ctx, access{token: token, rest: set.REST, trial: true}), nil
 }
 
-// whoami is the bot that a token is of, and its application.
+// whoami returns the bot of the token, and the flags of its application.
 func (s *Surface) whoami(ctx context.Context) (Bot, discord.ApplicationFlags, error) {
 	var user discord.User
 	if err := s.line.rest.Do(rest.GetCurrentUser.Compile(nil), nil, &user, rest.WithCtx(ctx)); err != nil {
@@ -278,7 +279,7 @@ func (s *Surface) whoami(ctx context.Context) (Bot, discord.ApplicationFlags, er
 	return Bot{ID: user.ID.String(), Name: user.EffectiveName(), Application: app.ID.String()}, app.Flags, nil
 }
 
-// told makes of an error of a call one that has a code, where it has one.
+// told returns an error with a code, if err has a code.
 func told(err error) error {
 	if refused := refusalOf(err); refused != nil {
 		return refused
@@ -322,7 +323,7 @@ func (s *Surface) Bind(ctx context.Context, channel string, wish Bind) (Binding,
 	return b, nil
 }
 
-// fit looks at what a channel is to be bound to.
+// fit checks the conversation, or the directory and agent, of a binding.
 func (s *Surface) fit(ctx context.Context, wish *Bind) error {
 	switch {
 	case wish.Session != "" && wish.Directory == "" && wish.Agent == "":
@@ -348,7 +349,7 @@ func (s *Surface) fit(ctx context.Context, wish *Bind) error {
 	return wrong(refusedAgent, "agent", wish.Agent)
 }
 
-// Unbind ends a binding. The conversation stays as it is, and what was said in the channel too.
+// Unbind ends a binding. The conversation and the messages of the channel stay.
 func (s *Surface) Unbind(ctx context.Context, channel string) error {
 	id, err := snowflake.Parse(channel)
 	if err != nil || id == 0 {
@@ -357,7 +358,7 @@ func (s *Surface) Unbind(ctx context.Context, channel string) error {
 	return s.in.unbind(ctx, id)
 }
 
-// place asks for a channel.
+// place requests a channel.
 func (s *Surface) place(ctx context.Context, id snowflake.ID) (place, error) {
 	var p place
 	err := s.line.rest.Do(rest.GetChannel.Compile(nil, id), nil, &p, rest.WithCtx(ctx))
@@ -367,7 +368,7 @@ func (s *Surface) place(ctx context.Context, id snowflake.ID) (place, error) {
 	return p, told(err)
 }
 
-// place is a channel or thread, as far as we look at it.
+// place is a channel or thread, as far as this package reads its fields.
 type place struct {
 	ID         snowflake.ID        `json:"id"`
 	Guild      snowflake.ID        `json:"guild_id"` // 0 = a direct message
@@ -386,7 +387,7 @@ type overwrite struct {
 	Deny  discord.Permissions `json:"deny"`
 }
 
-// kind is the kind of a channel that can be bound; "" = it is none.
+// kind returns the kind of a channel that can be bound, or "".
 func (p place) kind() string {
 	switch p.Type {
 	case discord.ChannelTypeGuildText:
@@ -409,7 +410,7 @@ func (p place) thread() bool {
 	return p.Type == discord.ChannelTypeGuildPublicThread || p.Type == discord.ChannelTypeGuildPrivateThread || p.Type == discord.ChannelTypeGuildNewsThread
 }
 
-// fits tells whether a channel can be bound so: a forum has nothing but threads, and a thread or the messages of a voice channel have none.
+// fits reports whether a channel can be bound to wish: a forum has only threads, and a thread or the chat of a voice channel has none.
 func (p place) fits(wish Bind) bool {
 	switch kind := p.kind(); {
 	case p.Guild == 0 || kind == "":
@@ -421,7 +422,7 @@ func (p place) fits(wish Bind) bool {
 	}
 }
 
-// newest is the newest message of a channel. Of a forum it would be a thread.
+// newest returns the newest message of a channel. In a forum, that would be a thread.
 func (p place) newest() snowflake.ID {
 	if p.Type == discord.ChannelTypeGuildForum {
 		return 0

@@ -11,23 +11,22 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// shown is what is written down of a turn that is shown: with it, and with what the conversation itself keeps, the next start goes on
-// where this one was.
+// shown is the record of a turn that is being shown. With the record, and the stored conversation, the next start continues.
 type shown struct {
-	Messages []snowflake.ID `json:"messages"` // in order; 0 = it was deleted
+	Messages []snowflake.ID `json:"messages"` // in order; 0 = deleted
 	Files    []given        `json:"files,omitempty"`
 	Breaks   []mark         `json:"breaks,omitempty"`
-	Spoke    bool           `json:"spoke,omitempty"`   // the first words of the agent are shown: files that come now wait for the end
+	Spoke    bool           `json:"spoke,omitempty"`   // the agent's first words are shown: later files wait for the end
 	Sending  *sending       `json:"sending,omitempty"` // the message that is about to be made
-	Broken   bool           `json:"broken,omitempty"`  // the channel was taken from it before its end
+	Broken   bool           `json:"broken,omitempty"`  // the turn lost its channel before its end
 
 	channel snowflake.ID
 	done    bool
 }
 
-// sending is a message that may have been made, or not.
+// sending is a message that may or may not have been made.
 type sending struct {
-	At     int       `json:"at"` // its number; -1 = it has nothing but files
+	At     int       `json:"at"` // its number; -1 = only files
 	Text   string    `json:"text"`
 	Speaks bool      `json:"speaks,omitempty"`
 	Files  []int     `json:"files,omitempty"`
@@ -35,7 +34,7 @@ type sending struct {
 	Since  time.Time `json:"since"` // by Discord's clock
 }
 
-// read gives what is written down of a turn. found is false where nothing is.
+// read reads the record of a turn. found is false when there is none.
 func (o *output) read(ctx context.Context, session, turn string) (row shown, found bool, err error) {
 	var channel, data string
 	err = o.s.cfg.Store.Read().QueryRowContext(ctx, `SELECT channel, done, data FROM discord_output WHERE session = ? AND turn = ?`, session, turn).
@@ -53,7 +52,7 @@ func (o *output) read(ctx context.Context, session, turn string) (row shown, fou
 	return row, true, nil
 }
 
-// write writes it down.
+// write stores the record of a turn.
 func (o *output) write(ctx context.Context, session, turn string, row shown) error {
 	data, err := json.Marshal(row)
 	if err != nil {
@@ -67,8 +66,8 @@ func (o *output) write(ctx context.Context, session, turn string, row shown) err
 	})
 }
 
-// written tells which turns of a conversation something is written down of, and whether all of each is shown. One that was broken off in
-// the channel that the conversation has now is not.
+// written returns the turns of a conversation with a record, and whether each is shown to its end. A turn that was broken off in the
+// present channel of the conversation is not.
 func (o *output) written(ctx context.Context, session string) (done map[string]bool, err error) {
 	channel, _ := o.s.in.channelOf(session)
 	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT turn, done AND NOT (channel = ? AND coalesce(json_extract(data, '$.broken'), 0))
@@ -89,7 +88,7 @@ func (o *output) written(ctx context.Context, session string) (done map[string]b
 	return done, rows.Err()
 }
 
-// taken are the messages that are known to show turns of a conversation, or in a channel.
+// taken returns the messages that are known to show turns of a conversation, or in a channel.
 func (o *output) taken(ctx context.Context, session string, channel snowflake.ID) (ids map[snowflake.ID]bool, err error) {
 	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT data FROM discord_output WHERE session = ? OR channel = ?`, session, channel.String())
 	if err != nil {

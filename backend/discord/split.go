@@ -6,14 +6,14 @@ import (
 	"unicode/utf16"
 )
 
-// How a text is cut into messages. The pieces of a text that grows are asked for again and again, and those that are full are in the
-// channel already: so where a piece ends follows from what stands before that end alone, and nothing that is added moves it.
+// How a text is cut into messages. The pieces of a growing text are computed again and again, and full pieces are in the channel already:
+// so the end of a piece depends only on the text before that end, and no addition moves it.
 
-// mostText is what a message holds, in UTF-16 units, as Discord's own programs count. Its API counts characters, of which there are
+// mostText is the length of a message in UTF-16 units, as Discord's own programs count. Its API counts characters, of which there are
 // never more.
 const mostText = 2000
 
-// What begins a block of code that is taken up again: longer rows of backticks are text.
+// The limits of a code fence that is opened again: longer rows of backticks are text.
 const (
 	shortestFence   = 3
 	longestFence    = 8
@@ -23,11 +23,11 @@ const (
 // fence is a block of code; the zero value is none.
 type fence struct{ mark, language string }
 
-// spot is where in a text a piece begins.
+// spot is a position in a text at which a piece begins.
 type spot struct {
 	at     int   // in bytes
-	within fence // the block of code that it is in
-	mid    bool  // it is no beginning of a line
+	within fence // the block of code around the position
+	mid    bool  // the position is within a line
 }
 
 // split cuts a text into messages.
@@ -42,8 +42,8 @@ func split(text string) (pieces []string) {
 	return pieces
 }
 
-// piece is what goes into a message with room for most units, and where the rest begins. A block of code that goes on is closed, and
-// opened again in the next piece. full tells that there is a rest: then piece and rest stay as they are, whatever is added to the text.
+// piece returns a message with at most most units, and where the rest begins. An open block of code is closed, and opened again in the
+// next piece. full says that there is a rest: then no addition to the text changes the piece and the rest.
 func (p spot) piece(text string, most int) (piece string, rest spot, full bool) {
 	p = p.begin(text)
 	if p.at == len(text) {
@@ -58,7 +58,7 @@ func (p spot) piece(text string, most int) (piece string, rest spot, full bool) 
 	return p.within.head() + cut.within.close(s.text[:cut.at]), rest, full
 }
 
-// begin passes over what needs no message: space, and the end of a block of code in which nothing stands any more.
+// begin skips text that needs no message: space, and the end of an otherwise empty block of code.
 func (p spot) begin(text string) spot {
 	if p.within.mark == "" {
 		left := text[p.at:]
@@ -79,7 +79,7 @@ func (p spot) begin(text string) spot {
 	return p.begin(text)
 }
 
-// head opens the block again.
+// head returns the line that opens the block again.
 func (f fence) head() string {
 	if f.mark == "" {
 		return ""
@@ -87,7 +87,7 @@ func (f fence) head() string {
 	return f.mark + f.language + "\n"
 }
 
-// close is a piece that ends within the block, or within none.
+// close returns a piece that ends within the block, or within none.
 func (f fence) close(piece string) string {
 	if f.mark == "" {
 		return strings.TrimRightFunc(piece, unicode.IsSpace)
@@ -95,7 +95,7 @@ func (f fence) close(piece string) string {
 	return strings.TrimSuffix(piece, "\n") + "\n" + f.mark
 }
 
-// after is the block that the line after this one is in.
+// after returns the block that contains the line after this line.
 func (f fence) after(line string) fence {
 	if f.mark != "" {
 		if f.endsWith(line) {
@@ -122,16 +122,16 @@ func (f fence) endsWith(line string) bool {
 	return rowOf(line) >= len(f.mark) && strings.Trim(line, " \t\r`") == ""
 }
 
-// rowOf is how many backticks a line begins with.
+// rowOf returns how many backticks a line begins with.
 func rowOf(line string) int {
 	line = strings.TrimLeft(line, " \t")
 	return len(line) - len(strings.TrimLeft(line, "`"))
 }
 
-// cut is where a piece could end.
+// cut is a possible end of a piece.
 type cut struct {
 	at     int
-	width  int // of what stands before it
+	width  int // of the text before
 	within fence
 }
 
@@ -140,21 +140,21 @@ type scan struct {
 	text string
 	most int
 
-	width   int // of what was looked at
-	reserve int // for the end of a block of code, once there may be one
+	width   int // of the text so far
+	reserve int // for the end of a block of code, once there may be a block
 	within  fence
 	mid     bool // the text begins within a line
 	line    int  // where the line begins
-	lead    bool // nothing but the row of backticks of its beginning was seen of the line
-	row     int  // of them
-	begun   cut  // where the block that is open begins
+	lead    bool // the line so far is only backticks
+	row     int  // how many backticks
+	begun   cut  // where the open block begins
 
 	paragraph, newline, space cut // the last of each
 }
 
-// run gives where the piece ends, and whether there is a rest. The window in which it looks ends where the room does: that depends on
-// nothing behind it. Room for the end of a block is kept once there was a beginning of one, closed or not: if it came back with the end,
-// a piece that was full could fit again.
+// run returns the end of the piece, and whether there is a rest. run looks only as far as the room reaches, so the end depends on no
+// later text. Room for the end of a block stays reserved once a block has begun, even after its end: otherwise a full piece could fit
+// again.
 func (s *scan) run() (end cut, full bool) {
 	for i, r := range s.text {
 		s.see(r)
@@ -176,7 +176,7 @@ func (s *scan) run() (end cut, full bool) {
 	return cut{len(s.text), s.width, s.within}, false
 }
 
-// see counts the backticks that a line begins with.
+// see counts the backticks at the start of a line.
 func (s *scan) see(r rune) {
 	switch {
 	case !s.lead:
@@ -204,8 +204,8 @@ func (s *scan) endLine(i int) {
 	s.line, s.lead, s.row = i+1, true, 0
 }
 
-// choose takes the best end within the window: behind a paragraph, else a line, else a word, unless too little would stand before it. A
-// block of code that has begun late goes into the next piece as a whole.
+// choose returns the best end within the window: behind a paragraph, else a line, else a word, unless too little text would come before.
+// A block of code that began late goes into the next piece as a whole.
 func (s *scan) choose(window int) cut {
 	half, quarter := s.most/2, s.most/4
 	switch late := s.begun; {
@@ -225,7 +225,7 @@ func (s *scan) choose(window int) cut {
 	return cut{window, s.width, s.within}
 }
 
-// width is the length of a text in UTF-16 units.
+// width returns the length of a text in UTF-16 units.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -234,7 +234,7 @@ func width(s string) int {
 	return n
 }
 
-// short is a text of at most so many units, with a mark where something is left out.
+// short returns a text of at most most units, with a mark where text is left out.
 func short(s string, most int) string {
 	if width(s) <= most {
 		return s

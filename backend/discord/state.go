@@ -18,18 +18,18 @@ import (
 	"deskhand/backend/session"
 )
 
-// setting is what a person has set up, as it is written down.
+// setting is the stored setup.
 type setting struct {
 	Enabled bool   `json:"enabled,omitempty"`
-	TokenIn string `json:"tokenIn,omitempty"` // "" = there is none
+	TokenIn string `json:"tokenIn,omitempty"` // "" = no token
 	Bot     *Bot   `json:"bot,omitempty"`
 	Users   []User `json:"users,omitempty"`
 	REST    string `json:"restUrl,omitempty"`
 	Gateway string `json:"gatewayUrl,omitempty"`
 }
 
-// needed are the permissions that the bot has to have: to see a channel and what was said in it, to speak there and in its threads, to
-// begin threads, and to send files.
+// needed are the permissions of the bot: to see a channel and its history, to write there and in its threads, to begin threads, and to
+// send files.
 const needed = discord.PermissionViewChannel | discord.PermissionReadMessageHistory | discord.PermissionSendMessages |
 	discord.PermissionSendMessagesInThreads | discord.PermissionCreatePublicThreads | discord.PermissionAttachFiles
 
@@ -50,7 +50,7 @@ func (s *Surface) load(ctx context.Context) error {
 	return nil
 }
 
-// settings are what is set up. Nobody changes what they hold.
+// settings returns the setup, which callers must not change.
 func (s *Surface) settings() setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Surface) take(set setting) {
 	s.set, s.heard = set, heard
 }
 
-// save writes down what is set up, and has it count.
+// save stores the setup and applies the setup.
 func (s *Surface) save(ctx context.Context, set setting) error {
 	data, err := json.Marshal(set)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Surface) save(ctx context.Context, set setting) error {
 	return nil
 }
 
-// change changes what is set up where Discord tells something of it, which nobody waits for.
+// change changes the setup because of an event of Discord's, which no caller waits for.
 func (s *Surface) change(ctx context.Context, f func(*setting)) {
 	s.setting.Lock()
 	defer s.setting.Unlock()
@@ -97,7 +97,7 @@ func (s *Surface) change(ctx context.Context, f func(*setting)) {
 	}
 }
 
-// State is the surface as it is now.
+// State returns the present state of the surface.
 func (s *Surface) State() State {
 	how := s.line.condition()
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (s *Surface) State() State {
 	return st
 }
 
-// invite is the address at which a person takes the bot into a server.
+// invite returns the address at which a person adds the bot to a server.
 func invite(application string) string {
 	q := url.Values{
 		"client_id": {application}, "scope": {"bot applications.commands"}, "permissions": {strconv.FormatInt(int64(needed), 10)},
@@ -125,21 +125,21 @@ func invite(application string) string {
 	return "https://discord.com/oauth2/authorize?" + q.Encode()
 }
 
-// met takes who the bot is, as Discord tells it.
+// met takes the identity of the bot from Discord.
 func (s *Surface) met(b Bot) {
 	if was := s.settings().Bot; was != nil && *was == b {
 		return
 	}
 	s.spawn(func(ctx context.Context) {
 		s.change(ctx, func(set *setting) {
-			if set.TokenIn != "" { // it may have been forgotten meanwhile
+			if set.TokenIn != "" { // the token may have been forgotten meanwhile
 				set.Bot = &b
 			}
 		})
 	})
 }
 
-// nameUsers asks for the names of people that are not known yet.
+// nameUsers requests unknown names of people.
 func (s *Surface) nameUsers(ctx context.Context) {
 	names := map[string]string{}
 	for _, u := range s.settings().Users {
@@ -160,14 +160,14 @@ func (s *Surface) nameUsers(ctx context.Context) {
 	})
 }
 
-// allowed tells whether somebody is heard.
+// allowed reports whether a person is listed.
 func (s *Surface) allowed(user snowflake.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard[user.String()]
 }
 
-// ignored counts what was not listened to: strangers, bots, direct or unbound.
+// ignored counts an ignored message: strangers, bots, direct or unbound.
 func (s *Surface) ignored(kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

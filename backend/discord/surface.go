@@ -1,9 +1,9 @@
-// Package discord shows conversations in channels of Discord and takes in what listed people say there. It hides Discord: its gateway,
-// its limits, what its messages can hold. The conversations are those of backend/session; nothing of them is kept here but which message
-// shows what.
+// Package discord shows conversations in channels of Discord and takes the messages of listed people there. The package hides Discord:
+// its gateway, its limits, the size of its messages. The conversations are those of backend/session; this package stores only which
+// message shows which part.
 //
-// Delivery: what is said in a bound channel is written down before it is handed to its conversation, and once. What an agent says is
-// shown at least as of its end, also when the line to Discord was down meanwhile; a message of ours that was sent twice is made once.
+// Delivery: a message in a bound channel is stored before the hand-over to its conversation, and is handed over once. An agent's text is
+// shown at least in its final form, also after an interruption of the connection; a message of ours that was sent twice is made once.
 package discord
 
 import (
@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// Config of a surface.
+// Config configures a surface.
 type Config struct {
 	Sessions *session.Client
 	Store    *store.DB
@@ -28,13 +28,14 @@ type Config struct {
 
 // Vault keeps the bot's token.
 type Vault struct {
-	Keep   func(ctx context.Context, token string) (where string, err error) // keyring or file
-	Value  func(ctx context.Context) (string, error)                         // "" = there is none
+	Keep   func(ctx context.Context, token string) (where string, err error) // where: keyring or file
+	Value  func(ctx context.Context) (string, error)                         // "" = no token
 	Forget func(ctx context.Context) error
 }
 
-// Surface is the bot and what it shows. Its parts are: the line to Discord (line.go), what comes in (inbound.go, commands.go), what goes
-// out (output.go) and what is asked (asks.go). What the line hears it gives to the parts one after the other, so that they return soon.
+// Surface is the bot and its messages. Its parts are: the connection to Discord (line.go), the input (inbound.go, commands.go), the
+// output (output.go) and the requests (asks.go). The line passes events to the parts one after the other, so the parts have to return
+// soon.
 type Surface struct {
 	cfg  Config
 	line *line
@@ -45,7 +46,7 @@ type Surface struct {
 	ctx  context.Context //nolint:containedctx // the life of the surface, which outlives every call
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	news chan struct{} // there is something to publish
+	news chan struct{} // the state has to be published
 
 	setting sync.Mutex // held while the setup is changed, which asks Discord
 
@@ -57,7 +58,7 @@ type Surface struct {
 	closed  bool
 }
 
-// New reads what was set up. Nothing is asked of Discord before Start. The owner of Sessions and Store closes them after the surface.
+// New reads the setup. Nothing is requested from Discord before Start. The owner of Sessions and Store closes them after the surface.
 func New(ctx context.Context, cfg Config) (*Surface, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -72,8 +73,8 @@ func New(ctx context.Context, cfg Config) (*Surface, error) {
 	return s, nil
 }
 
-// Start opens the line, as far as it is set up, and keeps it open. A program that only runs one command leaves it alone: it would take
-// what is said in the channels, and end.
+// Start opens the line, if set up, and keeps the line open. A program that only runs a single command must not call Start: it would take
+// the messages of the channels, and end.
 func (s *Surface) Start() {
 	s.mu.Lock()
 	s.started = true
@@ -83,7 +84,7 @@ func (s *Surface) Start() {
 	s.spawn(s.announce)
 }
 
-// Close ends the line and everything that goes on here, and waits for it.
+// Close ends the line and all goroutines of the surface, and waits for them.
 func (s *Surface) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -94,7 +95,7 @@ func (s *Surface) Close() error {
 	return nil
 }
 
-// spawn runs f as long as the surface lives; Close waits for it. After Close nothing is run any more.
+// spawn runs f as long as the surface lives; Close waits for f. After Close, spawn does nothing.
 func (s *Surface) spawn(f func(ctx context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,19 +104,19 @@ func (s *Surface) spawn(f func(ctx context.Context)) {
 	}
 }
 
-// changed publishes the state soon, and has what is said and asked shown where it belongs now. It returns at once.
+// changed publishes the state soon, and makes texts and requests move to their present channels. changed returns at once.
 func (s *Surface) changed() {
 	select {
 	case s.news <- struct{}{}:
-	default: // it will be published anyhow
+	default: // will be published anyhow
 	}
 	s.out.changed()
 }
 
-// settle is how long what is counted may wait, so that a busy server does not fill the feed.
+// settle is how long a changed count may wait, so that a busy server does not fill the feed.
 const settle = 2 * time.Second
 
-// announce publishes the state whenever it has changed, and what was ignored now and then.
+// announce publishes the state after every change, and the counts of ignored messages now and then.
 func (s *Surface) announce(ctx context.Context) {
 	tick := time.NewTicker(settle)
 	defer tick.Stop()

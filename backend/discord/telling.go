@@ -12,10 +12,10 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// telling is a turn as far as it is known.
+// telling is a turn as far as known.
 type telling struct {
 	session, turn string
-	free          bool // it is a message that the agent has said outside of any turn; turn is its entry
+	free          bool // a message of the agent outside of any turn; turn is its entry
 
 	items   []item
 	files   []given
@@ -23,36 +23,36 @@ type telling struct {
 	ended   bool
 	reason  string
 	failure string
-	stale   bool            // what is stored says more
+	stale   bool            // the store has more
 	nothing bool            // there is no such turn
-	read    time.Time       // when that was looked at last
-	changed time.Time       // when something was said last
-	version int             // counts what has changed
-	waiters []chan struct{} // closed when all is shown that is known
+	read    time.Time       // when the store was last read
+	changed time.Time       // when a text was last added
+	version int             // counts the changes
+	waiters []chan struct{} // closed when everything known is shown
 }
 
-// teller shows the turns of one conversation, one after the other.
+// teller shows the turns of a conversation, one after the other.
 type teller struct {
 	o       *output
 	session string
-	wake    chan struct{} // of one: there is something to look at
+	wake    chan struct{} // holds one element: something has changed
 	end     context.CancelFunc
 
-	mu    sync.Mutex // protects what is below, and the tellings
-	turns []*telling // the first is the one that is shown
-	told  []string   // the turns that are shown, the newest last
+	mu    sync.Mutex // protects the fields below, and the tellings
+	turns []*telling // the first is being shown
+	told  []string   // the turns that are shown to their end, the newest last
 }
 
-// rememberedTurns is how many turns that are shown are known by their names, so that what is told late of them begins nothing new.
+// rememberedTurns is how many finished turns are known by their names, so that late events of them begin nothing new.
 const rememberedTurns = 64
 
-// freeQuiet is how long nothing is added to what an agent says outside of its turns before that is all.
+// freeQuiet is how long a message outside of turns must not grow to be complete.
 const freeQuiet = 2 * time.Second
 
 func (te *teller) stir() {
 	select {
 	case te.wake <- struct{}{}:
-	default: // it will look anyhow
+	default: // the teller will look anyhow
 	}
 }
 
@@ -70,16 +70,16 @@ func (te *teller) run(ctx context.Context) {
 		}
 		whole := te.tell(ctx, t)
 		if ctx.Err() != nil {
-			return // the next start goes on with it
+			return // the next start continues
 		}
 		te.drop(t, whole)
-		if !whole { // behind drop: what is read then is not dropped
+		if !whole { // after drop, which must not drop the turns that are then read
 			te.o.missed(te.session)
 		}
 	}
 }
 
-// drop lets go of a turn. Where all of it is shown, nothing begins it anew.
+// drop removes the first turn. whole says that all of the turn is shown, and that no event begins the turn again.
 func (te *teller) drop(t *telling, whole bool) {
 	te.mu.Lock()
 	defer te.mu.Unlock()
@@ -91,7 +91,7 @@ func (te *teller) drop(t *telling, whole bool) {
 	t.release()
 }
 
-// release lets those go on who wait until all is shown.
+// release wakes the goroutines that wait until everything is shown.
 func (t *telling) release() {
 	for _, w := range t.waiters {
 		close(w)
@@ -99,8 +99,8 @@ func (t *telling) release() {
 	t.waiters = nil
 }
 
-// breakOff makes what the running turn says next come in a new message. The channel is closed when what was said before is shown; nil =
-// no turn runs.
+// breakOff makes the next text of the running turn begin a new message. The channel is closed when the earlier text is shown; nil = no
+// turn runs.
 func (te *teller) breakOff() <-chan struct{} {
 	te.mu.Lock()
 	defer te.mu.Unlock()
@@ -127,52 +127,52 @@ func (te *teller) breakOff() <-chan struct{} {
 
 // post is a message as it is in the channel.
 type post struct {
-	id   snowflake.ID // 0 = it has to be made again
+	id   snowflake.ID // 0 = has to be made again
 	text string
-	at   time.Time // when it was changed last
-	gone bool      // it was deleted, and is left so
+	at   time.Time // when the message was last changed
+	gone bool      // the message was deleted, and stays so
 }
 
-// showing is a turn on its way into the channel. It belongs to the teller's goroutine.
+// showing is a turn on its way into the channel. Only the teller's goroutine uses a showing.
 type showing struct {
 	o  *output
 	te *teller
 	t  *telling
 
 	channel  snowflake.ID
-	reply    snowflake.ID // the message that it answers; 0 = none
-	answers  bool         // what it was begun with stands in the channel
+	reply    snowflake.ID // the message that the turn answers; 0 = none
+	answers  bool         // the message that began the turn is in the channel
 	row      shown
 	posts    []post
-	blocked  map[int]bool // leaves that Discord does not take
+	blocked  map[int]bool // leaves that Discord refuses
 	ride     int          // how many files go with a message
 	late     bool         // files wait for the end
 	ended    bool
-	uploads  int      // that have failed in a row
-	failures int      // of calls, in a row
-	tried    *sending // was not made as far as one could see; its name is good still
+	uploads  int      // failed uploads in a row
+	failures int      // failed calls in a row
+	tried    *sending // not found in the channel; its nonce is still valid
 }
 
-// view is what a turn is to look like.
+// view is the wanted look of a turn.
 type view struct {
 	leaves  []leaf
 	ended   bool
 	nothing bool          // there is no such turn
-	unread  time.Duration // until what is stored is looked at again
-	quiet   time.Duration // until a message outside of turns is over
+	unread  time.Duration // until the store is read again
+	quiet   time.Duration // until a message outside of turns is complete
 	version int
 }
 
-// op is one call.
+// op is a call to be made.
 type op struct {
-	at     int // which leaf; -1 = files alone
+	at     int // the number of the leaf; -1 = only files
 	text   string
 	speaks bool
 	files  []int
 	make   bool // a message has to be made
 }
 
-// tell shows a turn until all of it is shown, which is whole, or its channel is taken from it, or ctx ends.
+// tell shows a turn until all of the turn is shown (whole is true), the turn loses its channel, or ctx ends.
 func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
 	s := &showing{o: te.o, te: te, t: t, ride: mostFiles, blocked: map[int]bool{}}
 	for begun := false; !begun; {
@@ -186,7 +186,7 @@ func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
 		case asleep:
 			te.await(ctx)
 		case unknown:
-			_ = pause(ctx, s.later()) // below it is looked at ctx
+			_ = pause(ctx, s.later()) // ctx is checked below
 		}
 		if ctx.Err() != nil {
 			return false
@@ -199,8 +199,8 @@ func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
 			s.row.done = true
 			s.save(ctx)
 			return !s.row.Broken
-		case wait > 0: // what comes meanwhile is looked at then: nothing may be done before
-			_ = pause(ctx, wait) // the loop looks at ctx
+		case wait > 0: // later events are looked at then: no call may come before
+			_ = pause(ctx, wait) // the loop checks ctx
 		case wait < 0:
 			te.await(ctx)
 		}
@@ -208,7 +208,7 @@ func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
 	return false
 }
 
-// await waits until there is something to look at.
+// await waits until something has changed.
 func (te *teller) await(ctx context.Context) {
 	select {
 	case <-te.wake:
@@ -216,18 +216,18 @@ func (te *teller) await(ctx context.Context) {
 	}
 }
 
-// place is where a turn is to be shown.
+// where says where a turn is to be shown.
 type where int
 
 const (
 	here    where = iota
-	nowhere       // it belongs to another channel, or all of it is shown
+	nowhere       // the turn belongs to another channel, or is shown to its end
 	unbound       // the conversation has no channel
 	asleep        // the surface is off
-	unknown       // what is shown of it cannot be read
+	unknown       // the record of the turn cannot be read
 )
 
-// begin finds out where the turn is to be shown, and what of it is.
+// begin finds the channel of the turn, and the part that is shown already.
 func (s *showing) begin(ctx context.Context) where {
 	channel, bound := s.o.s.in.channelOf(s.t.session)
 	switch {
@@ -263,7 +263,7 @@ func (s *showing) begin(ctx context.Context) where {
 	return here
 }
 
-// save writes down what is shown. What cannot be written is shown all the same.
+// save stores the record of the turn. After a failure the turn is shown all the same.
 func (s *showing) save(ctx context.Context) {
 	s.row.Messages = make([]snowflake.ID, len(s.posts))
 	for i, p := range s.posts {
@@ -272,14 +272,14 @@ func (s *showing) save(ctx context.Context) {
 	s.o.warn(ctx, "what is shown of a turn cannot be written", s.t.session, s.o.write(ctx, s.t.session, s.t.turn, s.row))
 }
 
-// step does one call, or tells for how long there is nothing to do; less than 0 = until something comes.
+// step makes a call, or returns how long there is nothing to do; less than 0 = until something changes.
 func (s *showing) step(ctx context.Context) (wait time.Duration, done bool) {
 	if channel, ok := s.o.s.in.channelOf(s.t.session); !ok || channel != s.channel {
-		s.row.Broken = true // what it says is no longer for those who are there
+		s.row.Broken = true // the text is no longer for the people of the channel
 		return 0, true
 	}
 	if !s.o.enabled() {
-		return -1, false // it goes on when it is on again
+		return -1, false // continues when the surface is on again
 	}
 	if s.row.Sending != nil && !s.adopt(ctx) {
 		return s.later(), false
@@ -314,7 +314,7 @@ func (s *showing) step(ctx context.Context) (wait time.Duration, done bool) {
 	return 0, true
 }
 
-// look lays out the turn as it is now.
+// look lays the turn out in its present state.
 func (s *showing) look(ctx context.Context) view {
 	unread := s.o.refresh(ctx, s.te, s.t)
 	s.te.mu.Lock()
@@ -328,7 +328,7 @@ func (s *showing) look(ctx context.Context) view {
 	}
 	s.ended = v.ended
 	items, breaks := slices.Clone(t.items), slices.Clone(t.breaks)
-	if s.answers && len(items) > 0 && items[0].asked { // what was asked stands there
+	if s.answers && len(items) > 0 && items[0].asked { // the message that began the turn is in the channel
 		for i := range breaks {
 			if breaks[i].Item == items[0].id {
 				breaks[i].Item = ""
@@ -347,7 +347,7 @@ func (s *showing) look(ctx context.Context) view {
 	return v
 }
 
-// complete sees to it that a turn has a message, whatever it has said.
+// complete ensures that a turn has a message, even without text.
 func (s *showing) complete(leaves []leaf, v view) []leaf {
 	switch {
 	case len(leaves) > 0:
@@ -361,7 +361,7 @@ func (s *showing) complete(leaves []leaf, v view) []leaf {
 	return leaves
 }
 
-// next finds the first message that does not say what it should.
+// next returns the call for the first message whose text is not as wanted.
 func (s *showing) next(v view) (next op, wait time.Duration, found bool) {
 	for i := range v.leaves {
 		next := s.wanted(v, i)
@@ -376,7 +376,7 @@ func (s *showing) next(v view) (next op, wait time.Duration, found bool) {
 	return op{}, 0, false
 }
 
-// wanted is the call that makes a message what it should be.
+// wanted returns the call that gives a message its wanted text and files.
 func (s *showing) wanted(v view, at int) op {
 	l := v.leaves[at]
 	o := op{at: at, text: l.text, speaks: l.speaks, files: s.riding(v, at), make: at >= len(s.posts) || s.posts[at].id == 0}
@@ -389,27 +389,27 @@ func (s *showing) wanted(v view, at int) op {
 	return o
 }
 
-// agrees tells whether a message is as wanted already, or never will be.
+// agrees reports whether a message is as wanted already, or never will be.
 func (s *showing) agrees(o op) bool {
 	if o.at >= len(s.posts) {
 		return false
 	}
 	p := s.posts[o.at]
-	without := o.text == belowLine && s.holds(p.id) // it needs no words
+	without := o.text == belowLine && s.holds(p.id) // a message with files needs no words
 	return p.gone || !o.make && len(o.files) == 0 && (p.text == o.text || without)
 }
 
-// holds tells whether a message has files.
+// holds reports whether a message has files.
 func (s *showing) holds(id snowflake.ID) bool {
 	return slices.ContainsFunc(s.row.Files, func(g given) bool { return g.Sent == id.String() })
 }
 
-// do makes a call, and notes what came of it.
+// do makes a call, and notes the result.
 func (s *showing) do(ctx context.Context, o op) (wait time.Duration, done bool) {
 	files, ok := s.load(ctx, o.files)
 	if !ok {
 		s.save(ctx)
-		return 0, false // a line has come
+		return 0, false // a line has been added
 	}
 	var err error
 	if o.make {
@@ -427,7 +427,7 @@ func (s *showing) do(ctx context.Context, o op) (wait time.Duration, done bool) 
 	return 0, false
 }
 
-// send makes a message. That it is about to be made is written down before, and that it is made after.
+// send makes a message. The record is stored before the call and after it.
 func (s *showing) send(ctx context.Context, o op, files []*discord.File) error {
 	now := &sending{At: o.at, Text: o.text, Speaks: o.speaks, Files: o.files, Nonce: newNonce(), Since: s.o.s.line.now()}
 	again := s.tried != nil && s.tried.At == o.at && slices.Equal(s.tried.Files, o.files)
@@ -445,20 +445,20 @@ func (s *showing) send(ctx context.Context, o op, files []*discord.File) error {
 	}
 	made, err := s.o.create(ctx, s.channel, m)
 	if err != nil {
-		if verdictOf(err) != unclear { // it was not made
+		if verdictOf(err) != unclear { // not made
 			s.row.Sending = nil
 		}
 		return err
 	}
 	if again {
-		now.Text = made.Content // it may be the first one
+		now.Text = made.Content // may be the message of the first try
 	}
 	s.made(made.ID)
 	s.save(ctx)
 	return nil
 }
 
-// made takes the message that was being made.
+// made takes the id of the message that was being made.
 func (s *showing) made(id snowflake.ID) {
 	was := s.row.Sending
 	s.row.Sending = nil
@@ -473,7 +473,7 @@ func (s *showing) made(id snowflake.ID) {
 	s.posts[was.At] = post{id: id, text: was.Text, at: time.Now()}
 }
 
-// adopt looks for the message that was about to be made. false = it is not known yet whether it was.
+// adopt searches the message that was about to be made, and returns false while it is unknown whether the message was made.
 func (s *showing) adopt(ctx context.Context) bool {
 	was := s.row.Sending
 	const before, most = time.Minute, 100
@@ -498,7 +498,7 @@ func (s *showing) adopt(ctx context.Context) bool {
 	return true
 }
 
-// newest is the newest message that is known to be older than one that is made now.
+// newest returns the newest message that must be older than a message made now.
 func (s *showing) newest() (id snowflake.ID) {
 	id = s.reply
 	for _, p := range s.posts {
@@ -510,7 +510,7 @@ func (s *showing) newest() (id snowflake.ID) {
 	return id
 }
 
-// is tells whether a message is the one that was about to be made.
+// is reports whether a message is the message that was about to be made.
 func (s *showing) is(m discord.Message, was *sending) bool {
 	self := s.o.s.line.self()
 	if !m.Author.Bot || self != 0 && m.Author.ID != self {
@@ -523,7 +523,7 @@ func (s *showing) is(m discord.Message, was *sending) bool {
 	return same && m.Content == strings.TrimSpace(was.Text)
 }
 
-// last is the last message that can be answered.
+// last returns the last message that can be answered.
 func (s *showing) last() snowflake.ID {
 	for _, p := range slices.Backward(s.posts) {
 		if p.id != 0 && !p.gone {
@@ -554,7 +554,7 @@ func (s *showing) edit(ctx context.Context, o op, files []*discord.File) error {
 	return nil
 }
 
-// failed takes that a call was not done: what has to change before it is tried again, and how long to wait.
+// failed takes that a call failed: failed makes the changes that are needed before another try, and returns how long to wait.
 func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Duration, done bool) {
 	v := verdictOf(err)
 	if v != unclear && v != off {
@@ -577,8 +577,8 @@ func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Durati
 	return s.later(), false
 }
 
-// lost takes that a message cannot be changed any more: it was deleted, it is another bot's, or its thread was archived, which a new
-// message takes back.
+// lost takes that a message cannot be changed any more: it was deleted, it belongs to another bot, or its thread was archived, which a
+// new message opens again.
 func (s *showing) lost(ctx context.Context, o op, v verdict) time.Duration {
 	if o.make {
 		return s.refused(ctx, o, unwanted)
@@ -587,26 +587,26 @@ func (s *showing) lost(ctx context.Context, o op, v verdict) time.Duration {
 	if v == lost && s.unsent(p.id) {
 		s.row.Spoke = false
 	}
-	// What was said in a message that is full was there to be read; the one that grows goes on in a new one.
+	// A full message could be read before it was deleted; the growing message continues in a new message.
 	*p = post{gone: o.at < len(s.posts)-1}
 	s.save(ctx)
 	return 0
 }
 
-// refused takes that Discord does not do what it was asked for.
+// refused takes that Discord refuses a call.
 func (s *showing) refused(ctx context.Context, o op, v verdict) time.Duration {
 	defer s.save(ctx)
 	switch {
 	case len(o.files) > 0 && v == large:
 		s.refusedFiles(o.files, s.largeLine)
 	case len(o.files) > 0 && o.at >= 0:
-		s.late = true // it may be the files, or the words
+		s.late = true // either the files or the words are refused
 	case len(o.files) > 0:
 		s.refusedFiles(o.files, s.missedLine)
 	case v == forbidden:
 		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemForbidden))
 		return s.o.s.line.patience(time.Minute)
-	case s.blocked[o.at]: // not even that
+	case s.blocked[o.at]: // even the replacement is refused
 		for len(s.posts) <= o.at {
 			s.posts = append(s.posts, post{})
 		}
@@ -617,7 +617,7 @@ func (s *showing) refused(ctx context.Context, o op, v verdict) time.Duration {
 	return 0
 }
 
-// later is how long to wait after a failure that may pass.
+// later returns how long to wait after a failure that may pass.
 func (s *showing) later() time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	wait := min(longest, first<<min(s.failures, 10))

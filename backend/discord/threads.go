@@ -17,11 +17,11 @@ import (
 	"deskhand/backend/session"
 )
 
-// A channel that is bound to a directory: what is said in the channel itself begins a thread, and what is said first in a thread begins a
-// conversation there. A crash in between leaves at most a conversation in which nothing was said: the message is written down in the moment
-// in which the thread is bound, and is asked for again until then.
+// A channel that is bound to a directory: a message in the channel itself begins a thread, and the first message in a thread begins a
+// conversation there. A crash in between leaves at most an empty conversation: the message is stored in the transaction that binds the
+// thread, and is requested again until then.
 
-// mostAbove is of how many threads it is known where they are.
+// mostAbove limits for how many threads the channel is remembered.
 const mostAbove = 10000
 
 // threadMade takes a new thread.
@@ -35,12 +35,12 @@ func (in *inbound) isBelow(thread, channel snowflake.ID) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if len(in.above) >= mostAbove {
-		clear(in.above) // they can be asked for
+		clear(in.above) // the channels can be requested again
 	}
 	in.above[thread] = channel
 }
 
-// channelAbove is the channel of a thread; 0 of what is none.
+// channelAbove returns the channel of a thread; 0 when the id is no thread.
 func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowflake.ID, error) {
 	in.mu.Lock()
 	channel, known := in.above[thread]
@@ -59,7 +59,7 @@ func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowf
 	return channel, nil
 }
 
-// lookAt asks what a channel is, again where Discord fails: a message of a channel that is not known would be lost.
+// lookAt requests a channel, several times when Discord fails, because a message of an unknown channel would be lost.
 func (in *inbound) lookAt(ctx context.Context, channel snowflake.ID) (found discord.Channel, err error) {
 	const tries = 3
 	pause := in.s.line.patience(firstPause)
@@ -79,13 +79,13 @@ func (in *inbound) lookAt(ctx context.Context, channel snowflake.ID) (found disc
 	}
 }
 
-// isRefused tells of an error that is Discord's word on a call, and not a failure of it.
+// isRefused reports whether an error is Discord's refusal of a call, and not a failure.
 func isRefused(err error) bool {
 	refused, ok := errors.AsType[*rest.Error](err)
 	return ok && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError
 }
 
-// begins tells whether threads begin conversations anywhere in a server.
+// begins reports whether threads begin conversations anywhere in a server.
 func (in *inbound) begins(guild snowflake.ID) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -97,13 +97,13 @@ func (in *inbound) begins(guild snowflake.ID) bool {
 	return false
 }
 
-// beginIn begins a conversation with what was said in a thread, where its channel is bound to a directory; b is what the thread was bound
-// to before, if it was.
+// beginIn begins a conversation with a message in a thread whose channel is bound to a directory; b is the thread's earlier binding, if
+// any.
 func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b bond) bool {
 	in.mu.Lock()
 	born := in.born[h.channel]
 	in.mu.Unlock()
-	if born != nil { // we have made the thread ourselves, and bind it now
+	if born != nil { // we have made the thread, and bind it now
 		select {
 		case <-born:
 		case <-ctx.Done():
@@ -125,7 +125,7 @@ func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b 
 	return false
 }
 
-// beginHere begins a conversation in the thread of a message, and tells whether it did.
+// beginHere begins a conversation in the thread of a message, and reports success.
 func (in *inbound) beginHere(ctx context.Context, h heard, above Binding) bool {
 	if err := in.begin(ctx, above, h.channel, "", func(string, *sql.Tx) error { return nil }); err != nil {
 		if ctx.Err() == nil {
@@ -137,7 +137,8 @@ func (in *inbound) beginHere(ctx context.Context, h heard, above Binding) bool {
 	return true
 }
 
-// pastBy keeps in mind that a message was refused in a thread that is not bound: it is not to be told again when the line comes back.
+// pastBy remembers that a message was refused in a thread that is not bound, so that the refusal is not repeated when the line comes
+// back.
 func (in *inbound) pastBy(h heard) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -147,7 +148,7 @@ func (in *inbound) pastBy(h heard) {
 	in.passed[h.channel] = max(in.passed[h.channel], h.id)
 }
 
-// begin makes a conversation in a directory and binds a thread to it. with is what is written in the same moment.
+// begin makes a conversation in a directory and binds a thread to the conversation. with runs in the same transaction.
 func (in *inbound) begin(ctx context.Context, above Binding, thread snowflake.ID, name string, with func(string, *sql.Tx) error) error {
 	s, err := in.s.cfg.Sessions.Create(ctx, session.New{Agent: above.Agent, Cwd: above.Directory})
 	if err != nil {
@@ -160,11 +161,11 @@ func (in *inbound) begin(ctx context.Context, above Binding, thread snowflake.ID
 	return in.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) })
 }
 
-// beginFrom begins a thread with what was said in a channel, and a conversation in it.
+// beginFrom begins a thread with a message in a channel, and a conversation in the thread.
 func (in *inbound) beginFrom(ctx context.Context, b Binding, h heard) {
 	done := make(chan struct{})
 	in.mu.Lock()
-	in.born[h.id] = done // a thread has the id of the message that it is begun with
+	in.born[h.id] = done // a thread has the id of the message with which it begins
 	in.mu.Unlock()
 	defer func() {
 		in.mu.Lock()
@@ -199,7 +200,7 @@ func (in *inbound) beginFrom(ctx context.Context, b Binding, h heard) {
 
 const codeThreadThere rest.JSONErrorCode = 160004 // the message has a thread
 
-// thread makes the thread of a message; one that is there already will do. So where it is not known whether it was made it is tried again.
+// thread makes the thread of a message; an existing thread is no error. So thread tries again when the result of a call is unknown.
 func (in *inbound) thread(ctx context.Context, h heard, name string) (err error) {
 	const tries = 3
 	in.isBelow(h.id, h.channel)
@@ -216,7 +217,7 @@ func (in *inbound) thread(ctx context.Context, h heard, name string) (err error)
 	return err
 }
 
-// threadName is the first line of a message, cut where it is long.
+// threadName returns the first line of a message, shortened if long.
 func threadName(h heard) string {
 	const most = 80
 	line := ""

@@ -20,46 +20,46 @@ import (
 	"deskhand/backend/session"
 )
 
-// standardREST is where Discord's API is. The library is given this address and no token: the transport puts in what is set up, so that
-// a call can be made with the token and at the address of this moment, and no error of the library holds a token.
+// standardREST is the address of Discord's API. The library has this address and no token: the transport replaces both by the setup, so
+// that a call uses the present token and address, and no error of the library contains a token.
 const standardREST = "https://discord.com/api/v10"
 
-// standardGateway is where Discord's gateway is, as a rule; its API tells which it is.
+// standardGateway is the usual address of Discord's gateway; its API tells the present address.
 const standardGateway = "wss://gateway.discord.gg"
 
-// errOff is what every call says while there is no token.
+// errOff is the error of every call while there is no token.
 var errOff error = &session.RefusedError{Code: refusedOff}
 
 // Times of a call. Uploads get more, by their size.
 const (
 	callLimit   = 30 * time.Second
-	slowest     = 32 << 10 // bytes of an upload in a second
-	attempts    = 4        // of a call that can be made twice
+	slowest     = 32 << 10 // bytes of an upload per second
+	attempts    = 4        // of a repeatable call
 	secondTry   = 500 * time.Millisecond
 	mostOfError = 1 << 20 // bytes of an answer that is an error
 )
 
-// access is with what a call is made.
+// access is the token and the address of a call.
 type access struct {
 	token string
 	rest  string
-	trial bool // it is looked at, and not yet in use: what Discord says of it is no news of the line
+	trial bool // being tried, not in use: Discord's answer does not change the state of the line
 }
 
-// accessKey is where a context holds an access of its own.
+// accessKey is the key of an access in a context.
 type accessKey struct{}
 
-// with gives calls another token or address than the line has.
+// with returns a context whose calls use another token or address than the line.
 func with(ctx context.Context, a access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// transport carries the calls of the library: it puts in token and address, makes those again that may be made twice when Discord fails,
-// ends what takes too long, and reads what every answer tells beside its content.
+// transport carries the calls of the library: the transport adds token and address, repeats repeatable calls when Discord fails, ends
+// slow calls, and reads the headers of every answer.
 type transport struct {
 	l     *line
 	base  *http.Transport
-	limit time.Duration // of a call that uploads nothing
+	limit time.Duration // of a call without an upload
 }
 
 func newTransport(l *line) *transport {
@@ -70,17 +70,17 @@ func newTransport(l *line) *transport {
 	}}
 }
 
-// newREST is the library's client on our transport. It logs bodies, with what people have said: it gets no log.
+// newREST returns the library's client on our transport. The library logs bodies, with people's messages, so it gets no log.
 func newREST(t *transport, l *limits, version string) rest.Rest {
 	client := rest.NewClient("", rest.WithURL(standardREST), rest.WithRateLimiter(l), rest.WithLogger(slog.New(slog.DiscardHandler)),
 		rest.WithUserAgent("DiscordBot (Deskhand, "+cmp.Or(version, "0")+")"),
 		rest.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the API sends nobody elsewhere, and the token must not go there
+			return http.ErrUseLastResponse // the API does not redirect, and the token must not go elsewhere
 		}}))
 	return rest.New(client, rest.WithDefaultAllowedMentions(discord.AllowedMentions{}))
 }
 
-// RoundTrip is of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, ok := r.Context().Value(accessKey{}).(access)
 	if !ok {
@@ -102,7 +102,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		if resp != nil {
-			_ = resp.Body.Close() // it is of no use
+			_ = resp.Body.Close() // of no use
 		}
 		if err := pause(r.Context(), t.l.patience(secondTry<<(try-1))); err != nil {
 			return nil, err
@@ -110,13 +110,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// beaten notices that an interaction was answered by somebody else: another program has the token, and people would get two answers to
-// everything. We answer each of them once, and never again.
+// beaten notices that somebody else has answered an interaction: another program has the token, and people would get two answers to
+// everything. We answer each interaction only once.
 func (t *transport) beaten(r *http.Request, resp *http.Response) {
 	if resp.StatusCode != http.StatusBadRequest || !strings.HasSuffix(r.URL.Path, "/callback") {
 		return
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, mostOfError)) // whoever reads it again hears of an error
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, mostOfError)) // the next reader of the body gets the error
 	resp.Body = &restored{Reader: io.MultiReader(bytes.NewReader(text), resp.Body), Closer: resp.Body}
 	var said struct {
 		Code rest.JSONErrorCode `json:"code"`
@@ -126,13 +126,13 @@ func (t *transport) beaten(r *http.Request, resp *http.Response) {
 	}
 }
 
-// restored is a body of which the beginning was read.
+// restored is a body whose beginning was read already.
 type restored struct {
 	io.Reader
 	io.Closer
 }
 
-// try makes a call once. Its time ends with its answer's body.
+// try makes a call once. Its time limit ends when the body of its answer is closed.
 func (t *transport) try(r *http.Request, target *url.URL, bot bool, a access) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), t.limit+time.Duration(max(r.ContentLength, 0)/slowest)*time.Second)
 	out := r.Clone(ctx)
@@ -158,8 +158,8 @@ func (t *transport) try(r *http.Request, target *url.URL, bot bool, a access) (*
 	return resp, nil
 }
 
-// repeatable tells whether a call does the same when it is made twice. A new message does: all that we make carry a nonce which Discord
-// is told to look at, and makes one message of it.
+// repeatable reports whether a call has the same effect when made twice. Creating a message does, because all our messages have a nonce
+// with which Discord makes a single message.
 func repeatable(r *http.Request) bool {
 	if r.Body != nil && r.GetBody == nil {
 		return false
@@ -167,7 +167,7 @@ func repeatable(r *http.Request) bool {
 	return r.Method != http.MethodPost || strings.HasSuffix(r.URL.Path, "/messages") && strings.Contains(r.URL.Path, "/channels/")
 }
 
-// ending is a body with whose end the time of its call ends.
+// ending is a body whose Close ends the time limit of its call.
 type ending struct {
 	io.ReadCloser
 
@@ -179,7 +179,7 @@ func (e *ending) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// refusalOf makes of what a call says what people can read, nil where it is a fault of ours or nobody's.
+// refusalOf returns the error of a call in a form for people, or nil for a fault of ours or a cancelled call.
 func refusalOf(err error) *session.RefusedError {
 	var refused *session.RefusedError
 	var limited *limitedError
@@ -210,7 +210,7 @@ func answered(e *rest.Error) *session.RefusedError {
 		return refuse(refusedRate, "until", time.Now().Add(retryAfter(e.Response.Header)).UTC().Format(time.RFC3339))
 	case status >= http.StatusInternalServerError:
 		return refuse(refusedUnreachable, "detail", e.Response.Status)
-	case e.Code == 0: // it is no answer of Discord's
+	case e.Code == 0: // not an answer of Discord's
 		return refuse(refusedUnreachable, "detail", e.Response.Status)
 	}
 	return nil
@@ -224,7 +224,7 @@ func refuse(code string, params ...string) *session.RefusedError {
 	return r
 }
 
-// why is an error in the words of the network, without the address of the call, which people know.
+// why returns an error in the words of the network, without the address of the call, which people know.
 func why(err error) string {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
