@@ -197,7 +197,7 @@ func (t *trial) missing(err error) {
 	case install == nil && errors.Is(err, errUnusable):
 		t.advise("reinstall", "detail", err.Error())
 	case install == nil:
-		t.advise("install", "version", t.e.known.version)
+		t.advise("install", "id", t.e.id, "version", t.e.known.version)
 	case t.e.source == OnPath:
 		t.advise("get", "detail", t.e.how())
 	default:

@@ -185,7 +185,9 @@ func (c *change) agree(ctx context.Context, p *Program, question, otherwise stri
 	if !isTerminal(p.Stdin) {
 		return &failure{exitUsage, errors.New("this is no terminal to ask at; --yes does it without asking")}
 	}
-	return p.agrees(ctx, question, otherwise)
+	err := p.agrees(ctx, question, otherwise)
+	c.Yes = err == nil // should it have to be done again
+	return err
 }
 
 // agrees waits for a person's yes; otherwise is what the person is told without one.
@@ -223,7 +225,7 @@ type agentsInstall struct {
 
 // Run installs an agent.
 func (c *agentsInstall) Run(p *Program) error {
-	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+	return p.insist(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, true)
 		if err != nil {
 			return err
@@ -267,7 +269,7 @@ type agentsUpdate struct {
 
 // Run installs newer versions.
 func (c *agentsUpdate) Run(p *Program) error {
-	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+	return p.insist(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, true)
 		if err != nil {
 			return err
@@ -413,7 +415,22 @@ func installRefused(ctx context.Context, a backend.Agent, err error) error {
 // ended tells the end of the Deskhand that does it from other failures.
 func ended(ctx context.Context, err error) error {
 	if err = unanswered(ctx, err); errors.Is(err, errEnded) {
-		return errors.New("the Deskhand that was doing this has ended; run the command again")
+		return errHostEnded
+	}
+	return err
+}
+
+// errHostEnded is the failure of a change that the Deskhand which was making it did not live to tell of.
+var errHostEnded = errors.New("the Deskhand that was doing this has ended; run the command again")
+
+// insist is withAPI for what can be done again by another Deskhand, or by this command itself, where the one that was asked has ended: a command
+// whose process installs for others ends as soon as it has what it wanted.
+func (p *Program) insist(c common, f func(context.Context, *backend.Backend, *api) error) (err error) {
+	const most = 3
+	for range most {
+		if err = p.withAPI(c, f); !errors.Is(err, errHostEnded) {
+			break
+		}
 	}
 	return err
 }

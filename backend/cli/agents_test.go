@@ -163,6 +163,7 @@ func TestAgentsAreInstalledUpdatedAndRemoved(t *testing.T) {
 			}{
 				{"agents", 0, "packed    Packed       not installed"},
 				{"agents install packed", 2, "--yes"},
+				{"doctor packed", 1, "install it with `deskhand agents install packed`"},
 				{"agents install nobody --yes", 2, `there is no agent "nobody"`},
 				{"agents install mock --yes", 1, "part of Deskhand"},
 				{"agents remove packed --yes", 2, "was not installed by Deskhand"},
@@ -289,5 +290,65 @@ func TestInstallIsAskedForAtATerminal(t *testing.T) {
 	}
 	if screen, code = atTerminal(t, dir, "[y/N]", "y\n", "agents", "install", "packed"); code != 0 || !strings.Contains(screen, "Packed 1.0.0 is installed.") {
 		t.Errorf("exit %d, want 0\n%s", code, screen)
+	}
+}
+
+func TestPromptInstallsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	dir, d := t.TempDir(), openDepot(t)
+	d.offer(t, dir, "1.0.0")
+	_, stderr, code := run(t, dir, "prompt", "--agent", "packed", "--dir", t.TempDir(), "silent")
+	if code != 7 || !strings.Contains(stderr, "deskhand agents install packed") || len(begun(t, dir)) > 0 {
+		t.Errorf("without --install: exit %d, want 7, the command, and no conversation\n%s", code, stderr)
+	}
+	screen, code := atTerminal(t, dir, "[y/N]", "n\n", "prompt", "--agent", "packed", "silent")
+	if code != 4 || !strings.Contains(screen, "nothing was installed") {
+		t.Errorf("at a terminal, with no: exit %d, want 4\n%s", code, screen)
+	}
+	if _, stderr, code = run(t, dir, "prompt", "--install", "--agent", "packed", "--dir", t.TempDir(), "silent"); code != 0 || !strings.Contains(stderr, "Packed 1.0.0 is installed.") {
+		t.Errorf("with --install: exit %d, want 0\n%s", code, stderr)
+	}
+	if _, stderr, code = run(t, dir, "prompt", "--install", "--dir", t.TempDir(), "silent"); code != 0 || strings.Contains(stderr, "is installed") {
+		t.Errorf("with --install, once it is installed: exit %d, want 0 and no installation\n%s", code, stderr)
+	}
+}
+
+func TestPromptOffersAgentsInAFreshHome(t *testing.T) {
+	t.Parallel()
+	dir, d := t.TempDir(), openDepot(t)
+	d.offer(t, dir, "1.0.0")
+	screen, code := atTerminal(t, dir, "none of them", "\n", "prompt", "silent")
+	if code != 7 || !strings.Contains(screen, "Claude Code, not installed (") || !strings.Contains(screen, "Packed, not installed") {
+		t.Errorf("nothing chosen: exit %d, want 7 and the list\n%s", code, screen)
+	}
+	if screen, code = atTerminal(t, dir, "none of them", "1\n", "prompt", "silent"); code != 0 {
+		t.Errorf("the demo agent chosen: exit %d, want 0\n%s", code, screen)
+	}
+	if _, stderr, code := run(t, dir, "prompt", "--install", "silent"); code != 2 || !strings.Contains(stderr, "claude") {
+		t.Errorf("--install without an agent: exit %d, want 2 and their names\n%s", code, stderr)
+	}
+	number := 0
+	for n, line := range strings.Split(screen, "\n") {
+		if strings.Contains(line, "Packed, not installed") {
+			number = n
+		}
+	}
+	if screen, code = atTerminal(t, dir, "none of them", fmt.Sprint(number), "prompt", "silent"); code != 0 || !strings.Contains(screen, "Packed 1.0.0 is installed.") {
+		t.Errorf("the agent chosen: exit %d, want 0\n%s", code, screen)
+	}
+}
+
+func TestCtrlCEndsTheInstallationOfAPrompt(t *testing.T) {
+	t.Parallel()
+	dir, d := t.TempDir(), openDepot(t)
+	d.offer(t, dir, "1.0.0")
+	defer d.hold()()
+	p := start(t, dir, "prompt", "--install", "--agent", "packed", "--dir", t.TempDir(), "silent")
+	p.says("downloading")
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 4 || len(leftOver(t, dir)) > 0 || len(begun(t, dir)) > 0 {
+		t.Errorf("exit %d, want 4; left %v, conversations %v\n%s", code, leftOver(t, dir), begun(t, dir), p.stderr)
 	}
 }

@@ -104,7 +104,7 @@ func (i *installer) get(ctx context.Context, a backend.Agent, version string) er
 		return ctx.Err()
 	}
 	if err != nil {
-		return installRefused(ctx, a, err)
+		return installRefused(ctx, a, err) // with errHostEnded, should the other have ended
 	}
 	return i.outcome(now, cmp.Or(version, a.Pinned))
 }

@@ -60,6 +60,26 @@ func dial(ctx context.Context, places datadir.Paths) (*api, error) {
 	return nil, lastErr
 }
 
+// connect opens the data directory, and gives the API of the process that has it, ours or another. One that is just ending is waited for: the
+// directory is ours then, or that of whoever was faster.
+func connect(ctx context.Context, cfg backend.Config) (*backend.Backend, *api, error) {
+	const most = 3
+	for n := 1; ; n++ {
+		b, err := backend.Open(ctx, cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		a, err := dial(ctx, b.Places())
+		if err == nil {
+			return b, a, nil
+		}
+		beside := b.Alone() != nil
+		if failed := b.Close(); n == most || !beside || failed != nil || ctx.Err() != nil {
+			return nil, nil, errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), failed)
+		}
+	}
+}
+
 // withAPI runs f with the API of the process that has the data directory, ours or another.
 func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *api) error) (err error) {
 	cfg, log, err := p.config(c, "command")
@@ -69,7 +89,7 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	defer log.Close()
 	ctx, stop := interruptible()
 	defer stop()
-	b, err := backend.Open(ctx, cfg)
+	b, api, err := connect(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -77,12 +97,8 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 		p.outlast(b)
 		err = errors.Join(err, b.Close())
 	}()
-	p.sayReadOnly(b)
-	api, err := dial(ctx, b.Places())
-	if err != nil {
-		return fmt.Errorf("the running Deskhand does not answer: %w", err)
-	}
 	defer api.close()
+	p.sayReadOnly(b)
 	if err := f(ctx, b, api); err != nil {
 		if ctx.Err() != nil {
 			return errInterrupted()

@@ -24,7 +24,7 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// Exit codes of every command; prompt adds what its turn ended with.
+// Exit codes of every command; exitCodes says what they mean.
 const (
 	exitOK       = 0
 	exitError    = 1
@@ -32,6 +32,8 @@ const (
 	exitRefused  = 3
 	exitCancel   = 4
 	exitApproval = 5
+	exitLogin    = 6
+	exitMissing  = 7
 	exitUnread   = 141 // what a shell reports of a program that a closed pipe has ended
 )
 

@@ -21,6 +21,7 @@ type doctorCommand struct {
 type agentReports struct {
 	Items   []backend.Report `json:"items"`
 	Problem string           `json:"problem,omitempty"` // what is wrong with agents.json
+	Missing []backend.Agent  `json:"missing,omitempty"` // which could be installed; not where one agent is tested
 }
 
 // Run tests agents: by the running app if there is one, else on the data directory itself.
@@ -48,12 +49,12 @@ func (c *doctorCommand) Run(p *Program) error {
 func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentReports, error) {
 	reports := agentReports{Items: []backend.Report{}}
 	ids := []string{c.Agent}
-	here, fault, err := found(ctx, api)
+	list, err := api.agents(ctx, false, false)
 	if err != nil {
-		return reports, unanswered(ctx, err)
+		return reports, err
 	}
-	if reports.Problem = fault; c.Agent == "" {
-		ids = here
+	if reports.Problem = list.Problem; c.Agent == "" {
+		ids, reports.Missing = split(list.Items)
 	}
 	for n, id := range ids {
 		if len(ids) > 1 {
@@ -62,10 +63,7 @@ func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentRe
 		var r backend.Report
 		err := api.call(ctx, "POST", "agents/"+url.PathEscape(id)+"/test", nil, &r)
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "agent.unknown" {
-			if fault != "" {
-				return reports, fmt.Errorf("there is no agent %q\n%s", id, fault)
-			}
-			return reports, fmt.Errorf("there is no agent %q", id)
+			return reports, noAgent(id, list.Problem)
 		}
 		if err != nil {
 			return reports, unanswered(ctx, err)
@@ -75,19 +73,28 @@ func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentRe
 	return reports, nil
 }
 
-// found are the ids of the agents that are here, and what is wrong with agents.json.
-func found(ctx context.Context, api *api) (ids []string, fault string, err error) {
-	var list struct {
-		Items   []backend.Agent `json:"items"`
-		Problem string          `json:"problem"`
-	}
-	err = api.call(ctx, "GET", "agents", nil, &list)
-	for _, a := range list.Items {
-		if a.IsFound() {
+// split gives the ids of the agents that are here, and the agents that could be installed.
+func split(list []backend.Agent) (ids []string, missing []backend.Agent) {
+	for _, a := range list {
+		switch {
+		case a.IsFound():
 			ids = append(ids, a.ID)
+		case canInstall(a):
+			missing = append(missing, a)
 		}
 	}
-	return ids, list.Problem, err
+	return ids, missing
+}
+
+// missing says which agents could be installed, for people.
+func missing(list []backend.Agent) string {
+	var b strings.Builder
+	b.WriteString("Not installed:\n")
+	for _, a := range list {
+		fmt.Fprintf(&b, "  %-10s %s\n", a.ID, strings.TrimSpace(a.Name+" "+sizeInBrackets(a)))
+	}
+	b.WriteString("`deskhand agents install ID` installs one, and `deskhand agents --all` lists the whole catalogue.\n")
+	return b.String()
 }
 
 // show prints the reports.
@@ -101,6 +108,9 @@ func (c *doctorCommand) show(p *Program, reports agentReports) error {
 	}
 	for _, r := range reports.Items {
 		pages = append(pages, page(r))
+	}
+	if len(reports.Missing) > 0 {
+		pages = append(pages, missing(reports.Missing))
 	}
 	return p.print("%s", strings.Join(pages, "\n"))
 }
@@ -171,7 +181,7 @@ func say(a backend.Advice) string {
 	detail := a.Params["detail"]
 	switch a.Code {
 	case "install":
-		return "install it in the Agents screen of Deskhand (version " + a.Params["version"] + ")"
+		return "install it with `deskhand agents install " + a.Params["id"] + "`, or in the Agents screen (version " + a.Params["version"] + ")"
 	case "get":
 		return detail
 	case "node":

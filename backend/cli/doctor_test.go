@@ -96,7 +96,7 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("%q is not in\n%s", want, out)
 			}
 		}
-		if strings.Contains(out, "Claude") || code != 1 || !strings.Contains(stderr, "1 of 2: testing mock") || !strings.Contains(stderr, "2 of 2: testing dies") || strings.Contains(stderr, "deskhand:") {
+		if strings.Contains(out, "(claude)") || code != 1 || !strings.Contains(stderr, "1 of 2: testing mock") || !strings.Contains(stderr, "2 of 2: testing dies") || strings.Contains(stderr, "deskhand:") {
 			t.Errorf("exit %d, stderr %q", code, stderr)
 		}
 	})
@@ -117,7 +117,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("exit %d, %s", code, out)
 		}
 		_, stderr, code := run(t, t.TempDir(), "doctor", "nobody")
-		if code != 1 || stderr != "deskhand: there is no agent \"nobody\"\n" {
+		if code != 2 || !strings.Contains(stderr, `there is no agent "nobody"; `) {
 			t.Errorf("exit %d, stderr %q", code, stderr)
 		}
 	})

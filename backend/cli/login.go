@@ -91,9 +91,9 @@ func (l *loginAtTerminal) known(ctx context.Context, err error) error {
 	detail := refused.Params["detail"]
 	switch refused.Code {
 	case "agent.unknown":
-		return fmt.Errorf("there is no agent %q", l.agent)
+		return noAgent(l.agent, detail)
 	case "agent.not_installed":
-		return fmt.Errorf("%s is not installed: %s", l.agent, detail)
+		return &failure{exitMissing, fmt.Errorf("%s is not installed: %s.\n`deskhand agents install %s` installs it, where Deskhand can", l.agent, strings.TrimSuffix(detail, "."), l.agent)}
 	case "login.running":
 		return fmt.Errorf("somebody is signing in to %s already, in the running Deskhand", l.agent)
 	case "login.no_logout":

@@ -34,7 +34,7 @@ func wantLogin(t *testing.T, ways string) (dir, account string) {
 
 func TestLoginAndLogout(t *testing.T) {
 	dir, account := wantLogin(t, "agent")
-	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 1 || !strings.Contains(stderr, "sign in") {
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 6 || !strings.Contains(stderr, "deskhand login mock") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	// Which way is not said, and nobody can be asked.
@@ -57,7 +57,7 @@ func TestLoginAndLogout(t *testing.T) {
 		t.Error("it is signed in still")
 	}
 	for _, command := range []string{"login", "logout"} {
-		if _, stderr, code := run(t, dir, command, "nobody"); code != 1 || !strings.Contains(stderr, `there is no agent "nobody"`) {
+		if _, stderr, code := run(t, dir, command, "nobody"); code != 2 || !strings.Contains(stderr, `there is no agent "nobody"`) {
 			t.Errorf("%s: exit %d: %s", command, code, stderr)
 		}
 	}
@@ -98,8 +98,8 @@ func TestLoginByValue(t *testing.T) {
 	if _, stderr, code := run(t, dir, "logout", "mock"); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if _, _, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 1 {
-		t.Errorf("exit %d", code)
+	if _, _, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 6 {
+		t.Errorf("exit %d, want 6", code)
 	}
 }
 

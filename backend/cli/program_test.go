@@ -434,7 +434,7 @@ func TestPromptExitCodes(t *testing.T) {
 		{[]string{"error"}, 1, "", "failed"},
 		{[]string{"crash"}, 1, "", "exit code 3"},
 		{[]string{"limit"}, 1, "", "the token limit"},
-		{[]string{"--agent", "nobody", "x"}, 2, "", "no agent nobody"},
+		{[]string{"--agent", "nobody", "x"}, 2, "", `no agent "nobody"`},
 		{[]string{"--dir", filepath.Join(work, "none"), "x"}, 2, "", "no such file"},
 		{[]string{"  "}, 2, "", "nothing to say"},
 		{[]string{"--approve", "always", "x"}, 2, "", "approve"},
@@ -456,9 +456,8 @@ func TestPromptExitCodes(t *testing.T) {
 func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown")
-	if code != 0 || !strings.Contains(stderr, "asking Demo agent") {
-		t.Errorf("with no other: exit %d, %s", code, stderr)
+	if _, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 7 || !strings.Contains(stderr, "deskhand agents install") || !strings.Contains(stderr, "--agent mock") {
+		t.Errorf("with no other: exit %d, want 7 and what to do\n%s", code, stderr)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -471,7 +470,7 @@ func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config", "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code = run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 0 || !strings.Contains(stderr, "asking My own") {
+	if _, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 0 || !strings.Contains(stderr, "asking My own") {
 		t.Errorf("with one: exit %d, %s", code, stderr)
 	}
 }
@@ -480,7 +479,7 @@ func TestPromptGoesThroughTheRunningServer(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	_, _ = server(t, dir)
-	stdout, stderr, code := run(t, dir, "prompt", "--dir", work, "echo from the terminal")
+	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo from the terminal")
 	if code != 0 || !strings.Contains(stdout, "from the terminal") {
 		t.Fatalf("exit %d\n%s\n%s", code, stdout, stderr)
 	}
@@ -588,7 +587,7 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	if _, err := p.stdout.ReadString('\n'); err != nil {
 		t.Fatalf("%v\n%s", err, p.stderr)
 	}
-	stdout, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "echo "+token)
+	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "echo "+token)
 	if code != 0 || strings.Contains(stdout, token) || !strings.Contains(stdout, "[redacted]") {
 		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
 	}
@@ -645,7 +644,7 @@ func TestServerTokenThatNobodyElseSees(t *testing.T) {
 
 func TestCtrlCStopsTheTurn(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "slow")
+	p := start(t, t.TempDir(), "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
 	if _, err := p.stdout.ReadByte(); err != nil {
 		t.Fatalf("%v %s", err, p.stderr)
 	}
@@ -661,7 +660,7 @@ func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	var took time.Duration
 	for range 3 { // a busy machine may take as long as the cancel alone: eight, with an agent that does not listen
-		p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "stubborn")
+		p := start(t, t.TempDir(), "prompt", "--agent", "mock", "--dir", t.TempDir(), "stubborn")
 		if _, err := p.stdout.ReadByte(); err != nil {
 			t.Fatalf("%v %s", err, p.stderr)
 		}

@@ -257,8 +257,8 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	if out, code := turn.end(); code != 0 || out != "egun\n" {
 		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
 	}
-	if _, code := login.end(); code != 1 {
-		t.Errorf("exit %d\n%s", code, login.stderr)
+	if _, code := login.end(); code != 4 {
+		t.Errorf("exit %d, want 4\n%s", code, login.stderr)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
 		"dies": `printf 'dead \033]52;c;eA==\007\r\nof it\n' >&2; exit 7`,
 	})
 	for _, tc := range []struct{ has, args string }{ // the first begins the conversation
-		{"the turn failed: Agent rude failed: why", "prompt --agent rude --dir " + work + " go"},
+		{"Agent rude needs a login: why", "prompt --agent rude --dir " + work + " go"},
 		{"said [U+001B]]52", "sessions show last"},
 		{"said [U+001B]]52", "sessions export last -o -"},
 		{`\u009b2J`, "sessions export last -o - --format json"},
@@ -379,7 +379,7 @@ func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
 			t.Errorf("%s: %q", tc.args, screen)
 		}
 	}
-	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 1 || !strings.Contains(stderr, "the turn failed: Agent rude failed: why") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 6 || !strings.Contains(stderr, "Agent rude needs a login: why") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 	if out, _, _ := run(t, dir, "sessions", "export", "last", "-o", "-"); !strings.Contains(out, "said \x1b]52;c;eA==\a \u009b2J") {

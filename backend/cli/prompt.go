@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,11 +20,13 @@ import (
 
 type promptCommand struct {
 	common
-	Agent    string   `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
+	continues
+	Agent    string   `help:"The agent to ask, by its id. Default: the first of your own that is ready."`
 	Dir      string   `default:"." placeholder:"DIR" help:"The directory it works in."`
 	Place    string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
 	Approve  string   `enum:"ask,once,never," default:"" help:"What to do when the agent asks for an approval. ask: you are asked here. once: it is allowed this once; what can be allowed for ever alone, and a choice between several ways, is turned down. never: it is turned down. Default: ask on a terminal; elsewhere nobody can be asked, and it is turned down."`
 	Raw      bool     `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
+	Install  bool     `help:"Install the agent first, without asking, where it is not on this machine."`
 	Worktree bool     `help:"In a work tree of its own: a second directory of the git repository, on a new branch."`
 	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
@@ -34,6 +35,9 @@ type promptCommand struct {
 // Run runs one turn: by the running app if there is one, else on the data directory itself.
 func (c *promptCommand) Run(p *Program) error {
 	p.raw = c.Raw
+	if err := c.check(); err != nil {
+		return err
+	}
 	text, err := c.text(p.Stdin)
 	if err != nil {
 		return err
@@ -53,16 +57,12 @@ func (c *promptCommand) Run(p *Program) error {
 	defer log.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	b, err := backend.Open(ctx, cfg)
+	b, api, err := connect(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	p.sayAgentsFile(b)
-	api, err := dial(ctx, b.Places())
-	if err != nil {
-		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
-	}
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree}, text: text, files: files}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree}, text: text, files: files, install: c.Install, goesOn: c.continues}
 	err = t.run(ctx)
 	if t.outcome == nil && b.Running() > 0 { // it runs here, and nobody reads it any more
 		t.leave(ctx)
@@ -129,6 +129,9 @@ func absolute(dir string) (string, error) {
 
 // directory is where the agent works: here it is looked for, elsewhere the runtime does that.
 func (c *promptCommand) directory() (string, error) {
+	if c.Session != "" {
+		return "", nil // the conversation has one
+	}
 	if c.Place == "" {
 		return absolute(c.Dir)
 	}
@@ -158,6 +161,11 @@ type terminalTurn struct {
 	text    string
 	files   []attachedFile
 
+	install bool             // the agent, without asking, where it is not here
+	goesOn  continues        // which conversation the turn goes on with
+	old     *backend.Session // that one; nil = a new one
+	before  int64            // where the last entry of that one stands
+
 	turn    string
 	agent   string         // its name
 	shown   map[string]int // of each entry, in UTF-16 units as the API counts them
@@ -180,12 +188,18 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	t.shown, t.said = map[string]int{}, map[string]bool{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if t.approve == approveAsk {
+	released := t.cancelOnSignal(ctx, stop)
+	defer released()
+	if err := t.prepare(ctx); err != nil {
+		if t.wasStopped() {
+			return &failure{exitCancel, errors.New("stopped")}
+		}
+		return err
+	}
+	if t.approve == approveAsk { // from here on it reads the terminal
 		t.desk = openDesk(ctx, t)
 		defer t.desk.close()
 	}
-	released := t.cancelOnSignal(ctx, stop)
-	defer released()
 	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e backend.Event) (bool, error) { return t.show(ctx, e) })
 	err = errors.Join(err, t.newLine())
 	switch {
@@ -209,19 +223,14 @@ func (t *terminalTurn) leave(ctx context.Context) {
 }
 
 func (t *terminalTurn) start(ctx context.Context) (string, error) {
-	if t.session.Agent == "" {
-		if err := t.chooseAgent(ctx); err != nil {
-			return "", err
-		}
-	}
-	if t.session.Place != "" {
+	if t.session.Place != "" && t.old == nil {
 		place, err := t.api.place(ctx, t.session.Place)
 		if err != nil {
 			return "", err
 		}
 		t.session.Place = place.ID
 	}
-	s, err := t.create(ctx)
+	s, err := t.begin(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -235,7 +244,7 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	}{t.text, t.files}
 	err = t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", prompt, &begun)
 	t.turn = begun.Turn.ID
-	return s.ID, refusedFile(err)
+	return s.ID, t.refusedTurn(err)
 }
 
 // create makes the session, in a work tree that is named after what is said where one is wanted.
@@ -256,30 +265,6 @@ func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error
 		t.aside("· working in %s, on the branch %s", s.Cwd, s.Worktree.Branch)
 	}
 	return s, nil
-}
-
-// chooseAgent takes the first agent of the person's own that is ready, else the demo agent, and says which.
-func (t *terminalTurn) chooseAgent(ctx context.Context) error {
-	var list struct{ Items []backend.Agent }
-	if err := t.api.call(ctx, "GET", "agents", nil, &list); err != nil {
-		return err
-	}
-	ready := slices.DeleteFunc(list.Items, func(a backend.Agent) bool { return !a.IsReady() })
-	slices.SortStableFunc(ready, func(a, b backend.Agent) int {
-		switch {
-		case a.IsBuiltin() == b.IsBuiltin():
-			return 0
-		case a.IsBuiltin():
-			return 1
-		}
-		return -1
-	})
-	if len(ready) == 0 {
-		return errors.New("no agent is ready on this machine")
-	}
-	t.session.Agent = ready[0].ID
-	t.aside("· asking %s; --agent names another", ready[0].Name)
-	return nil
 }
 
 func (t *terminalTurn) sessionID() string {
@@ -464,6 +449,9 @@ func (t *terminalTurn) aside(format string, args ...any) {
 }
 
 func (t *terminalTurn) entry(e backend.Entry) error {
+	if e.Seq <= t.before {
+		return nil // of an earlier turn
+	}
 	switch e.Kind {
 	case "agent":
 		return t.agentText(e)
@@ -550,6 +538,9 @@ func (t *terminalTurn) result() error {
 		return nil
 	case t.outcome.StopReason == "refusal":
 		return &failure{exitRefused, errors.New("the agent refused")}
+	}
+	if err := t.loginMissing(); err != nil {
+		return err
 	}
 	return fmt.Errorf("the turn failed: %s", t.outcome.Words(t.agent, t.exit))
 }

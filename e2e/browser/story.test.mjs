@@ -297,7 +297,7 @@ test("a turn from the command line shows up in the window", async (t) => {
   await sessionOf(page, "permission, please").click();
   await log.getByText("You allowed it once").waitFor();
   await log.getByText("Allow once, from the command line").waitFor();
-  const never = await desk.command(["prompt", "--dir", desk.work, "permission"]);
+  const never = await desk.command(["prompt", "--agent", "mock", "--dir", desk.work, "permission"]);
   assert.equal(never.code, 5, never.err);
 });
 

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestExitCodesAreTheSameEverywhere: a script is written from one of these pages.
+func TestExitCodesAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{}
+	for name, file := range map[string]string{"the manual": "../../docs/manual/command-line.md", "the man page": "../../build/linux/deskhand.1"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(data)
+	}
+	for name, args := range map[string][]string{"deskhand --help": {"--help"}, "deskhand prompt --help": {"prompt", "--help"}} {
+		var out bytes.Buffer
+		if p := (&Program{Args: args, Stdout: &out, Stderr: &out}); p.Run() != exitOK {
+			t.Fatalf("%s fails: %s", name, &out)
+		}
+		pages[name] = out.String()
+	}
+	forms := map[string]string{"the manual": "| %d | %s |", "the man page": ".B %d\n%s\n", "deskhand --help": "%d  %s\n", "deskhand prompt --help": "%d  %s\n"}
+	for name, page := range pages {
+		for _, x := range exitCodes() {
+			want := fmt.Sprintf(forms[name], x.code, x.words)
+			if !strings.Contains(strings.ReplaceAll(page, "`", ""), want) {
+				t.Errorf("%s has no %q", name, want)
+			}
+		}
+	}
+}
