@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -10,6 +11,7 @@ import (
 type Quirks struct {
 	NoFS           bool     `json:"noFs,omitempty" doc:"It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile"`
 	MCP            []string `json:"mcp,omitzero" enum:"stdio,http,sse" doc:"The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself"`
+	OwnTools       string   `json:"ownTools,omitempty" enum:"stdio" doc:"The transport by which it takes Deskhand's own tools best: it gives up on others too early"`
 	Refuse         []string `json:"refuse,omitempty" doc:"How the methods of requests begin that it makes of its own, and that are refused at once"`
 	SkillDirs      []string `json:"skillDirs,omitempty" doc:"The folders of a workspace that it reads skills from"`
 	LoadNextMinute bool     `json:"loadNextMinute,omitempty" doc:"It loses a session that it loads in the minute of the clock in which it last began with it"`
@@ -51,7 +53,7 @@ func (q Quirks) clone() Quirks {
 
 // quirks are those of the entry for its record; nil when it has none.
 func (e entry) quirks() *Quirks {
-	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.NamesLinks || q.PlainLinks || q.JoinsBlocks || q.TextOnly || q.CleanUp != nil {
+	if q := e.known.Quirks.clone(); !reflect.ValueOf(q).IsZero() {
 		return &q
 	}
 	return nil

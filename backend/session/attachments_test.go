@@ -792,9 +792,9 @@ func TestAgentsGetOurTools(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef-0123456789abcdef"
 	var given, ended []string
-	tools := func(session string, transports []string) (json.RawMessage, bool) {
+	tools := func(session string, transports []string) (json.RawMessage, <-chan struct{}, bool) {
 		given = append(given, strings.Join(transports, " "))
-		return json.RawMessage(fmt.Sprintf(`{"type":"http","name":"deskhand","url":"http://127.0.0.1:1/mcp/%s","headers":[{"name":"Authorization","value":"Bearer %s"}]}`, session, secret)), true
+		return json.RawMessage(fmt.Sprintf(`{"type":"http","name":"deskhand","url":"http://127.0.0.1:1/mcp/%s","headers":[{"name":"Authorization","value":"Bearer %s"}]}`, session, secret)), nil, true
 	}
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Tools: tools, ToolsEnded: func(session string) { ended = append(ended, session) }})
 	s := d.create()
@@ -818,7 +818,7 @@ func TestAgentsGetOurTools(t *testing.T) {
 	if opened != 2 || len(given) != 2 || !strings.Contains(given[0], "http") || len(ended) != 2 {
 		t.Errorf("%d, %q, %q", opened, given, ended)
 	}
-	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: func(string, []string) (json.RawMessage, bool) { return nil, false }})
+	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: func(string, []string) (json.RawMessage, <-chan struct{}, bool) { return nil, nil, false }})
 	none := d.create()
 	d.isReady(none.ID)
 	if n := find(d.transcript(none.ID), "notice"); n == nil || !strings.Contains(n.Notice.Title, "tools") {

@@ -93,9 +93,10 @@ type Config struct {
 	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
 
 	// Tools gives the MCP server whose tools the agent of a session gets from us, as an element of mcpServers, for an agent that takes these
-	// transports; false where there is none for it. It is asked at each session/new, load and resume, and what it gave before counts no more
-	// then. ToolsEnded tells that the agent is gone. Without them agents have no tools of ours.
-	Tools      func(session string, transports []string) (server json.RawMessage, ok bool)
+	// transports, the best first; false where there is none for it. Listed is closed when the agent has fetched the list of the tools. It is asked at
+	// each session/new, load and resume, and what it gave before counts no more then. ToolsEnded tells that the agent is gone. Without them agents
+	// have no tools of ours.
+	Tools      func(session string, transports []string) (server json.RawMessage, listed <-chan struct{}, ok bool)
 	ToolsEnded func(session string)
 
 	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after

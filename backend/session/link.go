@@ -60,6 +60,8 @@ type link struct {
 	given     int            // so many messages are in the outbox, or were
 	prompted  prompted       // how the turn was asked of it
 
+	listed <-chan struct{} // closed once it has fetched the list of our tools; nil = it was given none, or was told of
+
 	again        func()                         // starts the limit anew
 	methods      map[acp.Key]string             // of the requests in pending
 	withdrawn    map[acp.Key]bool               // of these, those that a person has stopped
@@ -770,6 +772,7 @@ func (v *conversation) promptReply(turn string) reply {
 				v.noteLogin(nil)
 			}
 		}
+		v.agent.tellOfUnlisted(reason)
 		v.do(doStopped{turn, reason})
 	}
 }

@@ -2,7 +2,11 @@ package session
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/mcp"
 )
 
 // Our own tools for agents: an MCP server, made elsewhere, that each agent of this machine is given beside those of its directory.
@@ -13,8 +17,8 @@ func (a *link) withTools() []any {
 	if give == nil || a.v.there() {
 		return a.servers
 	}
-	server, ok := give(a.v.id, a.transports())
-	a.toolless = !ok
+	server, listed, ok := give(a.v.id, a.toolTransports())
+	a.toolless, a.listed = !ok, listed
 	if !ok {
 		return a.servers
 	}
@@ -22,6 +26,38 @@ func (a *link) withTools() []any {
 	a.secrets = secretsOf(server)
 	a.v.c.secret.told.add(a.secrets)
 	return append([]any{server}, a.servers...)
+}
+
+// toolTransports are those by which the agent can be given our tools, the best first. HTTP starts no program; but where it was measured that the
+// agent gives up on a server over HTTP too early, it is stdio.
+func (a *link) toolTransports() []string {
+	order := []string{mcp.HTTP, mcp.Stdio}
+	if best := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).OwnTools; best == mcp.Stdio {
+		slices.Reverse(order)
+	}
+	takes := a.transports()
+	return slices.DeleteFunc(order, func(t string) bool { return !slices.Contains(takes, t) })
+}
+
+// tellOfUnlisted says once in a start, at the end of the first turn in which the model was asked, that the agent has not fetched the list of our
+// tools: the model cannot have known of them. The demo agent, which is our own, uses none.
+func (a *link) tellOfUnlisted(reason string) {
+	if reason == stopCancelled || reason == stopError {
+		return
+	}
+	listed := a.listed
+	a.listed = nil
+	if listed == nil || a.v.row.Agent == agents.Demo {
+		return
+	}
+	select {
+	case <-listed:
+	default:
+		a.tell([]Notice{{
+			Severity: "warning", Title: "Deskhand's own tools were not there in this turn",
+			Description: a.v.agentName + " has not fetched their list since it started, so it could give no files and ask nothing through them. A restart of the agent may help.",
+		}})
+	}
 }
 
 // forgetSecrets lets go of those of our own tools, which open nothing any more: every message is searched for all that are known.

@@ -20,7 +20,9 @@ type grant struct {
 	transport string
 	hash      [sha256.Size]byte // of the grant's secret
 	server    *sdk.Server
-	web       http.Handler // of a grant for HTTP
+	web       http.Handler  // of a grant for HTTP
+	listed    chan struct{} // closed once the agent has been told which tools there are
+	list      sync.Once
 	ctx       context.Context
 	cancel    context.CancelFunc
 	moving    chan struct{} // held by a call that moves files
@@ -34,12 +36,12 @@ type grant struct {
 const mostPeers = 64
 
 func newGrant(s *Server, session, transport, secret string) *grant {
-	g := &grant{session: session, transport: transport, hash: sha256.Sum256([]byte(secret)), moving: make(chan struct{}, 1)}
+	g := &grant{session: session, transport: transport, hash: sha256.Sum256([]byte(secret)), listed: make(chan struct{}), moving: make(chan struct{}, 1)}
 	g.ctx, g.cancel = context.WithCancel(s.ctx)
 	g.server = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "Deskhand", Version: s.cfg.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Logger: s.log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
-	g.server.AddReceivingMiddleware(naming)
+	g.server.AddReceivingMiddleware(naming, g.noting)
 	c := &caller{Server: s, grant: g}
 	c.addTools()
 	if transport == overHTTP {
@@ -130,6 +132,17 @@ func naming(next sdk.MethodHandler) sdk.MethodHandler {
 					list.Tools[i] = &other
 				}
 			}
+		}
+		return result, err
+	}
+}
+
+// noting takes note of the first list of tools that was answered.
+func (g *grant) noting(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		result, err := next(ctx, method, r)
+		if _, ok := result.(*sdk.ListToolsResult); ok && err == nil {
+			g.list.Do(func() { close(g.listed) })
 		}
 		return result, err
 	}

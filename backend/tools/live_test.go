@@ -51,7 +51,7 @@ func (w withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func giveHTTP(t *testing.T, s *Server, session string) httpServer {
 	t.Helper()
-	raw, ok := s.Give(session, []string{"stdio", "http"})
+	raw, _, ok := s.Give(session, []string{"http", "stdio"})
 	var given httpServer
 	if err := json.Unmarshal(raw, &given); err != nil || !ok {
 		t.Fatal(err, ok)
@@ -207,14 +207,15 @@ func TestGiveChoosesTransport(t *testing.T) {
 		want  string
 		ok    bool
 	}{
-		{[]string{"stdio", "http", "sse"}, `"type":"http"`, true},
+		{[]string{"http", "stdio", "sse"}, `"type":"http"`, true},
+		{[]string{"sse", "stdio", "http"}, `"args":["mcp"]`, true},
 		{[]string{"http"}, `"type":"http"`, true},
 		{[]string{"stdio"}, `"args":["mcp"]`, true},
 		{[]string{"stdio", "sse"}, `"args":["mcp"]`, true},
 		{[]string{"sse"}, "", false},
 		{nil, "", false},
 	} {
-		raw, ok := s.Give("s", c.takes)
+		raw, _, ok := s.Give("s", c.takes)
 		if ok != c.ok || !strings.Contains(string(raw), c.want) || strings.Contains(string(raw), `"type":"stdio"`) {
 			t.Errorf("Give for %q: got %s, %v, want %s, %v", c.takes, raw, ok, c.want, c.ok)
 		}
@@ -237,6 +238,45 @@ func TestGiveChoosesTransport(t *testing.T) {
 	}
 }
 
+// TestListed: it is known whether an agent has fetched the list of its tools, by either way, and of each start anew.
+func TestListed(t *testing.T) {
+	s := quick(t)
+	isListed := func(listed <-chan struct{}) bool {
+		select {
+		case <-listed:
+			return true
+		default:
+			return false
+		}
+	}
+	for range 2 {
+		raw, listed, ok := s.Give("s", []string{"http"})
+		var given httpServer
+		if err := json.Unmarshal(raw, &given); err != nil || !ok {
+			t.Fatal(err, ok)
+		}
+		client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+		peer, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: given.URL, HTTPClient: &http.Client{Transport: withBearer{given}}, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isListed(listed) {
+			t.Error("connected alone: it counts as listed")
+		}
+		for range 2 {
+			if _, err := peer.ListTools(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !isListed(listed) {
+			t.Error("with the list fetched: it does not count as listed")
+		}
+		if err := peer.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestGiveFailsAfterClose: nothing is given any more, and an end that comes late harms nobody.
 func TestGiveFailsAfterClose(t *testing.T) {
 	s := quick(t)
@@ -244,7 +284,7 @@ func TestGiveFailsAfterClose(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if raw, ok := s.Give("s", []string{"http", "stdio"}); ok {
+	if raw, _, ok := s.Give("s", []string{"http", "stdio"}); ok {
 		t.Errorf("Give after Close: got %s, want nothing", raw)
 	}
 	s.End("s")

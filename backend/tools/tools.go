@@ -30,7 +30,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -143,54 +142,57 @@ type stdioServer struct {
 	Env     []header `json:"env"`
 }
 
-// Give makes the tools of a session for an agent that supports these transports, and returns their element for session/new. An earlier
-// grant of the session ends. ok is false when the agent supports no transport of ours, or no listener can be opened.
-func (s *Server) Give(session string, transports []string) (element json.RawMessage, ok bool) {
-	for _, transport := range []string{overHTTP, overStdio} {
-		if !slices.Contains(transports, transport) {
+// Give makes the tools of a session for an agent that supports these transports, the best first, and returns their element for session/new.
+// listed is closed when the agent has fetched the list of the tools. An earlier grant of the session ends. ok is false when the agent supports no
+// transport of ours, or no listener can be opened.
+func (s *Server) Give(session string, transports []string) (element json.RawMessage, listed <-chan struct{}, ok bool) {
+	for _, transport := range transports {
+		if transport != overHTTP && transport != overStdio {
 			continue
 		}
-		shown, err := s.give(session, transport)
+		shown, g, err := s.give(session, transport)
 		if err == nil {
 			element, err = json.Marshal(shown)
 		}
 		if err == nil {
-			return element, true
+			return element, g.listed, true
 		}
 		s.log.Error("an agent cannot be given the tools", "session", session, "transport", transport, "error", err)
 	}
-	return nil, false
+	return nil, nil, false
 }
 
-func (s *Server) give(session, transport string) (any, error) {
+func (s *Server) give(session, transport string) (any, *grant, error) {
 	secret := newSecret()
 	if transport == overHTTP {
 		base, err := s.base()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return httpServer{overHTTP, Name, base + mcpPath(session), []header{{"Authorization", "Bearer " + secret}}}, s.grant(session, transport, secret)
+		g, err := s.grant(session, transport, secret)
+		return httpServer{overHTTP, Name, base + mcpPath(session), []header{{"Authorization", "Bearer " + secret}}}, g, err
 	}
 	socket, err := s.listenForPrograms()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	env := []header{{TicketVariable, session + "." + secret}, {SocketVariable, socket}}
-	return stdioServer{Name, s.cfg.Self, []string{"mcp"}, env}, s.grant(session, transport, secret)
+	g, err := s.grant(session, transport, secret)
+	return stdioServer{Name, s.cfg.Self, []string{"mcp"}, env}, g, err
 }
 
 // grant replaces the grant of a session.
-func (s *Server) grant(session, transport, secret string) error {
+func (s *Server) grant(session, transport, secret string) (*grant, error) {
 	g := newGrant(s, session, transport, secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		g.cancel()
-		return net.ErrClosed
+		return nil, net.ErrClosed
 	}
 	s.endLocked(session)
 	s.grants[session] = g
-	return nil
+	return g, nil
 }
 
 // End ends the grant of a session, and cancels every running call without waiting for its end.

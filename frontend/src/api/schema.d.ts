@@ -3705,6 +3705,11 @@ export interface components {
             namesLinks?: boolean;
             /** @description It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile */
             noFs?: boolean;
+            /**
+             * @description The transport by which it takes Deskhand's own tools best: it gives up on others too early
+             * @enum {string}
+             */
+            ownTools?: "stdio";
             /** @description PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them */
             pdf?: boolean;
             /** @description It does not undo the percent-encoding of a link to a file, and finds nothing there */
