@@ -12,6 +12,8 @@ type (
 	ProcessList = session.ProcessList
 	// AgentProcesses is one of them, with all that it has started.
 	AgentProcesses = session.AgentProcesses
+	// StragglerList is the commands of stopped turns that still run.
+	StragglerList = session.StragglerList
 	// Leftover is a process that a run which died has left.
 	Leftover = proxy.Member
 )

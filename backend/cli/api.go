@@ -295,7 +295,7 @@ var errEnded = errors.New("the Deskhand that ran the agent has ended; the conver
 
 // unanswered tells the end of the other program from an answer that is a problem, and from our own end.
 func unanswered(ctx context.Context, err error) error {
-	if _, answered := errors.AsType[*problem](err); answered || ctx.Err() != nil || errors.Is(err, errAhead) {
+	if _, answered := errors.AsType[*problem](err); err == nil || answered || ctx.Err() != nil || errors.Is(err, errAhead) {
 		return err
 	}
 	return errEnded

@@ -462,6 +462,11 @@ func (t *terminalTurn) entry(e backend.Entry) error {
 		}
 	case "notice":
 		t.aside("! %s %s", e.Notice.Title, e.Notice.Description)
+	case "straggler":
+		if key := fmt.Sprint(e.ID, e.Straggler.Running); !t.said[key] {
+			t.said[key] = true
+			t.aside("! %s (process %d)", e.Straggler.Words(), e.Straggler.PID)
+		}
 	case "divider":
 		if x := e.Divider.Exit; x != nil {
 			t.exit = x

@@ -29,6 +29,7 @@ type sessionsCommand struct {
 	Fork     sessionsFork     `cmd:"" help:"Make a second conversation that goes on from where this one is."`
 	Summary  sessionsSummary  `cmd:"" help:"Print a summary of a conversation, for an agent that does not know it."`
 	Steer    sessionsSteer    `cmd:"" help:"Tell an agent that is at work something, without stopping it."`
+	End      sessionsEnd      `cmd:"" help:"End commands that still run though their turn was stopped."`
 	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
 	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`
 	Worktree sessionsWorktree `cmd:"" help:"Show the work tree of a conversation, remove it or bring it back."`

@@ -247,6 +247,7 @@ func (c *Client) routes() {
 	c.ruleRoutes()
 	c.questionRoutes()
 	c.processRoutes()
+	c.stragglerRoutes()
 	c.trustRoutes()
 	c.approvalRoutes()
 	c.mcpRoutes()

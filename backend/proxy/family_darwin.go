@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,6 +64,28 @@ func environOf(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return nil
+	}
+	return args
+}
+
+// startTimes gives the function that makes an instant of the start of a process.
+func startTimes() (func(uint64) time.Time, error) {
+	return func(start uint64) time.Time { return time.UnixMicro(int64(start)) }, nil //nolint:gosec // not within 290,000 years
+}
+
+// argsOf is the command line of a process; nil where it is not told. The system gives the number of arguments, the path of the program, NULs,
+// the arguments, and then the environment.
+func argsOf(pid int) []string {
+	raw := environOf(pid)
+	if len(raw) < 4 {
+		return nil
+	}
+	count := int(binary.NativeEndian.Uint32(raw))
+	_, rest, _ := bytes.Cut(raw[4:], []byte{0})
+	parts := bytes.Split(bytes.TrimLeft(rest, "\x00"), []byte{0})
+	var args []string
+	for _, part := range parts[:min(max(count, 0), len(parts))] {
+		args = append(args, string(part))
 	}
 	return args
 }

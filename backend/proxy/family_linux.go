@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -151,4 +153,28 @@ func environOf(pid int) []byte {
 		return nil
 	}
 	return env
+}
+
+// startTimes gives the function that makes an instant of the start of a process.
+func startTimes() (func(uint64) time.Time, error) {
+	boot, err := bootTime()
+	return func(start uint64) time.Time { return boot.Add(time.Duration(start) * tick) }, err //nolint:gosec // a machine is not up for as long
+}
+
+// argsOf is the command line of a process; nil where it is not told.
+func argsOf(pid int) []string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	return splitArgs(text)
+}
+
+// splitArgs takes apart arguments that end with NUL each. A process that calls itself otherwise has put one text in their place.
+func splitArgs(text []byte) []string {
+	text = bytes.TrimRight(text, "\x00")
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(string(text), "\x00")
 }

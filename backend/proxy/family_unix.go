@@ -268,12 +268,18 @@ func (f *family) killGroups() {
 	}
 }
 
-// signalTo signals a process, unless its number belongs to another by now.
+// signalTo signals a process, unless its number belongs to another by now. The process is held before it is looked at: on Linux the signal
+// reaches that very process, or none.
 func signalTo(id ident, sig syscall.Signal) error {
+	held, err := os.FindProcess(id.PID)
+	if err != nil {
+		return nil // it is gone
+	}
+	defer func() { _ = held.Release() }() // which lets go of what holds it
 	if !alive(id) {
 		return nil
 	}
-	if err := unix.Kill(id.PID, sig); !errors.Is(err, unix.ESRCH) {
+	if err := held.Signal(sig); !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return nil

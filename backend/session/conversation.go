@@ -269,6 +269,7 @@ func (v *conversation) turnEffect(e event) {
 		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
 		v.lookAfter(e.turn)
+		v.lookForStragglers(v.turn, e.reason)
 		v.turn, v.failure = nil, nil
 		v.row.Unread = true
 		v.step.sync = true

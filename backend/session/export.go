@@ -517,6 +517,8 @@ func (m *markdown) entry(e Entry) {
 	case "terminal", "file", "compaction":
 		m.says(m.agent)
 		m.served(e)
+	case "straggler":
+		m.print("\n*%s*\n", flat(e.Straggler.Words()))
 	case "raw":
 		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
 	}

@@ -43,9 +43,12 @@ type note struct {
 	Raw     json.RawMessage   `json:"raw,omitempty"`
 	Notice  *Notice           `json:"notice,omitempty"`
 
-	Terminal *Terminal   `json:"terminal,omitempty"`
-	Text     string      `json:"text,omitempty"`
-	File     *FileChange `json:"file,omitempty"`
+	Terminal *Terminal `json:"terminal,omitempty"`
+
+	Straggler *Straggler `json:"straggler,omitempty"`
+
+	Text string      `json:"text,omitempty"`
+	File *FileChange `json:"file,omitempty"`
 
 	Rule *RuleAnswer `json:"rule,omitempty"`
 
@@ -78,6 +81,7 @@ const (
 	noteRefused     = "request.refused" // Method, Raw: an agent's request that no one is asked about
 	noteNotice      = "notice"          // Notice
 	noteTerminal    = "terminal"        // Terminal, as it is from here on; Text: what it wrote since the note before, as far as it is shown
+	noteStraggler   = "command.left"    // Straggler, as it is from here on; Turn: that was stopped
 	noteWrote       = "file.written"    // File
 	noteMoved       = "workspace.moved" // From, To: the directory, and the session with it
 )

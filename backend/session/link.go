@@ -68,6 +68,7 @@ type link struct {
 	cancelled    bool                           // the answer to one that was stopped says so, or has not come
 	serving      map[acp.Key]context.CancelFunc // what the agent has asked of us and we are at
 	programs     map[string]*program            // that run for it, or are not released, by terminal id
+	stragglers   map[string]*leftRunning        // of turns that were stopped, by their id
 	lastTerminal int
 	lastFile     <-chan struct{} // closed when the newest work on files has ended, or what a life before writes; nil before the first
 	work         sync.WaitGroup  // the goroutines of these

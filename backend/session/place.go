@@ -575,7 +575,7 @@ func (v *conversation) askAgain(ctx context.Context, id string) bool {
 
 // newLink is one that has no process yet.
 func newLink(v *conversation) *link {
-	a := &link{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
+	a := &link{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
 	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // dismiss ends it, also when the program ends
 	return a
 }

@@ -175,6 +175,7 @@ type Command struct {
 //	terminal              Terminal, Text: a program that ran for the agent and what it wrote
 //	file                  File: a file that we have written for the agent
 //	compaction            Compaction, Text (its summary), Blocks
+//	straggler             Straggler: a command that runs on though its turn was stopped
 //	raw                   Raw, Reason: an update that could not be understood, shown as it came
 type Entry struct {
 	ID         string            `json:"id"`
@@ -183,7 +184,7 @@ type Entry struct {
 	Generation int64             `json:"generation"`
 	Seq        int64             `json:"seq" doc:"The order within the session"`
 	At         Time              `json:"at"`
-	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,raw"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,straggler,raw"`
 	Text       string            `json:"text,omitempty"`
 	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
@@ -196,6 +197,7 @@ type Entry struct {
 	Terminal   *Terminal         `json:"terminal,omitempty"`
 	File       *FileChange       `json:"file,omitempty"`
 	Compaction *Compaction       `json:"compaction,omitempty"`
+	Straggler  *Straggler        `json:"straggler,omitempty"`
 
 	Attachments []Attachment `json:"attachments,omitempty"`
 

@@ -49,6 +49,8 @@ type transcript struct {
 	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
 	displays    map[string]*Entry // the agent's own that it tells of, the same
 	compactions map[string]*Entry // of this turn
+	stragglers  map[string]*Entry // what runs on of turns that were stopped, by the id of that
+	called      []*Entry          // the tool calls of this turn, or of the last one
 
 	growing map[*Entry]*growth // entries that text is added to
 	halves  map[*Entry]rune    // first halves of characters that messages end with so far
@@ -94,7 +96,7 @@ func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
 		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
-		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{},
+		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{},
 	}
 }
 
@@ -143,6 +145,8 @@ func (e *Entry) isGoingOn() bool {
 		return e.Terminal.Running
 	case e.Compaction != nil:
 		return e.Compaction.Status == "in_progress"
+	case e.Straggler != nil:
+		return e.Straggler.Running
 	}
 	return false
 }
@@ -167,6 +171,8 @@ func (e *Entry) cutOff(now Time) bool {
 		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
 	case e.Terminal != nil:
 		e.Terminal.Running, e.Terminal.EndedAt = false, &now
+	case e.Straggler != nil:
+		e.Straggler.Running, e.Straggler.EndedAt, e.Straggler.EndedBy = false, &now, endedByAgent
 	default:
 		e.Compaction.Status, e.Compaction.EndedAt = "cancelled", &now
 	}
@@ -285,6 +291,8 @@ func (t *transcript) applyNote(f frame, n note) {
 		t.add(f, "notice").Notice = n.Notice
 	case noteTerminal, noteWrote:
 		t.served(f, n)
+	case noteStraggler:
+		t.left(f, n)
 	default:
 		if d := dividerOf(n); d != nil {
 			t.add(f, "divider").Divider = d
@@ -322,7 +330,7 @@ func dividerOf(n note) *Divider {
 }
 
 func (t *transcript) beginTurn(f frame, n note) {
-	t.turn, t.plan, t.prompt = n.Turn, nil, ""
+	t.turn, t.plan, t.prompt, t.called = n.Turn, nil, "", nil
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
 	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
 	t.asking = t.asked(f, n)
@@ -417,6 +425,7 @@ func (t *transcript) endAll(f frame) {
 	clear(t.tools)
 	t.endTerminals(f)
 	t.endCompactions(f)
+	t.endStragglers(f)
 }
 
 func (t *transcript) endToolsOfTurn(f frame) {
@@ -781,6 +790,9 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 		e = t.add(f, "tool")
 		e.Tool = &ToolCall{ToolCallID: p.ToolCallID, Kind: "other", Status: "pending", StartedAt: Time{f.At}}
 		t.tools[p.ToolCallID] = e
+		if !t.imported.running {
+			t.called = append(t.called, e)
+		}
 	}
 	cutOff := e.Tool.Status == "cancelled"
 	patchToolCall(e.Tool, p)

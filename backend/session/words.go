@@ -395,6 +395,8 @@ func (e *Entry) complete() bool {
 		return e.Terminal != nil
 	case "file":
 		return e.File != nil
+	case "straggler":
+		return e.Straggler != nil
 	}
 	return true
 }

@@ -303,6 +303,9 @@ export class Client {
     this.#done(`/client/sessions/${part(id)}/queue/${part(item)}`, undefined, 'DELETE');
   restoreQueued = (id: string, item: string) =>
     this.#json<QueueItem>(`/client/sessions/${part(id)}/queue/${part(item)}/restore`, { method: 'POST' });
+  /** Ends a command of a stopped turn that still runs, by the entry that tells of it. */
+  endStraggler = (id: string, entry: string) =>
+    this.#done(`/client/sessions/${part(id)}/stragglers/${part(entry)}/end`);
   cancel = (id: string) => this.#done(`/client/sessions/${part(id)}/cancel`);
   restart = (id: string) => this.#done(`/client/sessions/${part(id)}/restart`);
   setConfig = (id: string, option: string, value: string | boolean) =>

@@ -30,6 +30,7 @@ export type Finding = Schemas['Finding'];
 export type Phase = Session['phase'];
 export type Location = Schemas['Location'];
 export type ToolCall = Schemas['ToolCall'];
+export type Straggler = Schemas['Straggler'];
 export type Terminal = Schemas['Terminal'];
 export type FileChange = Schemas['FileChange'];
 export type ToolStatus = ToolCall['status'];

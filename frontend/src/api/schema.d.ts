@@ -1450,6 +1450,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/stragglers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The commands of stopped turns that still run */
+        get: operations["listStragglers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/stragglers/{entry}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a command of a stopped turn, with all that it has started */
+        post: operations["endStraggler"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/summary": {
         parameters: {
             query?: never;
@@ -2691,7 +2725,7 @@ export interface components {
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "raw";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "straggler" | "raw";
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
@@ -2705,6 +2739,7 @@ export interface components {
              */
             seq: number;
             session: string;
+            straggler?: components["schemas"]["Straggler"];
             terminal?: components["schemas"]["Terminal"];
             text?: string;
             tool?: components["schemas"]["ToolCall"];
@@ -4443,6 +4478,40 @@ export interface components {
         StorageParts: {
             /** @description The largest first */
             items: components["schemas"]["StoragePart"][];
+        };
+        Straggler: {
+            /** @description What the agent ran; of what that has left running, the command line */
+            command: string;
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * @description person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself
+             * @enum {string}
+             */
+            endedBy?: "person" | "agent";
+            /** @description Of the processes: no others ever have it */
+            id: string;
+            /**
+             * Format: int64
+             * @description Of its oldest process
+             */
+            pid: number;
+            /**
+             * Format: int64
+             * @description How many there were when it was noticed
+             */
+            processes: number;
+            running: boolean;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description What that tool call was called */
+            title: string;
+            /** @description The tool call that has started it */
+            toolCallId: string;
+        };
+        StragglerList: {
+            /** @description Entries of kind straggler, the oldest first */
+            items: components["schemas"]["Entry"][];
         };
         Summary: {
             /** @description Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer */
@@ -9516,6 +9585,89 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Stderr"];
                 };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listStragglers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StragglerList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    endStraggler: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+                /** @description The entry's id. One that has ended is fine */
+                entry: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Refused: a problem with a code, and the params of its text */
             "4XX": {

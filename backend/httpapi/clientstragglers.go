@@ -1,0 +1,27 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// stragglerRoutes are what a person needs to end what a stopped turn has left running.
+func (c *Client) stragglerRoutes() {
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listStragglers", http.MethodGet, "sessions/{id}/stragglers", "The commands of stopped turns that still run", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[session.StragglerList], error) {
+			return answer(s.Stragglers(ctx, in.ID))
+		})
+	huma.Register(c.api, op("endStraggler", http.MethodPost, "sessions/{id}/stragglers/{entry}/end", "End a command of a stopped turn, with all that it has started", http.StatusNoContent),
+		func(ctx context.Context, in *struct {
+			ID    string `path:"id" maxLength:"64"`
+			Entry string `path:"entry" maxLength:"64" doc:"The entry's id. One that has ended is fine"`
+		},
+		) (*none, error) {
+			return done(s.EndStraggler(ctx, in.ID, in.Entry))
+		})
+}

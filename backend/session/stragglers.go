@@ -1,0 +1,301 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/straggler"
+)
+
+// What a stopped turn has left running. Package straggler tells which processes that are; here they are looked for, told in the transcript,
+// watched, and ended when a person asks for that.
+
+const (
+	// stragglerGrace is how long an agent has to end the commands of a stopped turn by itself: Claude answers before they have ended.
+	stragglerGrace = 2 * time.Second
+
+	stragglerPace     = time.Second // between two looks at what runs on
+	stragglerPatience = 3 * time.Second
+
+	longestCommand = 4 << 10 // of what is told of a command
+)
+
+// Straggler is a command that runs on though its turn was stopped.
+type Straggler struct {
+	ID         string `json:"id" doc:"Of the processes: no others ever have it"`
+	Command    string `json:"command" doc:"What the agent ran; of what that has left running, the command line"`
+	ToolCallID string `json:"toolCallId" doc:"The tool call that has started it"`
+	Title      string `json:"title" doc:"What that tool call was called"`
+	PID        int    `json:"pid" doc:"Of its oldest process"`
+	Processes  int    `json:"processes" doc:"How many there were when it was noticed"`
+	Running    bool   `json:"running"`
+	StartedAt  Time   `json:"startedAt"`
+	EndedAt    *Time  `json:"endedAt,omitempty"`
+	EndedBy    string `json:"endedBy,omitempty" enum:"person,agent" doc:"person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself"`
+}
+
+const (
+	endedByPerson = "person"
+	endedByAgent  = "agent"
+)
+
+// Words is what a straggler tells a person.
+func (s *Straggler) Words() string {
+	words := s.Command
+	if s.Title != "" && strings.Trim(s.Title, "`") != s.Command {
+		words += ", started by " + s.Title
+	}
+	switch {
+	case s.Running:
+		return "Still running: " + words
+	case s.EndedBy == endedByPerson:
+		return "Ended: " + words
+	case s.EndedBy == endedByAgent:
+		return "Ended with the agent: " + words
+	}
+	return "Has ended meanwhile: " + words
+}
+
+// leftRunning is a straggler as long as it runs; of the conversation's goroutine.
+type leftRunning struct {
+	part *proxy.Part
+	by   string // who was asked to end it
+}
+
+// lookForStragglers looks for what a turn that was stopped has left running. An agent elsewhere cannot be asked for its processes.
+func (v *conversation) lookForStragglers(t *Turn, reason string) {
+	stopped := reason == stopCancelled || v.stopBy.Add(-stopLimit).After(t.StartedAt.Time)
+	a := v.agent
+	if !stopped || a == nil {
+		return
+	}
+	inst, is := a.inst.(here)
+	turn := straggler.Turn{Began: t.StartedAt.Time, Ended: time.Now(), Calls: v.fold.commandsOf(t.ID), Own: a.serverCommands()}
+	if !is || len(turn.Calls) == 0 {
+		return
+	}
+	a.work.Go(func() { a.findStragglers(inst.Instance, t.ID, turn) })
+}
+
+// serverCommands are the command lines of the MCP servers that the agent was told of.
+func (a *link) serverCommands() [][]string {
+	var list [][]string
+	for _, server := range a.servers {
+		var s struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		}
+		if json.Unmarshal(mustJSON(server), &s) == nil && s.Command != "" {
+			list = append(list, append([]string{s.Command}, s.Args...))
+		}
+	}
+	return list
+}
+
+// findStragglers tells of what runs on when the agent has had its time, and follows that to its end. It looks at once too: a shell that is
+// about to be ended tells what it has left running.
+func (a *link) findStragglers(inst *proxy.Instance, turn string, stopped straggler.Turn) {
+	kin, err := inst.Kin()
+	if err != nil {
+		a.unseen(err)
+		return
+	}
+	running := map[string]*proxy.Part{}
+	var found []Straggler
+	for _, c := range straggler.Find(stopped, kin) {
+		part, err := inst.Part(c.Processes)
+		if err != nil {
+			a.unseen(err)
+			continue
+		}
+		s := Straggler{
+			ID: fmt.Sprintf("%d.%d", c.PID, c.StartedAt.UnixMilli()), Command: clipTo(c.Text, longestCommand), ToolCallID: c.Call.ID, Title: clipTo(c.Call.Title, longestCommand),
+			PID: c.PID, Processes: len(c.Processes), Running: true, StartedAt: Time{c.StartedAt},
+		}
+		found, running[s.ID] = append(found, s), part
+	}
+	if len(found) == 0 || !a.wait(min(stragglerGrace, a.v.c.cfg.Patience)) {
+		return
+	}
+	for _, s := range found {
+		part := running[s.ID]
+		n, err := part.Running()
+		if n == 0 || err != nil {
+			delete(running, s.ID)
+			continue
+		}
+		s.Processes = n
+		a.post(func() {
+			a.stragglers[s.ID] = &leftRunning{part: part}
+			a.v.note(note{Note: noteStraggler, Turn: turn, Straggler: &s})
+		})
+	}
+	a.followStragglers(running)
+}
+
+// followStragglers notes the end of each.
+func (a *link) followStragglers(running map[string]*proxy.Part) {
+	for len(running) > 0 && a.wait(stragglerPace) {
+		for id, part := range running {
+			if n, err := part.Running(); n == 0 && err == nil {
+				delete(running, id)
+				a.post(func() { a.stragglerEnded(id) })
+			}
+		}
+	}
+}
+
+// stragglerEnded notes the end of one, unless that was noted.
+func (a *link) stragglerEnded(id string) {
+	if s := a.stragglers[id]; s != nil {
+		delete(a.stragglers, id)
+		a.v.note(note{Note: noteStraggler, Straggler: &Straggler{ID: id, EndedBy: s.by}})
+	}
+}
+
+func (a *link) unseen(err error) {
+	if !errors.Is(err, errors.ErrUnsupported) {
+		a.v.c.cfg.Logger.Warn("the agent's processes cannot be looked at", "session", a.v.id, "error", err)
+	}
+}
+
+// wait lasts d; it is false when the agent is gone before.
+func (a *link) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-a.ctx.Done():
+		return false
+	}
+}
+
+// StragglerList is what runs on of the stopped turns of a session.
+type StragglerList struct {
+	Items []Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
+}
+
+// Stragglers are the entries of a session that tell of commands which run on.
+func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList, error) {
+	list := StragglerList{Items: []Entry{}}
+	v, err := c.conversation(ctx, session)
+	if err != nil {
+		return list, err
+	}
+	err = v.call(ctx, func() error {
+		for _, e := range inOrder(v.fold.stragglers) {
+			list.Items = append(list.Items, *e)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// EndStraggler ends what an entry tells of that runs on, with all that it has started; one that has ended is fine. It returns when the processes
+// are gone.
+func (c *Client) EndStraggler(ctx context.Context, session, entry string) error {
+	v, err := c.conversation(ctx, session)
+	if err != nil {
+		return err
+	}
+	var part *proxy.Part
+	var a *link
+	var id string
+	if err := v.call(ctx, func() error {
+		e := v.fold.straggler(entry)
+		if e == nil || v.agent == nil || v.agent.stragglers[e.Straggler.ID] == nil {
+			return nil
+		}
+		a, id = v.agent, e.Straggler.ID
+		a.stragglers[id].by, part = endedByPerson, a.stragglers[id].part
+		return nil
+	}); err != nil {
+		return err
+	}
+	if part == nil {
+		return c.wasStraggler(ctx, session, entry)
+	}
+	if err := part.End(stragglerGrace, stragglerPatience); err != nil {
+		return &RefusedError{Code: "command.stuck", Params: map[string]string{"detail": err.Error()}}
+	}
+	return v.call(ctx, func() error {
+		if v.agent == a {
+			a.stragglerEnded(id)
+		}
+		return nil
+	})
+}
+
+// wasStraggler is nil for an entry of a command that has ended.
+func (c *Client) wasStraggler(ctx context.Context, session, entry string) error {
+	var is bool
+	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)
+	if err == nil && !is {
+		err = notFound(entry)
+	}
+	return err
+}
+
+// commandsOf are the tool calls of a turn that run commands, the oldest first.
+func (t *transcript) commandsOf(turn string) []straggler.Call {
+	var calls []straggler.Call
+	for _, e := range t.called {
+		if command, ok := straggler.CommandOf(e.Tool.Kind, e.Tool.Title, e.Tool.RawInput); ok && e.Turn == turn {
+			calls = append(calls, straggler.Call{ID: e.Tool.ToolCallID, Title: e.Tool.Title, Command: command, At: e.Tool.StartedAt.Time})
+		}
+	}
+	return calls
+}
+
+// straggler is an entry of one that runs on.
+func (t *transcript) straggler(entry string) *Entry {
+	for _, e := range t.stragglers {
+		if e.ID == entry {
+			return e
+		}
+	}
+	return nil
+}
+
+// left folds what is noted of a straggler: that it was found, or that it has ended.
+func (t *transcript) left(f frame, n note) {
+	now := n.Straggler
+	if now == nil {
+		return
+	}
+	if e := t.stragglers[now.ID]; e != nil && !now.Running {
+		t.endStraggler(f, e, now.EndedBy)
+		delete(t.stragglers, now.ID)
+		return
+	}
+	if !now.Running {
+		return
+	}
+	open, byID := t.open, t.byID // the message that streams goes on behind it
+	t.byID = map[string]*Entry{}
+	e := t.add(f, "straggler")
+	t.open, t.byID = open, byID
+	e.Turn, e.Straggler = n.Turn, now
+	t.stragglers[now.ID] = e
+}
+
+func (t *transcript) endStraggler(f frame, e *Entry, by string) {
+	now := *e.Straggler
+	now.Running, now.EndedAt, now.EndedBy = false, &Time{f.At}, by
+	e.Straggler = &now
+	t.touch(e)
+}
+
+// endStragglers is the end of all of them with the agent.
+func (t *transcript) endStragglers(f frame) {
+	for _, e := range inOrder(t.stragglers) {
+		t.endStraggler(f, e, endedByAgent)
+	}
+	clear(t.stragglers)
+}

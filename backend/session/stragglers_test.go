@@ -1,0 +1,208 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// leavingAgent runs each prompt as a shell's command in a session of its own, as agents do, and tells of it. When the turn is stopped it leaves
+// the command of a prompt that begins with "leave" running, and ends that of one with "end"; one with "own" it does not tell of. With each
+// prompt it starts a helper of its own, too.
+func leavingAgent(in io.Reader, out io.Writer) error {
+	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	var prompt json.RawMessage
+	var command *exec.Cmd
+	var how, text string
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Prompt []struct{ Text string } }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return err
+		}
+		switch m.Method {
+		case "initialize":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`, m.ID)
+		case "session/new":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"leaver"}}`, m.ID)
+		case "session/prompt":
+			prompt = m.ID
+			how, text, _ = strings.Cut(m.Params.Prompt[0].Text, " ")
+			if how != "own" {
+				say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"leaver","update":{"sessionUpdate":"tool_call","toolCallId":"call-%s","title":"Run it","kind":"execute","status":"in_progress","rawInput":{"command":%q}}}}`, m.ID, text)
+			}
+			command = exec.Command("setsid", "/bin/sh", "-c", text)
+			helper := exec.Command("/bin/sleep", "305")
+			if err := command.Start(); err != nil {
+				return err
+			}
+			if err := helper.Start(); err != nil {
+				return err
+			}
+			go command.Wait()
+		case "session/cancel":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"cancelled"}}`, prompt)
+			if how == "end" { // after the answer, like Claude
+				_ = command.Process.Kill()
+			}
+		}
+	}
+	return nil
+}
+
+func openLeaving(t *testing.T, dir string) *desk {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("what runs is read from /proc")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf(`{"agents":[{"id":"leaver","name":"Leaver","command":%q,"args":["leaving-agent"]}]}`, self)
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openWith(t, dir, proxy.Config{})
+}
+
+// stopped runs a command in a turn, stops the turn when the command has begun, and gives the transcript.
+func (d *desk) stopped(id, how, command string) session.Transcript {
+	d.t.Helper()
+	begun := filepath.Join(d.t.TempDir(), "begun")
+	d.prompt(id, how+" echo $$ > "+begun+"; "+command)
+	d.until("the command", func() bool { data, err := os.ReadFile(begun); return err == nil && len(data) > 0 })
+	if err := d.Cancel(d.t.Context(), id); err != nil {
+		d.t.Fatal(err)
+	}
+	return d.idle(id)
+}
+
+// straggler waits for the entry of a command that runs on, or has ended.
+func (d *desk) straggler(id, command string, running bool) session.Entry {
+	d.t.Helper()
+	var found session.Entry
+	d.until("the row of "+command, func() bool {
+		for _, e := range d.transcript(id).Items {
+			if e.Straggler != nil && strings.Contains(e.Straggler.Command, command) && e.Straggler.Running == running {
+				found = e
+			}
+		}
+		return found.Straggler != nil
+	})
+	return found
+}
+
+func isAlive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func TestStragglersAreToldAndEnded(t *testing.T) {
+	t.Parallel()
+	d := openLeaving(t, t.TempDir())
+	s, err := d.Create(t.Context(), session.New{Agent: "leaver", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := lastTurn(d.stopped(s.ID, "leave", "sleep 306; true"))
+	e := d.straggler(s.ID, "sleep 306", true)
+	if e.Turn != turn.ID || e.Straggler.Title != "Run it" || e.Straggler.Processes != 2 || !isAlive(e.Straggler.PID) {
+		t.Errorf("got %+v of turn %s, want a row of turn %s with two processes", *e.Straggler, e.Turn, turn.ID)
+	}
+	if got := e.Straggler.Words(); !strings.HasPrefix(got, "Still running: echo $$") || !strings.HasSuffix(got, "sleep 306; true, started by Run it") {
+		t.Errorf("words: %q", got)
+	}
+	d.sameAsRebuilt(s.ID)
+
+	// Another one, which ends by itself; the first runs on over the turn.
+	d.stopped(s.ID, "leave", "exec sleep 307")
+	other := d.straggler(s.ID, "sleep 307", true)
+	if p, err := os.FindProcess(other.Straggler.PID); err != nil || p.Kill() != nil {
+		t.Fatal("process ", other.Straggler.PID, " cannot be killed: ", err)
+	}
+	if ended := d.straggler(s.ID, "sleep 307", false).Straggler; ended.EndedBy != "" || ended.EndedAt == nil || !strings.HasPrefix(ended.Words(), "Has ended meanwhile: ") {
+		t.Errorf("ended by itself: got %+v %q", ended, ended.Words())
+	}
+	if !isAlive(e.Straggler.PID) {
+		t.Error("the first has ended with the second")
+	}
+
+	if err := d.EndStraggler(t.Context(), s.ID, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	ended := d.straggler(s.ID, "sleep 306", false).Straggler
+	if isAlive(ended.PID) || ended.EndedBy != "person" || ended.EndedAt == nil {
+		t.Errorf("ended by a person: got %+v", ended)
+	}
+	for name, id := range map[string]string{"a second time": e.ID, "one that ended by itself": other.ID} {
+		if err := d.EndStraggler(t.Context(), s.ID, id); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := d.EndStraggler(t.Context(), s.ID, find(d.transcript(s.ID), "user").ID); err == nil {
+		t.Error("a message was ended")
+	}
+	if s := d.get(s.ID); s.Phase != session.Ready {
+		t.Errorf("the agent is %s", s.Phase)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// What an agent ends itself is not told, nor what it has started without a word, nor its helpers.
+func TestStragglersAreNotWhatTheAgentEndsOrKeeps(t *testing.T) {
+	t.Parallel()
+	d := openLeaving(t, t.TempDir())
+	s, err := d.Create(t.Context(), session.New{Agent: "leaver", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stopped(s.ID, "own", "sleep 308; true")
+	d.stopped(s.ID, "end", "exec sleep 309")
+	d.stopped(s.ID, "leave", "exec sleep 310")
+	d.straggler(s.ID, "sleep 310", true)
+	for _, e := range d.transcript(s.ID).Items {
+		if e.Straggler != nil && !strings.Contains(e.Straggler.Command, "sleep 310") {
+			t.Errorf("told of %+v", e.Straggler)
+		}
+	}
+}
+
+// With the agent all of them end, and nothing of that is asked of processes that have their numbers after a restart.
+func TestStragglersEndWithTheAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := openLeaving(t, dir)
+	s, err := d.Create(t.Context(), session.New{Agent: "leaver", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stopped(s.ID, "leave", "sleep 311; true")
+	e := d.straggler(s.ID, "sleep 311", true)
+	d.close()
+	if isAlive(e.Straggler.PID) {
+		t.Error("the command has outlived Deskhand")
+	}
+	d = openLeaving(t, dir)
+	if now := d.straggler(s.ID, "sleep 311", false).Straggler; now.EndedBy != "agent" || !strings.HasPrefix(now.Words(), "Ended with the agent: ") {
+		t.Errorf("after the restart: got %+v", now)
+	}
+	if err := d.EndStraggler(t.Context(), s.ID, e.ID); err != nil {
+		t.Error(err)
+	}
+	d.sameAsRebuilt(s.ID)
+}
