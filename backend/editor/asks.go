@@ -79,12 +79,12 @@ func (s *shown) form(r asking) (method string, params map[string]any, read reade
 	case r.Kind == "url" && t.urls:
 		return "elicitation/create", s.about(r, map[string]any{"mode": "url", "message": r.Title, "url": r.URL, "elicitationId": r.ElicitationID}), readAction
 	case r.Kind == "question" && t.forms:
-		schema, names := questionForm(r.Questions)
+		schema, fields := questionForm(r.Questions)
 		return "elicitation/create", s.about(r, map[string]any{"mode": "form", "message": r.Title, "requestedSchema": schema}),
-			func(result json.RawMessage) map[string]any { return readAnswers(result, names) }
-	case r.Kind == "question" && len(r.Questions) == 1 && !r.Questions[0].MultiSelect && len(r.Questions[0].Options) > 0:
-		return "session/request_permission", map[string]any{"toolCall": pointer(r, r.Questions[0].Prompt), "options": choicesOf(r.Questions[0])},
-			func(result json.RawMessage) map[string]any { return readChoice(result, r.Questions[0]) }
+			func(result json.RawMessage) map[string]any { return readAnswers(result, fields) }
+	}
+	if c, ok := choiceOf(r); ok {
+		return "session/request_permission", map[string]any{"toolCall": pointer(r, c.prompt), "options": c.options()}, s.readChoice(r, c)
 	}
 	return "session/request_permission", map[string]any{"toolCall": pointer(r, "Answer it in Deskhand."), "options": []any{
 		map[string]any{"optionId": optionShow, "name": "Show Deskhand", "kind": "allow_once"},
@@ -177,20 +177,15 @@ func pointer(r asking, text string) map[string]any {
 	}
 }
 
-func choicesOf(q question) []any {
-	list := []any{}
-	for i, o := range q.Options {
-		list = append(list, map[string]any{"optionId": strconv.Itoa(i), "name": o.Label, "kind": "allow_once"})
-	}
-	return append(list, map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"})
-}
+// field is the names of what a form asks for one question: a choice, and words of the person's own. One of them may be "".
+type field struct{ choice, own string }
 
-// questionForm is questions as a form, a property each, and the names of these.
-func questionForm(list []question) (schema any, names []string) {
-	properties := map[string]any{}
+// questionForm is questions as a form, and its fields. Where a question takes other words than its options, these have a field beside the
+// choice, since no form has a choice with room for them.
+func questionForm(list []question) (schema any, fields []field) {
+	properties, required := map[string]any{}, []string{}
 	for i, q := range list {
 		name := "answer" + strconv.Itoa(i+1)
-		names = append(names, name)
 		choices := []any{}
 		for _, o := range q.Options {
 			choice := map[string]any{"const": o.ID, "title": o.Label}
@@ -199,25 +194,29 @@ func questionForm(list []question) (schema any, names []string) {
 			}
 			choices = append(choices, choice)
 		}
+		f := field{choice: name}
 		switch {
-		case len(choices) == 0 || q.AllowFreeText && !q.MultiSelect: // a form has no choice with room for other words
-			properties[name] = map[string]any{"type": "string", "title": q.Prompt, "description": hintOf(q), "minLength": 1}
+		case len(choices) == 0:
+			f = field{own: name}
+			properties[name] = map[string]any{"type": "string", "title": q.Prompt, "minLength": 1}
 		case q.MultiSelect:
-			properties[name] = map[string]any{"type": "array", "title": q.Prompt, "minItems": 1, "items": map[string]any{"anyOf": choices}}
+			properties[name] = map[string]any{"type": "array", "title": q.Prompt, "items": map[string]any{"anyOf": choices}}
 		default:
 			properties[name] = map[string]any{"type": "string", "title": q.Prompt, "oneOf": choices}
 		}
+		switch {
+		case len(choices) > 0 && q.AllowFreeText:
+			f.own = name + "_own"
+			properties[f.own] = map[string]any{"type": "string", "title": "Or in your own words", "description": q.Prompt}
+		case len(choices) > 0 && q.MultiSelect:
+			properties[name].(map[string]any)["minItems"] = 1
+			required = append(required, name)
+		default:
+			required = append(required, name)
+		}
+		fields = append(fields, f)
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": names}, names
-}
-
-// hintOf lists choices for who is to write one.
-func hintOf(q question) string {
-	list := make([]string, len(q.Options))
-	for i, o := range q.Options {
-		list[i] = o.ID + ": " + o.Label
-	}
-	return strings.Join(list, "\n")
+	return map[string]any{"type": "object", "properties": properties, "required": required}, fields
 }
 
 func chosen(result json.RawMessage) string {
@@ -237,19 +236,6 @@ func readOption(result json.RawMessage) map[string]any {
 	return nil
 }
 
-// readChoice takes the number of a choice; see choicesOf.
-func readChoice(result json.RawMessage, q question) map[string]any {
-	id := chosen(result)
-	if id == optionDecline {
-		return map[string]any{"reject": true}
-	}
-	i, err := strconv.Atoi(id)
-	if err != nil || i < 0 || i >= len(q.Options) {
-		return nil
-	}
-	return map[string]any{"answers": [][]string{{q.Options[i].ID}}}
-}
-
 type elicited struct {
 	Action  string                     `json:"action"`
 	Content map[string]json.RawMessage `json:"content"`
@@ -267,7 +253,7 @@ func readAction(result json.RawMessage) map[string]any {
 	return answer
 }
 
-func readAnswers(result json.RawMessage, names []string) map[string]any {
+func readAnswers(result json.RawMessage, fields []field) map[string]any {
 	var m elicited
 	switch {
 	case json.Unmarshal(result, &m) != nil || m.Action == "":
@@ -276,15 +262,27 @@ func readAnswers(result json.RawMessage, names []string) map[string]any {
 		return map[string]any{"reject": true}
 	}
 	answers := [][]string{}
-	for _, name := range names {
-		var one string
-		var many []string
-		if json.Unmarshal(m.Content[name], &many) != nil && json.Unmarshal(m.Content[name], &one) == nil {
-			many = []string{one}
-		}
-		answers = append(answers, many)
+	for _, f := range fields {
+		answers = append(answers, m.answer(f))
 	}
 	return map[string]any{"answers": answers}
+}
+
+// answer is what was answered to one question. Words of the person's own go beside several choices, and before a single one.
+func (m *elicited) answer(f field) []string {
+	var one, own string
+	var many []string
+	if json.Unmarshal(m.Content[f.choice], &many) != nil && json.Unmarshal(m.Content[f.choice], &one) == nil && one != "" {
+		many = []string{one}
+	}
+	_ = json.Unmarshal(m.Content[f.own], &own) // there may be none
+	switch {
+	case own == "":
+		return many
+	case one != "":
+		return []string{own}
+	}
+	return append(many, own)
 }
 
 // readPointer sends the person to Deskhand, or declines.

@@ -1,0 +1,124 @@
+package editor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// options of two answers, and the shapes in which agents ask for one of them.
+const (
+	twoOptions = `"options":[{"id":"r","label":"Red","description":"Like fire"},{"id":"b","label":"Blue"}]`
+	oneOfForm  = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","title":"Which?","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}]}}}}`
+	withOwn    = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","enum":["r","b"],"enumNames":["Red","Blue"]},"c_custom":{"type":"string"}}}}`
+)
+
+// Each kind of request, in each shape, to an editor that takes forms and to one that does not: what the editor is asked, and what becomes of
+// its answer.
+func TestRequestsAtTheEditor(t *testing.T) {
+	question := func(more string) string {
+		return `{"kind":"question","title":"Colour","questions":[{"prompt":"Which?",` + twoOptions + more + `}]}`
+	}
+	accept := func(content string) string { return `{"action":"accept","content":` + content + `}` }
+	choose := func(option string) string { return `{"outcome":{"outcome":"selected","optionId":"` + option + `"}}` }
+	for name, tc := range map[string]struct {
+		request string
+		forms   bool
+		asks    []string // what stands in the message to the editor
+		without []string
+		answer  string
+		want    string // what Deskhand is answered
+	}{
+		"question, forms": {
+			question(""), true, []string{"elicitation/create", `"const":"r"`, `"title":"Red"`, `"description":"Like fire"`, `"required":["answer1"]`}, []string{"_own"}, accept(`{"answer1":"b"}`), `{"answers":[["b"]]}`,
+		},
+		"question with other words, forms": {
+			question(`,"allowFreeText":true`), true, []string{`"const":"r"`, `"const":"b"`, "answer1_own", `"required":[]`}, nil, accept(`{"answer1":"b"}`), `{"answers":[["b"]]}`,
+		},
+		"question with other words, forms, answered with these": {
+			question(`,"allowFreeText":true`), true, nil, nil, accept(`{"answer1":"b","answer1_own":"green"}`), `{"answers":[["green"]]}`,
+		},
+		"question with other words, forms, only these": {
+			question(`,"allowFreeText":true`), true, nil, nil, accept(`{"answer1_own":"green"}`), `{"answers":[["green"]]}`,
+		},
+		"question of several, forms": {
+			question(`,"multiSelect":true`), true, []string{`"type":"array"`, `"minItems":1`, `"const":"r"`}, nil, accept(`{"answer1":["r","b"]}`), `{"answers":[["r","b"]]}`,
+		},
+		"question of several with other words, forms": {
+			question(`,"multiSelect":true,"allowFreeText":true`), true, []string{`"type":"array"`, "answer1_own"}, []string{"minItems"}, accept(`{"answer1":["r"],"answer1_own":"green"}`), `{"answers":[["r","green"]]}`,
+		},
+		"question without options, forms": {
+			`{"kind":"question","title":"Name","questions":[{"prompt":"Which?","options":[],"allowFreeText":true}]}`, true, []string{`"minLength":1`}, []string{"oneOf"}, accept(`{"answer1":"Ada"}`), `{"answers":[["Ada"]]}`,
+		},
+		"two questions, forms": {
+			`{"kind":"question","title":"Both","questions":[{"prompt":"A?",` + twoOptions + `},{"prompt":"B?",` + twoOptions + `,"allowFreeText":true}]}`, true,
+			[]string{"answer1", "answer2", "answer2_own"},
+			[]string{"answer1_own"},
+			accept(`{"answer1":"r","answer2":"b"}`), `{"answers":[["r"],["b"]]}`,
+		},
+		"question, forms, declined": {question(""), true, nil, nil, `{"action":"decline"}`, `{"reject":true}`},
+
+		"question": {
+			question(""), false, []string{"session/request_permission", `"name":"Red: Like fire"`, `"name":"Blue"`, "Decline"}, []string{"in Deskhand"}, choose("1"), `{"answers":[["b"]]}`,
+		},
+		"question with other words": {
+			question(`,"allowFreeText":true`), false, []string{`"name":"Blue"`, "Answer otherwise, in Deskhand"}, nil, choose("0"), `{"answers":[["r"]]}`,
+		},
+		"question, declined":  {question(""), false, nil, nil, choose(optionDecline), `{"reject":true}`},
+		"question of several": {question(`,"multiSelect":true`), false, []string{"Answer it in Deskhand."}, []string{"Red"}, choose(optionDecline), `{"reject":true}`},
+
+		"form, forms": {oneOfForm, true, []string{"elicitation/create", `"oneOf":[{"const":"r"`}, nil, accept(`{"c":"b"}`), `{"action":"accept","content":{"c":"b"}}`},
+		"form of one choice": {
+			oneOfForm, false, []string{"session/request_permission", `"name":"Red"`, `"name":"Blue"`, "Which?"}, []string{"in Deskhand"}, choose("1"), `{"action":"accept","content":{"c":"b"}}`,
+		},
+		"form of one choice and other words": {
+			withOwn, false, []string{`"name":"Red"`, `"name":"Blue"`, "Answer otherwise, in Deskhand"}, nil, choose("0"), `{"action":"accept","content":{"c":"r"}}`,
+		},
+		"form of yes or no": {
+			`{"kind":"form","title":"Sure?","schema":{"properties":{"ok":{"type":"boolean"}},"required":["ok"]}}`, false, []string{`"name":"Yes"`, "Sure?"}, nil, choose("0"), `{"action":"accept","content":{"ok":true}}`,
+		},
+		"form, declined":         {oneOfForm, false, nil, nil, choose(optionDecline), `{"action":"decline"}`},
+		"form of text":           {`{"kind":"form","title":"Name","schema":{"properties":{"n":{"type":"string"}},"required":["n"]}}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
+		"form of two choices":    {`{"kind":"form","title":"Two","schema":{"properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string","enum":["y"]}}}}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
+		"form that is no schema": {`{"kind":"form","title":"X","schema":5}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
+
+		"permission": {
+			`{"kind":"permission","title":"Run","options":[{"id":"once","name":"Once","kind":"allow_once"}]}`, false, []string{"session/request_permission", `"optionId":"once"`}, nil, choose("once"), `{"optionId":"once"}`,
+		},
+		"address": {`{"kind":"url","title":"Sign in","url":"https://x.test/"}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
+		"raw":     {`{"kind":"raw","title":"x/y","raw":{}}`, true, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"cancel"}`},
+		"trust": {
+			`{"kind":"trust","title":"Start?","options":[{"id":"no","name":"Leave out","kind":"reject_once"},{"id":"yes","name":"Yes","kind":"allow_once"}]}`, true, []string{`"optionId":"no"`}, []string{`"optionId":"yes"`}, choose("no"), `{"optionId":"no"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r asking
+			if err := json.Unmarshal([]byte(tc.request), &r); err != nil {
+				t.Fatal(err)
+			}
+			r.ID = "r1"
+			s := &shown{mirror: &mirror{takes: takes{forms: tc.forms}}}
+			method, params, read := s.form(r)
+			asked, err := json.Marshal(params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			message := fmt.Sprintf("%s %s", method, asked)
+			for _, part := range tc.asks {
+				if !strings.Contains(message, part) {
+					t.Errorf("the editor is asked without %s: %s", part, message)
+				}
+			}
+			for _, part := range tc.without {
+				if strings.Contains(message, part) {
+					t.Errorf("the editor is asked with %s: %s", part, message)
+				}
+			}
+			got, err := json.Marshal(read(json.RawMessage(tc.answer)))
+			if err != nil || string(got) != tc.want {
+				t.Errorf("answer %s: got %s (%v), want %s", tc.answer, got, err, tc.want)
+			}
+		})
+	}
+}
