@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"deskhand/backend/journal"
 )
 
 // An entry is stored and told whole with each block that is added to it. However many an agent sends as one message, what is written of each is
@@ -121,7 +123,7 @@ func TestFactsHaveABound(t *testing.T) {
 	if len(f.Options) != 2 || len(f.Options[0].Choices) < 1000 || !f.Options[0].offers("m0") || !f.Options[0].offers("m59999") || len(f.Options[1].Choices) != 2 {
 		t.Errorf("%d options, %d choices", len(f.Options), len(f.Options[0].Choices))
 	}
-	s.frame(inward, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"modes":{"currentModeId":"m59999","availableModes":%s}}}`,
+	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"modes":{"currentModeId":"m59999","availableModes":%s}}}`,
 		list(60_000, `{"id":"m#","name":"Mode #","description":"`+long[:100]+`"}`)))
 	if f = s.fold.facts; len(mustJSON(f)) > most || !f.Modes || !f.Options[0].offers("m59999") {
 		t.Errorf("%d bytes of modes", len(mustJSON(f)))
@@ -135,7 +137,7 @@ func TestFactsHaveABound(t *testing.T) {
 			t.Errorf("%d bytes of %s", len(mustJSON(f)), name)
 		}
 	}
-	s.frame(inward, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":%q,"availableModes":[{"id":"m","name":"M"}]}}}`, strings.Repeat("x", most)))
+	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":%q,"availableModes":[{"id":"m","name":"M"}]}}}`, strings.Repeat("x", most)))
 	if f = s.fold.facts; len(mustJSON(f)) > most || len(f.Options) != 0 {
 		t.Errorf("%d bytes of the mode's id", len(mustJSON(f)))
 	}

@@ -27,6 +27,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
@@ -113,12 +114,13 @@ type Config struct {
 
 // Client is all conversations of one data directory.
 type Client struct {
-	cfg    Config
-	feed   *Feed
-	secret redactor
-	ctx    context.Context //nolint:containedctx // the life of the conversations, which outlive every call
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
+	cfg     Config
+	feed    *Feed
+	journal journal.Journal
+	secret  redactor
+	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
 
 	announcing sync.Mutex // an agent is looked up and told in one go
 	failures   failures   // of installations
@@ -168,7 +170,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Gone == nil {
 		cfg.Gone = gone
 	}
-	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.directories.patience, c.directories.other = patientOne, c.refound
 	c.files.patience, c.moves.patience = patientOne, patientMany
 	var err error
@@ -287,9 +289,8 @@ func (c *Client) load(ctx context.Context, id string, deleted bool) (row, int64,
 	if err != nil {
 		return row{}, 0, err
 	}
-	var last sql.NullInt64
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last)
-	return rows[0], last.Int64, err
+	last, err := c.journal.Last(ctx, id)
+	return rows[0], last, err
 }
 
 // enliven starts the goroutine of a conversation, once.
@@ -626,7 +627,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 			text.WriteString(more)
 		}
 	}
-	lost, err := whatIsThere(ctx, c.cfg.Store, id, func(f frame) {
+	lost, err := c.journal.Readable(ctx, id, func(f journal.Frame) {
 		t.apply(f)
 		changes, _ := t.take()
 		for _, ch := range changes {
@@ -642,7 +643,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 // Rebuild computes the entries of a session anew from its journal.
 func (c *Client) Rebuild(ctx context.Context, id string) ([]Entry, error) {
 	t := newTranscript(id, facts{})
-	if err := frames(ctx, c.cfg.Store, id, t.apply); err != nil {
+	if err := c.journal.Each(ctx, id, t.apply); err != nil {
 		return nil, err
 	}
 	changes, _ := t.take()

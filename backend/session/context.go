@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
 )
@@ -65,21 +66,16 @@ const ToolsServer = "deskhand"
 
 // opening is the newest message by which an agent was given its session: one of the first of its generation, which is looked for from
 // there on. It is nil when none was.
-func (c *Client) opening(ctx context.Context, id string) (*frame, error) {
-	db := c.cfg.Store
-	const first = 64 // of ours in a generation; what opens the session is among them
-	list, err := query(ctx, db.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame
-		WHERE session = ?1 AND dir = 'out' AND generation = (SELECT generation FROM frame WHERE session = ?1 ORDER BY n DESC LIMIT 1) ORDER BY n LIMIT ?2`, id, first)
+func (c *Client) opening(ctx context.Context, id string) (*journal.Frame, error) {
+	const first = 64 // of ours in a generation; the message that opens the session is among them
+	list, err := c.journal.Sent(ctx, id, first)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range slices.Backward(list) {
-		if err := f.decode(db); err != nil {
-			continue // what can be read is told
-		}
 		var m struct{ Method string }
 		if json.Unmarshal(f.Data, &m) == nil && slices.Contains([]string{"session/new", "session/load", "session/resume", "session/fork"}, m.Method) {
-			return &f.frame, nil
+			return &f, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // there is none, which is no failure

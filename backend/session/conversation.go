@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -333,16 +334,16 @@ func (v *conversation) disarm() {
 }
 
 // frame adds a frame to the journal and folds it into the transcript, secrets taken out before either.
-func (v *conversation) frame(dir direction, data []byte) {
+func (v *conversation) frame(dir journal.Direction, data []byte) {
 	v.frames++
-	f := frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.redact(data)}
+	f := journal.Frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.redact(data)}
 	v.step.frames = append(v.step.frames, f)
 	v.fold.apply(f)
 }
 
 func (v *conversation) note(n note) {
 	v.step.attached = append(v.step.attached, n.Attachments...)
-	v.frame(noted, mustJSON(n))
+	v.frame(journal.Note, mustJSON(n))
 }
 
 func (v *conversation) saveRow() { v.step.row = &v.row }
@@ -718,7 +719,7 @@ func (v *conversation) recover(ctx context.Context) error {
 // then: what came before is stored with the step that began that turn, at the latest (spare). All of a long conversation would be written, told
 // and indexed anew, before anything is shown.
 func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, damaged error) {
-	lost, err := whatIsThere(ctx, v.c.cfg.Store, v.id, func(f frame) {
+	lost, err := v.c.journal.Readable(ctx, v.id, func(f journal.Frame) {
 		if begun.take(f) && tail {
 			_, v.fold.changed = v.fold.take()
 		}

@@ -299,9 +299,8 @@ func (c *Client) eraseAll() {
 }
 
 const (
-	eraseAgain  = 10 * time.Second
-	eraseFrames = 500 // at a time, of less than 16 KiB each
-	eraseOthers = 50  // entries, which are longer
+	eraseAgain   = 10 * time.Second
+	eraseEntries = 50 // at a time: they are longer than frames
 )
 
 // markErased says that a session was deleted long ago: what is half erased, or half made, is never shown or restored, and the next start
@@ -317,26 +316,21 @@ func (c *Client) eraseRows(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []struct {
-		text  string
-		limit int
-	}{
-		{`DELETE FROM frame WHERE session = ?1 AND n IN (SELECT n FROM frame WHERE session = ?1 ORDER BY n LIMIT ?2)`, eraseFrames},
-		{`DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE session = ?1 LIMIT ?2)`, eraseOthers}, // and of the index, by a trigger
-	} {
-		for more := true; more; {
-			err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-				result, err := tx.ExecContext(ctx, part.text, id, part.limit)
-				if err != nil {
-					return err
-				}
-				n, err := result.RowsAffected()
-				more = n > 0
-				return err
-			})
+	if err := c.journal.Erase(ctx, id); err != nil {
+		return err
+	}
+	for more := true; more; {
+		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { // and of the index, by a trigger
+			result, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE session = ?1 LIMIT ?2)`, id, eraseEntries)
 			if err != nil {
 				return err
 			}
+			n, err := result.RowsAffected()
+			more = n > 0
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {

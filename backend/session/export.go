@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/prose"
 )
@@ -206,7 +207,7 @@ func fileName(title string, at time.Time) string {
 func (c *Client) everything(ctx context.Context, id string) (all Transcript, lost, err error) {
 	t := newTranscript(id, facts{})
 	t.limit = math.MaxInt
-	lost, unread := whatIsThere(ctx, c.cfg.Store, id, t.apply)
+	lost, unread := c.journal.Readable(ctx, id, t.apply)
 	if ctx.Err() != nil {
 		return Transcript{}, nil, ctx.Err()
 	}
@@ -330,11 +331,11 @@ func (o outgoing) eachBlob(list []Attachment, each func(sha string, data []byte)
 
 // recorded is one line of frames.jsonl.
 type recorded struct {
-	N          int64           `json:"n"`
-	Generation int64           `json:"generation"`
-	AtMs       int64           `json:"atMs"` // since the first
-	Dir        direction       `json:"dir"`
-	Data       json.RawMessage `json:"data"`
+	N          int64             `json:"n"`
+	Generation int64             `json:"generation"`
+	AtMs       int64             `json:"atMs"` // since the first
+	Dir        journal.Direction `json:"dir"`
+	Data       json.RawMessage   `json:"data"`
 }
 
 // writeRecording writes all of the journal that can be read, and tells what is lost. The head comes behind the frames: only they tell whether
@@ -370,15 +371,15 @@ func (o outgoing) asHead() Session {
 
 // recordFrames writes the frames of the journal that can be read.
 func (o outgoing) recordFrames(ctx context.Context, z *zip.Writer) (lost, err error) {
-	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: o.s.UpdatedAt.Time})
+	out, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: o.s.UpdatedAt.Time})
 	if err != nil {
 		return nil, err
 	}
-	enc := json.NewEncoder(cleaning{journal, o.secret})
+	enc := json.NewEncoder(cleaning{out, o.secret})
 	enc.SetEscapeHTML(false)
 	var first time.Time
 	var failed error
-	lost, err = whatIsThere(ctx, o.c.cfg.Store, o.s.ID, func(f frame) {
+	lost, err = o.c.journal.Readable(ctx, o.s.ID, func(f journal.Frame) {
 		if first.IsZero() {
 			first = f.At
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // A fork is a second session that begins with all that was said in the first. The agent makes it (session/fork), in the process of the
@@ -69,8 +70,8 @@ func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 
 // forkable refuses a journal that cannot be copied whole, before the agent has made a fork that nobody would know of.
 func (c *Client) forkable(ctx context.Context, id string) error {
-	err := frames(ctx, c.cfg.Store, id, func(frame) {})
-	if d, is := errors.AsType[*damage](err); is {
+	err := c.journal.Each(ctx, id, func(journal.Frame) {})
+	if d, is := errors.AsType[*journal.DamagedError](err); is {
 		return &RefusedError{Code: refusedDamaged, Params: map[string]string{"detail": d.Error()}}
 	}
 	return err
@@ -238,11 +239,11 @@ func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited)
 	for part := range slices.Chunk(h.notes, savedAtOnce) {
 		// Blobs are kept for this alone: who waits to remove one has all wait that store others.
 		err := db.Blobs.Keep(func() error {
-			stored, err := encoded(db, part)
+			stored, err := journal.Of(db).Encode(part)
 			if err != nil {
 				return err
 			}
-			return db.Write(ctx, func(tx *sql.Tx) error { return saveFrames(ctx, tx, id, stored) })
+			return db.Write(ctx, func(tx *sql.Tx) error { return journal.Append(ctx, tx, id, stored) })
 		})
 		if err != nil {
 			return err
@@ -266,31 +267,15 @@ func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited)
 
 // copyFrames copies what the agent was told and has said. The parent may be erased meanwhile; a part of it is no fork.
 func (c *Client) copyFrames(ctx context.Context, f fork, id string, want int) error {
-	have := 0
-	for from := int64(0); from < f.until; from += journalPart {
-		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, `INSERT INTO frame (session, `+frameColumns+`)
-				SELECT ?, `+frameColumns+` FROM frame WHERE session = ? AND n > ? AND n <= ? AND dir <> ?`,
-				id, f.parent.ID, from, min(from+journalPart, f.until), string(noted))
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
-			have += int(n)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	have, err := c.journal.Copy(ctx, f.parent.ID, id, f.until)
+	if err == nil && have != want {
+		err = notFound(f.parent.ID)
 	}
-	if have != want {
-		return notFound(f.parent.ID)
-	}
-	return nil
+	return err
 }
 
 // attachedIn are the attachments that notes name.
-func attachedIn(notes []frame) (list []Attachment) {
+func attachedIn(notes []journal.Frame) (list []Attachment) {
 	for _, f := range notes {
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil {
@@ -302,9 +287,9 @@ func attachedIn(notes []frame) (list []Attachment) {
 
 // inherited is what a fork has of its parent's journal.
 type inherited struct {
-	notes   []frame  // as those of the fork, with one of its own at the end
-	frames  int      // how many others there are
-	entries []change // what follows from all of them
+	notes   []journal.Frame // as those of the fork, with one of its own at the end
+	frames  int             // how many others there are
+	entries []change        // what follows from all of them
 
 	turns    []*Turn
 	requests []*Request
@@ -312,11 +297,11 @@ type inherited struct {
 
 func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
 	t := newTranscript(r.ID, facts{})
-	err = frames(ctx, c.cfg.Store, f.parent.ID, func(fr frame) {
+	err = c.journal.Each(ctx, f.parent.ID, func(fr journal.Frame) {
 		switch {
 		case fr.N > f.until:
 			return
-		case fr.Dir == noted:
+		case fr.Dir == journal.Note:
 			fr.Data = renamed(r.ID, fr.Data)
 			h.notes = append(h.notes, fr)
 		default:
@@ -324,7 +309,7 @@ func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inh
 		}
 		t.apply(fr)
 	})
-	forked := frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: noted, Data: mustJSON(note{Note: noteForked, Session: f.parent.ID, Text: f.parent.Title})}
+	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(note{Note: noteForked, Session: f.parent.ID, Text: f.parent.Title})}
 	t.apply(forked)
 	h.entries, _ = t.take()
 	h.notes = append(h.notes, forked)
@@ -391,7 +376,7 @@ func renamedID(session, id string) string {
 }
 
 // applyOrigin folds a note of where a session comes from, or what comes of it.
-func (t *transcript) applyOrigin(f frame, n note) {
+func (t *transcript) applyOrigin(f journal.Frame, n note) {
 	switch n.Note {
 	case noteImporting:
 		t.beginImport()

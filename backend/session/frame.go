@@ -8,26 +8,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/journal"
 )
-
-// direction tells whose word a frame of the journal is.
-type direction string
-
-const (
-	inward  direction = "in"   // from the agent, as it came
-	outward direction = "out"  // to the agent, as it went
-	noted   direction = "note" // ours: what the wire does not tell (a start, an exit, a turn's beginning)
-)
-
-// frame is one row of a session's journal. N counts 1, 2, 3… within the session. Everything that is shown can be computed from
-// the frames alone, in order.
-type frame struct {
-	N          int64
-	Generation int64
-	At         time.Time
-	Dir        direction
-	Data       []byte // one JSON message, secrets redacted
-}
 
 // note is the data of a frame of ours; Note tells which of the other fields are there.
 type note struct {
@@ -88,7 +71,7 @@ const (
 
 // stableID is a UUIDv7 made of the frame's time and a hash of where the record comes from, so that a rebuilt projection has the
 // same ids as the one that was shown.
-func stableID(session string, f frame, what string) string {
+func stableID(session string, f journal.Frame, what string) string {
 	h := sha256.New()
 	h.Write([]byte(session + "\x00" + what + "\x00"))
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(f.N))) //nolint:gosec // only hashed

@@ -3,9 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // What went over a session's wire, page by page, as the journal has it: secrets are taken out of that before it is written.
@@ -131,11 +130,11 @@ func pause(ctx context.Context, d time.Duration) {
 // framePage looks through the journal part by part, until the page is full, or enough was looked at.
 func (c *Client) framePage(ctx context.Context, id string, q FrameQuery) (FramePage, error) {
 	page := FramePage{Items: []Frame{}}
-	var last sql.NullInt64
-	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last); err != nil {
+	last, err := c.journal.Last(ctx, id)
+	if err != nil {
 		return page, err
 	}
-	s := frameScanner{c: c, session: id, q: q, last: last.Int64, text: searched(q.Text), updates: true}
+	s := frameScanner{c: c, session: id, q: q, last: last, text: searched(q.Text), updates: true}
 	s.at = s.last + 1
 	if q.Before > 0 {
 		s.at = min(q.Before, s.at)
@@ -193,29 +192,23 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 	if s.text == nil && s.q.Method == "" {
 		n = int64(min(max(s.q.Limit, 32), framePart))
 	}
-	low, high, order := max(s.at-n, 1), s.at-1, "DESC"
+	low, high := max(s.at-n, 1), s.at-1
 	if s.q.After != nil {
-		low, high, order = s.at+1, min(s.at+n, s.last), "ASC"
+		low, high = s.at+1, min(s.at+n, s.last)
 	}
 	var list []lookedAt
 	cut := false
-	rows, err := s.c.cfg.Store.Read().QueryContext(ctx, `SELECT `+frameColumns+` FROM frame
-		WHERE session = ? AND n BETWEEN ? AND ? AND (dir = ? OR ? = '' AND dir <> 'note' OR ? AND dir = 'note') ORDER BY n `+order,
-		s.session, low, high, s.q.Dir, s.q.Dir, s.q.Notes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		f, err := scanFrame(rows)
-		if err != nil {
-			return nil, err
-		}
+	r := journal.Range{Low: low, High: high, Dir: journal.Direction(s.q.Dir), Notes: s.q.Notes, Newest: s.q.After == nil}
+	err := s.c.journal.Range(ctx, s.session, r, func(f journal.Stored) bool {
 		if cut = s.read >= frameRead && len(list) > 0; cut {
-			break
+			return false
 		}
 		list = append(list, s.look(f))
 		s.at = f.N
+		return true
+	})
+	if err != nil { // the connection was given back: there are few, and pair wants one
+		return nil, err
 	}
 	if !cut {
 		s.at = low
@@ -224,23 +217,20 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 		}
 	}
 	s.looked += int(high - low + 1)
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil { // which gives the connection back: there are few, and pair wants one
-		return nil, err
-	}
 	return list, s.pair(ctx, list)
 }
 
 // look reads a frame, and keeps no more of it than the page may need.
-func (s *frameScanner) look(f storedFrame) lookedAt {
+func (s *frameScanner) look(f journal.Stored) lookedAt {
 	out := lookedAt{Frame: Frame{Seq: f.N, At: Time{f.At}, Generation: f.Generation, Dir: string(f.Dir), Kind: unknownKind}}
-	if err := f.decode(s.c.cfg.Store); err != nil {
+	if err := s.c.journal.Decode(&f); err != nil {
 		out.Damaged, out.fits = true, s.text == nil
 		return out
 	}
 	s.read += len(f.Data)
 	out.Size = len(f.Data)
 	out.fits = s.text == nil || contains(f.Data, s.text)
-	out.envelope(f.frame)
+	out.envelope(f.Frame)
 	if !out.fits {
 		return out
 	}
@@ -257,8 +247,8 @@ func (s *frameScanner) look(f storedFrame) lookedAt {
 }
 
 // envelope tells what a frame is.
-func (l *lookedAt) envelope(f frame) {
-	if f.Dir == noted {
+func (l *lookedAt) envelope(f journal.Frame) {
+	if f.Dir == journal.Note {
 		var n note
 		_ = json.Unmarshal(f.Data, &n) // it was looked at when it was decoded
 		l.Kind, l.Method = noteKind, n.Note
@@ -317,7 +307,7 @@ type asking struct {
 func (l *lookedAt) asking() asking {
 	dir := l.Dir
 	if l.Kind == "response" {
-		dir = map[string]string{string(inward): string(outward), string(outward): string(inward)}[l.Dir]
+		dir = map[string]string{string(journal.In): string(journal.Out), string(journal.Out): string(journal.In)}[l.Dir]
 	}
 	return asking{l.Generation, dir, l.key}
 }
@@ -361,22 +351,25 @@ func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[as
 	for a := range lost {
 		oldest, dirs[a.dir] = min(oldest, a.generation), true
 	}
+	dir := journal.Direction("") // both
+	if len(dirs) == 1 {
+		for d := range dirs {
+			dir = journal.Direction(d)
+		}
+	}
 	for low := before; len(lost) > 0 && low > max(1, before-framesBack) && look.read < frameRead; {
 		high := low - 1
 		low = max(low-framePart, 1)
-		rows, err := query(ctx, s.c.cfg.Store.Read(), func(r scanner) (lookedAt, error) {
-			f, err := scanFrame(r)
-			return look.look(f), err
-		}, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n BETWEEN ? AND ? AND (? AND dir = 'in' OR ? AND dir = 'out') AND generation >= ?
-			ORDER BY n DESC`, s.session, low, high, dirs[string(inward)], dirs[string(outward)], oldest)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
+		err := s.c.journal.Range(ctx, s.session, journal.Range{Low: low, High: high, Dir: dir, Generation: oldest, Newest: true}, func(f journal.Stored) bool {
+			r := look.look(f)
 			if response := lost[r.asking()]; r.Kind == "request" && response != nil {
 				response.answers(r)
 				delete(lost, r.asking())
 			}
+			return true
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -400,15 +393,12 @@ func (c *Client) FrameBody(ctx context.Context, id string, seq int64) ([]byte, e
 	if _, err := c.conversation(ctx, id); err != nil {
 		return nil, err
 	}
-	list, err := query(ctx, c.cfg.Store.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n = ?`, id, seq)
+	f, found, err := c.journal.Frame(ctx, id, seq)
+	if err == nil && !found {
+		err = fmt.Errorf("frame %d: %w", seq, ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("frame %d: %w", seq, ErrNotFound)
-	}
-	if err := list[0].decode(c.cfg.Store); err != nil {
-		return nil, err
-	}
-	return asJSON([]byte(c.secret.known(string(list[0].Data)))), nil
+	return asJSON([]byte(c.secret.known(string(f.Data)))), nil
 }

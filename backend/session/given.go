@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/journal"
 	"deskhand/backend/store"
 )
 
@@ -128,17 +129,14 @@ func (n note) inbound() (items []attachment.SentinelItem, own []attachment.File)
 
 // notesBefore are some of the journal's notes, the newest first, and the number of the last of them.
 func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []note, last int64, err error) {
-	db := c.cfg.Store
-	list, err := query(ctx, db.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND dir = 'note' AND n < ? ORDER BY n DESC LIMIT ?`, session, before, journalPart)
-	for _, f := range list {
+	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
 		last = f.N
 		var n note
-		if f.decode(db) == nil && json.Unmarshal(f.Data, &n) == nil { // a damaged one is passed over: it is told elsewhere
-			notes = append(notes, n)
-		} else {
-			notes = append(notes, note{})
+		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // it is passed over here, and told elsewhere
+			n = note{}
 		}
-	}
+		notes = append(notes, n)
+	})
 	return notes, last, err
 }
 

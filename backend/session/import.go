@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/history"
+	"deskhand/backend/journal"
 	"deskhand/backend/store"
 )
 
@@ -261,7 +261,7 @@ func (t *transcript) ofNow(e *Entry) {
 }
 
 // importedTurn is what a person's message begins in a history: it names no turns.
-func (t *transcript) importedTurn(f frame) {
+func (t *transcript) importedTurn(f journal.Frame) {
 	if !t.imported.running {
 		return
 	}
@@ -274,7 +274,7 @@ func (t *transcript) importedTurn(f frame) {
 }
 
 // endImport shows what was taken in. Unseen is a session of which the agent gives no history.
-func (t *transcript) endImport(f frame, unseen bool) {
+func (t *transcript) endImport(f journal.Frame, unseen bool) {
 	t.importedTurn(f)
 	held := t.imported.held
 	t.forgetImport()
@@ -386,18 +386,16 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 // the two that it gives then. The notes alone are read: an agent may have said very much, and each start asks.
 func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
 	const end = math.MaxInt64 / perFrame
-	notes, err := query(ctx, c.cfg.Store.Read(), scanFrame,
-		`SELECT `+frameColumns+` FROM frame WHERE session = ? AND dir = ? AND encoding = ? ORDER BY n`, session, string(noted), encodedRaw)
 	from, to = end, end
-	for _, f := range notes {
+	err = c.journal.ShortNotes(ctx, session, func(f journal.Frame, damaged error) {
 		var told note
-		switch err := cmp.Or(f.decode(c.cfg.Store), json.Unmarshal(f.payload, &told)); {
-		case err != nil: // it is damaged
+		switch {
+		case damaged != nil || json.Unmarshal(f.Data, &told) != nil:
 		case told.Note == noteImporting:
 			from, to = f.N, end
 		case to == end && (told.Note == noteStarting || told.Note == noteClosed):
 			to = f.N
 		}
-	}
+	})
 	return from, to, err
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deskhand/backend/journal"
 )
 
 // Where an import began and ended the notes say: a start does not read for it what the agent has said, which may be a very long history.
@@ -17,9 +19,9 @@ func TestAStartReadsOfAnImportTheNotesAlone(t *testing.T) {
 	s := openShelf(t)
 	story := newStoryteller(t, 1)
 	story.start()
-	story.frame(inward, "a word before the history")
+	story.frame(journal.In, "a word before the history")
 	story.note(note{Note: noteImporting})
-	story.frame(inward, strings.Repeat("a very long word ", blobFrom))
+	story.frame(journal.In, strings.Repeat("a very long word ", 16<<10))
 	s.put("s", story.frames)
 	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
 	want := s.told("s")

@@ -1,15 +1,19 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"deskhand/backend/journal"
+)
 
 // Frames gives the journal of a session, in order.
 func (c *Client) Frames(ctx context.Context, id string, each func(dir string, data []byte)) error {
-	return frames(ctx, c.cfg.Store, id, func(f frame) { each(string(f.Dir), f.Data) })
+	return c.journal.Each(ctx, id, func(f journal.Frame) { each(string(f.Dir), f.Data) })
 }
 
 // WhatIsThere gives what can be read of the journal of a session.
 func (c *Client) WhatIsThere(ctx context.Context, id string, each func(data []byte)) (lost, err error) {
-	return whatIsThere(ctx, c.cfg.Store, id, func(f frame) { each(f.Data) })
+	return c.journal.Readable(ctx, id, func(f journal.Frame) { each(f.Data) })
 }
 
 // Examine verifies one session, as Verify does with those that were there when it began.

@@ -3,6 +3,8 @@ package session
 import (
 	"testing"
 	"time"
+
+	"deskhand/backend/journal"
 )
 
 func TestWhatIsLate(t *testing.T) {
@@ -41,18 +43,18 @@ func TestARepairIsNeverBehindTheConversation(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	at := time.UnixMilli(1_700_000_000_000)
-	says := func(n int64, text string) frame {
-		return frame{N: n, Generation: 1, At: at, Dir: inward, Data: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",
+	says := func(n int64, text string) journal.Frame {
+		return journal.Frame{N: n, Generation: 1, At: at, Dir: journal.In, Data: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",
 			"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`)}
 	}
-	journal := []frame{{N: 1, Generation: 1, At: at, Dir: noted, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})}, says(2, "one")}
-	s.put("x", journal)
+	frames := []journal.Frame{{N: 1, Generation: 1, At: at, Dir: journal.Note, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})}, says(2, "one")}
+	s.put("x", frames)
 	b := &rebuilding{c: &Client{cfg: Config{Store: s.db}}, session: "x", retelling: retell("x"), made: map[string]bool{}}
-	for _, f := range journal {
+	for _, f := range frames {
 		b.apply(f)
 	}
 	b.take()
-	s.add("x", []frame{says(3, ", two")})
+	s.add("x", []journal.Frame{says(3, ", two")})
 	s.fold("x")
 	text := func() (text string) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 )
 
@@ -401,12 +402,12 @@ func (v *conversation) received(a *link, batch []proxy.Message) {
 func (v *conversation) take(data []byte) {
 	env, err := acp.Peek(data)
 	if err != nil {
-		v.frame(inward, data)
+		v.frame(journal.In, data)
 		return // the transcript shows it
 	}
 	a := v.agent
 	replays := a.beforeReplayed(env, data)
-	v.frame(inward, data)
+	v.frame(journal.In, data)
 	if replays {
 		a.awaitReplay()
 	}
@@ -488,7 +489,7 @@ func (v *conversation) out(msg []byte, err error) {
 		v.c.cfg.Logger.Error("a message cannot be written", "session", v.id, "error", err)
 		return
 	}
-	v.frame(outward, msg)
+	v.frame(journal.Out, msg)
 	v.step.send = append(v.step.send, msg)
 }
 

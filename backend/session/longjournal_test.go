@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/journal"
 )
 
 // storyteller writes the journal of a long conversation with a coding agent, as such agents speak: words in small chunks, files that
@@ -17,7 +19,7 @@ import (
 type storyteller struct {
 	rng    *rand.Rand
 	corpus []string
-	frames []frame
+	frames []journal.Frame
 	gen    int64
 	calls  int
 	at     time.Time
@@ -40,15 +42,15 @@ func newStoryteller(tb testing.TB, seed uint64) *storyteller {
 	return s
 }
 
-func (s *storyteller) frame(dir direction, data string) {
+func (s *storyteller) frame(dir journal.Direction, data string) {
 	s.at = s.at.Add(time.Duration(1+s.rng.IntN(40)) * time.Millisecond)
-	s.frames = append(s.frames, frame{N: int64(len(s.frames)) + 1, Generation: s.gen, At: s.at, Dir: dir, Data: []byte(data)})
+	s.frames = append(s.frames, journal.Frame{N: int64(len(s.frames)) + 1, Generation: s.gen, At: s.at, Dir: dir, Data: []byte(data)})
 }
 
-func (s *storyteller) note(n note) { s.frame(noted, string(mustJSON(n))) }
+func (s *storyteller) note(n note) { s.frame(journal.Note, string(mustJSON(n))) }
 
 func (s *storyteller) update(body map[string]any) {
-	s.frame(inward, string(mustJSON(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d", "update": body}})))
+	s.frame(journal.In, string(mustJSON(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d", "update": body}})))
 }
 
 // excerpt is a part of a file, of about that length.
@@ -66,8 +68,8 @@ func (s *storyteller) between(low, high int) int { return low + s.rng.IntN(high-
 func (s *storyteller) start() {
 	s.gen++
 	s.note(note{Note: noteStarting})
-	s.frame(outward, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
-	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`)
+	s.frame(journal.Out, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`)
 	s.note(note{Note: noteReady, Reason: "new", Session: "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d"})
 	var list []map[string]any
 	for i := range 40 {
@@ -122,19 +124,19 @@ func (s *storyteller) turn() {
 	turn := fmt.Sprintf("%08x-0000-7000-8000-%012x", len(s.frames), s.rng.Uint32())
 	prompt := []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": s.excerpt(s.between(40, 800))})}
 	s.note(note{Note: noteTurnBegan, Turn: turn, Prompt: prompt})
-	s.frame(outward, string(mustJSON(map[string]any{"jsonrpc": "2.0", "id": len(s.frames), "method": "session/prompt", "params": map[string]any{"prompt": prompt}})))
+	s.frame(journal.Out, string(mustJSON(map[string]any{"jsonrpc": "2.0", "id": len(s.frames), "method": "session/prompt", "params": map[string]any{"prompt": prompt}})))
 	asked := len(s.frames) - 1
 	for range s.between(1, 8) {
 		s.say("agent_thought_chunk", s.between(50, 400))
 		s.tool()
 	}
 	s.say("agent_message_chunk", s.between(200, 2500))
-	s.frame(inward, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn","usage":{"totalTokens":%d}}}`, asked, s.rng.IntN(100_000)))
+	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn","usage":{"totalTokens":%d}}}`, asked, s.rng.IntN(100_000)))
 	s.note(note{Note: noteTurnEnded, Turn: turn, Reason: stopEnd})
 }
 
 // tell gives the journal of so many turns, with an agent that is started anew now and then.
-func (s *storyteller) tell(turns int) []frame {
+func (s *storyteller) tell(turns int) []journal.Frame {
 	for i := range turns {
 		if i%25 == 0 {
 			s.start()

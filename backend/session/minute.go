@@ -39,12 +39,5 @@ func untilNextMinute(begun, now time.Time) time.Duration {
 
 // lastReady is when an agent last began with the session, other than by loading it: a load changes nothing of the name of its file.
 func (v *conversation) lastReady() time.Time {
-	var at int64
-	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT at FROM frame WHERE session = ? AND dir = 'note'
-		AND CAST(payload AS TEXT) LIKE '{"note":"session.ready"%' AND instr(CAST(payload AS TEXT), '"reason":"load"') = 0
-		ORDER BY n DESC LIMIT 1`, v.id).Scan(&at)
-	if err != nil {
-		return time.Time{} // it never has
-	}
-	return fromMillis(at).Time
+	return v.c.journal.LastNote(v.c.ctx, v.id, `{"note":"`+noteReady+`"`, `"reason":"load"`)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remote"
 )
@@ -469,7 +470,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		return false
 	}
 	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
-	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompted.key == "" {
+	if err := v.c.journal.Each(ctx, v.id, past.take); err != nil || past.prompted.key == "" {
 		return false
 	}
 	unsent, again := v.unsent(ctx, &past, at.Sent)
@@ -621,20 +622,20 @@ type pastGeneration struct {
 	asked      json.RawMessage // the last request of the agent
 }
 
-func (g *pastGeneration) take(f frame) {
+func (g *pastGeneration) take(f journal.Frame) {
 	ours := f.Generation == g.generation
 	switch {
-	case f.Dir == noted && (ours || bytes.Contains(f.Data, []byte(noteTurnBegan))):
+	case f.Dir == journal.Note && (ours || bytes.Contains(f.Data, []byte(noteTurnBegan))):
 		g.takeNote(f, ours)
-	case f.Dir == outward && ours:
+	case f.Dir == journal.Out && ours:
 		g.takeOut(f)
-	case f.Dir == inward && ours:
+	case f.Dir == journal.In && ours:
 		g.takeIn(f)
 	}
 }
 
 // takeNote takes what we have noted; ours is of this generation. A turn whose message starts the agent has begun before that.
-func (g *pastGeneration) takeNote(f frame, ours bool) {
+func (g *pastGeneration) takeNote(f journal.Frame, ours bool) {
 	var n note
 	if json.Unmarshal(f.Data, &n) != nil {
 		return
@@ -650,7 +651,7 @@ func (g *pastGeneration) takeNote(f frame, ours bool) {
 	}
 }
 
-func (g *pastGeneration) takeOut(f frame) {
+func (g *pastGeneration) takeOut(f journal.Frame) {
 	g.sent = append(g.sent, f.Data)
 	env, err := acp.Peek(f.Data)
 	if err != nil || env.Kind != acp.Request {
@@ -669,7 +670,7 @@ func (g *pastGeneration) takeOut(f frame) {
 	}
 }
 
-func (g *pastGeneration) takeIn(f frame) {
+func (g *pastGeneration) takeIn(f journal.Frame) {
 	env, err := acp.Peek(f.Data)
 	if err != nil {
 		return

@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // What the agent has answered has arrived, also where we ended before that was noted: it is not sent again.
 func TestWhatIsAnsweredIsNotUnsent(t *testing.T) {
 	t.Parallel()
 	past := pastGeneration{generation: 1, turn: "t", requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
-	for n, f := range []frame{
-		{Dir: noted, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})},
-		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{}}`)},
-		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":4,"method":"session/set_mode","params":{}}`)},
-		{Dir: inward, Data: []byte(`{"jsonrpc":"2.0","id":4,"result":{}}`)},
-		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{}}`)},
+	for n, f := range []journal.Frame{
+		{Dir: journal.Note, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})},
+		{Dir: journal.Out, Data: []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{}}`)},
+		{Dir: journal.Out, Data: []byte(`{"jsonrpc":"2.0","id":4,"method":"session/set_mode","params":{}}`)},
+		{Dir: journal.In, Data: []byte(`{"jsonrpc":"2.0","id":4,"result":{}}`)},
+		{Dir: journal.Out, Data: []byte(`{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{}}`)},
 	} {
 		f.N, f.Generation = int64(n), 1
 		past.take(f)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
@@ -53,25 +54,25 @@ func retell(session string) *retelling {
 // What is held back at most until the end of a turn makes it final.
 const heldBack = 8 << 20
 
-func (r *retelling) apply(f frame) {
+func (r *retelling) apply(f journal.Frame) {
 	r.last = f.N
 	r.fold.apply(f)
 	r.seen += len(f.Data)
 	final := false
 	switch f.Dir {
-	case noted:
+	case journal.Note:
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil {
 			r.applyNote(f, n)
 			final = n.Note == noteTurnBegan || n.Note == noteStarting
 		}
-	case outward:
+	case journal.Out:
 		if bytes.Contains(f.Data, []byte(`"session/prompt"`)) {
 			if env, err := acp.Peek(f.Data); err == nil && env.Kind == acp.Request && env.Method() == "session/prompt" {
 				r.prompts[env.Key()] = r.running
 			}
 		}
-	case inward:
+	case journal.In:
 		r.applyUsage(f)
 	}
 	if final || r.seen > heldBack {
@@ -86,7 +87,7 @@ func (r *retelling) take() {
 	r.seen = 0
 }
 
-func (r *retelling) applyNote(f frame, n note) {
+func (r *retelling) applyNote(f journal.Frame, n note) {
 	r.attached = append(r.attached, n.Attachments...)
 	switch n.Note {
 	case noteStarting:
@@ -115,7 +116,7 @@ const (
 )
 
 // applyUsage takes from the answer to a prompt what its turn used.
-func (r *retelling) applyUsage(f frame) {
+func (r *retelling) applyUsage(f journal.Frame) {
 	if !bytes.Contains(f.Data, []byte(`"stopReason"`)) {
 		return
 	}
@@ -154,7 +155,7 @@ func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error
 	db := c.cfg.Store
 	for {
 		before := b.last
-		if _, err := framesAfter(ctx, db.Read(), db, session, before, journalPart, b.apply); err != nil {
+		if _, err := journal.Of(db).After(ctx, db.Read(), session, before, journal.Part, b.apply); err != nil {
 			return err
 		}
 		if b.last == before {
@@ -178,15 +179,15 @@ func (c *Client) proven(ctx context.Context, session string, chosen bool) error 
 	db := c.cfg.Store
 	for want := int64(1); ; {
 		before := want
-		_, err := storedFrames(ctx, db.Read(), session, before-1, journalPart, func(f storedFrame) error {
+		_, err := journal.Of(db).Stored(ctx, db.Read(), session, before-1, journal.Part, func(f journal.Stored) error {
 			if f.N != want {
-				return &damage{want, errGap}
+				return &journal.DamagedError{N: want, Err: journal.ErrGap}
 			}
 			want++
-			if !chosen && f.unproven() {
-				return &damage{f.N, errUnproven}
+			if !chosen && f.Unproven() {
+				return &journal.DamagedError{N: f.N, Err: journal.ErrUnproven}
 			}
-			return f.decode(db)
+			return journal.Of(db).Decode(&f)
 		})
 		if err != nil || want == before {
 			return err
@@ -320,7 +321,7 @@ func (b *rebuilding) finish(ctx context.Context) error {
 	return db.Write(ctx, func(tx *sql.Tx) error {
 		for {
 			before := b.last
-			if _, err := framesAfter(ctx, tx, db, b.session, before, journalPart, b.apply); err != nil {
+			if _, err := journal.Of(db).After(ctx, tx, b.session, before, journal.Part, b.apply); err != nil {
 				return err
 			}
 			if b.last == before {
@@ -364,7 +365,7 @@ func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
 }
 
 // storedTurns are the turns of a session by their ids.
-func storedTurns(ctx context.Context, q querier, session string) (map[string]Turn, error) {
+func storedTurns(ctx context.Context, q journal.Queryer, session string) (map[string]Turn, error) {
 	rows, err := q.QueryContext(ctx, `SELECT `+turnColumns+` FROM turn WHERE session = ?`, session)
 	if err != nil {
 		return nil, err

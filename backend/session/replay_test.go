@@ -137,6 +137,11 @@ func (d *desk) seenAs(id string) string {
 	if err := json.Unmarshal(data, &out); err != nil {
 		d.t.Fatal(err)
 	}
+	for _, turn := range out.Turns { // the words that say why a turn ended begin with the agent's name
+		if cause, is := turn["cause"].(string); is {
+			turn["cause"] = strings.Replace(cause, d.get(id).AgentName, "AGENT", 1)
+		}
+	}
 	var lines strings.Builder
 	for _, list := range [][]map[string]any{out.Entries, out.Requests, out.Turns} {
 		for _, item := range list {

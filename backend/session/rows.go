@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"deskhand/backend/journal"
 	"deskhand/backend/store"
 )
 
@@ -123,7 +124,7 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 
 // step is everything that one step of a conversation changes. It is written in one transaction, and only then shown and sent.
 type step struct {
-	frames    []frame
+	frames    []journal.Frame
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
@@ -156,14 +157,14 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 			return err
 		}
 	}
-	if hasBlobs(s.frames) {
+	if journal.HasBlobs(s.frames) {
 		return db.Blobs.Keep(func() error { return s.write(ctx, db, session, entries) })
 	}
 	return s.write(ctx, db, session, entries)
 }
 
 func (s *step) write(ctx context.Context, db *store.DB, session string, entries []change) error {
-	frames, err := encoded(db, s.frames)
+	frames, err := journal.Of(db).Encode(s.frames)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 		if err := s.saveDeletion(ctx, tx, session); err != nil {
 			return err
 		}
-		if err := saveFrames(ctx, tx, session, frames); err != nil {
+		if err := journal.Append(ctx, tx, session, frames); err != nil {
 			return err
 		}
 		if err := saveEntries(ctx, tx, session, entries); err != nil {

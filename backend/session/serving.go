@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // What an agent asks of us rather than of a person: files and programs. It is done beside the conversation's goroutine, and answered in
@@ -106,7 +107,7 @@ func (v *conversation) served(r *openRequest, out outcome) {
 		v.out(nil, err)
 		return
 	}
-	v.frame(outward, short)
+	v.frame(journal.Out, short)
 	v.step.send = append(v.step.send, msg)
 }
 

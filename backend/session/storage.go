@@ -44,9 +44,10 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	if err != nil {
 		return s, err
 	}
-	// The frames of a session are numbered without a gap; to count them would be to read the whole journal.
-	err = db.Read().QueryRowContext(ctx, `SELECT count(*), coalesce(sum((SELECT max(n) FROM frame f WHERE f.session = s.id)), 0),
-		(SELECT count(*) FROM entry), (SELECT count(*) FROM unsearched) FROM session s`).Scan(&s.Sessions, &s.Frames, &s.Entries, &s.Pending)
+	if s.Frames, err = c.journal.Total(ctx); err != nil {
+		return s, err
+	}
+	err = db.Read().QueryRowContext(ctx, `SELECT count(*), (SELECT count(*) FROM entry), (SELECT count(*) FROM unsearched) FROM session`).Scan(&s.Sessions, &s.Entries, &s.Pending)
 	s.Rebuilding, s.Work = c.upkeep.progress(), c.upkeep.doing.show()
 	return s, err
 }

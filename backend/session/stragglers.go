@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/straggler"
 )
@@ -264,7 +265,7 @@ func (t *transcript) straggler(entry string) *Entry {
 }
 
 // left folds what is noted of a straggler: that it was found, or that it has ended.
-func (t *transcript) left(f frame, n note) {
+func (t *transcript) left(f journal.Frame, n note) {
 	now := n.Straggler
 	if now == nil {
 		return
@@ -285,7 +286,7 @@ func (t *transcript) left(f frame, n note) {
 	t.stragglers[now.ID] = e
 }
 
-func (t *transcript) endStraggler(f frame, e *Entry, by string) {
+func (t *transcript) endStraggler(f journal.Frame, e *Entry, by string) {
 	now := *e.Straggler
 	now.Running, now.EndedAt, now.EndedBy = false, &Time{f.At}, by
 	e.Straggler = &now
@@ -293,7 +294,7 @@ func (t *transcript) endStraggler(f frame, e *Entry, by string) {
 }
 
 // endStragglers is the end of all of them with the agent.
-func (t *transcript) endStragglers(f frame) {
+func (t *transcript) endStragglers(f journal.Frame) {
 	for _, e := range inOrder(t.stragglers) {
 		t.endStraggler(f, e, endedByAgent)
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // Of what a program writes the newest part is shown. At the limit half of it goes, so that a program that writes on and on costs a
@@ -16,7 +17,7 @@ const (
 )
 
 // served folds what we did for the agent.
-func (t *transcript) served(f frame, n note) {
+func (t *transcript) served(f journal.Frame, n note) {
 	switch {
 	case n.File != nil:
 		t.add(f, "file").File = n.File
@@ -26,7 +27,7 @@ func (t *transcript) served(f frame, n note) {
 }
 
 // terminal folds what is noted of a program: its state from then on, and what it has written since the note before.
-func (t *transcript) terminal(f frame, now Terminal, text string) {
+func (t *transcript) terminal(f journal.Frame, now Terminal, text string) {
 	e := t.terminals[now.TerminalID]
 	if e == nil {
 		e = t.add(f, "terminal")
@@ -45,7 +46,7 @@ func (t *transcript) terminal(f frame, now Terminal, text string) {
 
 // display folds what an agent tells, in the extension that some have for it, of a program of its own. What it says of one of ours
 // counts for nothing.
-func (t *transcript) display(f frame, d acp.TerminalDisplay) {
+func (t *transcript) display(f journal.Frame, d acp.TerminalDisplay) {
 	if t.terminals[d.ID] != nil {
 		return
 	}
@@ -61,7 +62,7 @@ func (t *transcript) display(f frame, d acp.TerminalDisplay) {
 	}
 }
 
-func (t *transcript) endTerminal(f frame, e *Entry, code *int, signal string) {
+func (t *transcript) endTerminal(f journal.Frame, e *Entry, code *int, signal string) {
 	now := *e.Terminal
 	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &Time{f.At}
 	e.Terminal = &now
@@ -70,7 +71,7 @@ func (t *transcript) endTerminal(f frame, e *Entry, code *int, signal string) {
 }
 
 // endTerminals is the end of all programs with the agent that had them run.
-func (t *transcript) endTerminals(f frame) {
+func (t *transcript) endTerminals(f journal.Frame) {
 	for _, e := range t.terminals {
 		t.endTerminal(f, e, nil, "")
 	}
@@ -79,7 +80,7 @@ func (t *transcript) endTerminals(f frame) {
 	t.endDisplays(f)
 }
 
-func (t *transcript) endDisplays(f frame) {
+func (t *transcript) endDisplays(f journal.Frame) {
 	for _, e := range inOrder(t.displays) {
 		t.endDisplay(f, e)
 	}
@@ -87,7 +88,7 @@ func (t *transcript) endDisplays(f frame) {
 }
 
 // endDisplay ends a program of the agent's own with its turn, or with the agent. How it has ended may be told later.
-func (t *transcript) endDisplay(f frame, e *Entry) {
+func (t *transcript) endDisplay(f journal.Frame, e *Entry) {
 	if e.Terminal.Running {
 		t.endTerminal(f, e, nil, "")
 	}
@@ -146,7 +147,7 @@ func (t *transcript) forgetOutput(e *Entry, cut int, others int64) {
 }
 
 // compaction folds both updates of one: a chunk of its summary may be the first that is heard of it.
-func (t *transcript) compaction(f frame, p acp.CompactionPatch) {
+func (t *transcript) compaction(f journal.Frame, p acp.CompactionPatch) {
 	e := t.compactions[p.ID]
 	if e == nil {
 		e = t.add(f, "compaction")
@@ -185,7 +186,7 @@ func (t *transcript) compaction(f frame, p acp.CompactionPatch) {
 }
 
 // endCompactions: one that was cut off with its turn is cancelled, whatever the agent said last.
-func (t *transcript) endCompactions(f frame) {
+func (t *transcript) endCompactions(f journal.Frame) {
 	for _, e := range t.compactions {
 		if e.Compaction.Status == "in_progress" {
 			now := *e.Compaction

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // What an entry holds at most; more is left out and counted, and the journal keeps all of it.
@@ -203,7 +204,7 @@ func (t *transcript) touch(e *Entry) {
 }
 
 // add makes an entry. Whatever is no message ends the message before it.
-func (t *transcript) add(f frame, kind string) *Entry {
+func (t *transcript) add(f journal.Frame, kind string) *Entry {
 	if t.lastAdded != f.N {
 		t.lastAdded, t.added = f.N, 0
 	}
@@ -224,24 +225,24 @@ func (t *transcript) add(f frame, kind string) *Entry {
 }
 
 // apply folds one frame in.
-func (t *transcript) apply(f frame) {
+func (t *transcript) apply(f journal.Frame) {
 	t.generation = f.Generation
 	switch f.Dir {
-	case noted:
+	case journal.Note:
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil {
 			t.applyNote(f, n)
 		}
-	case inward:
+	case journal.In:
 		t.applyInward(f)
-	case outward:
+	case journal.Out:
 		t.applyOutward(f)
 	}
 }
 
 // applyOutward folds what we sent. It is a stop that shows: the turn's calls are cancelled with it, whatever becomes of them. What the agent
 // says of one after that counts again.
-func (t *transcript) applyOutward(f frame) {
+func (t *transcript) applyOutward(f journal.Frame) {
 	const stop = "session/cancel"
 	if t.turn == "" || !bytes.Contains(f.Data, []byte(stop)) {
 		return
@@ -254,7 +255,7 @@ func (t *transcript) applyOutward(f frame) {
 	}
 }
 
-func (t *transcript) applyNote(f frame, n note) {
+func (t *transcript) applyNote(f journal.Frame, n note) {
 	switch n.Note {
 	case noteStarting: // another process: it goes on with nothing of the one before
 		t.dropImport()
@@ -301,7 +302,7 @@ func (t *transcript) applyNote(f frame, n note) {
 }
 
 // requested shows that something was asked for, or that a rule has answered it.
-func (t *transcript) requested(f frame, n note) {
+func (t *transcript) requested(f journal.Frame, n note) {
 	if n.Note == noteRuled {
 		t.add(f, "rule").Rule = n.Rule
 		return
@@ -329,7 +330,7 @@ func dividerOf(n note) *Divider {
 	return nil
 }
 
-func (t *transcript) beginTurn(f frame, n note) {
+func (t *transcript) beginTurn(f journal.Frame, n note) {
 	t.turn, t.plan, t.prompt, t.called = n.Turn, nil, "", nil
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
 	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
@@ -361,7 +362,7 @@ func inOrder(m map[string]*Entry) []*Entry {
 }
 
 // asked shows what a person has sent, and expects the agent to echo it.
-func (t *transcript) asked(f frame, n note) *Entry {
+func (t *transcript) asked(f journal.Frame, n note) *Entry {
 	e := t.add(f, "user")
 	t.ofNow(e)
 	e.Attachments = n.Attachments
@@ -378,7 +379,7 @@ func (t *transcript) asked(f frame, n note) *Entry {
 }
 
 // travelled folds a note of what went to the agent within a turn, or came from it.
-func (t *transcript) travelled(f frame, n note) {
+func (t *transcript) travelled(f journal.Frame, n note) {
 	switch n.Note {
 	case noteComposed:
 		t.composed(n)
@@ -404,7 +405,7 @@ func (t *transcript) composed(n note) {
 
 // endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last. What it has begun without a
 // turn goes on without one.
-func (t *transcript) endTurn(f frame) {
+func (t *transcript) endTurn(f journal.Frame) {
 	t.settle()
 	t.endToolsOfTurn(f)
 	for _, e := range inOrder(t.displays) {
@@ -420,7 +421,7 @@ func (t *transcript) endTurn(f frame) {
 }
 
 // endAll ends what goes on, with the agent that was at it. Nothing more is heard of that.
-func (t *transcript) endAll(f frame) {
+func (t *transcript) endAll(f journal.Frame) {
 	t.endTools(f)
 	clear(t.tools)
 	t.endTerminals(f)
@@ -428,7 +429,7 @@ func (t *transcript) endAll(f frame) {
 	t.endStragglers(f)
 }
 
-func (t *transcript) endToolsOfTurn(f frame) {
+func (t *transcript) endToolsOfTurn(f journal.Frame) {
 	for _, e := range inOrder(t.tools) {
 		if e.Turn != "" {
 			t.endTool(f, e)
@@ -436,7 +437,7 @@ func (t *transcript) endToolsOfTurn(f frame) {
 	}
 }
 
-func (t *transcript) endTools(f frame) {
+func (t *transcript) endTools(f journal.Frame) {
 	for _, e := range inOrder(t.tools) {
 		t.endTool(f, e)
 	}
@@ -449,7 +450,7 @@ func (e *Entry) goesOn() bool { return e.Tool.Status == "pending" || e.Tool.Stat
 func (e *Entry) hasEnded() bool { return e.Tool.Status == "completed" || e.Tool.Status == "failed" }
 
 // endTool cancels a call that has not ended.
-func (t *transcript) endTool(f frame, e *Entry) {
+func (t *transcript) endTool(f journal.Frame, e *Entry) {
 	if e.goesOn() {
 		e.Tool.Status = "cancelled"
 		e.Tool.EndedAt = &Time{f.At}
@@ -457,7 +458,7 @@ func (t *transcript) endTool(f frame, e *Entry) {
 	}
 }
 
-func (t *transcript) close(f frame, n note) {
+func (t *transcript) close(f journal.Frame, n note) {
 	t.dropImport()
 	t.endAll(f)
 	switch {
@@ -473,13 +474,13 @@ func (t *transcript) close(f frame, n note) {
 	}
 }
 
-func (t *transcript) raw(f frame, data []byte, reason string) {
+func (t *transcript) raw(f journal.Frame, data []byte, reason string) {
 	e := t.add(f, "raw")
 	e.Raw, e.Reason = clipRaw(data), reason
 }
 
 // aside shows what an agent printed that is no message. The message that streams goes on behind it.
-func (t *transcript) aside(f frame) {
+func (t *transcript) aside(f journal.Frame) {
 	open, byID, halves := t.open, maps.Clone(t.byID), t.halves
 	t.halves = map[*Entry]rune{}
 	t.raw(f, f.Data, "invalid_stdout")
@@ -487,7 +488,7 @@ func (t *transcript) aside(f frame) {
 }
 
 // applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
-func (t *transcript) applyInward(f frame) {
+func (t *transcript) applyInward(f journal.Frame) {
 	var m struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
@@ -519,7 +520,7 @@ func (t *transcript) applyInward(f frame) {
 }
 
 // applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
-func (t *transcript) applyUpdate(f frame, u acp.Update) error {
+func (t *transcript) applyUpdate(f journal.Frame, u acp.Update) error {
 	if t.ofFork(u.SessionID) {
 		return nil
 	}
@@ -568,7 +569,7 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 }
 
 // toolCall folds what is told of a tool call. Where that says so itself, it may be another call than one before of the same id.
-func (t *transcript) toolCall(f frame, body json.RawMessage, begins bool) error {
+func (t *transcript) toolCall(f journal.Frame, body json.RawMessage, begins bool) error {
 	patch, err := acp.ParseToolCall(body)
 	if err != nil {
 		return err
@@ -582,7 +583,7 @@ func (t *transcript) toolCall(f frame, body json.RawMessage, begins bool) error 
 
 // permission folds what a request for a permission tells of its call: who asks may not have told of the call before. Nobody asks for one that has
 // ended: of that id a new one begins.
-func (t *transcript) permission(f frame, params json.RawMessage) {
+func (t *transcript) permission(f journal.Frame, params json.RawMessage) {
 	p, err := acp.ParsePermission(params)
 	if err != nil {
 		return
@@ -597,7 +598,7 @@ func (t *transcript) permission(f frame, params json.RawMessage) {
 	_ = t.toolCall(f, p.ToolCall, true) // it was read above
 }
 
-func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
+func (t *transcript) chunk(f journal.Frame, u acp.Update, kind string) error {
 	c, err := acp.ParseChunk(u.Body)
 	if err != nil {
 		return err
@@ -633,7 +634,7 @@ func (e *Entry) hasRoom(block json.RawMessage) bool {
 }
 
 // message finds the entry that a chunk goes on, or begins one.
-func (t *transcript) message(f frame, kind, id string) *Entry {
+func (t *transcript) message(f journal.Frame, kind, id string) *Entry {
 	if id == "" {
 		if t.open != nil && t.open.Kind == kind {
 			return t.open
@@ -649,7 +650,7 @@ func (t *transcript) message(f frame, kind, id string) *Entry {
 }
 
 // begin makes the entry that the chunks of a message go on from now on.
-func (t *transcript) begin(f frame, kind, id string) *Entry {
+func (t *transcript) begin(f journal.Frame, kind, id string) *Entry {
 	e := t.add(f, kind)
 	t.open = e
 	if id != "" {
@@ -741,7 +742,7 @@ func units(s string) int {
 }
 
 // userChunk drops what echoes our own prompt and shows the rest, such as what a person typed into the agent elsewhere.
-func (t *transcript) userChunk(f frame, u acp.Update) error {
+func (t *transcript) userChunk(f journal.Frame, u acp.Update) error {
 	c, err := acp.ParseChunk(u.Body)
 	if err != nil {
 		return err
@@ -757,7 +758,7 @@ func (t *transcript) userChunk(f frame, u acp.Update) error {
 	return t.chunk(f, u, "user")
 }
 
-func (t *transcript) setPlan(f frame, u acp.Update) error {
+func (t *transcript) setPlan(f journal.Frame, u acp.Update) error {
 	steps, err := acp.ParsePlan(u.Body)
 	if err != nil {
 		return err
@@ -784,7 +785,7 @@ func planItems(steps []acp.PlanItem) []PlanItem {
 }
 
 // patchTool creates or changes a tool call: what the patch does not name stays.
-func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
+func (t *transcript) patchTool(f journal.Frame, p acp.ToolCallPatch) {
 	e := t.tools[p.ToolCallID]
 	if e == nil {
 		e = t.add(f, "tool")
@@ -815,7 +816,7 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 
 // begunAnew forgets the call of an id where the agent begins another one: some count their calls anew in each turn, or in each answer of their
 // model, and some call each of them the same. So it does with the program that is left of it, or of one that is over.
-func (t *transcript) begunAnew(f frame, p acp.ToolCallPatch) {
+func (t *transcript) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 	e := t.tools[p.ToolCallID]
 	if e != nil {
 		if e.givesWay(t.turn, p) {
@@ -854,7 +855,7 @@ func (c *ToolCall) loses(after ToolCall) bool {
 }
 
 // giveUp lets go of a call and of the program of its id: what comes of that id is another's.
-func (t *transcript) giveUp(f frame, id string) {
+func (t *transcript) giveUp(f journal.Frame, id string) {
 	delete(t.tools, id)
 	if d := t.displays[id]; d != nil {
 		t.endDisplay(f, d)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/journal"
 )
 
 // story is a journal that is written down: each line is a frame, noted (a note's JSON) or inward (the update of a session/update, or a
@@ -22,19 +24,19 @@ func tell(t *testing.T) *story {
 	return &story{t: t, fold: newTranscript("s", facts{})}
 }
 
-func (s *story) frame(dir direction, data string) {
+func (s *story) frame(dir journal.Direction, data string) {
 	s.n++
-	s.fold.apply(frame{N: s.n, Generation: 1, At: time.UnixMilli(1_700_000_000_000 + s.n), Dir: dir, Data: []byte(data)})
+	s.fold.apply(journal.Frame{N: s.n, Generation: 1, At: time.UnixMilli(1_700_000_000_000 + s.n), Dir: dir, Data: []byte(data)})
 }
 
-func (s *story) note(n note) { s.frame(noted, string(mustJSON(n))) }
+func (s *story) note(n note) { s.frame(journal.Note, string(mustJSON(n))) }
 
 func (s *story) begin(prompt string) {
 	s.note(note{Note: noteTurnBegan, Turn: "t", Prompt: []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": prompt})}})
 }
 
 func (s *story) update(format string, args ...any) {
-	s.frame(inward, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"x","update":`+fmt.Sprintf(format, args...)+`}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"x","update":`+fmt.Sprintf(format, args...)+`}}`)
 }
 
 func (s *story) chunk(kind, id, text string) {
@@ -114,9 +116,9 @@ func TestAStopCancelsTheOpenCalls(t *testing.T) {
 	for n, title := range []string{"Ends", "Hangs", "Goes on"} {
 		s.update(`{"sessionUpdate":"tool_call","toolCallId":"%d","title":%q,"status":"in_progress"}`, n+2, title)
 	}
-	s.frame(outward, `{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"of session/cancel"}}`)
+	s.frame(journal.Out, `{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"of session/cancel"}}`)
 	s.want("user: go", "tool: 1 Done completed", "tool: 2 Ends in_progress", "tool: 3 Hangs in_progress", "tool: 4 Goes on in_progress")
-	s.frame(outward, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
+	s.frame(journal.Out, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
 	s.want("tool: 2 Ends cancelled", "tool: 3 Hangs cancelled", "tool: 4 Goes on cancelled")
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"2","status":"completed"}`)
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"4","status":"in_progress"}`)
@@ -131,7 +133,7 @@ func TestToolCallsAreUpserts(t *testing.T) {
 	s.begin("go")
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`) // unknown: created
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"Edit","content":[{"type":"diff","path":"/a","newText":"x"},{"no":"type"},7]}`)
-	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"2","title":"Only asked"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"2","title":"Only asked"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`)
 	s.want("user: go", "tool: 1 Edit completed", "tool: 2 Only asked pending")
 	if content := s.fold.tools["1"].Tool.Content; len(content) != 1 || !strings.Contains(string(content[0]), `"newText":"x"`) {
@@ -150,8 +152,8 @@ func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
 	s.update(`{"sessionUpdate":"agent_message_chunk","content":"text"}`)
 	s.update(`{"sessionUpdate":"tool_call","title":"no id"}`)
 	s.update(`{"sessionUpdate":"plan","entries":"none"}`)
-	s.frame(inward, `[1,2]`)
-	s.frame(inward, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"e","raw":"boo"}}`)
+	s.frame(journal.In, `[1,2]`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"e","raw":"boo"}}`)
 	s.chunk("agent_message_chunk", "", "still here")
 	s.want("user: go", "raw: unknown_update", "raw: broken_update", "raw: broken_update", "raw: broken_update", "raw: broken_update",
 		"raw: broken_update", "raw: invalid_stdout", "agent: still here")
@@ -161,7 +163,7 @@ func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
 func TestAFrameThatIsNoJSONIsShownAsAText(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.frame(inward, `{"used":[redacted],"id":1}`)
+	s.frame(journal.In, `{"used":[redacted],"id":1}`)
 	changes, _ := s.fold.take()
 	if text := string(mustJSON(changes[0].Entry)); !strings.Contains(text, `"raw":"{\"used\":[redacted],\"id\":1}"`) {
 		t.Errorf("%s", text)
@@ -247,7 +249,7 @@ func TestAPermissionOfAnotherTurnIsForAnotherCall(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	ask := func(call string) {
-		s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":`+call+`,"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+		s.frame(journal.In, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":`+call+`,"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
 	}
 	s.note(note{Note: noteTurnBegan, Turn: "one"})
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","rawInput":{"command":"npm test"}}`)
@@ -353,7 +355,7 @@ func TestWhatNeverEndsIsNotHeldForEver(t *testing.T) {
 func TestBadFieldsWipeNothing(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","configOptions":[{"id":"quick","name":"Quick","type":"boolean","currentValue":true}]}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","configOptions":[{"id":"quick","name":"Quick","type":"boolean","currentValue":true}]}}`)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Edit","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/a","newText":"x"}],"locations":[{"path":"/a"}]}`)
 	for _, bad := range []string{`"title":7`, `"kind":{}`, `"status":5`, `"content":"x"`, `"content":{}`, `"locations":{}`, `"title":null,"content":null,"locations":null`} {
@@ -362,7 +364,7 @@ func TestBadFieldsWipeNothing(t *testing.T) {
 			t.Fatalf("after %s: %+v", bad, tool)
 		}
 	}
-	s.frame(inward, `{"jsonrpc":"2.0","id":2,"result":{"configOptions":{"quick":true}}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":2,"result":{"configOptions":{"quick":true}}}`)
 	if o := s.fold.facts.Options; len(o) != 1 || !o[0].Checked {
 		t.Errorf("%+v", o)
 	}
@@ -370,7 +372,7 @@ func TestBadFieldsWipeNothing(t *testing.T) {
 	if u := s.fold.facts.Usage; u == nil || u.Used != 5 || u.Cost != nil {
 		t.Errorf("%+v", u)
 	}
-	s.frame(inward, `{"jsonrpc":"2.0","id":3,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":false,"list":{}}}}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":3,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":false,"list":{}}}}}`)
 	if got := s.fold.facts.Offers; !slices.Equal(got, []string{offerList}) {
 		t.Errorf("%v", got)
 	}
@@ -408,7 +410,7 @@ func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
 func TestOptionsGroupedAndModes(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
 	if o := s.fold.facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.facts.Modes {
 		t.Fatalf("%+v", o)
 	}
@@ -416,7 +418,7 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 	if s.fold.facts.Options[0].Value != "b" {
 		t.Error("the mode did not change")
 	}
-	s.frame(inward, `{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[
 		{"id":"model","name":"Model","category":"model","type":"select","currentValue":"m2","options":[{"group":"g","name":"Fast","options":[{"value":"m1","name":"M1"},{"value":"m2","name":"M2"}]}]},
 		{"id":"quick","name":"Quick","type":"boolean","currentValue":true},
 		{"id":"new","name":"New","type":"slider","currentValue":3}, {"name":"no id"}]}}`)
@@ -459,7 +461,7 @@ func TestOlderModelsStandInForAnOption(t *testing.T) {
 			t.Parallel()
 			s := tell(t)
 			for _, result := range c.frames {
-				s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
+				s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
 			}
 			o := s.fold.facts.Options
 			if got := told(o); got != c.want {
@@ -500,7 +502,7 @@ func TestUpdatesOfAnotherSessionAreNotOurs(t *testing.T) {
 	s.chunk("agent_message_chunk", "", "before it has a name") // may come before the answer to session/new
 	s.note(note{Note: noteReady, Reason: "new", Session: "ours"})
 	s.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"theirs"}}`) // of session x
-	s.frame(inward, `{"method":"session/update","params":{"sessionId":"ours","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ours"}}}}`)
+	s.frame(journal.In, `{"method":"session/update","params":{"sessionId":"ours","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ours"}}}}`)
 	s.want("agent: before it has a name", "raw: other_session", "agent: ours")
 }
 
@@ -557,7 +559,7 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := tell(t)
 		s.begin("go")
-		s.frame(inward, string(data))
+		s.frame(journal.In, string(data))
 		s.chunk("agent_message_chunk", "an id of its own", "after")
 		s.note(note{Note: noteTurnEnded, Turn: "t"})
 		got := s.entries()
@@ -655,7 +657,7 @@ func TestAnUnknownStateOfACallIsNone(t *testing.T) {
 	}
 	s.want("user: go", "tool: a0 Begins pending", "tool: b0 Goes on in_progress", "tool: a1 Begins pending", "tool: b1 Goes on in_progress",
 		"tool: a2 Begins pending", "tool: b2 Goes on in_progress")
-	s.frame(outward, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
+	s.frame(journal.Out, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
 	if changes, _ := s.fold.take(); len(changes) != 6 {
 		t.Errorf("a stop ends %d of six", len(changes))
 	}
@@ -710,7 +712,7 @@ func TestAPermissionForTheIDOfACallThatHasEnded(t *testing.T) {
 	s := tell(t)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Test","status":"completed","rawInput":{"command":"npm test"}}`)
-	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"0"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"0"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
 	if got := s.fold.tools["0"].Tool.RawInput; got != nil {
 		t.Errorf("the permission is shown with %s, of the call before it", got)
 	}
@@ -731,7 +733,7 @@ func TestACharacterThatIsCutBetweenChunks(t *testing.T) {
 	chunk(s, `\ude00 b`)
 	s.want("agent: a 😀 b")
 	chunk(s, `\ud83d`)
-	s.frame(inward, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"text around a message","raw":"x"}}`)
+	s.frame(journal.In, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"text around a message","raw":"x"}}`)
 	chunk(s, `\ude01`)
 	s.want("agent: a 😀 b😁", "raw: invalid_stdout")
 	chunk(s, `c\ud83d`)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"deskhand/backend/journal"
 )
 
 // Upkeep is what nobody waits for: transcripts of older rules are made anew, and blobs that no frame names any more are removed. One
@@ -69,8 +71,10 @@ func (c *Client) sweep(ctx context.Context) (removed int, err error) {
 
 // named tells whether a frame or an attachment names the blob.
 func (c *Client) named(ctx context.Context, sha string) (is bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM frame WHERE encoding = 'blob' AND payload = ?)
-		OR EXISTS (SELECT 1 FROM attachment WHERE sha256 = ? AND sha256 <> '')`, []byte(sha), sha).Scan(&is)
+	if is, err = c.journal.Names(ctx, sha); err != nil || is {
+		return is, err
+	}
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attachment WHERE sha256 = ? AND sha256 <> '')`, sha).Scan(&is)
 	return is, err
 }
 
@@ -205,7 +209,7 @@ func (c *Client) alone(ctx context.Context, id string, f func() error) error {
 // rebuildOrTell rebuilds a session; one whose journal is damaged keeps what it has, and is not tried again.
 func (c *Client) rebuildOrTell(ctx context.Context, id string) error {
 	err := c.rebuild(ctx, id, false)
-	broken, damaged := errors.AsType[*damage](err)
+	broken, damaged := errors.AsType[*journal.DamagedError](err)
 	if !damaged {
 		return wrapSession(id, err)
 	}

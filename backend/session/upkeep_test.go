@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
 )
@@ -62,7 +63,7 @@ func (s *shelf) number(text string, args ...any) (n int) {
 }
 
 // put writes a conversation as its steps would have, the journal and what is made of it; the later one is put, the newer it is.
-func (s *shelf) put(id string, list []frame) {
+func (s *shelf) put(id string, list []journal.Frame) {
 	s.t.Helper()
 	s.exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w', 'local', ?, 0, 0, 0, 1) ON CONFLICT DO NOTHING`, s.dir)
 	at := 1_700_000_000_000 + s.number(`SELECT count(*) FROM session`)
@@ -75,13 +76,13 @@ func (s *shelf) put(id string, list []frame) {
 	s.fold(id)
 }
 
-func (s *shelf) add(id string, part []frame) {
+func (s *shelf) add(id string, part []journal.Frame) {
 	s.t.Helper()
-	stored, err := encoded(s.db, part)
+	stored, err := journal.Of(s.db).Encode(part)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.db.Write(context.Background(), func(tx *sql.Tx) error { return saveFrames(context.Background(), tx, id, stored) }); err != nil {
+	if err := s.db.Write(context.Background(), func(tx *sql.Tx) error { return journal.Append(context.Background(), tx, id, stored) }); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -90,7 +91,7 @@ func (s *shelf) add(id string, part []frame) {
 func (s *shelf) fold(id string) {
 	s.t.Helper()
 	r := retell(id)
-	if err := frames(context.Background(), s.db, id, r.apply); err != nil {
+	if err := journal.Of(s.db).Each(context.Background(), id, r.apply); err != nil {
 		s.t.Fatal(err)
 	}
 	r.take()
@@ -267,11 +268,11 @@ func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 		"at once": func(*storyteller) {},
 		"after it broke off": func(story *storyteller) {
 			story.note(note{Note: noteClosed, Exit: &Exit{Problem: problemImport}})
-			story.frame(inward, "a word after the end")
+			story.frame(journal.In, "a word after the end")
 		},
 		"after another start": func(story *storyteller) {
 			story.note(note{Note: noteStarting})
-			story.frame(inward, "a word after another start")
+			story.frame(journal.In, "a word after another start")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +280,7 @@ func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 			s := openShelf(t)
 			story := newStoryteller(t, 1)
 			story.start()
-			story.frame(inward, "a word before the history")
+			story.frame(journal.In, "a word before the history")
 			story.note(note{Note: noteImporting})
 			story.say("agent_message_chunk", 8)
 			half := len(story.frames) * perFrame

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"deskhand/backend/journal"
 	"deskhand/backend/store"
 )
 
@@ -391,7 +392,7 @@ type madeEntry struct {
 func (r *comparing) read(ctx context.Context, tx *sql.Tx) error {
 	for more := true; more; {
 		before := r.want
-		last, err := storedFrames(ctx, tx, r.session, before-1, journalPart, r.frame)
+		last, err := journal.Of(r.db).Stored(ctx, tx, r.session, before-1, journal.Part, r.frame)
 		if err != nil {
 			return err
 		}
@@ -415,27 +416,27 @@ func (r *comparing) wrong(code string, frame int64, params ...string) {
 	}
 }
 
-func (r *comparing) frame(f storedFrame) error {
+func (r *comparing) frame(f journal.Stored) error {
 	if f.N != r.want {
 		r.wrong(foundGap, r.want, "next", strconv.FormatInt(f.N, 10))
 	}
 	r.want = f.N + 1
-	if !f.sum.Valid {
+	if !f.Checked() {
 		r.unchecked++
 	}
-	err := f.decode(r.db)
-	_, damaged := errors.AsType[*damage](err)
+	err := journal.Of(r.db).Decode(&f)
+	_, damaged := errors.AsType[*journal.DamagedError](err)
 	switch {
 	case err == nil:
-		r.apply(f.frame)
+		r.apply(f.Frame)
 	case !damaged:
 		return err
-	case errors.Is(err, errChecksum):
-		r.wrong(foundFrame, f.N, "detail", errChecksum.Error())
-	case f.encoding == encodedBlob && errors.Is(err, fs.ErrNotExist):
-		r.wrong(foundNoBlob, f.N, "sha256", string(f.payload))
-	case f.encoding == encodedBlob:
-		r.wrong(foundBadBlob, f.N, "sha256", string(f.payload), "detail", err.Error())
+	case errors.Is(err, journal.ErrChecksum):
+		r.wrong(foundFrame, f.N, "detail", journal.ErrChecksum.Error())
+	case f.Blob() != "" && errors.Is(err, fs.ErrNotExist):
+		r.wrong(foundNoBlob, f.N, "sha256", f.Blob())
+	case f.Blob() != "":
+		r.wrong(foundBadBlob, f.N, "sha256", f.Blob(), "detail", err.Error())
 	default:
 		r.wrong(foundFrame, f.N, "detail", errors.Unwrap(err).Error())
 	}

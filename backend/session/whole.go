@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 	"deskhand/backend/permission"
 	"deskhand/backend/rules"
 )
@@ -57,7 +58,7 @@ func (v *conversation) readWhole(r *openRequest) {
 }
 
 // wholeRequest is a request with the whole of its tool call. pending are frames that the journal does not have yet.
-func (c *Client) wholeRequest(ctx context.Context, r Request, pending []frame) (Request, error) {
+func (c *Client) wholeRequest(ctx context.Context, r Request, pending []journal.Frame) (Request, error) {
 	if !r.Clipped || r.Tool == nil {
 		return r, nil
 	}
@@ -85,28 +86,18 @@ func (c *Client) wholeRequest(ctx context.Context, r Request, pending []frame) (
 }
 
 // framesOf are the messages of the agent that may tell of a request's tool call, as far as the journal has them.
-func (c *Client) framesOf(ctx context.Context, r *Request) (frames []frame, err error) {
-	for from := r.Told; from <= r.Frame; from += journalPart {
-		list, err := query(ctx, c.cfg.Store.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n BETWEEN ? AND ? AND dir = ? ORDER BY n`,
-			r.Session, from, min(from+journalPart-1, r.Frame), string(inward))
-		if err != nil {
-			return nil, err
+func (c *Client) framesOf(ctx context.Context, r *Request) (frames []journal.Frame, err error) {
+	err = c.journal.Between(ctx, r.Session, r.Told, r.Frame, journal.In, func(f journal.Frame) {
+		if _, ok := patchOf(f, r.ToolCallID); ok {
+			frames = append(frames, f)
 		}
-		for i := range list {
-			if err := list[i].decode(c.cfg.Store); err != nil {
-				return nil, err
-			}
-			if _, ok := patchOf(list[i].frame, r.ToolCallID); ok {
-				frames = append(frames, list[i].frame)
-			}
-		}
-	}
-	return frames, nil
+	})
+	return frames, err
 }
 
 // patchOf is what a message of the agent tells of a tool call.
-func patchOf(f frame, id string) (acp.ToolCallPatch, bool) {
-	if f.Dir != inward || !bytes.Contains(f.Data, []byte(`oolCallId`)) {
+func patchOf(f journal.Frame, id string) (acp.ToolCallPatch, bool) {
+	if f.Dir != journal.In || !bytes.Contains(f.Data, []byte(`oolCallId`)) {
 		return acp.ToolCallPatch{}, false
 	}
 	var m struct {
@@ -135,7 +126,7 @@ func validRaw(raw json.RawMessage) json.RawMessage {
 }
 
 // wholeCall is the call of a permission for the rules: all of it, or else one that only a person allows.
-func (c *Client) wholeCall(ctx context.Context, r Request, pending []frame) rules.Call {
+func (c *Client) wholeCall(ctx context.Context, r Request, pending []journal.Frame) rules.Call {
 	whole, err := c.wholeRequest(ctx, r, pending)
 	call := callOf(&whole)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/journal"
 )
 
 // A person may stop what waits on the agent while no turn runs: a start that hangs, a change of an option that is not answered. Our
@@ -105,15 +106,15 @@ type begunTurn struct {
 }
 
 // take is true where a turn begins.
-func (b *begunTurn) take(f frame) bool {
+func (b *begunTurn) take(f journal.Frame) bool {
 	switch {
-	case f.Dir == noted && bytes.Contains(f.Data, []byte(noteTurnBegan)):
+	case f.Dir == journal.Note && bytes.Contains(f.Data, []byte(noteTurnBegan)):
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
 			b.said, b.sent = n, false
 			return true
 		}
-	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(methodPrompt)):
+	case f.Dir == journal.Out && !b.sent && bytes.Contains(f.Data, []byte(methodPrompt)):
 		env, err := acp.Peek(f.Data)
 		b.sent = err == nil && env.Method() == methodPrompt
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/journal"
 )
 
 // A workspace is a directory that sessions work in. It is found by its path; device, inode and time of birth are kept beside it, and
@@ -431,7 +433,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 		told, _ := t.take()
 		cwd, directories := m.paths(v)
 		_, err := tx.ExecContext(ctx, `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, cwd, string(mustJSON(directories)), v.id)
-		if err := errors.Join(err, saveFrames(ctx, tx, v.id, []storedFrame{asItIs(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
+		if err := errors.Join(err, journal.Append(ctx, tx, v.id, []journal.Stored{journal.Short(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
 			return err
 		}
 	}
@@ -444,9 +446,9 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 }
 
 // frame is how the journal of a session tells of the move: the next of its frames.
-func (m *move) frame(v *conversation) frame {
+func (m *move) frame(v *conversation) journal.Frame {
 	data := mustJSON(note{Note: noteMoved, From: m.from.Path, To: m.to.Path})
-	return frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: noted, Data: v.c.secret.redact(data)}
+	return journal.Frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: journal.Note, Data: v.c.secret.redact(data)}
 }
 
 // paths are the directories of a session after the move.
