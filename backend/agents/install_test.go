@@ -600,7 +600,8 @@ func TestEnsure(t *testing.T) {
 	}
 	script := agentScript("1.0.0", "")
 	s.reg.publish("pi-acp", "0.0.34", map[string]any{"bin": "i.js", "dependencies": map[string]any{"fake-dep": "1.0.0"}}, map[string]string{"i.js": script})
-	if _, err := s.Ensure(t.Context(), "pi", "/"); !errors.Is(err, agents.ErrNotInstalled) || !strings.Contains(err.Error(), "starts pi, which is not on PATH") {
+	if _, err := s.Ensure(t.Context(), "pi", "/"); !errors.Is(err, agents.ErrNotInstalled) || !strings.Contains(err.Error(), "starts pi, which is not on PATH") ||
+		!strings.Contains(err.Error(), "npm install -g @earendil-works/pi-coding-agent") {
 		t.Errorf("pi, which lacks one half: %v", err)
 	}
 	if err := os.Symlink("/bin/sh", filepath.Join(s.bin, "pi")); err != nil {

@@ -16,7 +16,7 @@ func TestQuirksAreAsMeasured(t *testing.T) {
 	for id, want := range map[string]string{
 		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true,"plainLinks":true,"joinsBlocks":true,"cleanUp":{"settings":".gemini/settings.json","setting":"general.sessionRetention.enabled","age":"30 days","home":"GEMINI_CLI_HOME","dir":".gemini/tmp","files":"*/chats/session-*.jsonl","context":["\u003csession_context\u003e","\u003chook_context\u003e"]}}`,
 		"github-copilot-cli": `{"mcp":["http","sse"],"skillDirs":[".claude/skills"]}`,
-		"pi":                 `{"mcp":[],"skillDirs":[".pi/skills"]}`,
+		"pi":                 `{"mcp":[]}`,
 		"qwen-code":          `{"ownTools":"stdio","refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"],"namesLinks":true,"plainLinks":true,"joinsBlocks":true}`,
 		"claude":             `{"skillDirs":[".claude/skills"],"sessionSeconds":120,"pdf":true}`,
 		"codex":              `{"skillDirs":[".agents/skills"]}`,

@@ -22,6 +22,8 @@ func (m *Model) Environ(agent, home string) (map[string]string, error) {
 		return m.qwen(home)
 	case "github-copilot-cli":
 		return m.copilot(), nil
+	case "pi":
+		return m.pi(home)
 	}
 	return nil, nil
 }
@@ -120,6 +122,21 @@ func (m *Model) copilot() map[string]string {
 		"COPILOT_PROVIDER_BASE_URL": m.URL() + "/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_API_KEY": "none",
 		"COPILOT_MODEL": "scripted", "COPILOT_OFFLINE": "true",
 	}
+}
+
+func (m *Model) pi(home string) (map[string]string, error) {
+	dir := filepath.Join(home, ".pi", "agent")
+	models, err := json.Marshal(object{"providers": object{"scripted": object{
+		"baseUrl": m.URL() + "/v1", "api": "openai-completions", "apiKey": "none", "models": []object{{"id": "gpt-4o", "input": []string{"text", "image"}}},
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	if err := write(filepath.Join(dir, "models.json"), string(models)); err != nil {
+		return nil, err
+	}
+	env := map[string]string{"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
+	return env, write(filepath.Join(dir, "settings.json"), `{"defaultProvider": "scripted", "defaultModel": "gpt-4o", "enableInstallTelemetry": false}`)
 }
 
 func write(file, text string) error {
