@@ -99,23 +99,23 @@ func TestApprovalShowsWhatItIsAbout(t *testing.T) {
 			shown := draw(&r, "/home/x/p", held{})
 			for _, want := range c.want {
 				if !strings.Contains(shown.content, want) {
-					t.Errorf("%q has no %q", shown.content, want)
+					t.Errorf("content: got %q, want %q in it", shown.content, want)
 				}
 			}
 			for _, not := range c.not {
 				if strings.Contains(shown.content, not) {
-					t.Errorf("%q has %q", shown.content, not)
+					t.Errorf("content: got %q, want no %q in it", shown.content, not)
 				}
 			}
 			if shown.file != "" {
-				t.Errorf("there is a file: %q", shown.file)
+				t.Errorf("file: got %q, want none", shown.file)
 			}
 		})
 	}
 }
 
 // What is decided about is never cut, and never shown as something else.
-func TestWhatDoesNotFitGoesIntoAFile(t *testing.T) {
+func TestLongRequestGoesIntoFile(t *testing.T) {
 	t.Parallel()
 	long := "echo " + strings.Repeat("0123456789 ", 400) + "; rm -rf ~"
 	for name, c := range map[string]struct{ line, file string }{
@@ -126,32 +126,32 @@ func TestWhatDoesNotFitGoesIntoAFile(t *testing.T) {
 		r := permissionOf(running(c.line))
 		shown := draw(&r, "", held{})
 		if shown.file != c.file || shown.name != "command.txt" || strings.Contains(shown.content, "echo") || !strings.Contains(shown.content, "in the file below") {
-			t.Errorf("%s: %q, %q, %q", name, shown.content, shown.name, shown.file)
+			t.Errorf("%s: got content %q, file %s of %q, want the command in the file alone", name, shown.content, shown.name, shown.file)
 		}
 		same(t, name, labels(shown), []string{"Always allow", "Allow", "Reject"})
 
 		shown = draw(&r, "", held{Small: true})
 		if shown.file != "" || !strings.Contains(shown.content, "read it at the desk") {
-			t.Errorf("%s without a file: %+v", name, shown)
+			t.Errorf("%s without a file: got %+v, want a pointer to the desk", name, shown)
 		}
 		same(t, name+" without a file", labels(shown), []string{"Reject"})
 	}
 }
 
-func TestNothingHides(t *testing.T) {
+func TestUnseenCharactersAreWrittenByNumbers(t *testing.T) {
 	t.Parallel()
 	r := permissionOf(running("ls \u202e# gpj.x\u200b\r"))
 	shown := draw(&r, "", held{})
 	if !strings.Contains(shown.content, "ls [U+202E]# gpj.x[U+200B][U+000D]") || !strings.Contains(shown.content, "characters that are not seen") {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want the unseen characters by their numbers", shown.content)
 	}
 	r = permissionOf(running("ls # ü 🙂\ufe0f\tok"))
 	if shown = draw(&r, "", held{}); strings.Contains(shown.content, "not seen") {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want no word of unseen characters", shown.content)
 	}
 }
 
-func TestOptionsAreThoseOfTheAgentInItsOrder(t *testing.T) {
+func TestOptionsKeepAgentsOrder(t *testing.T) {
 	t.Parallel()
 	options := func(n int) []session.RequestOption {
 		list := make([]session.RequestOption, n)
@@ -165,27 +165,27 @@ func TestOptionsAreThoseOfTheAgentInItsOrder(t *testing.T) {
 		shown := draw(&r, "", held{})
 		list := controlsOf(shown)
 		if len(list) != c.controls || len(shown.rows) != c.rows || c.controls > 0 && list[0].options != c.first {
-			t.Errorf("%d options: %d controls in %d rows, %+v", c.n, len(list), len(shown.rows), list)
+			t.Errorf("%d options: got %d controls in %d rows, %+v, want %d in %d", c.n, len(list), len(shown.rows), list, c.controls, c.rows)
 		}
 		if c.n <= 25 {
 			for i, one := range list {
 				if one.label != "Option "+strconv.Itoa(i) || one.verb != verbOption+strconv.Itoa(i) {
-					t.Errorf("%d: %+v", i, one)
+					t.Errorf("option %d: got %+v, want its own label and verb", i, one)
 				}
 			}
 		}
 		if c.n > 125 && !strings.Contains(shown.content, "answer it at the desk") {
-			t.Errorf("%q", shown.content)
+			t.Errorf("content: got %q, want a pointer to the desk", shown.content)
 		}
 	}
 	long := strings.Repeat("very ", 30) + "long"
 	r := permissionOf(session.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, "1. "+long) || width(labels(shown)[0]) != mostLabel {
-		t.Errorf("%q %v", shown.content, labels(shown))
+		t.Errorf("content: got %q, buttons %v, want the long option whole, and a short button", shown.content, labels(shown))
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestPathsHideHomeDirectory(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
@@ -216,13 +216,13 @@ func TestDirectoriesAreNotApprovedHere(t *testing.T) {
 	same(t, "buttons", labels(shown), []string{"Do not start"})
 	for _, want := range []string{"/home/x/p", "mcp  database", "agent config  rules", "at the desk"} {
 		if !strings.Contains(shown.content, want) {
-			t.Errorf("%q has no %q", shown.content, want)
+			t.Errorf("content: got %q, want %q in it", shown.content, want)
 		}
 	}
 	for verb, may := range map[string]bool{"option-0": false, "option-1": false, "option-2": true, "option-3": false, "accept": false, "cancel": false} {
 		s := &sheet{r: &r, k: &keptCard{}, p: &press{verb: verb}}
 		if _, ok := s.answer(); ok != may {
-			t.Errorf("%s: %v", verb, ok)
+			t.Errorf("answer by %s: got %v, want %v", verb, ok, may)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestAddressIsShownWhole(t *testing.T) {
 	shown := draw(&r, "", held{})
 	for _, want := range []string{"Sign in to go on.", r.URL, "Leads to **sign\\-in", "other scripts", "not encrypted"} {
 		if !strings.Contains(shown.content, want) {
-			t.Errorf("%q has no %q", shown.content, want)
+			t.Errorf("content: got %q, want %q in it", shown.content, want)
 		}
 	}
 	same(t, "buttons", labels(shown), []string{"Open in the browser", "Opened", "Decline", "Cancel"})
@@ -244,28 +244,28 @@ func TestAddressIsShownWhole(t *testing.T) {
 	shown = draw(&r, "", held{})
 	same(t, "buttons of a long one", labels(shown), []string{"Opened", "Decline", "Cancel"})
 	if !strings.Contains(shown.content, r.URL) || strings.Contains(shown.content, "⚠") {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want the address and no warning", shown.content)
 	}
 	r.URL = "http://127.0.0.1:99/"
 	r.Host = "127.0.0.1:99"
 	if shown = draw(&r, "", held{}); strings.Contains(shown.content, "⚠") {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want no warning", shown.content)
 	}
 }
 
 // What an agent says above an address cannot look like the address, nor like words of ours.
-func TestQuotedWordsAreNoMarkdown(t *testing.T) {
+func TestQuotedWordsHaveNoMarkdown(t *testing.T) {
 	t.Parallel()
 	forged := "Sign in.\n[https://github.com/login](https://evil.example)\n# **Allowed once**\n- <@1>"
 	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: forged, URL: "https://true.example/", Host: "true.example", Status: "requested"}
 	shown := draw(&r, "", held{})
 	want := "> Sign in.\n> \\[https\\://github.com/login\\]\\(https\\://evil.example\\)\n> \\# \\*\\*Allowed once\\*\\*\n> \\- \\<\\@1\\>\n"
 	if !strings.Contains(shown.content, want) || !strings.Contains(shown.content, "```\nhttps://true.example/\n```") {
-		t.Errorf("%q has no %q", shown.content, want)
+		t.Errorf("content: got %q, want %q in it", shown.content, want)
 	}
 	q := asking(session.Question{Prompt: "Which?\n```\nYes", AllowFreeText: true})
 	if shown = draw(&q, "", held{}); strings.Contains(shown.content, "```") || shown.file != "Which?\n```\nYes\n" {
-		t.Errorf("%q, %q", shown.content, shown.file)
+		t.Errorf("question with backticks: got %q, file %q, want it in the file", shown.content, shown.file)
 	}
 }
 
@@ -281,7 +281,7 @@ func choices(n int) []session.QuestionOption {
 	return list
 }
 
-func TestQuestions(t *testing.T) {
+func TestDrawShowsQuestionsWithControls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		r    session.Request
@@ -300,12 +300,12 @@ func TestQuestions(t *testing.T) {
 		shown := draw(&c.r, "", c.h)
 		same(t, name, labels(shown), c.want)
 		if !strings.Contains(shown.content, "Which?") {
-			t.Errorf("%s: %q", name, shown.content)
+			t.Errorf("%s: got %q, want the question", name, shown.content)
 		}
 	}
 	r := asking(session.Question{Prompt: "Which?", Options: []session.QuestionOption{{ID: "a", Label: strings.Repeat("long ", 40), Description: "why"}}})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, strings.Repeat("long ", 40)) {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want the long choice", shown.content)
 	}
 }
 
@@ -314,22 +314,22 @@ const demoForm = `{"type":"object","properties":{
 	"port":{"type":"integer","title":"Port"},"tests":{"type":"boolean","title":"With tests"},
 	"features":{"type":"array","title":"Features","items":{"type":"string","enum":["api","cli","web"]}}},"required":["name"]}`
 
-func TestForms(t *testing.T) {
+func TestDrawShowsForms(t *testing.T) {
 	t.Parallel()
 	r := session.Request{ID: requestID, Kind: "form", Agent: "Claude", Title: "How shall it look?", Schema: json.RawMessage(demoForm), Status: "requested"}
 	shown := draw(&r, "", held{Own: []string{"light-house"}})
 	same(t, "controls", labels(shown), []string{"Licence", "With tests", "Features", "Write…", "Send", "Decline", "Cancel"})
 	if !strings.Contains(shown.content, "How shall it look?") || strings.Count(shown.content, "How shall") != 1 || !strings.Contains(shown.content, "no passwords") || !strings.Contains(shown.content, `→ light\-house`) {
-		t.Errorf("%q", shown.content)
+		t.Errorf("form: got %q, want its title once, the warning and the text", shown.content)
 	}
 	d := &drawing{r: &r, h: held{Own: []string{"light-house"}}, asks: session.QuestionsOf([]session.Request{r})}
 	m, ok := d.modal(0)
 	if !ok || len(m.Components) != 2 {
-		t.Fatalf("%+v", m)
+		t.Fatalf("modal: got %+v, want 2 fields", m)
 	}
 	name := m.Components[0].(discord.LabelComponent)
 	if field := name.Component.(discord.TextInputComponent); name.Label != "Name Small letters" || field.Value != "light-house" || field.CustomID != "words-0" {
-		t.Errorf("%+v", name)
+		t.Errorf("field: got %+v, want the name with its text", name)
 	}
 	if _, ok := d.modal(1); ok {
 		t.Error("there is a second page")
@@ -339,17 +339,17 @@ func TestForms(t *testing.T) {
 	same(t, "controls without fields", labels(shown), []string{"Accept", "Decline", "Cancel"})
 }
 
-func TestUnknownRequests(t *testing.T) {
+func TestUnknownRequestsCanBeDismissed(t *testing.T) {
 	t.Parallel()
 	r := session.Request{ID: requestID, Kind: "raw", Agent: "Claude", Title: "demo/x", Raw: json.RawMessage(`{"a":[1]}`), Status: "requested"}
 	shown := draw(&r, "", held{})
 	same(t, "controls", labels(shown), []string{"Dismiss"})
 	if !strings.Contains(shown.content, "\"a\": [") || !strings.Contains(shown.content, "demo/x") {
-		t.Errorf("%q", shown.content)
+		t.Errorf("content: got %q, want the raw request", shown.content)
 	}
 }
 
-func TestWhatBecameOfIt(t *testing.T) {
+func TestDrawShowsResultOfRequest(t *testing.T) {
 	t.Parallel()
 	answered := func(r session.Request, by, status string, a session.Answer) session.Request {
 		r.Status, r.AnsweredBy = status, by
@@ -383,17 +383,17 @@ func TestWhatBecameOfIt(t *testing.T) {
 	} {
 		shown := draw(&c.r, "", c.h)
 		if !strings.Contains(shown.content, c.want) {
-			t.Errorf("%q has no %q", shown.content, c.want)
+			t.Errorf("content: got %q, want %q in it", shown.content, c.want)
 		}
 		for _, one := range controlsOf(shown) {
 			if !one.off {
-				t.Errorf("%s: %+v can be used", c.r.Status, one)
+				t.Errorf("control of a request that is %s: got %+v, want it disabled", c.r.Status, one)
 			}
 		}
 		c.r.Status = "requested"
 		for _, one := range controlsOf(draw(&c.r, "", c.h)) {
 			if one.off {
-				t.Errorf("%+v cannot be used", one)
+				t.Errorf("control of a waiting request: got %+v, want it enabled", one)
 			}
 		}
 	}
@@ -427,7 +427,7 @@ func FuzzDraw(f *testing.F) {
 				fits(t, c)
 				line := permission.Reveal(permission.Command(input))
 				if kind == "permission" && !strings.Contains(c.content, line) && !strings.Contains(c.file, line) {
-					t.Errorf("%q is not in %q nor in %q", line, c.content, c.file)
+					t.Errorf("command %q: got content %q, file %q, want it in one of them", line, c.content, c.file)
 				}
 			}
 		}
@@ -438,16 +438,16 @@ func FuzzDraw(f *testing.F) {
 func fits(t *testing.T, c card) {
 	t.Helper()
 	if n := width(c.content); n > mostContent || n == 0 {
-		t.Errorf("a content of %d: %q", n, c.content)
+		t.Errorf("content: got %d units, %q, want 1 to %d", n, c.content, mostContent)
 	}
 	if len(c.rows) > mostRows {
-		t.Errorf("%d rows", len(c.rows))
+		t.Errorf("rows: got %d, want %d at most", len(c.rows), mostRows)
 	}
 	ids := map[string]bool{}
 	for _, row := range c.rows {
 		list := row.(discord.ActionRowComponent).Components
 		if len(list) == 0 || len(list) > mostInRow {
-			t.Errorf("a row of %d", len(list))
+			t.Errorf("controls in a row: got %d, want 1 to %d", len(list), mostInRow)
 		}
 		for _, one := range list {
 			problem := ""
@@ -460,7 +460,7 @@ func fits(t *testing.T, c card) {
 				problem = wrongMenu(one)
 			}
 			if id := one.GetCustomID(); problem != "" || id != "" && (ids[id] || len(id) > 100) {
-				t.Errorf("%s %q", problem, id)
+				t.Errorf("control: got the problem %q, id %q, want none and an id of its own", problem, id)
 			}
 			ids[one.GetCustomID()] = true
 		}

@@ -87,7 +87,7 @@ func (r *eRig) card(channel snowflake.ID, what string, is func(discordtest.Messa
 		return false
 	})
 	if err != nil {
-		r.t.Fatalf("no card %s: %v", what, err)
+		r.t.Fatalf("card %s: got error %v, want the card", what, err)
 	}
 	return found
 }
@@ -124,7 +124,7 @@ func (r *eRig) press(m discordtest.Message, user snowflake.ID, label string, val
 	r.discord.Clock(r.skew)
 	c, ok := m.Control(label)
 	if !ok {
-		r.t.Fatalf("there is no control %q in %+v", label, m.Controls)
+		r.t.Fatalf("controls: got %+v, want %q among them", m.Controls, label)
 	}
 	i, err := r.discord.PressLate(m.ID, user, c.CustomID, values...)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *eRig) told(i *discordtest.Interaction, says string) {
 	if err := r.discord.Wait(ctx, func(s discordtest.Seen) bool {
 		return slices.ContainsFunc(s.Private(i), func(m discordtest.Message) bool { return strings.Contains(m.Text, says) })
 	}); err != nil {
-		r.t.Fatalf("%q is not told: %v", says, err)
+		r.t.Fatalf("private message %q: got error %v, want it", says, err)
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *eRig) says(text string) {
 			return
 		}
 	}
-	r.t.Errorf("the agent does not say %q", text)
+	r.t.Errorf("the agent's texts: got none with %q, want one", text)
 }
 
 // noCards waits until no card is kept.
@@ -189,11 +189,11 @@ func (r *eRig) noCards() {
 		done <- list
 	})
 	if list := <-done; len(list) > 0 {
-		r.t.Errorf("%+v are kept", list)
+		r.t.Errorf("kept cards: got %+v, want none", list)
 	}
 }
 
-func TestApprovalInTheChannel(t *testing.T) {
+func TestApprovalIsAnsweredInChannel(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -209,19 +209,19 @@ func TestApprovalInTheChannel(t *testing.T) {
 	}
 	same(t, "buttons", have, want)
 	if m.Mentions || m.Flags&int(discord.MessageFlagSuppressEmbeds) == 0 || m.Nonce == "" {
-		t.Errorf("it pings, or has previews: %+v", m)
+		t.Errorf("card: got %+v, want no mentions, no previews, and a nonce", m)
 	}
 	at := slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })
 	if _, a := r.press(m, r.discord.Owner, want[at]); a.Kind != "deferred" {
-		t.Errorf("%+v", a)
+		t.Errorf("answer to the press: got %+v, want deferred", a)
 	}
 	if now := r.became(request.ID); now.Status != "answered" || now.AnsweredBy != surfaceName {
-		t.Errorf("%+v", now)
+		t.Errorf("request: got %+v, want answered here", now)
 	}
 	r.ended(m, "**Allowed once** · answered by <@"+r.discord.Owner.String()+">")
 	r.desk.idle(r.session)
 	if data, err := os.ReadFile(filepath.Join(r.desk.work, "deskhand-demo.md")); err != nil || len(data) == 0 {
-		t.Errorf("what was allowed is not done: %v", err)
+		t.Errorf("file of the allowed command: got error %v, want it written", err)
 	}
 	r.noCards()
 }
@@ -258,7 +258,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		switch now.AnsweredBy {
 		case "window":
 			if err != nil || now.Status != "rejected" {
-				t.Errorf("%v, %+v", err, now)
+				t.Errorf("request answered in the window: got error %v, %+v, want none, rejected", err, now)
 			}
 			r.ended(m, "**Rejected** · answered in the window")
 			if a := r.answer(i); a.Kind == "deferred" {
@@ -267,18 +267,18 @@ func TestFirstAnswerWins(t *testing.T) {
 		case surfaceName:
 			late, ok := errors.AsType[*session.RefusedError](err)
 			if !ok || late.Code != "request.resolved" || late.Params["answeredBy"] != surfaceName || now.Status != "answered" {
-				t.Errorf("%v, %+v", err, now)
+				t.Errorf("request answered here: got error %v, %+v, want request.resolved, answered", err, now)
 			}
 			r.ended(m, "**Allowed once** · answered by <@"+r.discord.Owner.String()+">")
 		default:
-			t.Errorf("%+v", now)
+			t.Errorf("request: got %+v, want an answer of one of the two", now)
 		}
 		r.desk.idle(r.session)
 	}
 	t.Logf("won: %v", won)
 }
 
-func TestAnsweredElsewhereTakesTheControlsAway(t *testing.T) {
+func TestAnswerElsewhereDisablesControls(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -294,24 +294,24 @@ func TestAnsweredElsewhereTakesTheControlsAway(t *testing.T) {
 	r.ended(m, "answered in the window")
 	r.noCards()
 	if i, a := r.press(m, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
-		t.Errorf("%+v %+v", i, a)
+		t.Errorf("late press: got %+v, answer %+v, want a private refusal", i, a)
 	}
 }
 
-func TestWhoMayPress(t *testing.T) {
+func TestOnlyListedPeopleMayPress(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
 	request := r.desk.request(r.session)
 	m := r.asked()
 	if _, a := r.press(m, r.discord.Stranger, request.Options[0].Name); !a.Private || a.Text != "Not for you." {
-		t.Errorf("%+v", a)
+		t.Errorf("press of a stranger: got %+v, want a private refusal", a)
 	}
 	r.s.mu.Lock()
 	strangers := r.s.counted.Strangers
 	r.s.mu.Unlock()
 	if strangers != 1 {
-		t.Errorf("%d strangers", strangers)
+		t.Errorf("strangers counted: got %d, want 1", strangers)
 	}
 	// The moment in which it appears is no moment to press.
 	r.discord.Delete(m.ID)
@@ -323,10 +323,10 @@ func TestWhoMayPress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := r.answer(i); !a.Private || !strings.Contains(a.Text, "too soon") {
-		t.Errorf("%+v", a)
+		t.Errorf("early press: got %+v, want that it was too soon", a)
 	}
 	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 	// Whether or not it is noted already which message it is: what was posted again can be answered, and what was deleted cannot.
 	for message, refused := range map[snowflake.ID]bool{m.ID - 1: false, m.ID: false, m.ID + 1: true} {
@@ -335,7 +335,7 @@ func TestWhoMayPress(t *testing.T) {
 		}
 		p := press{id: m.ID + snowflake.ID(guardTime.Milliseconds()+1)<<22, request: request.ID, channel: m.Channel, message: m.ID}
 		if _, why := r.s.asks.open(t.Context(), p); (why != "") != refused {
-			t.Errorf("%d, %d is known: %q", m.ID, message, why)
+			t.Errorf("press of the message %d while %d is known: got %q, want refused %v", m.ID, message, why, refused)
 		}
 	}
 	if err := r.s.asks.posted(t.Context(), request.ID, m.ID); err != nil {
@@ -345,13 +345,13 @@ func TestWhoMayPress(t *testing.T) {
 	r.ended(m, "answered by")
 }
 
-func TestQuestionsInTheChannel(t *testing.T) {
+func TestQuestionsAreAnsweredInChannel(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("question")
 	m := r.asked()
 	if _, a := r.press(m, r.discord.Owner, "Choose", "1"); a.Kind != "deferred" {
-		t.Errorf("%+v", a)
+		t.Errorf("answer to the choice: got %+v, want deferred", a)
 	}
 	r.ended(m, `**Answered\: Option B** · answered by`)
 	r.says("You answered: option-b")
@@ -363,7 +363,7 @@ func TestQuestionsInTheChannel(t *testing.T) {
 	r.press(m, r.discord.Owner, "Which toppings?", "0", "2")
 	opened, a := r.press(m, r.discord.Owner, "Other…")
 	if a.Kind != "modal" || len(a.Modal.Fields) != 1 || a.Modal.Fields[0].Label != "Which drink?" {
-		t.Fatalf("%+v", a)
+		t.Fatalf("answer to Other: got %+v, want a modal with one field", a)
 	}
 	if _, err := r.discord.SubmitModal(opened, map[string]any{a.Modal.Fields[0].CustomID: "Lemonade\n"}); err != nil {
 		t.Fatal(err)
@@ -382,14 +382,14 @@ func TestQuestionsInTheChannel(t *testing.T) {
 	r.says("You rejected the question.")
 }
 
-func TestFormInTheChannel(t *testing.T) {
+func TestFormIsAnsweredInChannel(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("form")
 	m := r.asked()
 	opened, a := r.press(m, r.discord.Owner, "Write…")
 	if a.Kind != "modal" {
-		t.Fatalf("%+v", a)
+		t.Fatalf("answer to Write: got %+v, want a modal", a)
 	}
 	fill := map[string]any{}
 	for _, f := range a.Modal.Fields {
@@ -417,7 +417,7 @@ func TestFormInTheChannel(t *testing.T) {
 	for _, f := range a.Modal.Fields {
 		if strings.HasPrefix(f.Label, "Name") {
 			if f.Value != "Light House" {
-				t.Errorf("%+v", f)
+				t.Errorf("field: got %+v, want Light House", f)
 			}
 			fill[f.CustomID] = "light-house"
 		}
@@ -437,7 +437,7 @@ func TestFormInTheChannel(t *testing.T) {
 	r.says(`"tests": true`)
 }
 
-func TestWaysOut(t *testing.T) {
+func TestRequestsCanBeDeclinedAndCancelled(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	for _, c := range []struct{ prompt, press, ended, says string }{
@@ -458,7 +458,7 @@ func TestWaysOut(t *testing.T) {
 }
 
 // What ends while the program does not run is shown when it runs again, and what waits still can be answered.
-func TestCardsAfterARestart(t *testing.T) {
+func TestCardsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -481,12 +481,12 @@ func TestCardsAfterARestart(t *testing.T) {
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
 	if n := r.cards(m.Channel); n != 2 {
-		t.Errorf("%d cards", n)
+		t.Errorf("cards: got %d, want 2", n)
 	}
 }
 
 // With the program its agents end, and nobody can answer them any more.
-func TestCardsOfAProgramThatHasEnded(t *testing.T) {
+func TestCardsOfEndedProgramAreUpdated(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -507,11 +507,11 @@ func TestCardIsPostedOnce(t *testing.T) {
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
 	if n := r.cards(m.Channel); n != 1 {
-		t.Errorf("%d cards", n)
+		t.Errorf("cards: got %d, want 1", n)
 	}
 }
 
-func TestLongCommandIsAFile(t *testing.T) {
+func TestLongCommandIsSentAsFile(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	line := "echo " + strings.Repeat("0123456789 ", 300) + "end"
@@ -519,7 +519,7 @@ func TestLongCommandIsAFile(t *testing.T) {
 	r.prompt("/ask-to-run " + line)
 	m := r.asked()
 	if len(m.Files) != 1 || string(m.Files[0].Data) != line+"\n" {
-		t.Fatalf("%+v", m)
+		t.Fatalf("card: got %+v, want the command as its file", m)
 	}
 	reject := slices.IndexFunc(m.Controls, func(c discordtest.Control) bool { return c.Style == int(discord.ButtonStyleDanger) })
 	r.press(m, r.discord.Owner, m.Controls[reject].Label)
@@ -534,11 +534,11 @@ func TestLongCommandIsAFile(t *testing.T) {
 	r.prompt("/ask-to-run " + line)
 	m = r.asked()
 	if len(m.Files) != 0 || !strings.Contains(m.Text, "read it at the desk") {
-		t.Fatalf("%+v", m)
+		t.Fatalf("card: got %+v, want no file and a pointer to the desk", m)
 	}
 	for _, c := range m.Controls {
 		if c.Style != int(discord.ButtonStyleDanger) {
-			t.Errorf("%+v is there", c)
+			t.Errorf("control: got %+v, want only those that reject", c)
 		}
 	}
 }
@@ -556,13 +556,13 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	r.bind(r.second)
 	m := r.card(r.second, "in the other channel", func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	if _, a := r.press(old, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
-		t.Errorf("%+v", a)
+		t.Errorf("press of the old card: got %+v, want a private refusal", a)
 	}
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
 }
 
-func TestCardsOfAConversationThatIsDeleted(t *testing.T) {
+func TestCardsOfDeletedConversationEnd(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -573,7 +573,7 @@ func TestCardsOfAConversationThatIsDeleted(t *testing.T) {
 	r.ended(m, "No longer asked")
 }
 
-func TestTheTurnEndsWithoutAnAnswer(t *testing.T) {
+func TestCardEndsWithTurn(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -586,7 +586,7 @@ func TestTheTurnEndsWithoutAnAnswer(t *testing.T) {
 }
 
 // Who answers by a command is named like who presses.
-func TestAnswerByCommand(t *testing.T) {
+func TestCommandAnswersApproval(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -605,7 +605,7 @@ func TestAnswerByCommand(t *testing.T) {
 }
 
 // The program was killed between the post and the note of it.
-func TestCardOfWhichNothingWasHeardIsFound(t *testing.T) {
+func TestUnconfirmedCardIsFound(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -626,7 +626,7 @@ func TestCardOfWhichNothingWasHeardIsFound(t *testing.T) {
 	}
 	r.ended(m, "answered in the window")
 	if n := r.cards(m.Channel); n != 1 {
-		t.Errorf("%d cards", n)
+		t.Errorf("cards: got %d, want 1", n)
 	}
 }
 
@@ -646,7 +646,7 @@ func (r *eRig) noted(request string) {
 }
 
 // What a directory brings can be turned down from here, and no more than that.
-func TestDirectoryInTheChannel(t *testing.T) {
+func TestDirectoryCanOnlyBeRefusedInChannel(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	folder := filepath.Join(b.work, ".sandbox-agent", "config")
@@ -659,12 +659,12 @@ func TestDirectoryInTheChannel(t *testing.T) {
 	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
 	request := r.desk.request(r.session)
 	if request.Kind != "trust" {
-		t.Fatalf("%+v", request)
+		t.Fatalf("request: got %+v, want the kind trust", request)
 	}
 	r.bind(r.discord.Channel)
 	m := r.asked()
 	if len(m.Controls) != 1 || !strings.Contains(m.Text, "mcp  database") {
-		t.Fatalf("%+v", m)
+		t.Fatalf("card: got %+v, want one control and the programs", m)
 	}
 	for i, o := range request.Options {
 		if strings.HasPrefix(o.Kind, "allow") {
@@ -682,7 +682,7 @@ func TestDirectoryInTheChannel(t *testing.T) {
 }
 
 // Of two people who press the second hears who was first.
-func TestTwoPeoplePress(t *testing.T) {
+func TestFirstOfTwoPressesWins(t *testing.T) {
 	t.Parallel()
 	dc := discordtest.New(discordtest.Options{Answer: time.Minute})
 	other := dc.AddUser("other")
@@ -701,7 +701,7 @@ func TestTwoPeoplePress(t *testing.T) {
 }
 
 // What came to wait while nothing could be said is shown when the line is back.
-func TestWhatWaitsIsShownWhenTheLineComesBack(t *testing.T) {
+func TestWaitingRequestsAreShownWhenLineComesBack(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.bot.away(func() {
@@ -715,7 +715,7 @@ func TestWhatWaitsIsShownWhenTheLineComesBack(t *testing.T) {
 }
 
 // A press of which Discord does not hear in time has failed for who has pressed, and does nothing: they may think again.
-func TestPressThatHasFailedAnswersNothing(t *testing.T) {
+func TestFailedPressAnswersNothing(t *testing.T) {
 	t.Parallel()
 	b := openBotAt(t, discordtest.New(discordtest.Options{Answer: time.Nanosecond}), t.TempDir())
 	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
@@ -737,7 +737,7 @@ func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 	r.s.asks.lanes.queue("answer "+request.ID, func(context.Context) { close(done) })
 	<-done
 	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 }
 
@@ -753,7 +753,7 @@ func TestCardIsTriedAgain(t *testing.T) {
 }
 
 // Of a card that Discord does not take as it is at least is told that it waits.
-func TestCardThatIsNotTakenIsSaidPlainly(t *testing.T) {
+func TestRefusedCardIsShownPlainly(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -773,12 +773,12 @@ func TestCardThatIsNotTakenIsSaidPlainly(t *testing.T) {
 }
 
 // The button that leads to an address goes first, then everything.
-func TestLessOfACardThatIsNotTaken(t *testing.T) {
+func TestRefusedCardLeavesPartsOut(t *testing.T) {
 	t.Parallel()
 	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: "Sign in.", URL: "https://true.example/", Host: "true.example", Status: "requested"}
 	same(t, "unlinked", labels(draw(&r, "", held{Bare: unlinked})), []string{"Opened", "Decline", "Cancel"})
 	if shown := draw(&r, "", held{Bare: unsaid}); len(shown.rows) != 0 || strings.Contains(shown.content, "true.example") {
-		t.Errorf("%+v", shown)
+		t.Errorf("card: got %+v, want nothing of the request", shown)
 	}
 	if !slices.ContainsFunc(draw(&r, "", held{}).rows, leads) || slices.ContainsFunc(draw(&r, "", held{Bare: unlinked}).rows, leads) {
 		t.Error("the link is not found")
@@ -786,7 +786,7 @@ func TestLessOfACardThatIsNotTaken(t *testing.T) {
 }
 
 // The name of an answer that a crash kept from being given is not that of who answers.
-func TestWhoAnsweredIsWhoDid(t *testing.T) {
+func TestNameOfFirstAnswerIsKept(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
@@ -800,14 +800,14 @@ func TestWhoAnsweredIsWhoDid(t *testing.T) {
 		t.Error(err)
 	}
 	if k, _, err := r.s.asks.one(t.Context(), request.ID); err != nil || k.held.By != "1" {
-		t.Errorf("%+v, %v", k, err)
+		t.Errorf("card: got %+v, error %v, want the first name kept", k, err)
 	}
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
 }
 
 // The controls of a card go also where its thread was archived meanwhile.
-func TestCardInAThreadThatWasArchived(t *testing.T) {
+func TestCardInArchivedThreadIsUpdated(t *testing.T) {
 	t.Parallel()
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	api, err := url.Parse(dc.REST())
@@ -859,7 +859,7 @@ func openReplaced(t *testing.T) (*eRig, *vault) {
 }
 
 // What waits when the token of another bot is entered can be answered: the first one's buttons are dead.
-func TestAnotherBotShowsWhatWaits(t *testing.T) {
+func TestAnotherBotShowsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	r, _ := openReplaced(t)
 	r.prompt("permission")
@@ -874,14 +874,14 @@ func TestAnotherBotShowsWhatWaits(t *testing.T) {
 	r.bot.connects(2) // what is pressed before its line is there reaches no bot
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	if now := r.became(request.ID); now.Status != "answered" || now.AnsweredBy != surfaceName {
-		t.Errorf("%+v", now)
+		t.Errorf("request: got %+v, want answered here", now)
 	}
 	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
 	r.noCards()
 }
 
 // A card of another bot that is over cannot be changed, and holds nothing up.
-func TestACardOfAnotherBotIsForgotten(t *testing.T) {
+func TestCardOfAnotherBotIsForgotten(t *testing.T) {
 	t.Parallel()
 	r, v := openReplaced(t)
 	r.prompt("permission")

@@ -54,7 +54,7 @@ func (f *faulty) seen(what string, is func(discordtest.Seen) bool) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
 	defer cancel()
 	if err := f.dc.Wait(ctx, is); err != nil {
-		f.t.Fatalf("%s: %v", what, err)
+		f.t.Fatalf("%s: got error %v, want it seen", what, err)
 	}
 }
 
@@ -100,7 +100,7 @@ func (f *faulty) whole() {
 		}
 		for _, text := range texts {
 			if strings.Contains(shown, text) {
-				f.t.Errorf("this is shown twice: %s", text)
+				f.t.Errorf("shown twice: got %s, want it once", text)
 			}
 		}
 		return true
@@ -118,10 +118,10 @@ func (f *faulty) settled() {
 			continue
 		}
 		if m.Text == workingLine {
-			f.t.Errorf("message %d still says %q", m.ID, m.Text)
+			f.t.Errorf("message %d: got %q, want the final text", m.ID, m.Text)
 		}
 		if nonces[m.Nonce]++; nonces[m.Nonce] > 1 {
-			f.t.Errorf("a message was made twice: %q", m.Text)
+			f.t.Errorf("message %q: got it made twice, want once", m.Text)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (f *faulty) once(files map[string]string) {
 			for _, file := range m.Files {
 				n[file.Name]++
 				if want, ours := files[file.Name]; !ours || want != string(file.Data) {
-					f.t.Errorf("%s is shown with %d bytes", file.Name, len(file.Data))
+					f.t.Errorf("file %s: got %d bytes, want its own content", file.Name, len(file.Data))
 				}
 			}
 		}
@@ -157,7 +157,7 @@ func (f *faulty) once(files map[string]string) {
 	f.seen("each file once", func(s discordtest.Seen) bool {
 		for name, n := range count(s) {
 			if n != 1 {
-				f.t.Errorf("%s is shown %d times", name, n)
+				f.t.Errorf("file %s: got it %d times, want once", name, n)
 			}
 		}
 		return true
@@ -194,7 +194,7 @@ func (f *faulty) give(files map[string]string) {
 
 const midStream = "Part 1"
 
-func TestLineBreaksInMidStream(t *testing.T) {
+func TestNothingIsLostWhenLineBreaksInMidStream(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*discordtest.Discord){
 		"without a word":    func(d *discordtest.Discord) { d.Drop() },
@@ -219,13 +219,13 @@ func TestLineBreaksInMidStream(t *testing.T) {
 			f.whole()
 			f.settled()
 			if texts := f.taken(); len(texts) != 2 || !strings.HasPrefix(texts[0], first) || !strings.HasPrefix(texts[1], "echo said-meanwhile") {
-				t.Errorf("taken were %q", texts)
+				t.Errorf("taken messages: got %q, want both", texts)
 			}
 		})
 	}
 }
 
-func TestDiscordIsAwayWhenTheTurnEnds(t *testing.T) {
+func TestEndOfTurnIsShownWhenDiscordIsBack(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("stream 150/s 1s")
@@ -262,12 +262,12 @@ func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
 			}
 			refused++
 			if i+1 < len(calls) && calls[i+1].At.Sub(c.At) < wait {
-				t.Errorf("%s was tried again after %v", route, calls[i+1].At.Sub(c.At))
+				t.Errorf("next call of %s: got it after %v, want %v or more", route, calls[i+1].At.Sub(c.At), wait)
 			}
 		}
 	}
 	if refused < 4 {
-		t.Errorf("only %d calls were refused", refused)
+		t.Errorf("refused calls: got %d, want 4 or more", refused)
 	}
 }
 
@@ -282,15 +282,15 @@ func TestLimitsAreKept(t *testing.T) {
 	calls := f.dc.Calls("")
 	for _, c := range calls {
 		if c.Status == http.StatusTooManyRequests {
-			t.Errorf("%s was refused", c.Route)
+			t.Errorf("call of %s: got it refused, want it within the limit", c.Route)
 		}
 	}
 	if n := len(f.dc.Calls(discordtest.RouteCreate)); n < 3 {
-		t.Errorf("only %d messages were made", n)
+		t.Errorf("messages: got %d, want 3 or more", n)
 	}
 }
 
-func TestUploadsFail(t *testing.T) {
+func TestFailedUploadsAreRepeated(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*discordtest.Discord){
 		"before they are done": func(d *discordtest.Discord) { d.FailUploads(2, http.StatusBadGateway) },
@@ -323,7 +323,7 @@ func TestUploadsFail(t *testing.T) {
 	}
 }
 
-func TestMessagesAreDeletedUnderUs(t *testing.T) {
+func TestDeletedMessagesAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("stream 150/s 2s")
@@ -337,7 +337,7 @@ func TestMessagesAreDeletedUnderUs(t *testing.T) {
 	f.settled()
 }
 
-func TestFilesThatTheServerDoesNotTake(t *testing.T) {
+func TestRefusedFilesBecomeLines(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.dc.UploadLimit(1000)
@@ -351,7 +351,7 @@ func TestFilesThatTheServerDoesNotTake(t *testing.T) {
 	f.says("large.bin (2.0 KiB) is too large")
 }
 
-func TestTokenIsRevokedInMidStream(t *testing.T) {
+func TestRevokedTokenEndsCallsInMidStream(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("stream 150/s 1s")
@@ -366,7 +366,7 @@ func TestTokenIsRevokedInMidStream(t *testing.T) {
 	f.say("echo said-meanwhile")
 	f.dc.Pardon()
 	if n := len(f.dc.Calls("")); n != calls {
-		t.Errorf("%d calls were made with a token that is refused", n-calls)
+		t.Errorf("calls with a refused token: got %d, want none", n-calls)
 	}
 	on := true
 	if _, err := f.s.SetUp(t.Context(), Setup{Enabled: &on}); err != nil {
@@ -376,7 +376,7 @@ func TestTokenIsRevokedInMidStream(t *testing.T) {
 	f.whole()
 }
 
-func TestDiscordsClockIsNotOurs(t *testing.T) {
+func TestWrongClockLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, skew := range map[string]time.Duration{"ahead": 3 * time.Hour, "behind": -3 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -424,7 +424,7 @@ func (f *faulty) ended(id snowflake.ID) {
 	})
 }
 
-func TestServersOfFilesThatLie(t *testing.T) {
+func TestLyingFileServersAreRefused(t *testing.T) {
 	t.Parallel()
 	var strayed atomic.Int64
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) }))
@@ -470,9 +470,9 @@ func TestServersOfFilesThatLie(t *testing.T) {
 		}
 		switch all := strings.Join(told, "\n"); {
 		case fault.words == "" && len(told) > 0, fault.words != "" && len(told) != 1:
-			t.Errorf("%d: it was told %q", i, told)
+			t.Errorf("fault %d: got the reports %q, want one with %q, or none", i, told, fault.words)
 		case !strings.Contains(all, fault.words), fault.words != "" && !strings.Contains(all, name), strings.Contains(all, "?a=b"), strings.Contains(all, "hm="):
-			t.Errorf("%d: it was told so: %s", i, all)
+			t.Errorf("fault %d: got the report %s, want the name of the file and no secret", i, all)
 		}
 		files := 0
 		for _, e := range f.idle(f.id).Items {
@@ -481,17 +481,17 @@ func TestServersOfFilesThatLie(t *testing.T) {
 			}
 		}
 		if taken := map[bool]int{true: 1}[fault.words == ""]; files != taken {
-			t.Errorf("%d: %d files were taken", i, files)
+			t.Errorf("fault %d: got %d files, want %d", i, files, taken)
 		}
 	}
 	if n := strayed.Load(); n != 0 {
-		t.Errorf("another server was asked %d times", n)
+		t.Errorf("requests to another server: got %d, want none", n)
 	}
 }
 
 // A press that was made while the line was down comes when it is up again; meanwhile the window has answered. It is told so, and is no
 // second answer.
-func TestPressThatComesTooLate(t *testing.T) {
+func TestLatePressIsTold(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("permission")
@@ -515,12 +515,12 @@ func TestPressThatComesTooLate(t *testing.T) {
 	})
 	f.seen("a word to who pressed", func(s discordtest.Seen) bool { return len(s.Private(pressed)) > 0 })
 	if now, err := f.Request(t.Context(), request.ID); err != nil || now.AnsweredBy != "window" {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("request: got %+v, error %v, want answered in the window", now, err)
 	}
 	f.idle(f.id)
 }
 
-func TestBotMayNoLongerSpeak(t *testing.T) {
+func TestMessagesWaitWhileBotMayNotSpeak(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	problem := func(wanted string) {
@@ -538,11 +538,11 @@ func TestBotMayNoLongerSpeak(t *testing.T) {
 	f.says("third")
 	problem("")
 	if texts := f.taken(); len(texts) != 3 {
-		t.Errorf("taken were %q", texts)
+		t.Errorf("taken messages: got %q, want 3", texts)
 	}
 }
 
-func TestChannelGoesInMidStream(t *testing.T) {
+func TestDeletedChannelIsReported(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("stream 150/s 1s")
@@ -554,12 +554,12 @@ func TestChannelGoesInMidStream(t *testing.T) {
 	})
 	f.idle(f.id)
 	if status := f.s.State().Status; status != statusConnected {
-		t.Errorf("the line is %s", status)
+		t.Errorf("line: got %s, want %s", status, statusConnected)
 	}
 }
 
 // Everything at once, as on a bad day.
-func TestBadDay(t *testing.T) {
+func TestManyFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
 	f.say("stream 150/s 2s")
@@ -582,7 +582,7 @@ func TestBadDay(t *testing.T) {
 	all := strings.Join(f.taken(), "\n")
 	for i := range 5 {
 		if n := strings.Count(all, "echo number-"+string(rune('a'+i))); n != 1 {
-			t.Errorf("number %c was taken %d times: %s", 'a'+i, n, all)
+			t.Errorf("number %c: got it %d times in %s, want once", 'a'+i, n, all)
 		}
 	}
 }

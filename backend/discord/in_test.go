@@ -147,7 +147,7 @@ func (b *bot) shows(what string, is func(discordtest.Seen) bool) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
-		b.t.Fatalf("no %s: %v", what, err)
+		b.t.Fatalf("within a minute: got no %s, error %v, want it", what, err)
 	}
 }
 
@@ -180,7 +180,7 @@ func (b *bot) settled(channel snowflake.ID) {
 	}
 }
 
-func TestAMessageBecomesATurn(t *testing.T) {
+func TestMessageBecomesTurn(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -189,10 +189,10 @@ func TestAMessageBecomesATurn(t *testing.T) {
 	tr := b.idle(id)
 	rows := b.rows(id)
 	if len(rows) != 1 || rows[0].item != tr.Turns[0].ID || rows[0].text != "silent, please" || rows[0].raw.Author.ID != b.dc.Owner.String() {
-		t.Fatalf("%+v", rows)
+		t.Fatalf("stored messages: got %+v, want one of the turn", rows)
 	}
 	if got, ok := b.s.in.from(t.Context(), id, tr.Turns[0].ID); !ok || !slices.Equal(got, []snowflake.ID{m.ID}) {
-		t.Errorf("the turn is from %v, %v", got, ok)
+		t.Errorf("messages of the turn: got %v, %v, want %d", got, ok, m.ID)
 	}
 	if _, ok := b.s.in.from(t.Context(), id, "another"); ok {
 		t.Error("a turn from the desk is from Discord")
@@ -200,7 +200,7 @@ func TestAMessageBecomesATurn(t *testing.T) {
 }
 
 // What stands in the composer of the desk is not taken away by what is said elsewhere.
-func TestTheDraftOfTheDeskStays(t *testing.T) {
+func TestDraftOfDeskStays(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -218,7 +218,7 @@ func TestTheDraftOfTheDeskStays(t *testing.T) {
 	b.say("silent two")
 	b.waitsIs(id, "silent two")
 	if got := b.get(id).Draft; got != draft {
-		t.Errorf("the draft is %q", got)
+		t.Errorf("draft: got %q, want %q", got, draft)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	b.askedIs(id, "silent one", "silent two")
 }
 
-func TestNobodyElseIsHeard(t *testing.T) {
+func TestOnlyListedPeopleAreHeard(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -258,7 +258,7 @@ func TestNobodyElseIsHeard(t *testing.T) {
 	b.askedIs(id, "silent")
 	b.idle(id)
 	if rows := b.rows(id); len(rows) != 1 {
-		t.Errorf("written down are %+v", rows)
+		t.Errorf("stored messages: got %+v, want 1", rows)
 	}
 	if got, want := b.s.State().Ignored, (Ignored{Strangers: 1, Bots: 2, Direct: 2, Unbound: 2}); got != want {
 		t.Errorf("ignored are %+v, want %+v", got, want)
@@ -266,13 +266,13 @@ func TestNobodyElseIsHeard(t *testing.T) {
 	for _, channel := range []snowflake.ID{other, thread} {
 		for _, m := range b.dc.Messages(channel) {
 			if m.Author.ID == b.dc.Bot {
-				t.Errorf("the bot says %q where nothing is bound", m.Text)
+				t.Errorf("message in a channel that is not bound: got %q, want none", m.Text)
 			}
 		}
 	}
 }
 
-func TestFilesOfAMessage(t *testing.T) {
+func TestFilesOfMessageReachAgent(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -282,31 +282,31 @@ func TestFilesOfAMessage(t *testing.T) {
 	entry := tr.Items[0]
 	items, ok := attachment.ParseSentinel(entry.Text)
 	if first, _, _ := strings.Cut(entry.Text, "\n"); first != "silent look" || !ok || len(items) != 2 || items[0].Filename != "a.txt" || items[0].MimeType != "text/plain" {
-		t.Errorf("the agent is told %q", entry.Text)
+		t.Errorf("text for the agent: got %q, want the words and two files", entry.Text)
 	}
 	if len(entry.Attachments) != 2 || entry.Attachments[0].Filename != "a.txt" || entry.Attachments[0].SHA256 == "" {
-		t.Fatalf("attached are %+v", entry.Attachments)
+		t.Fatalf("attachments: got %+v, want both files", entry.Attachments)
 	}
 	if data, err := b.Blob(entry.Attachments[1].SHA256); err != nil || string(data) != "\x00\x01\x02" {
-		t.Errorf("the second holds %q, %v", data, err)
+		t.Errorf("second file: got %q, error %v, want its bytes", data, err)
 	}
 	// What the tool attachment_download takes without an argument.
 	if got, _, _, err := b.InboundFiles(t.Context(), id); err != nil || !slices.Equal(got, items) {
-		t.Errorf("the tool gets %+v, %v", got, err)
+		t.Errorf("files for the tool: got %+v, error %v, want %+v", got, err, items)
 	}
 	var kept []rawAttachment
 	var raw string
 	err := b.db.Read().QueryRowContext(t.Context(), `SELECT json_extract(raw_json, '$.raw.discord.attachments') FROM discord_message WHERE session = ?`, id).Scan(&raw)
 	if err != nil || json.Unmarshal([]byte(raw), &kept) != nil || len(kept) != 2 || kept[0].URL != items[0].URL || kept[0].Size != 5 || kept[1].Filename != "b.bin" {
-		t.Errorf("written down is %s, %v", raw, err)
+		t.Errorf("stored attachments: got %s, error %v, want both", raw, err)
 	}
 	if got := b.get(id).Title; got != "silent look" {
-		t.Errorf("it is called %q", got)
+		t.Errorf("title: got %q, want silent look", got)
 	}
 }
 
 // A file that cannot be had is told, and the message goes without it.
-func TestAFileThatCannotBeHad(t *testing.T) {
+func TestMessageGoesWithoutMissingFile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fault func(*discordtest.Discord)
@@ -335,14 +335,14 @@ func TestAFileThatCannotBeHad(t *testing.T) {
 			b.waitsIs(id, "silent all the same")
 			for _, said := range b.dc.Messages(b.dc.Channel) {
 				if strings.Contains(said.Text, "goes without") && (said.Reply != m.ID || strings.Contains(said.Text, "?")) {
-					t.Errorf("it is told as %+v", said)
+					t.Errorf("report: got %+v, want an answer without the address", said)
 				}
 			}
 		})
 	}
 }
 
-func TestWhatIsSaidMeanwhileIsOneFollowUp(t *testing.T) {
+func TestMessagesDuringTurnAreMerged(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -354,13 +354,13 @@ func TestWhatIsSaidMeanwhileIsOneFollowUp(t *testing.T) {
 	item := b.rows(id)[0].item
 	for _, h := range b.rows(id) {
 		if h.item != item {
-			t.Errorf("%+v is not of item %s", h, item)
+			t.Errorf("message: got %+v, want the item %s", h, item)
 		}
 	}
 	b.allow(r)
 	b.askedIs(id, "permission", "silent one\n\ntwo\n\nthree")
 	if got, ok := b.s.in.from(t.Context(), id, item); !ok || len(got) != 3 || got[0] != first.ID {
-		t.Errorf("the turn is from %v, %v", got, ok)
+		t.Errorf("messages of the turn: got %v, %v, want 3, the first %d", got, ok, first.ID)
 	}
 }
 
@@ -387,7 +387,7 @@ func TestFilesKeepTheirPlaceAmongMessages(t *testing.T) {
 }
 
 // Messages on both sides of a file stay apart, also while the file's turn runs.
-func TestMessagesBehindAFileMerge(t *testing.T) {
+func TestMessagesBehindFileAreMerged(t *testing.T) {
 	t.Parallel()
 	b, id, r, _ := oneWaits(t)
 	b.say("permission", discordtest.File{Name: "a.txt", Data: []byte("first")})
@@ -405,7 +405,7 @@ func TestMessagesBehindAFileMerge(t *testing.T) {
 }
 
 // Two items between which a file stood become one with the next message once the file was deleted, and none of them goes out twice.
-func TestItemsMergeOnceTheFileBetweenThemIsGone(t *testing.T) {
+func TestItemsMergeOnceFileBetweenIsGone(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	file := b.say("silent file", discordtest.File{Name: "a.txt", Data: []byte("first")})
@@ -419,7 +419,7 @@ func TestItemsMergeOnceTheFileBetweenThemIsGone(t *testing.T) {
 }
 
 // A message that the desk has put behind those of the channel keeps its place as well.
-func TestADeskMessageKeepsItsPlaceAmongMessages(t *testing.T) {
+func TestDeskMessageKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	if _, err := b.Send(t.Context(), id, session.Prompt{Message: "silent desk", When: session.Queue}); err != nil {
@@ -430,7 +430,7 @@ func TestADeskMessageKeepsItsPlaceAmongMessages(t *testing.T) {
 	b.waitsIs(id, "silent one", "silent desk", "silent two\n\nsilent three")
 }
 
-func TestEditsAndDeletesFollowWhatWaits(t *testing.T) {
+func TestEditsAndDeletesChangeWaitingItems(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -446,7 +446,7 @@ func TestEditsAndDeletesFollowWhatWaits(t *testing.T) {
 	b.waitsIs(id)
 	b.settled(b.dc.Channel)
 	if rows := b.rows(id); len(rows) != 0 {
-		t.Errorf("left are %+v", rows)
+		t.Errorf("stored messages: got %+v, want none", rows)
 	}
 	four := b.say("silent four")
 	b.waitsIs(id, "silent four")
@@ -459,11 +459,11 @@ func TestEditsAndDeletesFollowWhatWaits(t *testing.T) {
 	b.settled(b.dc.Channel)
 	b.settled(b.dc.Channel)
 	if rows := b.rows(id); len(rows) != 1 || rows[0].text != "silent four" || len(b.asked(id)) != 2 {
-		t.Errorf("it is %+v now", rows)
+		t.Errorf("stored messages: got %+v, want silent four alone", rows)
 	}
 }
 
-func TestAnEditTakesAFileAway(t *testing.T) {
+func TestEditRemovesFile(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -490,7 +490,7 @@ func TestAnEditTakesAFileAway(t *testing.T) {
 }
 
 // What somebody has changed at the desk is the desk's.
-func TestWhatTheDeskHasChangedStays(t *testing.T) {
+func TestItemChangedAtDeskStays(t *testing.T) {
 	t.Parallel()
 	b, id, _, one := oneWaits(t)
 	mine := "silent, as the desk says"
@@ -519,7 +519,7 @@ func TestWhatTheDeskHasChangedStays(t *testing.T) {
 }
 
 // What is said when the agent is being stopped is for after the stop, and does not wait with what was said before.
-func TestWhatIsSaidAfterAStop(t *testing.T) {
+func TestMessageAfterStopIsNotHeld(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -551,7 +551,7 @@ func TestManyMessagesKeepTheirOrder(t *testing.T) {
 	b.waitsIs(id, strings.Join(want, "\n\n"))
 }
 
-func TestAMessageThatIsRefusedIsToldAndMarked(t *testing.T) {
+func TestRefusedMessageIsReportedAndMarked(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -564,12 +564,12 @@ func TestAMessageThatIsRefusedIsToldAndMarked(t *testing.T) {
 	m := b.say("silent one")
 	b.told(b.dc.Channel, "Not taken: too many messages wait already.")
 	if rows := b.rows(id); len(rows) != 1 || rows[0].id != m.ID || rows[0].item != notTaken {
-		t.Errorf("it is %+v", rows)
+		t.Errorf("stored messages: got %+v, want one, not taken", rows)
 	}
 }
 
 // The news of a turn must not overtake what is known of it.
-func TestWhoAsksWhereATurnIsFromWaitsForWhoHandsItOver(t *testing.T) {
+func TestFromWaitsForHandOver(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -603,7 +603,7 @@ func TestWhoAsksWhereATurnIsFromWaitsForWhoHandsItOver(t *testing.T) {
 }
 
 // What was said while the program was not there is taken at its next start, once.
-func TestTheProgramWasAway(t *testing.T) {
+func TestMessagesWrittenMeanwhileAreTaken(t *testing.T) {
 	t.Parallel()
 	dc, dir := discordtest.New(discordtest.Options{RealHosts: true}), t.TempDir()
 	b := openBotAt(t, dc, dir)
@@ -622,7 +622,7 @@ func TestTheProgramWasAway(t *testing.T) {
 }
 
 // A file that could not be fetched before the program ended is fetched at its next start.
-func TestAMessageWhoseFileWasUnderWay(t *testing.T) {
+func TestMessageWithHalfFetchedFileIsResumed(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -636,11 +636,11 @@ func TestAMessageWhoseFileWasUnderWay(t *testing.T) {
 	b.away(func() {})
 	b.until("a turn", func() bool { return len(b.asked(id)) == 1 })
 	if e := b.idle(id).Items[0]; len(e.Attachments) != 1 || !strings.HasPrefix(e.Text, "silent\n[[") {
-		t.Errorf("it is %+v", e)
+		t.Errorf("entry: got %+v, want silent with a file", e)
 	}
 }
 
-func TestAMessageForADeletedConversation(t *testing.T) {
+func TestMessageForDeletedConversationIsRefused(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -679,7 +679,7 @@ func TestAMessageForADeletedConversation(t *testing.T) {
 	b.askedIs(other, "silent other")
 }
 
-func TestBindings(t *testing.T) {
+func TestBindingsAreKept(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	one, two := b.create().ID, b.create().ID
@@ -687,7 +687,7 @@ func TestBindings(t *testing.T) {
 	b.bind(b.dc.Channel, one)
 	err := b.s.in.bind(t.Context(), b.binding(other, one), 0)
 	if r, ok := err.(*session.RefusedError); !ok || r.Code != "discord.bound" || r.Params["name"] != "general" { //nolint:errorlint // as it is
-		t.Fatalf("a second channel: %v", err)
+		t.Fatalf("binding of a second channel: got error %v, want discord.bound with the name", err)
 	}
 	b.bind(other, two)
 	b.s.in.mu.Lock()
@@ -698,35 +698,35 @@ func TestBindings(t *testing.T) {
 		t.Error("what came before is forgotten when a channel is bound again")
 	}
 	if channel, ok := b.s.in.channelOf(one); !ok || channel != b.dc.Channel {
-		t.Errorf("it is in %v, %v", channel, ok)
+		t.Errorf("channel of the conversation: got %v, %v, want %v", channel, ok, b.dc.Channel)
 	}
 	// A channel that is gone gives its conversation away.
 	b.s.in.channelGone(other)
 	b.settled(other)
 	if got, _ := b.s.in.bound(other); got.Problem != "gone" {
-		t.Errorf("it is %+v", got)
+		t.Errorf("binding of the deleted channel: got %+v, want the problem gone", got)
 	}
 	b.bind(b.dc.Channel, two)
 	if _, ok := b.s.in.bound(other); ok || len(b.s.in.bindings()) != 1 {
-		t.Errorf("bound are %+v", b.s.in.bindings())
+		t.Errorf("bindings: got %+v, want one", b.s.in.bindings())
 	}
 	again := newInbound(b.s)
 	same := func(x, y Binding) bool {
 		return x.Channel == y.Channel && x.Session == y.Session && x.Name == y.Name && x.Problem == y.Problem
 	}
 	if err := again.load(t.Context()); err != nil || !slices.EqualFunc(again.bindings(), b.s.in.bindings(), same) {
-		t.Errorf("read are %+v, %v", again.bindings(), err)
+		t.Errorf("loaded bindings: got %+v, error %v, want %+v", again.bindings(), err, b.s.in.bindings())
 	}
 	if err := b.s.in.unbind(t.Context(), b.dc.Channel); err != nil || len(b.s.in.bindings()) != 0 {
-		t.Errorf("%v, %+v", err, b.s.in.bindings())
+		t.Errorf("unbind: got error %v, bindings %+v, want none", err, b.s.in.bindings())
 	}
 	b.bind(other, one)
 	if err := b.s.in.unbindAll(t.Context()); err != nil || len(b.s.in.bindings()) != 0 {
-		t.Errorf("%v, %+v", err, b.s.in.bindings())
+		t.Errorf("unbindAll: got error %v, bindings %+v, want none", err, b.s.in.bindings())
 	}
 }
 
-func TestAThreadIsAConversation(t *testing.T) {
+func TestThreadIsConversation(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
@@ -744,10 +744,10 @@ func TestAThreadIsAConversation(t *testing.T) {
 	b.askedIs(id, "silent one\nwith more")
 	tr := b.idle(id)
 	if got, ok := b.s.in.from(t.Context(), id, tr.Turns[0].ID); !ok || len(got) != 0 {
-		t.Errorf("the turn is from %v, %v: nothing in the thread asked for it", got, ok)
+		t.Errorf("messages of the turn: got %v, %v, want none of the thread", got, ok)
 	}
 	if to, _ := b.s.in.bound(m.ID); !to.Thread || to.Name != "silent one" || to.Guild != b.dc.Guild.String() {
-		t.Errorf("it is bound as %+v", to)
+		t.Errorf("binding of the thread: got %+v, want the name silent one", to)
 	}
 	b.dc.Say(m.ID, b.dc.Stranger, "silent stranger")
 	b.dc.Say(m.ID, b.dc.Owner, "silent two")
@@ -760,14 +760,14 @@ func TestAThreadIsAConversation(t *testing.T) {
 	}
 	b.until("both messages", func() bool { return len(strings.Split(strings.Join(b.asked(other), "\n\n"), "\n\n")) == 2 })
 	if s := b.get(other); s.Cwd != b.work || s.Agent != "mock" {
-		t.Errorf("it is %+v", s)
+		t.Errorf("conversation: got %+v, want the channel's directory and agent", s)
 	}
 	b.say("silent five")
 	b.until("a third", func() bool { return len(b.s.in.bindings()) == 4 })
 }
 
 // A thread whose answer is lost was made all the same: it is not made twice, and nothing is told as lost.
-func TestAThreadThatIsMadeWithoutAWord(t *testing.T) {
+func TestThreadSurvivesLostAnswer(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
@@ -778,12 +778,12 @@ func TestAThreadThatIsMadeWithoutAWord(t *testing.T) {
 	to, _ := b.s.in.bound(m.ID)
 	b.askedIs(to.Session, "silent")
 	if n := len(b.dc.Calls(route)); n != 2 {
-		t.Errorf("it was asked for %d times", n)
+		t.Errorf("requests for threads: got %d, want 2", n)
 	}
 }
 
 // In a forum the first message of a thread has the thread's id.
-func TestAForum(t *testing.T) {
+func TestForumPostBeginsConversation(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	forum := b.dc.AddChannel(b.dc.Guild, "forum", "forum")
@@ -805,7 +805,7 @@ func TestAForum(t *testing.T) {
 }
 
 // A conversation that cannot begin is told where it was to.
-func TestAThreadWhoseConversationCannotBegin(t *testing.T) {
+func TestFailedBeginningIsReportedInThread(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	to := b.binding(b.dc.Channel, "")
@@ -820,7 +820,7 @@ func TestAThreadWhoseConversationCannotBegin(t *testing.T) {
 }
 
 // What was said while the line was down is taken in its order, and not what is older than an hour.
-func TestWhatWasSaidMeanwhile(t *testing.T) {
+func TestCatchUpTakesRecentMessages(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.create().ID
@@ -861,12 +861,12 @@ func TestWhatWasSaidMeanwhile(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("it is told %d times", n)
+		t.Errorf("reports of old messages: got %d, want 1", n)
 	}
 }
 
 // A thread that was made while we were away begins a conversation too.
-func TestAThreadThatWasMadeMeanwhile(t *testing.T) {
+func TestCatchUpFindsNewThreads(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
@@ -884,7 +884,7 @@ func TestAThreadThatWasMadeMeanwhile(t *testing.T) {
 }
 
 // What was changed or deleted while we were away changes what waits all the same.
-func TestWhatWasChangedMeanwhile(t *testing.T) {
+func TestCatchUpFollowsChanges(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -900,7 +900,7 @@ func TestWhatWasChangedMeanwhile(t *testing.T) {
 }
 
 // Where what was said meanwhile could not be asked for, the next message asks again: nothing is lost in between.
-func TestWhatCouldNotBeAskedForIsAskedForLater(t *testing.T) {
+func TestCatchUpIsRepeatedAfterFailure(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	const history = "GET /channels/{channel}/messages"
@@ -918,7 +918,7 @@ func TestWhatCouldNotBeAskedForIsAskedForLater(t *testing.T) {
 }
 
 // A line that comes back anew while what was said before is still being asked for: what was said meanwhile is asked for as well.
-func TestWhatWasSaidWhileTheLineBrokeAgain(t *testing.T) {
+func TestCatchUpSurvivesAnotherBreak(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	release := b.dc.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
@@ -938,7 +938,7 @@ func TestWhatWasSaidWhileTheLineBrokeAgain(t *testing.T) {
 }
 
 // A crash between what is done for a message: it is handed over once.
-func TestACrashInTheMiddleOfAMessage(t *testing.T) {
+func TestCrashDuringHandOverRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -967,7 +967,7 @@ func TestACrashInTheMiddleOfAMessage(t *testing.T) {
 		items[h.text] = h.item
 	}
 	if items["silent sent"] != sent.QueueItem.ID || items["silent kept"] != sent.QueueItem.ID || items["silent old"] != notTaken {
-		t.Errorf("they are %v", items)
+		t.Errorf("items: got %v, want sent and kept together, old not taken", items)
 	}
 }
 
@@ -991,7 +991,7 @@ func (b *bot) left(id, text string, at time.Time) heard {
 }
 
 // What somebody has said at the desk before is not this message, though it says the same.
-func TestTheSameWasSaidBefore(t *testing.T) {
+func TestEqualMessagesAreToldApart(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -1005,7 +1005,7 @@ func TestTheSameWasSaidBefore(t *testing.T) {
 }
 
 // What was deleted before it was handed over is not asked of the agent.
-func TestAMessageThatWasDeletedMeanwhile(t *testing.T) {
+func TestMessageDeletedMeanwhileIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -1017,15 +1017,15 @@ func TestAMessageThatWasDeletedMeanwhile(t *testing.T) {
 	b.until("a turn", func() bool { return len(b.asked(id)) > 0 })
 	b.settled(b.dc.Channel)
 	if got := b.asked(id); !slices.Equal(got, []string{"silent kept"}) {
-		t.Errorf("the agent is asked %q", got)
+		t.Errorf("the agent's messages: got %q, want silent kept", got)
 	}
 	if rows := b.rows(id); len(rows) != 1 {
-		t.Errorf("left are %+v", rows)
+		t.Errorf("stored messages: got %+v, want 1", rows)
 	}
 }
 
 // A store that cannot be read for a moment costs no message.
-func TestAMessageThatCannotBeHandedOverIsTriedAgain(t *testing.T) {
+func TestFailedHandOverIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -1042,7 +1042,7 @@ func TestAMessageThatCannotBeHandedOverIsTriedAgain(t *testing.T) {
 }
 
 // Others read what is said in a channel: what only the desk may know stays out of it.
-func TestAFailureWithoutWordsStaysOutOfTheChannel(t *testing.T) {
+func TestUnknownFailureStaysOutOfChannel(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -1050,14 +1050,14 @@ func TestAFailureWithoutWordsStaysOutOfTheChannel(t *testing.T) {
 	b.told(b.dc.Channel, "Not taken: ")
 	for _, m := range b.dc.Messages(b.dc.Channel) {
 		if strings.Contains(m.Text, "somebody") {
-			t.Errorf("the channel is told %q", m.Text)
+			t.Errorf("report: got %q, want no path in it", m.Text)
 		}
 	}
 }
 
 // In threads of a forum what was said since it is bound is taken, whenever the thread was made; also where it could not be asked for at
 // first. Nothing is said of what is older.
-func TestWhatWasSaidInThreadsMeanwhile(t *testing.T) {
+func TestCatchUpTakesMessagesOfThreads(t *testing.T) {
 	t.Parallel()
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.Clock(-4 * time.Hour)
@@ -1093,14 +1093,14 @@ func TestWhatWasSaidInThreadsMeanwhile(t *testing.T) {
 	for _, thread := range []snowflake.ID{before, since} {
 		for _, m := range dc.Messages(thread) {
 			if strings.Contains(m.Text, "not taken") {
-				t.Errorf("it says %q", m.Text)
+				t.Errorf("message in a thread: got %q, want no report", m.Text)
 			}
 		}
 	}
 }
 
 // Discord's failing to tell what a channel is makes no message one of nobody's.
-func TestAThreadThatCannotBeLookedAtAtFirst(t *testing.T) {
+func TestUnknownThreadIsRequestedAgain(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	thread := b.dc.Thread(b.dc.Channel, b.dc.Owner, "mine", 0)
@@ -1112,14 +1112,14 @@ func TestAThreadThatCannotBeLookedAtAtFirst(t *testing.T) {
 	b.dc.Fail(route, attempts+1, 502)
 	b.s.in.lanes.queue(thread, func(ctx context.Context) {
 		if channel, err := b.s.in.channelAbove(ctx, thread); err != nil || channel != b.dc.Channel {
-			t.Errorf("it is in %v, %v", channel, err)
+			t.Errorf("channel of the thread: got %v, error %v, want %v", channel, err, b.dc.Channel)
 		}
 	})
 	b.settled(thread)
 }
 
 // Who gives the command when an approval has just been given elsewhere may have meant that one.
-func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
+func TestApproveRefusesAmbiguousRequests(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.dc.Clock(-time.Minute)
@@ -1165,7 +1165,7 @@ func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
 	approve("Allowed once")
 }
 
-func TestCommands(t *testing.T) {
+func TestCommandsAreAnswered(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -1197,7 +1197,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, name := range []string{"new", "stop", "status", "approve"} {
 		if got := command(b.dc.Channel, b.dc.Stranger, name); got != "Not for you." {
-			t.Errorf("a stranger is told %q", got)
+			t.Errorf("answer to a stranger: got %q, want a refusal", got)
 		}
 		is(b.dc.AddChannel(b.dc.Guild, "other", "text"), b.dc.Owner, name, "not bound")
 	}
@@ -1232,7 +1232,7 @@ func TestCommands(t *testing.T) {
 	is(b.dc.Channel, b.dc.Owner, "new", "A new conversation begins")
 	to, _ := b.s.in.bound(b.dc.Channel)
 	if now := b.get(to.Session); to.Session == id || now.Agent != "mock" || now.Cwd != b.work {
-		t.Errorf("it is %+v", now)
+		t.Errorf("new conversation: got %+v, want the same agent and directory", now)
 	}
 	b.say("hang")
 	b.askedIs(to.Session, "hang")
@@ -1246,7 +1246,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestNewInAChannelOfThreads(t *testing.T) {
+func TestNewBeginsThread(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)

@@ -40,7 +40,7 @@ func unlock(l *limits, e *rest.CompiledEndpoint, s says) error {
 	return l.Unlock(e, resp)
 }
 
-func TestLimits(t *testing.T) {
+func TestLimitsDelayCalls(t *testing.T) {
 	create := func(channel int) *rest.CompiledEndpoint { return rest.CreateMessage.Compile(nil, channel) }
 	edit := rest.UpdateMessage.Compile(nil, 1, 2)
 	answer := rest.CreateInteractionResponse.Compile(nil, 1, "token")
@@ -100,7 +100,7 @@ func TestLimits(t *testing.T) {
 						t.Fatal(err)
 					}
 					if waited := time.Since(begun); waited != c.wait {
-						t.Errorf("call %d waited for %v, not %v", n, waited, c.wait)
+						t.Errorf("call %d: got a wait of %v, want %v", n, waited, c.wait)
 					}
 					if err := unlock(l, c.of, c.says); err != nil {
 						t.Fatal(err)
@@ -111,7 +111,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsKeepTheOrder(t *testing.T) {
+func TestLimitsKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, e := newLimits(), rest.CreateMessage.Compile(nil, 1)
 		if err := l.Wait(t.Context(), e); err != nil {
@@ -130,13 +130,13 @@ func TestLimitsKeepTheOrder(t *testing.T) {
 		_ = unlock(l, e, says{})
 		for want := range 3 {
 			if got := <-order; got != want {
-				t.Errorf("%d came before %d", got, want)
+				t.Errorf("order: got call %d, want %d", got, want)
 			}
 		}
 	})
 }
 
-func TestLimitsEndWithTheCaller(t *testing.T) {
+func TestLimitsEndWithCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, e := newLimits(), rest.CreateMessage.Compile(nil, 1)
 		_ = l.Wait(t.Context(), e)
@@ -151,7 +151,7 @@ func TestLimitsEndWithTheCaller(t *testing.T) {
 		begun := time.Now()
 		limited, ok := errors.AsType[*limitedError](l.Wait(soon, e))
 		if !ok || time.Since(begun) != 0 || time.Until(limited.until) != 30*time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), limited)
+			t.Errorf("Wait: got %v after %v, want a limit of 30s at once", limited, time.Since(begun))
 		}
 		if err := l.Wait(t.Context(), e); err != nil { // the turn of who gave up is free
 			t.Error(err)
@@ -174,7 +174,7 @@ func TestLimitsForgetRoutes(t *testing.T) {
 			_ = pause(t.Context(), pauseFor)
 		}
 		if len(l.routes) > 2*mostRoutes || len(l.buckets) > 2*mostRoutes {
-			t.Errorf("%d routes, %d buckets", len(l.routes), len(l.buckets))
+			t.Errorf("remembered: got %d routes, %d buckets, want %d at most", len(l.routes), len(l.buckets), 2*mostRoutes)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (b *bot) seen(what string, is func(discordtest.Seen) bool) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
-		b.t.Fatalf("no %s: %v", what, err)
+		b.t.Fatalf("within a minute: got no %s, error %v, want it", what, err)
 	}
 }
 
@@ -45,22 +45,22 @@ func (b *bot) is(status, reason string) State {
 	return b.s.State()
 }
 
-func TestLineIdentifiesAndMakesItsCommandsKnown(t *testing.T) {
+func TestLineIdentifiesAndRegistersCommands(t *testing.T) {
 	b := openBot(t)
 	hello := b.dc.Connects()[0]
 	if hello.Resumed || hello.Browser != "Deskhand" || hello.Intents != int(intents) || hello.Refused != 0 {
-		t.Errorf("%+v", hello)
+		t.Errorf("identify: got %+v, want our browser and intents", hello)
 	}
 	want := len(commands())
 	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == want })
 	b.until("name of the bot", func() bool { bot := b.s.State().Bot; return bot != nil && bot.Name != "" })
 	s := b.s.State()
 	if s.Bot.ID != b.dc.Bot.String() || !strings.Contains(s.Invite, "client_id="+b.dc.Application.String()) || b.s.line.self() != b.dc.Bot {
-		t.Errorf("%+v", s)
+		t.Errorf("state: got %+v, want the bot and its invite", s)
 	}
 }
 
-func TestStateIsToldToTheFeed(t *testing.T) {
+func TestStateIsPublished(t *testing.T) {
 	b := openBot(t)
 	q := session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}}
 	told := map[string]bool{}
@@ -69,7 +69,7 @@ func TestStateIsToldToTheFeed(t *testing.T) {
 	for !told[statusReconnecting+refusedUnreachable] {
 		batch, err := b.Feed().After(t.Context(), session.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: 20 * time.Second})
 		if err != nil || len(batch.Events) == 0 {
-			t.Fatalf("%v after %v", err, told)
+			t.Fatalf("feed: got error %v after %v, want that the line reconnects", err, told)
 		}
 		for _, e := range batch.Events {
 			var s State
@@ -83,7 +83,7 @@ func TestStateIsToldToTheFeed(t *testing.T) {
 }
 
 // What is said while the line is down is heard by the resumed one.
-func TestLineResumesWhereItWas(t *testing.T) {
+func TestLineResumesSession(t *testing.T) {
 	b := openBot(t)
 	for n, end := range []func(){
 		b.dc.Drop,
@@ -94,13 +94,13 @@ func TestLineResumesWhereItWas(t *testing.T) {
 		end()
 		b.dc.Say(b.dc.Channel, b.dc.Stranger, "is anybody there")
 		if c := b.connects(n + 2); !c.Resumed || c.Path != "/resume" || c.Refused != 0 {
-			t.Errorf("%d: %+v", n, c)
+			t.Errorf("connection %d: got %+v, want a resume", n, c)
 		}
 		b.until("message of a stranger", func() bool { return b.s.State().Ignored.Strangers == int64(n+1) })
 	}
 }
 
-func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
+func TestLineIdentifiesWithoutSession(t *testing.T) {
 	b := openBot(t)
 	for n, end := range []func(){
 		func() { b.dc.InvalidSession(false) },
@@ -109,18 +109,18 @@ func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
 	} {
 		end()
 		if c := b.connects(n + 2); c.Resumed || c.Path == "/resume" {
-			t.Errorf("%d: %+v", n, c)
+			t.Errorf("connection %d: got %+v, want a new session", n, c)
 		}
 	}
 	b.dc.Forget()
 	b.dc.Drop()
 	if c := b.connects(6); c.Resumed { // one is refused first
-		t.Errorf("%+v", c)
+		t.Errorf("connection: got %+v, want a new session", c)
 	}
 }
 
 // The machine at which to resume may be gone for good. The session is resumed elsewhere, or a new one is begun.
-func TestAddressToResumeAtMayBeGone(t *testing.T) {
+func TestUnansweredResumeAddressIsForgotten(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	const closed = "ws://127.0.0.1:1"
@@ -130,30 +130,30 @@ func TestAddressToResumeAtMayBeGone(t *testing.T) {
 		t.Fatal("somebody has answered")
 	}
 	if target, err := g.target(t.Context()); err != nil || target != dc.Gateway() || !g.resumable() || g.seq.Load() != 7 {
-		t.Errorf("%q %v %+v", target, err, g.session)
+		t.Errorf("target: got %q, error %v, session %+v, want the general address for a resume", target, err, g.session)
 	}
 	g.fixed = closed
 	for n := range mostMissed - 1 {
 		if !g.resumable() {
-			t.Errorf("it is forgotten after %d", n)
+			t.Errorf("session after %d dials: got it forgotten, want it kept", n)
 		}
 		if err := g.connect(t.Context()); err == nil {
 			t.Fatal("somebody has answered")
 		}
 	}
 	if g.resumable() || g.seq.Load() != 0 {
-		t.Errorf("%q is still to be resumed", g.session)
+		t.Errorf("session: got %q, want it forgotten", g.session)
 	}
 }
 
-func TestLineThatIsSilentIsDead(t *testing.T) {
+func TestSilentLineIsReplaced(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{Heartbeat: 200 * time.Millisecond, Patience: time.Minute, RealHosts: true})
 	b := openBotAt(t, dc, t.TempDir())
 	dc.Mute(true)
 	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 	dc.Mute(false)
 	if c := b.connects(2); !c.Resumed {
-		t.Errorf("%+v", c)
+		t.Errorf("connection: got %+v, want a resume", c)
 	}
 	dc.Beat()
 	before := -1
@@ -172,15 +172,15 @@ func TestRevokedTokenEndsTheLine(t *testing.T) {
 	s := b.is(statusRefused, refusedToken)
 	calls := len(b.dc.Calls(""))
 	if _, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(t.Context())); refusalOf(err) == nil || refusalOf(err).Code != refusedOff {
-		t.Errorf("a call after that: %v", err)
+		t.Errorf("call with a revoked token: got error %v, want %s", err, refusedOff)
 	}
 	if n := len(b.dc.Calls("")); n != calls {
-		t.Errorf("%d calls with a token that is worthless", n-calls)
+		t.Errorf("calls with a revoked token: got %d, want none", n-calls)
 	}
 	b.dc.Renew()
 	b.s.line.restart()
 	if now := b.is(statusConnected, ""); !now.Since.After(s.Since.Time) {
-		t.Errorf("since %v, before %v", now.Since, s.Since)
+		t.Errorf("since: got %v, want later than %v", now.Since, s.Since)
 	}
 }
 
@@ -196,21 +196,21 @@ func TestRefusedCallEndsTheLine(t *testing.T) {
 	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 }
 
-func TestMissingIntentIsSaidAndMended(t *testing.T) {
+func TestMissingIntentIsReportedAndMended(t *testing.T) {
 	b := openBot(t)
 	b.dc.AllowContent(false)
 	b.is(statusRefused, refusedIntents)
 	c := b.check()
 	if got := c["intent.content"]; got.Status != checkMissing {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the intent: got %+v, want missing", got)
 	}
 	if got := c["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedIntents {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the line: got %+v, want missing for the intent", got)
 	}
 	b.is(statusRefused, refusedIntents)
 	b.dc.AllowContent(true)
 	if got := b.check()["intent.content"]; got.Status != checkOK {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the intent: got %+v, want ok", got)
 	}
 	b.is(statusConnected, "")
 }
@@ -221,26 +221,26 @@ func TestLineWaitsForDiscord(t *testing.T) {
 	b.dc.Drop()
 	s := b.is(statusReconnecting, refusedUnreachable)
 	if s.Detail == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("state: got %+v, want a detail", s)
 	}
 	b.dc.Down(false, false)
 	b.connects(2)
 }
 
-func TestLineWithoutStartsLeftWaits(t *testing.T) {
+func TestLineWaitsForSessionStarts(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.StartsLeft(0)
 	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.Gateway = "" })
 	s := b.is(statusReconnecting, refusedRate)
 	if at, err := time.Parse(time.RFC3339, s.Detail); err != nil || time.Until(at) < time.Minute {
-		t.Errorf("until %q", s.Detail)
+		t.Errorf("until: got %q, want more than a minute", s.Detail)
 	}
 	dc.StartsLeft(5)
 	b.s.line.restart()
 	b.connects(1)
 }
 
-func TestCloseEndsAnythingAtOnce(t *testing.T) {
+func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for name, before := range map[string]func(*bot){
 		"connected":    func(*bot) {},
 		"reconnecting": func(b *bot) { b.dc.Down(true, true); b.dc.Drop(); b.is(statusReconnecting, refusedUnreachable) },
@@ -259,14 +259,14 @@ func TestCloseEndsAnythingAtOnce(t *testing.T) {
 			begun := time.Now()
 			b.close()
 			if took := time.Since(begun); took > 10*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("close: got %v, want 10s at most", took)
 			}
 			b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 		})
 	}
 }
 
-func TestTokenIsWrittenNowhere(t *testing.T) {
+func TestTokenIsNotWritten(t *testing.T) {
 	var log lockedBuffer
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, &log, true)
@@ -281,7 +281,7 @@ func TestTokenIsWrittenNowhere(t *testing.T) {
 	}
 	answer, ok := errors.AsType[*rest.Error](err)
 	if !ok || strings.Contains(answer.Request.Header.Get("Authorization"), dc.Token) || strings.Contains(err.Error(), dc.Token) {
-		t.Errorf("the error holds the token: %v", err)
+		t.Errorf("error: got %v, want no token in it", err)
 	}
 	dc.Revoke()
 	state, err := json.Marshal(b.is(statusRefused, refusedToken))
@@ -298,7 +298,7 @@ func TestTokenIsWrittenNowhere(t *testing.T) {
 	}
 	for name, text := range map[string]string{"log": log.String(), "state": string(state), "feed": string(feed)} {
 		if strings.Contains(text, dc.Token) {
-			t.Errorf("the %s holds the token:\n%s", name, text)
+			t.Errorf("%s: got the token in it, want no token:\n%s", name, text)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
+func TestRepeatableCallsAreRepeated(t *testing.T) {
 	b := openBot(t)
 	made := func(nonce string) (*discord.Message, error) {
 		return b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
@@ -331,7 +331,7 @@ func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := b.dc.Messages(b.dc.Channel); len(list) != 1 || list[0].ID != m.ID {
-		t.Errorf("%d messages were made", len(list))
+		t.Errorf("messages: got %d, want 1", len(list))
 	}
 	b.dc.Fail(discordtest.RouteEdit, attempts-1, http.StatusServiceUnavailable)
 	content := "twice"
@@ -340,14 +340,14 @@ func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
 	}
 	b.dc.Fail(discordtest.RouteCreate, attempts, http.StatusInternalServerError)
 	if _, err := made("b"); refusalOf(err) == nil || refusalOf(err).Code != refusedUnreachable {
-		t.Errorf("%v", err)
+		t.Errorf("failing call: got error %v, want %s", err, refusedUnreachable)
 	}
 	if n := len(b.dc.Calls(discordtest.RouteCreate)); n != 3+attempts {
-		t.Errorf("%d calls", n)
+		t.Errorf("calls: got %d, want %d", n, 3+attempts)
 	}
 }
 
-func TestCallsThatMustBeMadeOnceAre(t *testing.T) {
+func TestOtherCallsAreMadeOnce(t *testing.T) {
 	b := openBot(t)
 	m := b.dc.Say(b.dc.Channel, b.dc.Owner, "thread")
 	b.dc.Fail(discordtest.RouteThread, 1, http.StatusBadGateway)
@@ -355,7 +355,7 @@ func TestCallsThatMustBeMadeOnceAre(t *testing.T) {
 		t.Error("a thread was asked for twice")
 	}
 	if n := len(b.dc.Calls(discordtest.RouteThread)); n != 1 {
-		t.Errorf("%d calls", n)
+		t.Errorf("calls: got %d, want 1", n)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 		}
 	}
 	if refused != 2 {
-		t.Errorf("%d calls were refused besides those of the storm", refused-2)
+		t.Errorf("refused calls besides the storm: got %d, want none", refused-2)
 	}
 	b.dc.LockOut(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -383,7 +383,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 	for range 2 { // the first is told, the second knows
 		_, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx))
 		if r := refusalOf(err); r == nil || r.Code != refusedRate || r.Params["until"] == "" {
-			t.Errorf("%v", err)
+			t.Errorf("limited call: got error %v, want %s with a time", err, refusedRate)
 		}
 	}
 }
@@ -391,7 +391,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 // The API redirects nobody: who does so is not Discord, and must not get the token.
 func TestCallsAreNotRedirected(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("%s was asked with %q", r.URL, r.Header.Get("Authorization"))
+		t.Errorf("redirected call: got %s with %q, want none", r.URL, r.Header.Get("Authorization"))
 	}))
 	defer elsewhere.Close()
 	var asked string
@@ -433,23 +433,23 @@ func TestGatewayMustBeDiscords(t *testing.T) {
 		_, a := own.trusted(address)
 		_, b := far.trusted(address)
 		if a != want[0] || b != want[1] {
-			t.Errorf("%s: %v %v", address, a, b)
+			t.Errorf("trusted(%s): got %v and %v, want %v", address, a, b, want)
 		}
 	}
 }
 
-func TestClockIsDiscords(t *testing.T) {
+func TestClockFollowsDiscord(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.Clock(2 * time.Hour)
 	b := openBotAt(t, dc, t.TempDir())
 	b.until("other clock", func() bool { return time.Until(b.s.line.now()) > time.Hour })
 	b.check()
 	if got := time.Until(b.s.line.now()); got < 119*time.Minute || got > 121*time.Minute {
-		t.Errorf("Discord is %v ahead", got)
+		t.Errorf("Discord's clock: got %v ahead, want 2h", got)
 	}
 }
 
-func TestSecondProgramWithTheTokenIsNoticed(t *testing.T) {
+func TestSecondProgramWithTokenIsNoticed(t *testing.T) {
 	b := openBot(t)
 	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 }) // made known behind the connection
 	i, err := b.dc.Slash(b.dc.Channel, b.dc.Stranger, "status", nil)
@@ -475,7 +475,7 @@ func TestCallsDoNotWaitForEver(t *testing.T) {
 	ctx := with(t.Context(), access{token: dc.Token, rest: dc.REST(), trial: true})
 	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))
 	if r := refusalOf(err); r == nil || r.Code != refusedUnreachable {
-		t.Errorf("%v", err)
+		t.Errorf("slow call: got error %v, want %s", err, refusedUnreachable)
 	}
 }
 
@@ -487,7 +487,7 @@ func TestBackoffGrowsToAMinute(t *testing.T) {
 	for failures, longest := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
 		for range 50 {
 			if d := l.backoff(failures); d < longest/2 || d >= longest {
-				t.Errorf("%v after %d failures", d, failures)
+				t.Errorf("backoff after %d failures: got %v, want %v to %v", failures, d, longest/2, longest)
 			}
 		}
 	}

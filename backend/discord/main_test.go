@@ -124,7 +124,7 @@ func (d *desk) until(what string, holds func() bool) {
 	for !holds() {
 		batch, err := d.Feed().After(ctx, q)
 		if err != nil || ctx.Err() != nil {
-			d.t.Fatalf("no %s", what)
+			d.t.Fatalf("until: got no %s, want it", what)
 		}
 		q.After = batch.Seq
 	}

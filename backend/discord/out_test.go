@@ -98,7 +98,7 @@ func (r *outRig) see(what string, is func([]discordtest.Message) bool) (list []d
 		return is(list)
 	})
 	if err != nil {
-		r.t.Fatalf("no %s: %v", what, err)
+		r.t.Fatalf("messages: got no %s, error %v, want it", what, err)
 	}
 	return list
 }
@@ -173,11 +173,11 @@ func (r *outRig) filesIn(list []discordtest.Message) (names [][]string) {
 		for _, f := range m.Files {
 			in = append(in, f.Name)
 			if string(f.Data) != "this is "+f.Name {
-				r.t.Errorf("in %s is %q", f.Name, f.Data)
+				r.t.Errorf("file %s: got %q, want its content", f.Name, f.Data)
 			}
 		}
 		if len(in) > mostFiles {
-			r.t.Errorf("%d files in one message", len(in))
+			r.t.Errorf("files in a message: got %d, want %d at most", len(in), mostFiles)
 		}
 		names = append(names, in)
 	}
@@ -191,7 +191,7 @@ func (r *outRig) wantFiles(list []discordtest.Message, want ...[]string) {
 	}
 }
 
-func TestATurnAnswersTheMessageThatAsked(t *testing.T) {
+func TestTurnAnswersMessage(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	asked := r.ask("thought")
@@ -199,17 +199,17 @@ func TestATurnAnswersTheMessageThatAsked(t *testing.T) {
 	r.want(list, "I have thought about it.")
 	m := list[0]
 	if m.Reply != asked.ID || m.Mentions || m.Flags&4 == 0 || m.Nonce == "" {
-		t.Errorf("%+v", m)
+		t.Errorf("message: got %+v, want an answer without mentions, with a nonce", m)
 	}
 	if len(m.Edits) > 0 && m.Edits[0] != workingLine { // who gets to it late has the words at once
-		t.Errorf("it said before: %q", m.Edits)
+		t.Errorf("earlier text: got %q, want %q", m.Edits, workingLine)
 	}
 	if deleted := r.dc.Calls(discordtest.RouteDelete); len(deleted) != 0 {
-		t.Errorf("%d messages were deleted", len(deleted))
+		t.Errorf("deleted messages: got %d, want none", len(deleted))
 	}
 }
 
-func TestHowATurnEnds(t *testing.T) {
+func TestEndOfTurnIsShown(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	for _, c := range []struct{ prompt, want string }{
@@ -229,7 +229,7 @@ func TestHowATurnEnds(t *testing.T) {
 	r.stop()
 	list := r.shown()
 	if text := list[len(list)-1].Text; !strings.HasPrefix(text, "tick 1\n") || !strings.HasSuffix(text, "\n-# Stopped.") {
-		t.Errorf("%q", text)
+		t.Errorf("last message: got %q, want ticks and Stopped", text)
 	}
 }
 
@@ -251,23 +251,23 @@ func textsOf(list []discordtest.Message) (texts []string) {
 	return texts
 }
 
-func TestALongAnswerIsSplit(t *testing.T) {
+func TestLongAnswerIsSplit(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("stream 2000/s 1s")
 	list := r.shown()
 	if len(list) < 4 {
-		t.Fatalf("%d messages", len(list))
+		t.Fatalf("messages: got %d, want 4 or more", len(list))
 	}
 	for i, m := range list {
 		if n := width(m.Text); n > mostText {
-			t.Errorf("message %d is %d long", i, n)
+			t.Errorf("message %d: got %d units, want %d at most", i, n, mostText)
 		}
 		if f := openAfter(m.Text); f.mark != "" {
-			t.Errorf("message %d leaves a block of code open", i)
+			t.Errorf("message %d: got an open block of code, want it closed", i)
 		}
 		if (m.Reply != 0) != (i == 0) {
-			t.Errorf("message %d answers %d", i, m.Reply)
+			t.Errorf("message %d: got an answer to %d, want only the first to answer", i, m.Reply)
 		}
 	}
 	var lines []string // without the tool calls
@@ -284,7 +284,7 @@ func TestALongAnswerIsSplit(t *testing.T) {
 	}
 }
 
-func TestATurnOfTheDeskIsShownWithWhatWasSaidThere(t *testing.T) {
+func TestTurnOfDeskShowsItsMessage(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	if _, err := r.Prompt(t.Context(), r.session, "thought\nand *more* ```\nof it"); err != nil {
@@ -293,7 +293,7 @@ func TestATurnOfTheDeskIsShownWithWhatWasSaidThere(t *testing.T) {
 	list := r.shown()
 	r.want(list, "-# Said at the desk:\n> thought and \\*more\\* ''' of it\nI have thought about it.")
 	if list[0].Reply != 0 {
-		t.Errorf("it answers %d", list[0].Reply)
+		t.Errorf("message: got an answer to %d, want none", list[0].Reply)
 	}
 }
 
@@ -316,16 +316,16 @@ func TestEarlyFilesRideOnTheFirstVisibleMessage(t *testing.T) {
 	r.answer(session.Answer{OptionID: "allow-once"})
 	list := r.shown()
 	if len(list) != 2 && len(list) != 3 {
-		t.Fatalf("%q", textsOf(list))
+		t.Fatalf("messages: got %q, want 2 or 3", textsOf(list))
 	}
 	first := slices.IndexFunc(list, func(m discordtest.Message) bool { return len(m.Files) > 0 })
 	if first < 0 || strings.TrimSpace(list[first].Text) == "" {
-		t.Fatalf("%q", r.filesIn(list))
+		t.Fatalf("files: got %q, want them in a message with words", r.filesIn(list))
 	}
 	last := list[len(list)-1]
 	r.wantFiles(list[first:], names[:10], names[10:])
 	if last.Reply != list[first].ID || last.Text != "" {
-		t.Errorf("the eleventh answers %d with %q", last.Reply, last.Text)
+		t.Errorf("eleventh file: got an answer to %d with %q, want one to %d without words", last.Reply, last.Text, list[first].ID)
 	}
 }
 
@@ -345,12 +345,12 @@ func TestLateFilesFollowAtTheEnd(t *testing.T) {
 	list := r.shown()
 	n := len(list)
 	if n < 3 {
-		t.Fatalf("%q", textsOf(list))
+		t.Fatalf("messages: got %q, want 3 or more", textsOf(list))
 	}
 	r.wantFiles(list[n-3:], nil, names[:10], names[10:])
 	for _, m := range list[n-2:] {
 		if m.Reply != list[n-3].ID {
-			t.Errorf("it answers %d, not the last message", m.Reply)
+			t.Errorf("message: got an answer to %d, want %d", m.Reply, list[n-3].ID)
 		}
 	}
 	if list[0].ID != first[0].ID {
@@ -370,7 +370,7 @@ func TestFilesWithoutWordsMakeTheFirstMessage(t *testing.T) {
 	n := len(list)
 	r.wantFiles(list[n-2:], names[:10], names[10:])
 	if !strings.HasSuffix(list[n-2].Text, "-# Stopped.") || list[n-1].Reply != list[n-2].ID {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want Stopped and its files", textsOf(list))
 	}
 	if list[0].ID != placeholder {
 		t.Error("the placeholder is gone")
@@ -378,7 +378,7 @@ func TestFilesWithoutWordsMakeTheFirstMessage(t *testing.T) {
 }
 
 // Files are sent once where the agent ends in the middle, too.
-func TestFilesAreSentOnceWhenAnAgentIsKilled(t *testing.T) {
+func TestFilesAreSentOnceWhenAgentIsKilled(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("hang")
@@ -392,7 +392,7 @@ func TestFilesAreSentOnceWhenAnAgentIsKilled(t *testing.T) {
 	r.want(list, "I hang now. Cancel does not help.\n-# Stopped.", "")
 }
 
-func TestATurnThatTheProgramInterruptedIsShownAtTheNextStart(t *testing.T) {
+func TestInterruptedTurnIsShownAtNextStart(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	asked := r.ask("slow")
@@ -416,16 +416,16 @@ func TestATurnThatTheProgramInterruptedIsShownAtTheNextStart(t *testing.T) {
 	r.wantFiles(list, nil, []string{"a.txt", "b.txt"})
 	first := list[0]
 	if !strings.HasPrefix(first.Text, "tick 1\n") || !strings.HasSuffix(first.Text, "\n-# Interrupted: Deskhand was ended while this ran.") || list[1].Text != "" {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want ticks, Interrupted and the files", textsOf(list))
 	}
 	if first.Reply != asked.ID || list[1].Reply != first.ID {
-		t.Errorf("%+v", list)
+		t.Errorf("messages: got %+v, want answers to %d", list, asked.ID)
 	}
 }
 
 // A message that was taken gets its answer, even if the program died before anything of it was written down. A turn of the desk that
 // is over does not come after hours.
-func TestATurnOfWhichNothingIsKnownIsShownAtTheNextStart(t *testing.T) {
+func TestMissedTurnIsShownAtNextStart(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	if _, err := r.Prompt(t.Context(), r.session, "limit"); err != nil {
@@ -448,12 +448,12 @@ func TestATurnOfWhichNothingIsKnownIsShownAtTheNextStart(t *testing.T) {
 	list := ours(r.dc, r.dc.Messages(r.channel))
 	r.want(list, "I have thought about it.")
 	if list[0].Reply != asked.ID {
-		t.Errorf("it answers %d", list[0].Reply)
+		t.Errorf("message: got an answer to %d, want %d", list[0].Reply, asked.ID)
 	}
 }
 
 // What an agent says when no turn runs is shown as well.
-func TestWordsOutsideOfTurnsAreShown(t *testing.T) {
+func TestTextOutsideOfTurnsIsShown(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("thought")
@@ -488,7 +488,7 @@ func (r *outRig) rows() map[string]bool {
 }
 
 // A message whose making was not confirmed before the program died is found, and not made again.
-func TestAMessageThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
+func TestUnconfirmedMessageIsSearched(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{true, false} {
 		r := openOut(t)
@@ -521,7 +521,7 @@ func TestAMessageThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeBecomesALine(t *testing.T) {
+func TestTooLargeFileBecomesLine(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.dc.UploadLimit(20)
@@ -535,18 +535,18 @@ func TestAFileThatIsTooLargeBecomesALine(t *testing.T) {
 	if !slices.ContainsFunc(list, func(m discordtest.Message) bool {
 		return strings.HasSuffix(m.Text, "-# a-name-that-is-long.txt (31 bytes) is too large for this server. It is in Deskhand.\n-# Stopped.")
 	}) {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want a line for the large file", textsOf(list))
 	}
 	var names []string
 	for _, in := range r.filesIn(list) {
 		names = append(names, in...)
 	}
 	if !slices.Equal(names, []string{"a.txt", "b.txt"}) {
-		t.Errorf("the files are %q", names)
+		t.Errorf("files: got %q, want a.txt and b.txt", names)
 	}
 }
 
-func TestTheLimitOfAServerIsThatOfItsTier(t *testing.T) {
+func TestUploadLimitFollowsTier(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	for tier, want := range []int64{usualUpload, usualUpload, secondUpload, thirdUpload} {
@@ -554,17 +554,17 @@ func TestTheLimitOfAServerIsThatOfItsTier(t *testing.T) {
 		clear(r.s.out.uploads)
 		for range 2 {
 			if got := r.s.out.uploadLimit(t.Context(), r.channel); got != want {
-				t.Errorf("of tier %d it is %d", tier, got)
+				t.Errorf("upload limit of tier %d: got %d, want %d", tier, got, want)
 			}
 		}
 	}
 	if n := len(r.dc.Calls("GET /guilds/{guild}")); n != 4 {
-		t.Errorf("it was asked for %d times", n)
+		t.Errorf("requests for the server: got %d, want 4", n)
 	}
 }
 
 // An upload that fails now and then is tried again; one that always fails keeps no words back, and ends as a line.
-func TestUploadsThatFail(t *testing.T) {
+func TestFailedUploadBecomesLine(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []int{2, 1000} {
 		r := openOut(t)
@@ -578,13 +578,13 @@ func TestUploadsThatFail(t *testing.T) {
 			files += len(in)
 		}
 		if want := fails < 1000; (files == 1) != want || (lines == 1) == want || files+lines != 1 {
-			t.Errorf("%d failures: %d files, %q", fails, files, textsOf(list))
+			t.Errorf("%d failures: got %d files, messages %q, want the file or its line", fails, files, textsOf(list))
 		}
 		r.close()
 	}
 }
 
-func TestAMessageThatIsDeletedUnderUsGoesOnInANewOne(t *testing.T) {
+func TestDeletedMessageContinuesInNewMessage(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.askToRun()
@@ -605,12 +605,12 @@ func TestAMessageThatIsDeletedUnderUsGoesOnInANewOne(t *testing.T) {
 	list = r.shown()
 	n := len(list)
 	if !strings.HasPrefix(list[n-2].Text, "tick 1\n") || !strings.HasSuffix(list[n-2].Text, "-# Stopped.") {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want ticks and Stopped in a new message", textsOf(list))
 	}
 	r.wantFiles(list[n-2:], nil, []string{"late.txt"})
 }
 
-func TestEarlyFilesComeAgainWithAMessageThatWasDeleted(t *testing.T) {
+func TestFilesOfDeletedMessageAreSentAgain(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("/slow")
@@ -625,11 +625,11 @@ func TestEarlyFilesComeAgainWithAMessageThatWasDeleted(t *testing.T) {
 	s.row = shown{channel: r.channel, Spoke: true, Files: []given{{Entry: "e", Sent: "5"}, {Entry: "f", Sent: "6"}}}
 	s.lost(t.Context(), op{at: 0}, lost)
 	if s.row.Spoke || !s.row.Files[0].waits() || s.row.Files[1].waits() || s.posts[0].id != 0 || s.posts[0].gone {
-		t.Errorf("%+v %+v", s.row, s.posts)
+		t.Errorf("showing: got %+v, posts %+v, want the file of the lost message to wait", s.row, s.posts)
 	}
 }
 
-func TestWhatFollowsAQuestionStandsBelowIt(t *testing.T) {
+func TestTextAfterQuestionStandsBelowCard(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("question")
@@ -638,20 +638,20 @@ func TestWhatFollowsAQuestionStandsBelowIt(t *testing.T) {
 	}
 	r.until("question", func() bool { return card() >= 0 })
 	if list := r.dc.Messages(r.channel)[1:]; len(list) != 2 || list[0].Text != "I have a question." {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want the question's text and its card", textsOf(list))
 	}
 	r.answer(session.Answer{Answers: [][]string{{"option-a"}}})
 	r.shown()
 	list := r.dc.Messages(r.channel)[1:]
 	if len(list) != 3 || list[0].Text != "I have a question." || !strings.Contains(list[2].Text, "option-a") || len(list[2].Edits) > 20 {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want the answer below the card", textsOf(list))
 	}
 	r.s.out.below(r.session) // no turn runs
 	r.s.out.below("unknown")
 }
 
 // What is read again while a text streams is in the channel once.
-func TestAResetDoublesNothing(t *testing.T) {
+func TestResetRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("stream 1000/s 2s")
@@ -681,7 +681,7 @@ func TestAResetDoublesNothing(t *testing.T) {
 }
 
 // Nothing is said any more where a channel is not bound any more.
-func TestAnUnboundChannelHearsNoMore(t *testing.T) {
+func TestUnboundChannelGetsNoMoreText(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("slow")
@@ -701,14 +701,14 @@ func TestAnUnboundChannelHearsNoMore(t *testing.T) {
 	r.stop()
 	r.settled()
 	if list := ours(r.dc, r.dc.Messages(r.channel)); strings.Contains(list[0].Text, "Stopped") || len(list) != 1 {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want no more", textsOf(list))
 	}
 	if now := len(r.dc.Calls("")); now != before {
-		t.Errorf("%d calls were made", now-before)
+		t.Errorf("calls: got %d, want none", now-before)
 	}
 }
 
-func TestAChannelWhereTheBotMayNotSpeakIsToldAndWaitedFor(t *testing.T) {
+func TestForbiddenChannelIsReportedAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.dc.Deny(r.channel, discord.PermissionSendMessages)
@@ -724,11 +724,11 @@ func TestAChannelWhereTheBotMayNotSpeakIsToldAndWaitedFor(t *testing.T) {
 	list := r.shown()
 	r.want(list, "-# Said at the desk:\n> thought\nI have thought about it.")
 	if got := problem(); got != "" {
-		t.Errorf("the problem is %q", got)
+		t.Errorf("problem: got %q, want none", got)
 	}
 }
 
-func TestATurnGoesOnInAThreadThatWasArchived(t *testing.T) {
+func TestTurnContinuesInArchivedThread(t *testing.T) {
 	t.Parallel()
 	r := &outRig{bot: openBot(t)}
 	r.channel = r.dc.Thread(r.dc.Channel, r.dc.Owner, "work", 0)
@@ -743,11 +743,11 @@ func TestATurnGoesOnInAThreadThatWasArchived(t *testing.T) {
 	r.stop()
 	list := r.shown()
 	if len(list) != 2 || !strings.HasPrefix(list[1].Text, "tick 1") || !strings.HasSuffix(list[1].Text, "-# Stopped.") {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want a second one with the rest", textsOf(list))
 	}
 }
 
-func TestSayingSomething(t *testing.T) {
+func TestSayPostsText(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	asked := r.ask("thought")
@@ -760,6 +760,6 @@ func TestSayingSomething(t *testing.T) {
 	}
 	list := ours(r.dc, r.dc.Messages(r.channel))[before:]
 	if len(list) != 2 || list[1].ID != last || list[0].Reply != 0 || list[0].Mentions || list[1].Mentions {
-		t.Errorf("%+v", list)
+		t.Errorf("messages: got %+v, want 2 without mentions", list)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // What is said while the surface is off, or the channel is not bound, is shown when it is on again, or bound again; what comes then is
 // not appended behind a gap, and no turn waits for the end of one that has ended meanwhile.
-func TestATurnWhoseChannelIsAwayForAWhileIsShownWhole(t *testing.T) {
+func TestTurnIsShownWholeAfterRebinding(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []bool{false, true} {
 		for name, away := range map[string]func(*outRig) (back func()){
@@ -86,7 +86,7 @@ func (r *outRig) saidYet() (text string) {
 }
 
 // A message that may have been made is not one that was there before, or that shows another turn.
-func TestAMessageOfAnotherTurnIsNotAdopted(t *testing.T) {
+func TestAdoptIgnoresMessagesOfOtherTurns(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	since := r.s.line.now()
@@ -102,18 +102,18 @@ func TestAMessageOfAnotherTurnIsNotAdopted(t *testing.T) {
 	s := unsure()
 	s.reply = made.ID
 	if !s.adopt(t.Context()) || len(s.posts) != 0 || s.tried == nil {
-		t.Errorf("of those before it: %+v", s.posts)
+		t.Errorf("adopt with only older messages: got %+v, want none", s.posts)
 	}
 	s = unsure()
 	if !s.adopt(t.Context()) || len(s.posts) != 1 || s.posts[0].id != made.ID {
-		t.Errorf("of those that nothing is known of: %+v", s.posts)
+		t.Errorf("adopt of an unknown message: got %+v, want it", s.posts)
 	}
 	if err := r.s.out.write(t.Context(), r.session, "before", shown{Messages: s.row.Messages, channel: r.channel, done: true}); err != nil {
 		t.Fatal(err)
 	}
 	s = unsure()
 	if !s.adopt(t.Context()) || len(s.posts) != 0 || s.tried == nil {
-		t.Errorf("of those of another turn: %+v", s.posts)
+		t.Errorf("adopt of another turn's message: got %+v, want none", s.posts)
 	}
 }
 
@@ -124,7 +124,7 @@ func looseShowing() *showing {
 	return &showing{o: s.out, t: &telling{}, ride: mostFiles, blocked: map[int]bool{}, row: shown{Files: []given{{Name: "a.txt"}}}}
 }
 
-func TestOnlyDiscordsFailuresAreCountedAgainstAFile(t *testing.T) {
+func TestOnlyDiscordsFailuresGiveFileUp(t *testing.T) {
 	t.Parallel()
 	s := looseShowing()
 	end := op{at: -1, files: []int{0}, make: true}
@@ -134,7 +134,7 @@ func TestOnlyDiscordsFailuresAreCountedAgainstAFile(t *testing.T) {
 		}
 	}
 	if !s.row.Files[0].waits() {
-		t.Fatalf("it is given up: %q", s.row.Files[0].Told)
+		t.Fatalf("file after failures of the network: got %q, want it waiting", s.row.Files[0].Told)
 	}
 	for range lateTries {
 		s.failed(t.Context(), end, &rest.Error{Response: &http.Response{StatusCode: http.StatusBadGateway}})
@@ -144,11 +144,11 @@ func TestOnlyDiscordsFailuresAreCountedAgainstAFile(t *testing.T) {
 	}
 	s.sent([]int{0}, 5) // it was made, as is found out then
 	if g := s.row.Files[0]; g.Told != "" || g.Sent != "5" {
-		t.Errorf("%+v", g)
+		t.Errorf("file whose message was found: got %+v, want it sent", g)
 	}
 }
 
-func TestATurnThatIsNotThereIsNotShown(t *testing.T) {
+func TestMissingTurnIsNotShown(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	madeUp{r, "ghost"}.tell(feedState, session.BusEvent{State: "running"})
@@ -162,7 +162,7 @@ func TestATurnThatIsNotThereIsNotShown(t *testing.T) {
 }
 
 // What cannot be read once is not taken for nothing.
-func TestATurnIsNotForgottenWhereItsRecordCannotBeRead(t *testing.T) {
+func TestUnreadableRecordDoesNotEndTurn(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	rename := func(from, to string) {
@@ -177,10 +177,10 @@ func TestATurnIsNotForgottenWhereItsRecordCannotBeRead(t *testing.T) {
 	s := &showing{o: r.s.out, te: r.s.out.teller(t.Context(), r.session), t: &telling{session: r.session, turn: "t"}}
 	rename("discord_output", "away")
 	if got := s.begin(t.Context()); got != unknown {
-		t.Errorf("it is shown %d", got)
+		t.Errorf("begin without a record: got %d, want %d", got, unknown)
 	}
 	rename("away", "discord_output")
 	if got := s.begin(t.Context()); got != here {
-		t.Errorf("it is shown %d then", got)
+		t.Errorf("begin with the record: got %d, want %d", got, here)
 	}
 }

@@ -62,7 +62,7 @@ func (d madeUp) end() []discordtest.Message {
 
 const saidAtDesk = "-# Said at the desk:\n> go"
 
-func TestAnEmptyTurnWithFilesIsAMessageWithFiles(t *testing.T) {
+func TestEmptyTurnWithFilesIsMessageWithFiles(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	names := numbered("f", 21)
@@ -89,13 +89,13 @@ func TestAnEmptyTurnWithFilesIsAMessageWithFiles(t *testing.T) {
 	r.wantFiles(list, names[:10], names[10:20], names[20:])
 	for i, m := range list {
 		if m.Text != "" || i > 0 && m.Reply != list[0].ID || i == 0 && m.Reply != asked.ID {
-			t.Errorf("%d: %+v", i, m)
+			t.Errorf("message %d: got %+v, want no words, and an answer", i, m)
 		}
 	}
 }
 
 // Words that Discord does not take leave a line, and keep nothing back that comes after them.
-func TestWordsThatDiscordDoesNotTake(t *testing.T) {
+func TestRefusedTextIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	d := r.tellTurn("one")
@@ -119,12 +119,12 @@ func TestWordsThatDiscordDoesNotTake(t *testing.T) {
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: strings.Repeat("word ", 500)})
 	list = d.end()[3:]
 	if len(list) != 1 || !strings.HasPrefix(list[0].Text, "word") {
-		t.Errorf("%q", textsOf(list))
+		t.Errorf("messages: got %q, want one with the words", textsOf(list))
 	}
 }
 
 // A binding may come in the middle of a turn; then its beginning is read.
-func TestATurnThatRunsAlreadyIsShownFromItsBeginning(t *testing.T) {
+func TestRunningTurnIsShownFromBeginning(t *testing.T) {
 	t.Parallel()
 	r := &outRig{bot: openBot(t)}
 	r.channel, r.session = r.dc.Channel, r.create().ID
@@ -143,18 +143,18 @@ func TestATurnThatRunsAlreadyIsShownFromItsBeginning(t *testing.T) {
 	r.stop()
 	list := r.shown()
 	if len(list) != 1 {
-		t.Fatalf("%q", textsOf(list))
+		t.Fatalf("messages: got %q, want one", textsOf(list))
 	}
 	var want strings.Builder // each once, and in order
 	for n := range strings.Count(list[0].Text, "tick ") {
 		fmt.Fprintf(&want, "tick %d\n", n+1)
 	}
 	if got := list[0].Text; got != "-# Said at the desk:\n> slow\n"+want.String()+"-# Stopped." {
-		t.Errorf("%q", got)
+		t.Errorf("message: got %q, want the turn from its beginning", got)
 	}
 }
 
-func TestNamesOfFilesCannotLeaveTheirHead(t *testing.T) {
+func TestFileNameIsSafeInHeader(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"a b.txt":                 "a b.txt",
@@ -167,12 +167,12 @@ func TestNamesOfFilesCannotLeaveTheirHead(t *testing.T) {
 		strings.Repeat("x", 3000): strings.Repeat("x", longestTitle-1) + "…",
 	} {
 		if got := fileName(name); got != want {
-			t.Errorf("%q: %q", name, got)
+			t.Errorf("fileName(%q): got %q, want %q", name, got, want)
 		}
 	}
 }
 
-func TestWhatAFailureMeans(t *testing.T) {
+func TestVerdictOfFailures(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, code rest.JSONErrorCode) error {
 		return fmt.Errorf("calling: %w", &rest.Error{Response: &http.Response{StatusCode: status}, Code: code})
@@ -209,19 +209,19 @@ func TestWhatAFailureMeans(t *testing.T) {
 	}
 }
 
-func TestTheEndOfATurnInWords(t *testing.T) {
+func TestStopLineExplainsEndOfTurn(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"cancelled", "max_tokens", "max_turn_requests", "refusal", "interrupted", "agent_exited", "error", "of_tomorrow"} {
 		if line := stopLine(reason, ""); !strings.HasPrefix(line, "-# ") || strings.Contains(line, "\n") {
-			t.Errorf("%s: %q", reason, line)
+			t.Errorf("stopLine(%s): got %q, want a single quiet line", reason, line)
 		}
 	}
 	if line := stopLine("end_turn", ""); line != "" {
-		t.Errorf("%q", line)
+		t.Errorf("stopLine(end_turn): got %q, want none", line)
 	}
 	for n, want := range map[int64]string{5: "5 bytes", 2048: "2.0 KiB", 3 << 20: "3.0 MiB"} {
 		if got := bytesText(n); got != want {
-			t.Errorf("%d: %q", n, got)
+			t.Errorf("bytesText(%d): got %q, want %q", n, got, want)
 		}
 	}
 }

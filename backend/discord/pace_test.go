@@ -60,7 +60,7 @@ func (d *slowDiscord) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewBufferString(answer)), Request: r}, nil
 }
 
-func TestAMessageIsEditedOnceASecondAtTheMost(t *testing.T) {
+func TestMessageIsEditedOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -112,7 +112,7 @@ func TestAMessageIsEditedOnceASecondAtTheMost(t *testing.T) {
 			}
 		}
 		if late := time.Since(ended); late > 3*time.Second*time.Duration(len(d.text)) {
-			t.Errorf("the last of it was shown after %v", late)
+			t.Errorf("last text: got it after %v, want %v at most", late, 3*time.Second*time.Duration(len(d.text)))
 		}
 		cancel()
 		s.out.close()
@@ -122,16 +122,16 @@ func TestAMessageIsEditedOnceASecondAtTheMost(t *testing.T) {
 			all += d.text[id] + "\n"
 			for j := 1; j < len(d.edits[id]); j++ {
 				if apart := d.edits[id][j].Sub(d.edits[id][j-1]); apart < editPace {
-					t.Errorf("message %s was changed again after %v", id, apart)
+					t.Errorf("message %s: got two edits %v apart, want %v or more", id, apart, editPace)
 				}
 			}
 		}
 		if n, most := len(d.edits["1"]), int(time.Since(begun)/editPace)+1; len(d.text) < 3 || n < 2 || n > most {
-			t.Errorf("%d messages, %d calls for the first of them", len(d.text), n)
+			t.Errorf("pace: got %d messages, %d calls for the first, want 3 or more, 2 to %d", len(d.text), n, most)
 		}
 		for line := range strings.Lines(text.String()) {
 			if strings.Count(all, line[:len(line)-2]) != 1 {
-				t.Errorf("%q is there %d times", line, strings.Count(all, line[:len(line)-2]))
+				t.Errorf("line %q: got it %d times, want once", line, strings.Count(all, line[:len(line)-2]))
 			}
 		}
 	})

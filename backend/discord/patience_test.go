@@ -47,7 +47,7 @@ func (b *bot) marked(id string) []heard {
 	return b.rows(id)
 }
 
-func TestAMessageThatAFullDiskHoldsIsSentOnce(t *testing.T) {
+func TestMessageOnFullDiskIsSentOnce(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -57,14 +57,14 @@ func TestAMessageThatAFullDiskHoldsIsSentOnce(t *testing.T) {
 	b.write(`DROP TRIGGER full_queue`)
 	list := b.marked(id)
 	if got := b.waits(id); !slices.Equal(got, []string{"silent one"}) {
-		t.Errorf("%q waits", got)
+		t.Errorf("waiting messages: got %q, want silent one", got)
 	}
 	if queue, err := b.Queue(t.Context(), id); err != nil || len(list) != 1 || list[0].item != queue[0].ID {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("stored messages: got %+v, error %v, want the item of the queue", list, err)
 	}
 }
 
-func TestAMessageThatAFullDiskHoldsIsMergedOnce(t *testing.T) {
+func TestMessageOnFullDiskIsMergedOnce(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	b.marked(id)
@@ -73,12 +73,12 @@ func TestAMessageThatAFullDiskHoldsIsMergedOnce(t *testing.T) {
 	b.write(`DROP TRIGGER full_queue`)
 	b.marked(id)
 	if got := b.waits(id); !slices.Equal(got, []string{"silent one\n\ntwo"}) {
-		t.Errorf("%q waits", got)
+		t.Errorf("waiting messages: got %q, want both as one", got)
 	}
 }
 
 // The end does not wait for the disk; what it holds then is lost with the program, and asked again by the next one.
-func TestTheEndDoesNotWaitForAFullDisk(t *testing.T) {
+func TestCloseDoesNotWaitForFullDisk(t *testing.T) {
 	t.Parallel()
 	dc, dir := discordtest.New(discordtest.Options{RealHosts: true}), t.TempDir()
 	b := openBotAt(t, dc, dir)
@@ -104,6 +104,6 @@ func TestTheEndDoesNotWaitForAFullDisk(t *testing.T) {
 	b.marked(id)
 	said := slices.Concat(b.asked(id), b.waits(id))
 	if n := strings.Count(strings.Join(said, "\n"), "silent one"); n != 1 {
-		t.Errorf("%q was said", said)
+		t.Errorf("messages: got %q, want silent one once", said)
 	}
 }

@@ -14,7 +14,7 @@ func leavesOf(items []item, breaks ...mark) (all []string) {
 	return all
 }
 
-func TestAMessageHasTextAndQuietLines(t *testing.T) {
+func TestLayShowsTextAndQuietLines(t *testing.T) {
 	t.Parallel()
 	items := []item{
 		{id: "1", kind: itemSaid, text: "Fix *the*\ntest"},
@@ -27,11 +27,11 @@ func TestAMessageHasTextAndQuietLines(t *testing.T) {
 	}
 	want := "-# Said at the desk:\n> Fix \\*the\\* test\nI look.\n-# ✓ Read `a_b.go`\n-# ✗ Run \\_\\_it\\_\\_\n-# ▸ Wait\nOne\n\nTwo <@1> @everyone **x**"
 	if got := leavesOf(items); !slices.Equal(got, []string{want}) {
-		t.Errorf("%q", got)
+		t.Errorf("leaves: got %q, want %q", got, want)
 	}
 }
 
-func TestABreakBeginsANewMessage(t *testing.T) {
+func TestBreakBeginsNewMessage(t *testing.T) {
 	t.Parallel()
 	items := []item{{id: "1", kind: itemText, text: "```go\nabcdef\n```"}, {id: "2", kind: itemTool, text: "Run"}, {id: "3", kind: itemText, text: "end"}}
 	for _, c := range []struct {
@@ -46,13 +46,13 @@ func TestABreakBeginsANewMessage(t *testing.T) {
 		{[]mark{{"3", 3}}, []string{"```go\nabcdef\n```\n-# ▸ Run\nend"}},
 	} {
 		if got := leavesOf(items, c.breaks...); !slices.Equal(got, c.want) {
-			t.Errorf("%v: %q", c.breaks, got)
+			t.Errorf("leaves with the breaks %v: got %q, want %q", c.breaks, got, c.want)
 		}
 	}
 }
 
 // A tool call that changes, and text that grows, leave the messages before them as they are.
-func TestMessagesThatAreFullStay(t *testing.T) {
+func TestFullMessagesStay(t *testing.T) {
 	t.Parallel()
 	var items []item
 	var before []leaf
@@ -61,15 +61,15 @@ func TestMessagesThatAreFullStay(t *testing.T) {
 		now := lay(items, nil)
 		for i, l := range now {
 			if n := width(l.text); n > mostText {
-				t.Fatalf("%s: message %d is %d long", what, i, n)
+				t.Fatalf("%s: got message %d with %d units, want %d at most", what, i, n, mostText)
 			}
 		}
 		if len(now) < len(before) {
-			t.Fatalf("%s: %d messages became %d", what, len(before), len(now))
+			t.Fatalf("%s: got %d messages, want %d or more", what, len(now), len(before))
 		}
 		for i := range max(0, len(before)-1) {
 			if !same(before[i].text, now[i].text) {
-				t.Fatalf("%s: message %d was %q and is %q", what, i, before[i].text, now[i].text)
+				t.Fatalf("%s: got message %d as %q, want %q", what, i, now[i].text, before[i].text)
 			}
 		}
 		before = now
@@ -92,7 +92,7 @@ func TestMessagesThatAreFullStay(t *testing.T) {
 	check("titles", func(old, now string) bool { return strings.Count(old, "\n") == strings.Count(now, "\n") })
 }
 
-func TestPlainTextTakesNothingWithIt(t *testing.T) {
+func TestPlainEscapesMarkdown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a\n b":                     "a b",
@@ -102,17 +102,17 @@ func TestPlainTextTakesNothingWithIt(t *testing.T) {
 		"||hidden|| **b** ~~s~~ \\": `\|\|hidden\|\| \*\*b\*\* \~\~s\~\~ \\`,
 	} {
 		if got := plain(text, 200); got != want {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("plain(%q): got %q, want %q", text, got, want)
 		}
 	}
 	for _, text := range []string{strings.Repeat("*", 500), strings.Repeat("😀*", 300), strings.Repeat("`a*b` ", 100)} {
 		if got := plain(text, 100); width(got) > 100 || !strings.HasSuffix(strings.Trim(got, "`'"), "…") {
-			t.Errorf("%d: %q", width(got), got)
+			t.Errorf("plain of a long text: got %q of %d units, want 100 at most", got, width(got))
 		}
 	}
 }
 
-func TestTheLineOfATurnThatFailed(t *testing.T) {
+func TestStopLineShowsFailure(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ reason, failure, want string }{
 		{"error", "Internal error: the quota is used up", "-# The agent has failed: Internal error: the quota is used up"},

@@ -110,7 +110,7 @@ func codeOf(t testing.TB, err error) string {
 	}
 	refused, ok := errors.AsType[*session.RefusedError](err)
 	if !ok {
-		t.Fatalf("%v has no code", err)
+		t.Fatalf("error: got %v, want one with a code", err)
 	}
 	return refused.Code
 }
@@ -136,29 +136,29 @@ func (b *bot) bindSession() {
 	}
 }
 
-func TestSetup(t *testing.T) {
+func TestSetUpKeepsSetup(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), true)
 	if s := b.s.State(); s.Enabled || s.Status != statusOff || s.HasToken || s.Users == nil || s.Bindings == nil {
-		t.Fatalf("%+v", s)
+		t.Fatalf("state: got %+v, want nothing set up", s)
 	}
 	restURL, gateway := dc.REST(), dc.Gateway()
 	users := []string{dc.Owner.String()}
 	good := Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}
 	s, code := b.setUp(good)
 	if code != "" || !s.HasToken || s.TokenIn != "keyring" || s.Bot == nil || s.Bot.ID != dc.Bot.String() || s.Bot.Name == "" || len(s.Users) != 1 || s.Users[0].Name == "" {
-		t.Fatalf("%s %+v", code, s)
+		t.Fatalf("SetUp: got code %q, %+v, want the bot and the user", code, s)
 	}
 	b.connects(1)
 
 	// Who is heard changes without another connection.
 	more := []string{dc.Owner.String(), dc.Stranger.String(), dc.Stranger.String()}
 	if s, code = b.setUp(Setup{Users: &more}); code != "" || len(s.Users) != 2 || s.Users[1].Name == "" || !b.s.allowed(dc.Stranger) {
-		t.Errorf("%s %+v", code, s)
+		t.Errorf("SetUp of users: got code %q, %+v, want 2 users", code, s)
 	}
 	if n := len(dc.Connects()); n != 1 {
-		t.Errorf("%d connections", n)
+		t.Errorf("connections: got %d, want 1", n)
 	}
 	if _, code = b.setUp(Setup{Enabled: new(false)}); code != "" {
 		t.Error(code)
@@ -170,7 +170,7 @@ func TestSetup(t *testing.T) {
 	b.close()
 	b = openUnset(t, dc, dir, v, t.Output(), true)
 	if s := b.s.State(); s.Enabled || !s.HasToken || len(s.Users) != 2 || s.Invite == "" || s.REST != restURL {
-		t.Errorf("%+v", s)
+		t.Errorf("state after a restart: got %+v, want the setup, off", s)
 	}
 	if _, code = b.setUp(Setup{Enabled: new(true)}); code != "" {
 		t.Error(code)
@@ -182,11 +182,11 @@ func TestSetup(t *testing.T) {
 	}
 	b.is(statusOff, "")
 	if s := b.s.State(); s.HasToken || s.Enabled || len(s.Users) != 0 || len(s.Bindings) != 0 || s.Bot != nil || v.token != "" || s.REST != "" {
-		t.Errorf("%+v", s)
+		t.Errorf("state after Forget: got %+v, want nothing", s)
 	}
 }
 
-func TestSetupThatIsRefusedChangesNothing(t *testing.T) {
+func TestRefusedSetupChangesNothing(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	restURL, closed := dc.REST(), "http://127.0.0.1:1/api"
@@ -215,12 +215,12 @@ func TestSetupThatIsRefusedChangesNothing(t *testing.T) {
 	}
 	s := b.s.State()
 	if s.HasToken || s.Enabled || len(s.Users) != 0 || s.REST != "" || s.Gateway != "" || v.token != "" {
-		t.Errorf("%+v", s)
+		t.Errorf("state after refusals: got %+v, want nothing set up", s)
 	}
 }
 
 // Who may change the setup, but does not know the token, does not have it sent to them.
-func TestTokenThatIsKeptGoesNowhereElse(t *testing.T) {
+func TestKeptTokenGoesNowhereElse(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	var calls atomic.Int64
@@ -242,22 +242,22 @@ func TestTokenThatIsKeptGoesNowhereElse(t *testing.T) {
 		"a gateway of its own": {Gateway: new("")},
 	} {
 		if _, code := b.setUp(wish); code != refusedMalformed {
-			t.Errorf("%s: %q", name, code)
+			t.Errorf("SetUp of %s: got code %q, want %s", name, code, refusedMalformed)
 		}
 	}
 	if now := b.s.State(); now.REST != was.REST || now.Gateway != was.Gateway || now.Enabled || len(now.Users) != 0 || calls.Load() != 0 {
-		t.Errorf("%+v, %d calls", now, calls.Load())
+		t.Errorf("state: got %+v, %d calls, want it unchanged, no calls", now, calls.Load())
 	}
 	if _, code := b.setUp(Setup{Gateway: new(dc.Gateway() + "/other")}); code != "" {
-		t.Errorf("the same host: %q", code)
+		t.Errorf("SetUp with the same host: got code %q, want none", code)
 	}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: &other.URL}); code != refusedToken || calls.Load() == 0 {
-		t.Errorf("with the token: %q, %d calls", code, calls.Load())
+		t.Errorf("SetUp with the token: got code %q, %d calls, want %s", code, calls.Load(), refusedToken)
 	}
 }
 
 // A setup that cannot be written leaves the token of the one before.
-func TestSetupThatCannotBeWrittenKeepsItsToken(t *testing.T) {
+func TestFailedSetupKeepsToken(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST())}); code != "" {
@@ -272,39 +272,39 @@ func TestSetupThatCannotBeWrittenKeepsItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.s.SetUp(t.Context(), Setup{Token: new(dc.Renew())}); !errors.Is(err, session.ErrStorage) || v.token != old {
-		t.Errorf("%v, the old token: %v", err, v.token == old)
+		t.Errorf("SetUp on a full disk: got error %v, old token kept %v, want ErrStorage, kept", err, v.token == old)
 	}
 }
 
 // That Discord takes the token is not enough where nothing that is said would reach us.
-func TestCheckLooksAtTheLine(t *testing.T) {
+func TestCheckReportsLine(t *testing.T) {
 	b := openBot(t)
 	b.dc.Down(false, true)
 	b.dc.Drop()
 	b.is(statusReconnecting, refusedUnreachable)
 	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedUnreachable || got.Params["detail"] == "" {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the line: got %+v, want unreachable with a detail", got)
 	}
 	b.dc.LockOut(time.Hour)
 	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedRate || got.Params["until"] == "" || got.Params["detail"] != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the line: got %+v, want the rate with a time", got)
 	}
 }
 
 // A token that is pasted as programs write it is a token all the same.
-func TestSetupTakesATokenAsItIsPasted(t *testing.T) {
+func TestSetUpTrimsPastedToken(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(" Bot " + dc.Token + "\n"), REST: new(dc.REST() + "/")}); code != "" || v.token != dc.Token {
-		t.Errorf("%q %q", code, v.token)
+		t.Errorf("SetUp with a pasted token: got code %q, token %q, want the bare token", code, v.token)
 	}
 	if _, code := b.setUp(Setup{Token: new("")}); code != "" || v.token != "" || b.s.State().HasToken {
-		t.Errorf("%q %q", code, v.token)
+		t.Errorf("SetUp without a token: got code %q, token %q, want none", code, v.token)
 	}
 }
 
 // A command sets up and looks, and opens no line.
-func TestProgramThatDoesNotStayOpensNoLine(t *testing.T) {
+func TestShortProgramOpensNoLine(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	users := []string{dc.Owner.String()}
@@ -313,14 +313,14 @@ func TestProgramThatDoesNotStayOpensNoLine(t *testing.T) {
 	}
 	b.bindSession()
 	if got := b.check()["reachable"]; got.Status != checkOK {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the line: got %+v, want ok", got)
 	}
 	if list, err := b.s.Channels(t.Context()); err != nil || len(list.Items) != 1 {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Channels: got %+v, error %v, want one server", list, err)
 	}
 	b.close()
 	if n := len(dc.Connects()); n != 0 {
-		t.Errorf("%d connections", n)
+		t.Errorf("connections: got %d, want none", n)
 	}
 }
 
@@ -336,13 +336,13 @@ func TestLockedKeyringIsWaitedFor(t *testing.T) {
 	b = openUnset(t, dc, dir, v, t.Output(), true)
 	b.is(statusReconnecting, refusedUnreadable)
 	if got := b.check()["token"]; got.Status != checkMissing || got.Params["reason"] != refusedUnreadable {
-		t.Errorf("%+v", got)
+		t.Errorf("check of the token: got %+v, want unreadable", got)
 	}
 	v.lock(false)
 	b.connects(1)
 }
 
-func TestCheckSaysWhatIsMissing(t *testing.T) {
+func TestCheckReportsMissingConditions(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
 	expect := func(what, want string) {
@@ -415,25 +415,25 @@ clock ok`
 	dc.Down(true, false)
 	c := b.check()
 	if c["token"].Status != checkUnknown || c["reachable"].Status != checkMissing || c["reachable"].Params["detail"] == "" || c["users"].Status != checkOK {
-		t.Errorf("%+v", c)
+		t.Errorf("check without Discord: got %+v, want the line missing", c)
 	}
 	dc.Down(false, false)
 	dc.Revoke()
 	c = b.check()
 	if c["token"].Status != checkMissing || c["token"].Params["reason"] != refusedToken || c["reachable"].Status != checkOK {
-		t.Errorf("%+v", c)
+		t.Errorf("check of a revoked token: got %+v, want the token missing", c)
 	}
 }
 
-func TestCheckWithoutAServer(t *testing.T) {
+func TestCheckReportsMissingServer(t *testing.T) {
 	b := openBot(t)
 	b.dc.RemoveGuild(b.dc.Guild)
 	if c := b.check(); c["server"].Status != checkMissing || c["permissions"].Status != checkUnknown {
-		t.Errorf("%+v", c)
+		t.Errorf("check without a server: got %+v, want the server missing", c)
 	}
 }
 
-func TestBind(t *testing.T) {
+func TestBindChecksChannelAndTarget(t *testing.T) {
 	b := openBot(t)
 	dir := filepath.Join(b.dir, "project")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -489,10 +489,10 @@ func TestBind(t *testing.T) {
 		}
 		if made.Channel != tc.channel.String() || made.Guild != b.dc.Guild.String() || made.GuildName != "Workshop" || made.Name == "" || made.Session != tc.wish.Session ||
 			made.Directory != tc.wish.Directory || made.Thread != (tc.channel == thread) {
-			t.Errorf("%s: %+v", tc.name, made)
+			t.Errorf("Bind of %s: got %+v, want %+v", tc.name, made, tc.wish)
 		}
 		if !slices.ContainsFunc(b.s.State().Bindings, func(x Binding) bool { return x == made }) {
-			t.Errorf("%s: it is not in %+v", tc.name, b.s.State().Bindings)
+			t.Errorf("bindings after %s: got %+v, want the new one", tc.name, b.s.State().Bindings)
 		}
 	}
 	if _, err := b.s.Bind(t.Context(), b.dc.Channel.String(), Bind{Session: "nobody"}); !errors.Is(err, session.ErrNotFound) {
@@ -507,7 +507,7 @@ func TestBind(t *testing.T) {
 		t.Error(code)
 	}
 	if n := len(b.s.State().Bindings); n != 3 {
-		t.Errorf("%d bindings", n)
+		t.Errorf("bindings: got %d, want 3", n)
 	}
 }
 
@@ -522,7 +522,7 @@ func TestChannelsAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(list.Items) != 2 || list.Items[1].Name != "Elsewhere" || list.Items[1].Channels == nil {
-		t.Fatalf("%+v", list)
+		t.Fatalf("Channels: got %+v, want 2 servers", list)
 	}
 	have, err := json.Marshal(list.Items[0].Channels)
 	if err != nil {
@@ -542,13 +542,13 @@ func TestChannelsAreListed(t *testing.T) {
 	for n, status := range map[int]int{1: http.StatusForbidden, attempts: http.StatusBadGateway} {
 		b.dc.Fail("GET /guilds/{guild}/channels", n, status)
 		if list, err = b.s.Channels(t.Context()); err != nil || len(list.Items) != 1 || list.Items[0].Name != "Elsewhere" {
-			t.Errorf("%d of one server: %+v, %v", status, list, err)
+			t.Errorf("Channels with %d from a server: got %+v, error %v, want the other server", status, list, err)
 		}
 	}
 }
 
 // As Discord's documentation has it, under Permissions.
-func TestRightsInAChannel(t *testing.T) {
+func TestRightsFollowOverwrites(t *testing.T) {
 	const guild, role, other, bot = 1, 2, 3, 4
 	view, send, attach := discord.PermissionViewChannel, discord.PermissionSendMessages, discord.PermissionAttachFiles
 	for name, tc := range map[string]struct {
@@ -572,7 +572,7 @@ func TestRightsInAChannel(t *testing.T) {
 	}
 }
 
-func TestChannelsThatComeAndGo(t *testing.T) {
+func TestBindingsFollowChannels(t *testing.T) {
 	b := openBot(t)
 	b.dc.Say(b.dc.Channel, b.dc.Stranger, "x") // events are heard in their order
 	b.until("what a line begins with", func() bool { return b.s.State().Ignored.Strangers == 1 })

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-func TestAShortTextIsOnePiece(t *testing.T) {
+func TestShortTextIsOnePiece(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"":                         nil,
@@ -22,12 +22,12 @@ func TestAShortTextIsOnePiece(t *testing.T) {
 		"````md\n```go\n```\n````": {"````md\n```go\n```\n````"},
 	} {
 		if got := split(text); !slices.Equal(got, want) {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("split(%q): got %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestALongTextIsCutBehindAParagraphElseALineElseAWord(t *testing.T) {
+func TestSplitPrefersParagraphsThenLinesThenWords(t *testing.T) {
 	t.Parallel()
 	word := strings.Repeat("x", 99) + " "
 	for _, c := range []struct{ name, text, end string }{
@@ -38,35 +38,35 @@ func TestALongTextIsCutBehindAParagraphElseALineElseAWord(t *testing.T) {
 	} {
 		got := split(c.text)
 		if len(got) != 2 || !strings.HasSuffix(got[0], c.end) {
-			t.Errorf("%s: %d pieces, the first ends with %q", c.name, len(got), got[0][len(got[0])-10:])
+			t.Errorf("%s: got %d pieces, the first ending in %q, want 2, %q", c.name, len(got), got[0][len(got[0])-10:], c.end)
 		}
 		if n := width(got[0]); n > mostText || c.name == "rune" && n != mostText {
-			t.Errorf("%s: the first is %d long", c.name, n)
+			t.Errorf("%s: got a first piece of %d units, want %d at most", c.name, n, mostText)
 		}
 	}
 }
 
-func TestABlockOfCodeIsClosedAndOpenedAgain(t *testing.T) {
+func TestSplitClosesAndReopensCode(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("y", 49) + "\n"
 	got := split("Look:\n\n```go\n" + strings.Repeat(line, 60) + "```\nThat is it.")
 	if len(got) != 2 || !strings.HasSuffix(got[0], "y\n```") || !strings.HasPrefix(got[1], "```go\nyyy") || !strings.HasSuffix(got[1], "y\n```\nThat is it.") {
-		t.Errorf("%q", got)
+		t.Errorf("split: got %q, want the block closed and opened again", got)
 	}
 	if n := strings.Count(strings.Join(got, ""), line); n != 60 {
-		t.Errorf("%d lines are left", n)
+		t.Errorf("lines: got %d, want 60", n)
 	}
 	// One that begins late goes into the next piece as a whole.
 	got = split(strings.Repeat(line, 30) + "```go\n" + strings.Repeat(line, 20) + "```")
 	if len(got) != 2 || !strings.HasSuffix(got[0], "y") || !strings.HasPrefix(got[1], "```go\ny") {
-		t.Errorf("%q", got)
+		t.Errorf("split: got %q, want the late block in the second piece", got)
 	}
 	// The end of a block makes no message of its own.
 	for n := 1940; n < 2010; n++ {
 		text := "```\n" + strings.Repeat("z", n-1940) + "\n" + strings.Repeat(line, 38) + strings.Repeat("w", 40) + "\n```\n"
 		for _, piece := range split(text) {
 			if strings.Trim(piece, "`\n") == "" {
-				t.Fatalf("%d: %q", n, piece)
+				t.Fatalf("split at %d: got %q, want no empty block", n, piece)
 			}
 		}
 	}
@@ -114,23 +114,23 @@ func FuzzSplit(f *testing.F) {
 		whole := piecesOf(text, most)
 		for _, p := range whole {
 			if n := width(p.text); n > most {
-				t.Fatalf("%d of %d: %q", n, most, p.text)
+				t.Fatalf("piece: got %d units, %q, want %d at most", n, p.text, most)
 			}
 			if strings.TrimSpace(p.text) == "" {
-				t.Fatalf("a piece without anything: %q", p.text)
+				t.Fatalf("piece: got %q, want text in it", p.text)
 			}
 			if f := openAfter(p.text); f.mark != "" && p.whole {
-				t.Fatalf("%q is left open: %q", f.mark, p.text)
+				t.Fatalf("piece: got %q, want %q closed", p.text, f.mark)
 			}
 		}
 		if got := bare(texts(whole)...); got != bare(text) && allWhole(whole) {
-			t.Fatalf("what is left is another text: %q", got)
+			t.Fatalf("text of the pieces: got %q, want %q", got, bare(text))
 		}
 		// What is full stays, whatever is added.
 		part := piecesOf(text[:max(at, -(at+1))%(len(text)+1)], most)
 		for i, p := range part {
 			if p.full && (i >= len(whole) || whole[i].text != p.text) {
-				t.Fatalf("piece %d was %q", i, p.text)
+				t.Fatalf("piece %d: got another text, want %q", i, p.text)
 			}
 		}
 	})
