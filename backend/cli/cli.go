@@ -126,12 +126,26 @@ func (p *Program) Run() int {
 	}
 	if err != nil {
 		parser.Errorf("%s", err)
+		p.say("Run \"%s --help\" to see how it is used.\n", p.misused(err))
 		return exitUsage
 	}
 	if err := ctx.Run(p); err != nil {
 		return p.fail(err)
 	}
 	return exitOK
+}
+
+// misused is the command whose arguments are wrong, as far as it was understood.
+func (p *Program) misused(err error) string {
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || wrong.Context == nil || wrong.Context.Selected() == nil {
+		return "deskhand"
+	}
+	command := wrong.Context.Selected()
+	if command.Parent.DefaultCmd == command && !slices.Contains(p.Args, command.Name) {
+		command = command.Parent // who named none means all of them
+	}
+	return command.FullPath()
 }
 
 func (p *Program) fail(err error) int {
@@ -338,23 +352,15 @@ type linkCommand struct{ common }
 
 // Run asks the running program for a link.
 func (l *linkCommand) Run(p *Program) error {
-	places, err := datadir.Find(l.DataDir)
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	api, err := dial(ctx, places)
-	if err != nil {
-		return fmt.Errorf("no running Deskhand was found for %s: %w", places.Data, err)
-	}
-	var link struct {
-		URL string `json:"url"`
-	}
-	if err := api.call(ctx, "POST", "links", nil, &link); err != nil {
-		return err
-	}
-	return p.print("%s\n", link.URL)
+	return withRunning(l.common, func(ctx context.Context, api *api) error {
+		var link struct {
+			URL string `json:"url"`
+		}
+		if err := api.call(ctx, "POST", "links", nil, &link); err != nil {
+			return unanswered(ctx, err)
+		}
+		return p.print("%s\n", link.URL)
+	})
 }
 
 type openCommand struct{ common }

@@ -36,3 +36,18 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestAWrongCommandLineNamesItsHelp: the next step is one command away.
+func TestAWrongCommandLineNamesItsHelp(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"prompt": "deskhand prompt --help", "agents nope": "deskhand agents --help", "agents install": "deskhand agents install --help", "sessions show": "deskhand sessions show --help",
+		"nonsense": "deskhand --help", "--nonsense": "deskhand --help",
+	} {
+		var out bytes.Buffer
+		p := Program{Args: strings.Fields(line), Stdout: &out, Stderr: &out}
+		if code := p.Run(); code != exitUsage || !strings.Contains(out.String(), "Run \""+want+"\"") {
+			t.Errorf("deskhand %s: exit %d, want %d and %q\n%s", line, code, exitUsage, want, &out)
+		}
+	}
+}

@@ -93,6 +93,7 @@ func (l *loginAtTerminal) known(ctx context.Context, err error) error {
 	case "agent.unknown":
 		return noAgent(l.agent, detail)
 	case "agent.not_installed":
+		_, detail, _ = strings.Cut(detail, l.agent+": ")
 		return &failure{exitMissing, fmt.Errorf("%s is not installed: %s.\n`deskhand agents install %s` installs it, where Deskhand can", l.agent, strings.TrimSuffix(detail, "."), l.agent)}
 	case "login.running":
 		return fmt.Errorf("somebody is signing in to %s already, in the running Deskhand", l.agent)

@@ -729,7 +729,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 	if _, stderr, code := run(t, full, "server", "--port", "0"); code != 1 || strings.Contains(stderr, "owner.json") {
 		t.Errorf("a database that cannot be: exit %d, %s", code, stderr)
 	}
-	if _, stderr, code := run(t, t.TempDir(), "link"); code != 1 || !strings.Contains(stderr, "no running Deskhand") {
+	if _, stderr, code := run(t, t.TempDir(), "link"); code != 1 || !strings.Contains(stderr, "no Deskhand runs on") {
 		t.Errorf("a link of nobody: exit %d, %s", code, stderr)
 	}
 }

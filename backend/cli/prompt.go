@@ -285,7 +285,7 @@ func usage(err error) error {
 	if errors.As(err, &p) && p.Status == 400 {
 		words := map[string]string{
 			"agent.unknown": "there is no agent " + p.Params["agent"], "directory.missing": p.Params["path"] + " does not exist",
-			"directory.not_one": p.Params["path"] + " is not a directory",
+			"directory.not_one": p.Params["path"] + " is not a directory", "place.url": p.Params["detail"],
 		}
 		if text, ok := words[p.Code]; ok {
 			err = errors.New(text)

@@ -51,7 +51,7 @@ func nobodyRuns(places datadir.Paths) error {
 	text := "no Deskhand runs on " + places.Data
 	left, err := backend.Leftovers(places)
 	if err != nil || len(left) == 0 {
-		return errors.New(text)
+		return errors.New(text + "; `deskhand` opens the window, and `deskhand server` works without one")
 	}
 	var b strings.Builder
 	b.WriteString(text + ". The last one has left these processes, which the next one ends:")

@@ -133,7 +133,7 @@ func (c *tokensRevoke) Run(p *Program) error {
 			}
 			return p.print("%s opens nothing any more.\n", plain(t.Name))
 		}
-		return fmt.Errorf("there is no token %s", printable(c.Token))
+		return &failure{exitUsage, fmt.Errorf("there is no token %s; deskhand tokens lists them", printable(c.Token))}
 	})
 }
 

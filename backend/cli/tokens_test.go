@@ -58,7 +58,7 @@ func TestTokens(t *testing.T) {
 	if got := call("/v1/health"); got != 401 {
 		t.Errorf("a revoked token: %d", got)
 	}
-	if _, _, code := run(t, dir, "tokens", "revoke", "nobody"); code != 1 {
+	if _, _, code := run(t, dir, "tokens", "revoke", "nobody"); code != 2 {
 		t.Errorf("exit %d", code)
 	}
 }

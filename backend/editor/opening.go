@@ -97,7 +97,7 @@ func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 	if list.Problem != "" {
 		return "", badParams("Deskhand knows no agent %q; %s", e.cfg.Agent, list.Problem)
 	}
-	return "", badParams("Deskhand knows no agent %q; deskhand doctor lists those that there are", e.cfg.Agent)
+	return "", badParams("Deskhand knows no agent %q; `deskhand agents --all` lists those that there are", e.cfg.Agent)
 }
 
 // offers is what the agent said of itself when it was last started.
@@ -244,6 +244,9 @@ func exitError(x *exit) *acp.Error {
 	}
 	if x.StderrTail != "" {
 		text += "\n" + strings.TrimRight(x.StderrTail, "\n")
+	}
+	if help := map[string]string{"agent.auth_required": "deskhand login ", "agent.not_installed": "deskhand agents install "}[x.Problem]; help != "" && x.Params["agent"] != "" {
+		text += "\nAt a terminal: " + help + x.Params["agent"]
 	}
 	if x.Problem == "agent.auth_required" {
 		return &acp.Error{Code: acp.CodeAuthRequired, Message: text}
