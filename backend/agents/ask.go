@@ -91,15 +91,20 @@ func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (
 
 // question is one agent that is being asked.
 type question struct {
-	inst  *proxy.Instance
-	last  int
-	page  atomic.Pointer[func(url string)] // what shows a person a page, if anything does
-	noise string                           // the first line on stdout that was no message; refuse has it when it has returned
+	inst     *proxy.Instance
+	last     int
+	page     atomic.Pointer[func(url string)] // what shows a person a page, if anything does
+	noise    string                           // the first line on stdout that was no message; refuse has it when it has returned
+	accounts accounts                         // what refuse has heard of
+}
+
+func ask(inst *proxy.Instance) *question {
+	return &question{inst: inst, accounts: accounts{news: make(chan struct{}, 1)}}
 }
 
 // begin refuses what an agent asks us from now on. end, which has to be called, ends that and the agent.
 func begin(ctx context.Context, inst *proxy.Instance) (q *question, end func() error) {
-	q = &question{inst: inst}
+	q = ask(inst)
 	ctx, cancel := context.WithCancel(ctx)
 	refusing := make(chan struct{})
 	go func() {
@@ -130,15 +135,12 @@ func (q *question) put(ctx context.Context, dir string, session bool) (offer, er
 	if !session {
 		return o, nil
 	}
-	tidy := deletes(result)
-	result, err = q.call(ctx, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})
+	began, err := q.call(ctx, methodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
 	if err != nil {
 		return o, err
 	}
-	o.options = optionsIn(result)
-	if tidy {
-		q.forget(ctx, result)
-	}
+	o.options = optionsIn(began)
+	q.leave(ctx, result, began)
 	return o, nil
 }
 
@@ -242,6 +244,8 @@ func (q *question) refuse(ctx context.Context) {
 				}
 			case e.Method() == "_adapter/invalid_stdout" && q.noise == "":
 				q.noise = proxy.InvalidLine(m.Data)
+			case e.Method() == accountUpdate:
+				q.accounts.take(m.Data)
 			}
 		}
 	}

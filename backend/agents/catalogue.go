@@ -109,8 +109,9 @@ type need struct {
 
 // credentials says where an agent finds its own.
 type credentials struct {
-	Providers   []string `json:"providers"`
-	Environment []string `json:"environment"`
+	Providers   []string             `json:"providers"`
+	Environment []string             `json:"environment"`
+	Methods     map[string]wayValues `json:"methods"` // by the ids of its ways to sign in: those that need values in its environment
 }
 
 // ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.

@@ -32,15 +32,15 @@ type Report struct {
 	Advice          []Advice        `json:"advice" doc:"What can be done, the most useful first"`
 }
 
-// Healthy tells whether the agent has come to a session.
+// Healthy tells whether the agent has come to a session, and does not say that nobody is signed in.
 func (r Report) Healthy() bool {
 	n := len(r.Steps)
-	return n > 0 && r.Steps[n-1].Step == stepSession && r.Steps[n-1].OK
+	return n > 0 && (r.Steps[n-1].Step == stepSession || r.Steps[n-1].Step == stepLogin) && r.Steps[n-1].OK
 }
 
 // Step is one step of a start.
 type Step struct {
-	Step   string `json:"step" enum:"resolve,spawn,initialize,session"`
+	Step   string `json:"step" enum:"resolve,spawn,initialize,session,login" doc:"login is there of agents that tell as whom they are signed in"`
 	OK     bool   `json:"ok"`
 	Ms     int64  `json:"ms"`
 	Detail string `json:"detail,omitempty"`
@@ -78,6 +78,7 @@ const (
 	stepSpawn      = "spawn"
 	stepInitialize = "initialize"
 	stepSession    = "session"
+	stepLogin      = "login"
 )
 
 // usualPatience is how long an agent that is tested may take to answer to initialize.
@@ -221,7 +222,7 @@ func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
 
 // talk asks the agent what a session would, and ends it.
 func (t *trial) talk(ctx context.Context, dir string) {
-	q := &question{inst: t.inst}
+	q := ask(t.inst)
 	refusing := make(chan struct{})
 	go func() {
 		defer close(refusing)
@@ -234,8 +235,9 @@ func (t *trial) talk(ctx context.Context, dir string) {
 		began, detail, err = t.initialize(ctx, q)
 		return detail, err
 	})
-	if ok {
-		t.step(stepSession, func() (string, error) { return t.session(ctx, q, dir, deletes(began)) })
+	since := time.Now()
+	if ok && t.step(stepSession, func() (string, error) { return "", t.session(ctx, q, dir, began) }) {
+		t.login(ctx, q, began, since)
 	}
 	t.died()
 	t.report.Stderr = t.inst.Status().StderrTail
@@ -271,7 +273,7 @@ func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, s
 		AuthMethods     []AuthMethod    `json:"authMethods"`
 	}
 	_ = json.Unmarshal(result, &r) // what does not fit stays empty; the version is looked at below
-	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion.Int(), r.AgentInfo, r.AuthMethods
+	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion.Int(), r.AgentInfo, distinctWays(r.AuthMethods)
 	if len(r.Capabilities) > 0 && !bytes.Equal(r.Capabilities, []byte("null")) {
 		t.report.Capabilities = r.Capabilities
 	}
@@ -290,18 +292,39 @@ func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, s
 	return result, detail, nil
 }
 
-func (t *trial) session(ctx context.Context, q *question, dir string, tidy bool) (string, error) {
+func (t *trial) session(ctx context.Context, q *question, dir string, began json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	result, err := q.call(ctx, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})
+	result, err := q.call(ctx, methodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
 	t.c.noteLogin(t.e, t.at, err)
 	if err != nil {
-		return "", t.unanswered(ctx, err, askLimit)
+		return t.unanswered(ctx, err, askLimit)
 	}
-	if tidy {
-		q.forget(ctx, result)
+	q.leave(ctx, began, result)
+	return nil
+}
+
+// login is the step of agents that tell as whom they are signed in: Claude begins a session for anybody, and fails at the first prompt.
+func (t *trial) login(ctx context.Context, q *question, began json.RawMessage, since time.Time) {
+	at := time.Now()
+	a, told := q.account(ctx, began, since)
+	if !told {
+		return
 	}
-	return "", nil
+	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.signedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.words()})
+	if a.signedOut() {
+		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.words()}
+		t.c.noteLogin(t.e, t.at, refused)
+		t.adviseLogin(refused)
+	}
+}
+
+func (t *trial) adviseLogin(refused *acp.Error) {
+	names := make([]string, 0, len(t.report.AuthMethods))
+	for _, m := range t.report.AuthMethods {
+		names = append(names, m.Name)
+	}
+	t.advise("login", "detail", refused.Sentence(), "methods", strings.Join(names, ", "), "id", t.e.id)
 }
 
 // unanswered says what to do about a call that failed, and gives the reason without the name of the step.
@@ -309,11 +332,7 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 	refused, answered := errors.AsType[*acp.Error](err)
 	switch {
 	case answered && refused.Code == acp.CodeAuthRequired:
-		names := make([]string, 0, len(t.report.AuthMethods))
-		for _, m := range t.report.AuthMethods {
-			names = append(names, m.Name)
-		}
-		t.advise("login", "detail", refused.Sentence(), "methods", strings.Join(names, ", "), "id", t.e.id)
+		t.adviseLogin(refused)
 	case answered:
 		t.advise("refused", "detail", refused.Sentence())
 	case errors.Is(err, proxy.ErrExited):

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,13 +30,22 @@ var (
 
 // LoginError is an agent that has failed to sign in or out, with the end of what it wrote to stderr.
 type LoginError struct {
-	Err    error
-	Stderr string
+	Err      error
+	Stderr   string
+	Unproven bool // the agent was signed in to, as it said itself, and cannot begin a conversation all the same
 }
 
 func (e *LoginError) Error() string { return e.Err.Error() }
 
 func (e *LoginError) Unwrap() error { return e.Err }
+
+// Words are what a person reads: the agent's own, where it has answered.
+func (e *LoginError) Words() string {
+	if refused, ok := errors.AsType[*acp.Error](e.Err); ok {
+		return refused.Sentence()
+	}
+	return e.Err.Error()
+}
 
 // The ways to sign in.
 const (
@@ -63,11 +71,15 @@ type LoginMethod struct {
 	Link        string     `json:"link,omitempty" doc:"A page that gives the values; http or https"`
 	Vars        []LoginVar `json:"vars,omitempty" doc:"The values that are asked for; of type agent, what the agent is handed once and keeps by itself"`
 
-	program string            // of type terminal: "" is the agent's own, and args are appended to its own
-	args    []string          // of type terminal
-	env     map[string]string // likewise
-	anyOne  bool              // one of the values is enough, and there must be one
+	program  string            // of type terminal: "" is the agent's own, and args are appended to its own
+	args     []string          // of type terminal, and of those that are told to the agent: appended for the login alone
+	env      map[string]string // of type terminal
+	anyOne   bool              // one of the values is enough, and there must be one
+	confirms bool              // of type env: the agent is told that it has them
 }
+
+// Authenticates tells whether the agent itself signs in by the method: [Catalogue.Authenticate].
+func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
 
 // LoginVar is one value.
 type LoginVar struct {
@@ -76,6 +88,8 @@ type LoginVar struct {
 	Secret   bool   `json:"secret"`
 	Optional bool   `json:"optional"`
 	Set      bool   `json:"set" doc:"There is one already; an empty value keeps it"`
+
+	around bool // it stands in the environment that agents are started in
 }
 
 // signIn is what an agent said of logins.
@@ -160,35 +174,33 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 	c.mu.Lock()
 	s, known := c.signIns[key]
 	c.mu.Unlock()
-	if known {
-		return s, nil
+	if !known {
+		bare := e
+		bare.bare = true // a wrong value must not keep anybody from giving another, nor a keyring that nobody unlocks
+		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *question, began json.RawMessage) error {
+			s = signInOf(began)
+			return nil
+		})
+		if err != nil {
+			return s, err
+		}
+		c.mu.Lock()
+		c.signIns[key] = s
+		c.mu.Unlock()
 	}
-	e.bare = true // a wrong value must not keep anybody from giving another, nor a keyring that nobody unlocks
-	err = c.speak(ctx, e, at, func(_ context.Context, _ *question, began json.RawMessage) error {
-		s = signInOf(began)
-		return nil
-	})
-	if err != nil {
-		return s, err
-	}
-	if m, ok := valuesOf(e, s.methods); ok {
-		s.methods = append(s.methods, m)
-	}
-	c.mu.Lock()
-	c.signIns[key] = s
-	c.mu.Unlock()
+	s.methods = c.ways(e, s.methods)
 	return s, nil
 }
 
 // speak starts an agent, in an empty directory and with what a login needs in its environment, and has f ask it something after
 // initialize. When it returns, nothing is left of the agent but a browser.
-func (c *Catalogue) speak(ctx context.Context, e entry, at place, f func(context.Context, *question, json.RawMessage) error) error {
+func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *question, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
 	begun := false
 	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
-		return c.loginCommand(ctx, e, at, dir, nil, nil), nil
+		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
 	}, func(q *question, _ string) error {
 		begun = true
 		starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
@@ -233,7 +245,7 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 	}
 	if browser != "" {
 		cmd.Env = append(cmd.Env,
-			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(c.vault.peek(e.id), ","), browserVariable+"="+browser,
+			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(c.vault.peek(e.id), slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
 			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+lookup(cmd.Env, "PATH"))
 	}
 	return cmd
@@ -286,11 +298,12 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	params := map[string]any{"methodId": m.ID}
-	if key := values[apiKey]; key != "" && len(m.Vars) > 0 {
-		c.vault.hide(key)
+	given := c.Given(m, values)
+	if key := given[apiKey]; key != "" {
 		params["_meta"] = map[string]any{apiKey: map[string]any{"apiKey": key}}
+		given = nil
 	}
-	err = c.speak(ctx, e, at, func(ctx context.Context, q *question, _ json.RawMessage) error {
+	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *question, _ json.RawMessage) error {
 		q.page.Store(&opened)
 		_, err := q.call(ctx, "authenticate", params)
 		return err
@@ -299,6 +312,20 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 		return &LoginError{Err: fmt.Errorf("nobody has signed in within %v", loginLimit)}
 	}
 	return err
+}
+
+// Given are the values that were entered for a method. The secrets among them are kept out of what is written from now on.
+func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]string {
+	given := map[string]string{}
+	for _, v := range m.Vars {
+		if value := values[v.Name]; value != "" {
+			given[v.Name] = value
+			if v.Secret {
+				c.vault.hide(value)
+			}
+		}
+	}
+	return given
 }
 
 // LoginCommand is the program of a method of type terminal, to be run on a terminal by [Catalogue.StartLogin], or by a person.
@@ -348,29 +375,38 @@ func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command
 	return c.start(ctx, id, cmd)
 }
 
-// Keep keeps the values of a method of type env, for the next start of the agent. An empty one keeps what there is. It tells where they
-// are, as Login does: ErrValues when one is missing that the agent needs.
-func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values map[string]string) (keyring, warning string, err error) {
+// CheckValues tells what is wrong with the values of a method of type env: ErrValues when one is missing that the agent needs, or cannot be
+// one. An empty one stands for the one that is kept.
+func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]string) error {
 	kept, err := c.vault.names(id)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	there := 0
 	for _, v := range m.Vars {
 		value := values[v.Name]
 		switch {
 		case strings.ContainsAny(value, "\x00\r\n"):
-			return "", "", fmt.Errorf("%w: %s holds a line break", ErrValues, v.Name)
+			return fmt.Errorf("%w: %s holds a line break", ErrValues, v.Name)
 		case len(value) > longestValue:
-			return "", "", fmt.Errorf("%w: %s is longer than %d bytes", ErrValues, v.Name, longestValue)
-		case value != "" || slices.Contains(kept, v.Name):
+			return fmt.Errorf("%w: %s is longer than %d bytes", ErrValues, v.Name, longestValue)
+		case value != "" || slices.Contains(kept, v.Name) || v.around:
 			there++
 		case !v.Optional:
-			return "", "", fmt.Errorf("%w: %s", ErrValues, v.Name)
+			return fmt.Errorf("%w: %s", ErrValues, v.Name)
 		}
 	}
 	if m.anyOne && there == 0 {
-		return "", "", fmt.Errorf("%w: one of %s", ErrValues, strings.Join(namesOf(m.Vars), ", "))
+		return fmt.Errorf("%w: one of %s", ErrValues, strings.Join(namesOf(m.Vars), ", "))
+	}
+	return nil
+}
+
+// Keep keeps the values of a method of type env, for the next start of the agent. An empty one keeps what there is. It tells where they
+// are, as Login does, and fails as CheckValues does.
+func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values map[string]string) (keyring, warning string, err error) {
+	if err := c.CheckValues(id, m, values); err != nil {
+		return "", "", err
 	}
 	return c.vault.keep(ctx, id, m.Vars, values)
 }
@@ -414,7 +450,7 @@ func (c *Catalogue) signOut(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutLimit)
 	defer cancel()
-	return c.speak(ctx, e, at, func(ctx context.Context, q *question, _ json.RawMessage) error {
+	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *question, _ json.RawMessage) error {
 		_, err := q.call(ctx, "logout", map[string]any{})
 		return err
 	})
@@ -474,102 +510,6 @@ func signInOf(began json.RawMessage) signIn {
 		}
 	}
 	return s
-}
-
-// wireMethod is an AuthMethod of ACP. env_var stands in drafts of it alone; older agents write a terminal into _meta.
-type wireMethod struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Type        string            `json:"type"`
-	Args        []string          `json:"args"`
-	Env         map[string]string `json:"env"`
-	Link        string            `json:"link"`
-	Vars        []struct {
-		Name     string `json:"name"`
-		Label    string `json:"label"`
-		Secret   *bool  `json:"secret"`
-		Optional bool   `json:"optional"`
-	} `json:"vars"`
-	Meta map[string]json.RawMessage `json:"_meta"`
-}
-
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// method is the wire's as we have it; those of a type that nobody knows are none.
-func (w wireMethod) method() (LoginMethod, bool) {
-	m := LoginMethod{ID: w.ID, Name: cmp.Or(w.Name, w.ID), Description: w.Description}
-	if w.ID == "" {
-		return m, false
-	}
-	if isPage(w.Link) {
-		m.Link = w.Link
-	}
-	_, takesKey := w.Meta[apiKey]
-	switch w.Type {
-	case "", LoginByAgent:
-		m.Type = LoginByAgent
-		if m.older(w.Meta["terminal-auth"]) {
-			return m, true
-		}
-		if takesKey {
-			m.Vars = []LoginVar{{Name: apiKey, Secret: true, Optional: true}}
-		}
-	case LoginByTerminal:
-		m.Type, m.args, m.env = LoginByTerminal, w.Args, w.Env
-	case "env_var":
-		m.Type = LoginByValues
-		for _, v := range w.Vars {
-			if variableName.MatchString(v.Name) && !reserved(v.Name) {
-				m.Vars = append(m.Vars, LoginVar{Name: v.Name, Label: v.Label, Secret: v.Secret == nil || *v.Secret, Optional: v.Optional})
-			}
-		}
-		return m, len(m.Vars) > 0
-	default:
-		return m, false
-	}
-	return m, true
-}
-
-// older reads a terminal that an agent offers as was usual before the protocol had it.
-func (m *LoginMethod) older(meta json.RawMessage) bool {
-	var t struct {
-		Command string            `json:"command"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
-	}
-	if json.Unmarshal(meta, &t) != nil || t.Command == "" {
-		return false
-	}
-	m.Type, m.program, m.args, m.env = LoginByTerminal, t.Command, t.Args, t.Env
-	return true
-}
-
-// reserved are the variables that are ours to set: an agent's word must not change where its programs come from.
-func reserved(name string) bool {
-	return ours(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
-		strings.HasPrefix(name, "DESKHAND_TREE")
-}
-
-// keptValues is the id of the way to sign in that is ours.
-const keptValues = "deskhand.values"
-
-// valuesOf is a way to sign in for agents that read a key from their environment and do not say so: the catalogue knows its name.
-func valuesOf(e entry, theirs []LoginMethod) (LoginMethod, bool) {
-	if slices.ContainsFunc(theirs, func(m LoginMethod) bool { return m.Type == LoginByValues }) {
-		return LoginMethod{}, false
-	}
-	names := slices.Clone(e.known.Credentials.Environment)
-	for _, p := range e.known.Credentials.Providers {
-		if vars := variablesOf(p); len(vars) > 0 && !slices.Contains(names, vars[0]) {
-			names = append(names, vars[0]) // the others are other names for it
-		}
-	}
-	m := LoginMethod{ID: keptValues, Name: "API key", Type: LoginByValues, anyOne: true}
-	for _, name := range names {
-		m.Vars = append(m.Vars, LoginVar{Name: name, Secret: true, Optional: true})
-	}
-	return m, len(names) > 0
 }
 
 // shown tells of an elicitation by URL, which is all that an agent that signs in asks of us.

@@ -149,6 +149,24 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// more tells whether there is something to read: at a terminal there always is, and of a pipe it waits for the next line or the end.
+func (l *loginAtTerminal) more(ctx context.Context) bool {
+	if isTerminal(l.p.Stdin) {
+		return true
+	}
+	there := make(chan bool, 1)
+	go func() { // it ends with the process, as that of line
+		_, err := l.in.Peek(1)
+		there <- err == nil
+	}()
+	select {
+	case yes := <-there:
+		return yes
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // line reads a line, without an echo if it is secret. The goroutine that reads cannot be interrupted; it ends with the process.
 func (l *loginAtTerminal) line(ctx context.Context, prompt string, secret bool) (string, error) {
 	l.p.say("%s", prompt)
@@ -202,7 +220,18 @@ func (l *loginAtTerminal) there(ctx context.Context, m backend.LoginMethod) erro
 		}
 		wish["values"] = values
 	}
-	login, err := l.follow(ctx, m, wish)
+	return l.end(ctx, func(login *backend.Login) error {
+		err := l.api.call(ctx, "POST", l.path+"/login", wish, login)
+		if err == nil && login.State == "running" && login.Type != backend.LoginByValues {
+			l.p.say("Waiting for %s to sign in (%s). Ctrl-C ends it.\n", l.agent, m.Name)
+		}
+		return err
+	})
+}
+
+// end begins a login and waits for its end.
+func (l *loginAtTerminal) end(ctx context.Context, begin func(*backend.Login) error) error {
+	login, err := l.follow(ctx, begin)
 	switch {
 	case ctx.Err() != nil && login.ID != "":
 		const patience = 5 * time.Second
@@ -211,6 +240,8 @@ func (l *loginAtTerminal) there(ctx context.Context, m backend.LoginMethod) erro
 		return errors.Join(ctx.Err(), l.api.call(ending, "DELETE", "logins/"+login.ID, nil, nil))
 	case err != nil:
 		return l.known(ctx, err)
+	case login.Code == "login.unproven":
+		return fmt.Errorf("%s cannot begin a conversation, so it is not signed in: %s", l.agent, strings.TrimSpace(login.Detail+"\n"+login.Stderr))
 	case login.State != "done":
 		return fmt.Errorf("%s has not signed in: %s", l.agent, strings.TrimSpace(strings.Join([]string{login.Code, login.Detail, login.Stderr}, "\n")))
 	}
@@ -218,14 +249,10 @@ func (l *loginAtTerminal) there(ctx context.Context, m backend.LoginMethod) erro
 }
 
 // follow begins a login and gives it as it was last.
-func (l *loginAtTerminal) follow(ctx context.Context, m backend.LoginMethod, wish any) (login backend.Login, err error) {
-	page := ""
+func (l *loginAtTerminal) follow(ctx context.Context, begin func(*backend.Login) error) (login backend.Login, err error) {
+	page, proving := "", false
 	err = l.api.follow(ctx, func() (string, error) {
-		err := l.api.call(ctx, "POST", l.path+"/login", wish, &login)
-		if err == nil && login.State == "running" {
-			l.p.say("Waiting for %s to sign in (%s). Ctrl-C ends it.\n", l.agent, m.Name)
-		}
-		return "", err
+		return "", begin(&login)
 	}, func(e backend.Event) (bool, error) {
 		var now backend.Login
 		if e.Type != "login.upsert" {
@@ -235,21 +262,30 @@ func (l *loginAtTerminal) follow(ctx context.Context, m backend.LoginMethod, wis
 			return false, err
 		}
 		login = now
-		if login.URL != page {
+		if login.URL != page && login.URL != "" {
 			page = login.URL
 			l.p.say("Open this page: %s\n", page)
+		}
+		if login.Proving && !proving {
+			proving = true
+			l.p.say("Checking that %s can begin a conversation. This starts it, and can take a minute or two. Ctrl-C ends it.\n", l.agent)
 		}
 		return login.State != "running", nil
 	})
 	return login, err
 }
 
+// values asks for what a method needs: each value once, in their order. A pipe that ends has no more of them, which is refused for one that is
+// needed alone.
 func (l *loginAtTerminal) values(ctx context.Context, m backend.LoginMethod) (map[string]string, error) {
 	if m.Link != "" {
 		l.p.say("See %s\n", m.Link)
 	}
 	values := map[string]string{}
 	for _, v := range m.Vars {
+		if (v.Optional || v.Set) && !l.more(ctx) {
+			continue
+		}
 		prompt := v.Name
 		if v.Label != "" {
 			prompt += " (" + v.Label + ")"
@@ -266,7 +302,7 @@ func (l *loginAtTerminal) values(ctx context.Context, m backend.LoginMethod) (ma
 		}
 		values[v.Name] = value
 	}
-	return values, nil
+	return values, ctx.Err()
 }
 
 // here runs the agent's own program at this terminal.
@@ -284,8 +320,5 @@ func (l *loginAtTerminal) here(ctx context.Context, m backend.LoginMethod) error
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s has not signed in: %w", l.agent, err)
 	}
-	if err := l.api.call(ctx, "POST", l.path+"/signed-in", nil, nil); err != nil {
-		return l.known(ctx, err)
-	}
-	return nil
+	return l.end(ctx, func(login *backend.Login) error { return l.api.call(ctx, "POST", l.path+"/signed-in", nil, login) })
 }

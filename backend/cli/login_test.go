@@ -248,6 +248,7 @@ func TestLoginHasOurBrowser(t *testing.T) {
   id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case $line in
   *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}}' ;;
+  *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s"}}' ;;
   *'"authenticate"'*) echo "$BROWSER" >` + dir + `/browser; "$BROWSER" file:///etc/passwd; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
   esac
 done`})
@@ -287,6 +288,7 @@ func TestPageOfAnAgentThatClearsItsEnvironment(t *testing.T) {
   id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case $line in
   *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}}' ;;
+  *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s"}}' ;;
   *'"authenticate"'*) env -i PATH="$PATH" xdg-open https://example.test/; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
   esac
 done`})
@@ -307,4 +309,45 @@ func rawBytes(items []json.RawMessage) [][]byte {
 		list = append(list, item)
 	}
 	return list
+}
+
+// formAgent takes two values from its environment, and begins a conversation for who has given the first of them.
+const formAgent = `while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in
+  *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"authMethods":[{"id":"keys","name":"Keys","type":"env_var","vars":[{"name":"FORM_KEY","optional":true},{"name":"FORM_URL","secret":false,"optional":true},{"name":"FORM_MODEL","secret":false,"optional":true}]}]}}' ;;
+  *'"session/new"'*)
+    if [ "$FORM_KEY" = right-key ]; then echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s"}}'
+    else echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32000,"message":"The key is '$FORM_MODEL' wrong"}}'; fi ;;
+  esac
+done`
+
+// What a pipe does not hold is not asked for once it has ended, and a login that the agent does not keep to says why.
+func TestLoginFormFromAPipe(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	ownAgents(t, dir, map[string]string{"form": formAgent})
+	t.Setenv("PATH", os.Getenv("PATH"))
+	enter := func(input string) (stderr string, code int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "form")
+		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	for _, input := range []string{"right-key", "right-key\n", "right-key\n\n", "right-key\nhttp://localhost/\n"} {
+		said, code := enter(input)
+		if code != 0 || !strings.Contains(said, "Signed in to form.") || !strings.Contains(said, "Checking that form can begin a conversation") ||
+			strings.Count(said, "FORM_KEY") != 1 || strings.Contains(said, "FORM_MODEL") {
+			t.Errorf("got exit %d for %q: %s", code, input, said)
+		}
+	}
+	said, code := enter("wrong-key\n\nvery\n")
+	if code != 1 || strings.Contains(said, "Signed in") || !strings.Contains(said, "cannot begin a conversation, so it is not signed in: The key is very wrong") {
+		t.Errorf("got exit %d for a key that the agent refuses: %s", code, said)
+	}
 }

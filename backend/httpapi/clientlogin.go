@@ -30,9 +30,9 @@ func (c *Client) loginRoutes() {
 		) (*body[session.Login], error) {
 			return answer(s.BeginLogin(ctx, in.ID, in.Body.Method, in.Body.Values))
 		})
-	huma.Register(c.api, op("signedIn", http.MethodPost, "agents/{id}/signed-in", "Say that somebody has signed in by other means: what was refused is tried again", http.StatusNoContent),
-		func(_ context.Context, in *byID) (*none, error) {
-			return done(s.SignedIn(in.ID))
+	huma.Register(c.api, op("signedIn", http.MethodPost, "agents/{id}/signed-in", "Say that somebody has signed in by other means: that is proven, and then what was refused is tried again; events tell how it goes on", http.StatusAccepted),
+		func(ctx context.Context, in *byID) (*body[session.Login], error) {
+			return answer(s.SignedIn(ctx, in.ID))
 		})
 	huma.Register(c.api, op("logout", http.MethodPost, "agents/{id}/logout", "Sign out of an agent, and forget the values that are kept for it", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {

@@ -26,6 +26,7 @@ while read -r line; do
   id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case $line in
   *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"agentCapabilities":{"auth":{"logout":{}}},"authMethods":[{"type":"terminal","id":"tty","name":"At a terminal","args":["--login"]},{"type":"env_var","id":"key","name":"Key","link":"https://example.test/","vars":[{"name":"PORCH_KEY"}]},{"id":"never","name":"Never"}]}}' ;;
+  *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s"}}' ;;
   *'"logout"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
   esac
 done`
@@ -161,8 +162,16 @@ func TestLoginOverHTTP(t *testing.T) {
 
 	c.refused("POST", "agents/porch/login", `{"method":"key"}`, 400, "login.values")
 	c.call("POST", "agents/porch/login", `{"method":"key","values":{"PORCH_KEY":"a value of mine"}}`, 202, &login)
-	if login.State != "done" || strings.Contains(login.Warning, "a value of mine") {
-		t.Errorf("%+v", login)
+	ended := func() session.Login {
+		t.Helper()
+		id := login.ID
+		c.until(func(kind string, data []byte) bool {
+			return kind == "login.upsert" && json.Unmarshal(data, &login) == nil && login.ID == id && login.State != "running"
+		})
+		return login
+	}
+	if login := ended(); login.State != "done" || !strings.Contains(login.Warning, "plain text") || strings.Contains(login.Warning, "a value of mine") {
+		t.Errorf("got %+v after a key that the agent takes, want it done", login)
 	}
 	c.call("GET", "agents/porch/login", "", 200, &offered)
 	if !offered.Methods[1].Vars[0].Set {
@@ -173,7 +182,10 @@ func TestLoginOverHTTP(t *testing.T) {
 	if offered.Methods[1].Vars[0].Set {
 		t.Errorf("%+v", offered)
 	}
-	c.call("POST", "agents/porch/signed-in", "", 204, nil)
+	c.call("POST", "agents/porch/signed-in", "", 202, &login)
+	if login := ended(); login.State != "done" || login.Agent != "porch" {
+		t.Errorf("got %+v after somebody has signed in by other means, want it done", login)
+	}
 
 	c.refused("POST", "agents/porch/login", `{"method":"none"}`, 400, "login.method")
 	c.refused("POST", "agents/nobody/signed-in", "", 400, "agent.unknown")

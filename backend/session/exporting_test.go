@@ -162,7 +162,7 @@ func TestNoExportHoldsASecret(t *testing.T) {
 	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187", shaped}
 	t.Setenv("EXPORT_TEST_BEARER", "token-in-variable-2187")
 	d := locked(t)
-	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "key-of-a-person-4711"}); l.State != "done" {
+	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "key-of-a-person-4711"})); l.State != "done" {
 		t.Fatalf("%+v", l)
 	}
 	self, err := os.Executable()
@@ -215,7 +215,7 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 	d.says(s.ID, "echo "+key, nil)
 	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("notes.txt", []byte("it is "+key+"\n")))...)
 	d.idle(s.ID)
-	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key}); l.State != "done" {
+	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key})); l.State != "done" {
 		t.Fatalf("%+v", l)
 	}
 	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
@@ -241,7 +241,7 @@ func TestASecretOfAnEarlierRunIsNotWritten(t *testing.T) {
 	t.Parallel()
 	const kept, given = "kept-for-another-4711", "given-to-another-8472"
 	d := locked(t)
-	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": kept}); l.State != "done" {
+	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": kept})); l.State != "done" {
 		t.Fatalf("%+v", l)
 	}
 	file := filepath.Join(d.dir, "agents.json")

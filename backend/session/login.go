@@ -25,9 +25,10 @@ type Login struct {
 	Method    string `json:"method"`
 	Type      string `json:"type" enum:"agent,terminal,env"`
 	State     string `json:"state" enum:"running,done,failed"`
+	Proving   bool   `json:"proving,omitempty" doc:"The agent is signed in to, as it says itself, and is started once more to see that it can begin a conversation. It is done after that alone"`
 	Terminal  string `json:"terminal,omitempty" doc:"The terminal that the agent's program runs on"`
 	URL       string `json:"url,omitempty" doc:"A page that the agent asks a person to open; http or https"`
-	Code      string `json:"code,omitempty" doc:"Why it failed: login.cancelled, login.exit, login.timeout, login.failed"`
+	Code      string `json:"code,omitempty" doc:"Why it failed: login.cancelled, login.exit, login.timeout, login.failed; login.unproven where the agent cannot begin a conversation all the same; login.vault where it can, and its values cannot be kept"`
 	Detail    string `json:"detail,omitempty" doc:"Why it failed, in the agent's words where there are any"`
 	Stderr    string `json:"stderr,omitempty" doc:"The end of what the agent wrote there"`
 	Warning   string `json:"warning,omitempty" doc:"The values are kept in a file: where, and why"`
@@ -55,6 +56,7 @@ const (
 	failedCancelled = "login.cancelled"
 	failedExit      = "login.exit"
 	failedTimeout   = "login.timeout"
+	failedUnproven  = "login.unproven"
 )
 
 const (
@@ -147,15 +149,22 @@ func (c *Client) LoginMethods(ctx context.Context, agent string) (agents.LoginMe
 	return l, c.refusedLogin(agent, err)
 }
 
-// BeginLogin begins to sign in. How it goes on is told by events; one that needs nothing but values is done when it returns.
+// BeginLogin begins to sign in. How it goes on is told by events: it is done when the agent has begun a conversation.
 func (c *Client) BeginLogin(ctx context.Context, agent, method string, values map[string]string) (Login, error) {
 	m, err := c.cfg.Agents.LoginMethod(ctx, agent, method)
 	if err != nil {
 		return Login{}, c.refusedLogin(agent, err)
 	}
-	a := &attempt{ended: make(chan struct{}), login: Login{
-		ID: uuid.Must(uuid.NewV7()).String(), Agent: agent, Method: method, Type: m.Type, State: loginRunning, StartedAt: Time{time.Now()},
-	}}
+	return c.beginLogin(ctx, Login{Agent: agent, Method: method, Type: m.Type}, func(ctx context.Context, a *attempt) (func(context.Context) error, error) {
+		return c.prepareLogin(ctx, a, m, values)
+	})
+}
+
+// beginLogin begins an attempt: prepare does what can be refused at once, and gives what takes a person's time, or the agent's.
+func (c *Client) beginLogin(ctx context.Context, l Login, prepare func(context.Context, *attempt) (func(context.Context) error, error)) (Login, error) {
+	agent := l.Agent
+	l.ID, l.State, l.StartedAt = uuid.Must(uuid.NewV7()).String(), loginRunning, Time{time.Now()}
+	a := &attempt{ended: make(chan struct{}), login: l}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a login outlives the call
 	context.AfterFunc(c.ctx, cancel)                               //nolint:contextcheck // and not us
 	a.cancel = cancel
@@ -166,7 +175,7 @@ func (c *Client) BeginLogin(ctx context.Context, agent, method string, values ma
 	preparing, prepared := context.WithCancel(ctx)
 	defer prepared()
 	defer context.AfterFunc(life, prepared)() // somebody else may cancel it: that another has begun tells its id
-	work, err := c.prepareLogin(preparing, a, m, values)
+	work, err := prepare(preparing, a)
 	if err != nil {
 		defer close(a.ended)
 		c.logins.drop(a)
@@ -174,11 +183,6 @@ func (c *Client) BeginLogin(ctx context.Context, agent, method string, values ma
 		return Login{}, c.refusedLogin(agent, err)
 	}
 	begun := c.showLogin(a, func(*Login) {})
-	if m.Type == agents.LoginByValues {
-		defer close(a.ended)
-		defer cancel()
-		return c.endLogin(a, nil), nil
-	}
 	ok := c.background(func() {
 		defer close(a.ended)
 		defer cancel()
@@ -192,14 +196,15 @@ func (c *Client) BeginLogin(ctx context.Context, agent, method string, values ma
 	return begun, nil
 }
 
-// prepareLogin does what can be refused at once, and gives what takes a person's time.
+// prepareLogin refuses what can be refused at once, and gives the rest of a login by a method.
 func (c *Client) prepareLogin(ctx context.Context, a *attempt, m agents.LoginMethod, values map[string]string) (func(context.Context) error, error) {
 	agent := a.login.Agent
 	switch m.Type {
 	case agents.LoginByValues:
-		_, warning, err := c.cfg.Agents.Keep(ctx, agent, m, values)
-		c.logins.change(a, func(l *Login) { l.Warning = warning })
-		return nil, err
+		if err := c.cfg.Agents.CheckValues(agent, m, values); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return c.loginByValues(ctx, a, m, values) }, nil
 	case agents.LoginByTerminal:
 		cmd, err := c.cfg.Agents.LoginCommand(ctx, agent, m)
 		if err != nil {
@@ -212,13 +217,48 @@ func (c *Client) prepareLogin(ctx context.Context, a *attempt, m agents.LoginMet
 			return nil, err
 		}
 		c.logins.change(a, func(l *Login) { a.tty, l.Terminal = tty, uuid.Must(uuid.NewV7()).String() })
-		return a.waitForTerminal, nil
+		return func(ctx context.Context) error {
+			if err := a.waitForTerminal(ctx); err != nil {
+				return err
+			}
+			return c.proveLogin(ctx, a, nil)
+		}, nil
 	}
 	return func(ctx context.Context) error {
-		return c.cfg.Agents.Authenticate(ctx, agent, m, values, func(url string) {
-			c.showLogin(a, func(l *Login) { l.URL = url })
-		})
+		if err := c.authenticate(ctx, a, m, values); err != nil {
+			return err
+		}
+		return c.proveLogin(ctx, a, nil)
 	}, nil
+}
+
+func (c *Client) authenticate(ctx context.Context, a *attempt, m agents.LoginMethod, values map[string]string) error {
+	return c.cfg.Agents.Authenticate(ctx, a.login.Agent, m, values, func(url string) {
+		c.showLogin(a, func(l *Login) { l.URL = url })
+	})
+}
+
+// loginByValues keeps the values when the agent has begun a conversation with them: those of before stay until then.
+func (c *Client) loginByValues(ctx context.Context, a *attempt, m agents.LoginMethod, values map[string]string) error {
+	if m.Authenticates() {
+		if err := c.authenticate(ctx, a, m, values); err != nil {
+			return err
+		}
+	}
+	if err := c.proveLogin(ctx, a, c.cfg.Agents.Given(m, values)); err != nil {
+		return err
+	}
+	_, warning, err := c.cfg.Agents.Keep(ctx, a.login.Agent, m, values)
+	if err == nil {
+		c.showLogin(a, func(l *Login) { l.Warning = warning })
+	}
+	return err
+}
+
+// proveLogin has the agent begin a conversation, and tells of that.
+func (c *Client) proveLogin(ctx context.Context, a *attempt, values map[string]string) error {
+	c.showLogin(a, func(l *Login) { l.Proving, l.URL = true, "" })
+	return c.cfg.Agents.Prove(ctx, a.login.Agent, values)
 }
 
 // exitError is a program on a terminal that did not end with 0.
@@ -269,14 +309,17 @@ func (c *Client) showLogin(a *attempt, f func(*Login)) Login {
 // tried again.
 func (c *Client) endLogin(a *attempt, err error) Login {
 	if err == nil {
-		l := c.showLogin(a, func(l *Login) { l.State = loginDone })
+		l := c.showLogin(a, func(l *Login) { l.State, l.Proving = loginDone, false })
 		c.signedIn(l.Agent)
 		return l
 	}
 	return c.showLogin(a, func(l *Login) {
-		l.State, l.Code, l.Detail = loginFailed, refusedLoginFailed, c.secret.text(err.Error())
+		l.State, l.Proving, l.Code, l.Detail = loginFailed, false, refusedLoginFailed, c.secret.text(err.Error())
 		if failed, ok := errors.AsType[*agents.LoginError](err); ok {
-			l.Detail, l.Stderr = c.secret.text(failed.Err.Error()), c.secret.text(failed.Stderr)
+			l.Detail, l.Stderr = c.secret.text(failed.Words()), c.secret.text(failed.Stderr)
+			if failed.Unproven {
+				l.Code = failedUnproven
+			}
 		}
 		_, exited := errors.AsType[*exitError](err)
 		switch {
@@ -286,6 +329,8 @@ func (c *Client) endLogin(a *attempt, err error) Login {
 			l.Code, l.Detail = failedTimeout, ""
 		case exited:
 			l.Code = failedExit
+		case errors.Is(err, agents.ErrVault):
+			l.Code = refusedLoginVault
 		}
 	})
 }
@@ -348,13 +393,14 @@ func (c *Client) Logout(ctx context.Context, agent string) error {
 	return nil
 }
 
-// SignedIn is told by who has signed in to an agent by other means.
-func (c *Client) SignedIn(agent string) error {
+// SignedIn is told by who has signed in to an agent by other means. It begins an attempt that has only the proof left.
+func (c *Client) SignedIn(ctx context.Context, agent string) (Login, error) {
 	if _, err := c.agent(agent); err != nil {
-		return err
+		return Login{}, err
 	}
-	c.signedIn(agent)
-	return nil
+	return c.beginLogin(ctx, Login{Agent: agent, Type: agents.LoginByTerminal}, func(_ context.Context, a *attempt) (func(context.Context) error, error) {
+		return func(ctx context.Context) error { return c.proveLogin(ctx, a, nil) }, nil
+	})
 }
 
 func (c *Client) signedIn(agent string) {
@@ -399,7 +445,7 @@ func (c *Client) refusedLogin(agent string, err error) error {
 		}
 	}
 	if failed, ok := errors.AsType[*agents.LoginError](err); ok {
-		params := map[string]string{"agent": agent, "detail": c.secret.text(failed.Err.Error()), "stderr": c.secret.text(failed.Stderr)}
+		params := map[string]string{"agent": agent, "detail": c.secret.text(failed.Words()), "stderr": c.secret.text(failed.Stderr)}
 		return &RefusedError{Code: refusedLoginFailed, Params: params}
 	}
 	return refusedAgent(agent, err)

@@ -68,6 +68,15 @@ func (d *desk) login(agent, method string, values map[string]string) session.Log
 	return l
 }
 
+func (d *desk) signedIn(agent string) session.Login {
+	d.t.Helper()
+	l, err := d.SignedIn(d.t.Context(), agent)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return l
+}
+
 func (d *desk) ended(l session.Login) session.Login {
 	d.t.Helper()
 	d.until("end of the login", func() bool {
@@ -130,8 +139,8 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 				t.Errorf("an agent was started again that had not been refused: %+v", s)
 			}
 			// Once is enough.
-			if err := d.SignedIn(agent); err != nil {
-				t.Error(err)
+			if again := d.ended(d.signedIn(agent)); again.State != "done" {
+				t.Errorf("got %+v for %s, which is signed in to, want it done", again, agent)
 			}
 			if s := d.get(spoken.ID); s.Turn != nil || s.Phase != session.Ready {
 				t.Errorf("%+v", s)
@@ -232,9 +241,7 @@ func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
 		d.prompt(s.ID, "echo new words")
 		d.idle(s.ID)
 		generation := d.get(s.ID).Generation
-		if err := d.SignedIn("by-agent"); err != nil {
-			t.Fatal(err)
-		}
+		d.ended(d.signedIn("by-agent"))
 		d.until("session", func() bool { return d.get(younger.ID).Phase == session.Ready })
 		d.idle(s.ID)
 		text := textOf(d.transcript(s.ID), "agent")
@@ -299,7 +306,7 @@ func TestLoginsThatCannotBegin(t *testing.T) {
 	refusedWith(t, err, "agent.unknown")
 	refusedWith(t, d.Logout(t.Context(), "mock"), "login.no_logout")
 	// A refused one does not keep the next from beginning.
-	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "a value"}); l.State != "done" || !strings.Contains(l.Warning, "logins.json") {
+	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "a value"})); l.State != "done" || !strings.Contains(l.Warning, "logins.json") {
 		t.Errorf("%+v", l)
 	}
 }

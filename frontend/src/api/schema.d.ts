@@ -204,7 +204,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say that somebody has signed in by other means: what was refused is tried again */
+        /** Say that somebody has signed in by other means: that is proven, and then what was refused is tried again; events tell how it goes on */
         post: operations["signedIn"];
         delete?: never;
         options?: never;
@@ -3199,7 +3199,7 @@ export interface components {
         };
         Login: {
             agent: string;
-            /** @description Why it failed: login.cancelled, login.exit, login.timeout, login.failed */
+            /** @description Why it failed: login.cancelled, login.exit, login.timeout, login.failed; login.unproven where the agent cannot begin a conversation all the same; login.vault where it can, and its values cannot be kept */
             code?: string;
             /** @description Why it failed, in the agent's words where there are any */
             detail?: string;
@@ -3207,6 +3207,8 @@ export interface components {
             endedAt?: string;
             id: string;
             method: string;
+            /** @description The agent is signed in to, as it says itself, and is started once more to see that it can begin a conversation. It is done after that alone */
+            proving?: boolean;
             /** Format: date-time */
             startedAt: string;
             /** @enum {string} */
@@ -4430,8 +4432,11 @@ export interface components {
             /** Format: int64 */
             ms: number;
             ok: boolean;
-            /** @enum {string} */
-            step: "resolve" | "spawn" | "initialize" | "session";
+            /**
+             * @description login is there of agents that tell as whom they are signed in
+             * @enum {string}
+             */
+            step: "resolve" | "spawn" | "initialize" | "session" | "login";
         };
         Storage: {
             /**
@@ -5636,12 +5641,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
-            204: {
+            /** @description Accepted */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
             };
             /** @description Refused: a problem with a code, and the params of its text */
             "4XX": {

@@ -250,3 +250,23 @@ test('a press beside the dialog ends no login that runs, nor takes away what was
   pressBeside();
   expect(closed).toBe(true);
 });
+
+test('a login is done when the agent has begun a conversation, and says why it has not', async () => {
+  await open();
+  await click('Account');
+  app.putLogin({ ...running, proving: true });
+  flushSync();
+  expect(text()).toContain('Checking that Ada can begin a conversation');
+  expect(text()).not.toContain('Logged in to Ada');
+  expect(button('Cancel')).toBeDefined();
+  app.putLogin({
+    ...running,
+    state: 'failed',
+    code: 'login.unproven',
+    detail: 'The key is missing',
+    endedAt: running.startedAt,
+  });
+  flushSync();
+  expect(text()).toContain('Ada cannot begin a conversation: The key is missing');
+  expect(text()).not.toContain('Logged in to Ada');
+});

@@ -388,6 +388,8 @@ export const en = {
   'login.fault.exit': 'The program ended before the login was complete.',
   'login.fault.failed': '{agent} did not accept the login.',
   'login.fault.timeout': 'It took too long, and was ended. Try again.',
+  'login.fault.unproven': '{agent} cannot begin a conversation: {detail}',
+  'login.fault.vault': 'The login works, but what you entered cannot be stored: {detail}',
   'login.title': 'Log in to {agent}',
 
   'main.label': 'Main',

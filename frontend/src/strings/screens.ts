@@ -230,6 +230,8 @@ export const screens = {
   'login.none': '{agent} offers no way to log in here. If it needs one, use its own program.',
   'login.open': 'Open the page',
   'login.page': 'Get it from {host}',
+  'login.proving': 'Checking that {agent} can begin a conversation',
+  'login.proving.about': 'This starts it once more, and can take a minute or two.',
   'login.sending': 'Logging in…',
   'login.set': 'Set. Leave empty to keep it.',
   'login.terminal': 'Login terminal for {agent}',

@@ -1,0 +1,203 @@
+package agents
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// wireMethod is an AuthMethod of ACP. env_var stands in drafts of it alone; older agents write a terminal into _meta.
+type wireMethod struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Type        string            `json:"type"`
+	Args        []string          `json:"args"`
+	Env         map[string]string `json:"env"`
+	Link        string            `json:"link"`
+	Vars        []struct {
+		Name     string `json:"name"`
+		Label    string `json:"label"`
+		Secret   *bool  `json:"secret"`
+		Optional bool   `json:"optional"`
+	} `json:"vars"`
+	Meta map[string]json.RawMessage `json:"_meta"`
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// method is the wire's as we have it; those of a type that nobody knows are none.
+func (w wireMethod) method() (LoginMethod, bool) {
+	m := LoginMethod{ID: w.ID, Name: cmp.Or(w.Name, w.ID), Description: w.Description}
+	if w.ID == "" {
+		return m, false
+	}
+	if isPage(w.Link) {
+		m.Link = w.Link
+	}
+	if _, gateway := w.Meta["gateway"]; gateway {
+		return m, false // its address would have to be given with it, and choosing it without one undoes the login of before
+	}
+	_, takesKey := w.Meta[apiKey]
+	switch w.Type {
+	case "", LoginByAgent:
+		m.Type = LoginByAgent
+		if m.older(w.Meta["terminal-auth"]) {
+			return m, true
+		}
+		m.args = w.startArguments()
+		if takesKey {
+			m.Vars = []LoginVar{{Name: apiKey, Secret: true, Optional: true}}
+		}
+	case LoginByTerminal:
+		m.Type, m.args, m.env = LoginByTerminal, w.Args, w.Env
+	case "env_var":
+		m.Type = LoginByValues
+		for _, v := range w.Vars {
+			if variableName.MatchString(v.Name) && !reserved(v.Name) {
+				m.Vars = append(m.Vars, LoginVar{Name: v.Name, Label: v.Label, Secret: v.Secret == nil || *v.Secret, Optional: v.Optional})
+			}
+		}
+		return m, len(m.Vars) > 0
+	default:
+		return m, false
+	}
+	return m, true
+}
+
+// startArguments are those that the agent wants to be started with for the login, which some write into _meta: Qwen takes authenticate
+// only when it was started with --auth-type.
+func (w wireMethod) startArguments() []string {
+	var args []string
+	_ = json.Unmarshal(w.Meta["args"], &args) // what is no list of texts is none
+	return args
+}
+
+// older reads a terminal that an agent offers as was usual before the protocol had it.
+func (m *LoginMethod) older(meta json.RawMessage) bool {
+	var t struct {
+		Command string            `json:"command"`
+		Args    []string          `json:"args"`
+		Env     map[string]string `json:"env"`
+	}
+	if json.Unmarshal(meta, &t) != nil || t.Command == "" {
+		return false
+	}
+	m.Type, m.program, m.args, m.env = LoginByTerminal, t.Command, t.Args, t.Env
+	return true
+}
+
+// reserved are the variables that are ours to set: an agent's word must not change where its programs come from.
+func reserved(name string) bool {
+	return ours(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
+		strings.HasPrefix(name, "DESKHAND_TREE")
+}
+
+// wayValues are the values of a way to sign in of the catalogue: the agent takes them from its environment, and hears with authenticate that
+// they are there.
+type wayValues struct {
+	Vars   []wayValue `json:"vars"`
+	AnyOne bool       `json:"anyOne"` // one of them is enough
+}
+
+type wayValue struct {
+	Name     string `json:"name"`
+	Plain    bool   `json:"plain"` // no secret
+	Optional bool   `json:"optional"`
+}
+
+// ways are the ways to sign in to an agent that people choose from: those that it offers, where the catalogue says so with the values that
+// are kept for them, and ours. No two have the same id, or read the same.
+func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
+	environ := c.environ(e.environ())
+	var list []LoginMethod
+	for _, m := range theirs {
+		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
+			continue // nobody could choose it
+		}
+		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
+			m = w.asked(m, environ)
+		}
+		list = append(list, m)
+	}
+	if m, ok := valuesOf(e, list); ok {
+		list = append(list, m)
+	}
+	names := distinct(list, func(m LoginMethod) (string, string, string) { return m.ID, m.Name, m.Description })
+	for i := range list {
+		list[i].Name = names[i]
+	}
+	return list
+}
+
+// asked is a way of the agent's with the values that it needs.
+func (w wayValues) asked(m LoginMethod, environ []string) LoginMethod {
+	m.Type, m.confirms, m.anyOne, m.Vars = LoginByValues, true, w.AnyOne, nil
+	for _, v := range w.Vars {
+		around := lookup(environ, v.Name) != ""
+		m.Vars = append(m.Vars, LoginVar{Name: v.Name, Secret: !v.Plain, Optional: v.Optional || w.AnyOne || around, around: around})
+	}
+	return m
+}
+
+// distinct are the names of things that people choose from. Of those that read the same each has its description behind it, where that
+// tells them apart, else its id.
+func distinct[T any](list []T, words func(T) (id, name, description string)) []string {
+	const longest = 60
+	alike := func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+	names := make([]string, len(list))
+	for i := range list {
+		id, name, about := words(list[i])
+		name = strings.TrimSpace(name)
+		same, tells := 0, about != "" && len(about) <= longest
+		for n := range list {
+			_, other, otherAbout := words(list[n])
+			if n != i && alike(name, other) {
+				same++
+				tells = tells && !alike(about, otherAbout)
+			}
+		}
+		switch {
+		case same == 0:
+			names[i] = name
+		case tells:
+			names[i] = name + ": " + about
+		default:
+			names[i] = name + " (" + id + ")"
+		}
+	}
+	return names
+}
+
+// distinctWays are the ways to sign in of a report, so that no two read the same.
+func distinctWays(list []AuthMethod) []AuthMethod {
+	names := distinct(list, func(m AuthMethod) (string, string, string) { return m.ID, cmp.Or(m.Name, m.ID), m.Description })
+	for i := range list {
+		list[i].Name = names[i]
+	}
+	return list
+}
+
+// keptValues is the id of the way to sign in that is ours.
+const keptValues = "deskhand.values"
+
+// valuesOf is a way to sign in for agents that read a key from their environment and do not say so: the catalogue knows its name.
+func valuesOf(e entry, theirs []LoginMethod) (LoginMethod, bool) {
+	if slices.ContainsFunc(theirs, func(m LoginMethod) bool { return len(m.Vars) > 0 }) {
+		return LoginMethod{}, false // Codex takes its key so alone, and reads none from its environment
+	}
+	names := slices.Clone(e.known.Credentials.Environment)
+	for _, p := range e.known.Credentials.Providers {
+		if vars := variablesOf(p); len(vars) > 0 && !slices.Contains(names, vars[0]) {
+			names = append(names, vars[0]) // the others are other names for it
+		}
+	}
+	m := LoginMethod{ID: keptValues, Name: "API key", Type: LoginByValues, anyOne: true}
+	for _, name := range names {
+		m.Vars = append(m.Vars, LoginVar{Name: name, Secret: true, Optional: true})
+	}
+	m.Description = "Kept by Deskhand, and given to the agent as " + strings.Join(names, " or ")
+	return m, len(names) > 0
+}
