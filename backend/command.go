@@ -21,6 +21,8 @@ type (
 	Session = session.Session
 	// NewSession is what a session is made from.
 	NewSession = session.New
+	// StartMode is what new conversations with an agent begin with.
+	StartMode = session.StartMode
 	// AgentSession is a conversation that an agent has.
 	AgentSession = session.AgentSession
 	// AgentSessions is a page of them.

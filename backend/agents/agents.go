@@ -483,7 +483,7 @@ func (c *Catalogue) rows() ([]entry, error) {
 func (c *Catalogue) demo() entry {
 	return entry{
 		id: Demo, name: "Demo agent", source: Builtin, command: c.cfg.Self, args: []string{"demo-agent"},
-		known: known{Capabilities: allCapabilities()},
+		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
 	}
 }
 

@@ -21,6 +21,10 @@ var bundled []byte
 type catalogueFile struct {
 	Version string          `json:"version"`
 	Agents  []registryEntry `json:"agents"`
+
+	Deskhand struct {
+		Modes Modes `json:"modes"` // of agents that nobody has measured
+	} `json:"deskhand"`
 }
 
 // registryEntry is one agent of the registry.
@@ -78,6 +82,7 @@ type known struct {
 	Needs         *need             `json:"needs"`      // what must be here beside it
 	Unverified    bool              `json:"unverified"` // the version is the registry's word: the package could not be had when this was written
 	Quirks        Quirks            `json:"quirks"`
+	Modes         *Modes            `json:"modes"` // nil where nobody has measured them
 	Reads         []string          `json:"reads"` // the sets of package autorun that the agent reads in a directory; nil where that is not known
 	Size          *measured         `json:"size"`  // of that version, on linux-x64
 	Credentials   credentials       `json:"credentials"`
@@ -116,21 +121,28 @@ type credentials struct {
 
 // ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.
 func (k known) ofAnother(other known) known {
-	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv
+	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv, other.Modes = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv, k.Modes
 	return other
 }
 
 // parseCatalogue makes the table's rows of a catalogue, in its order.
 func parseCatalogue(data []byte) ([]entry, error) {
-	var file catalogueFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("the catalogue of agents cannot be read: %w", err)
+	file, err := readCatalogue(data)
+	if err != nil {
+		return nil, err
 	}
 	rows := make([]entry, 0, len(file.Agents))
 	for _, r := range file.Agents {
 		rows = append(rows, r.entry())
 	}
 	return rows, nil
+}
+
+func readCatalogue(data []byte) (file catalogueFile, err error) {
+	if err := json.Unmarshal(data, &file); err != nil {
+		return catalogueFile{}, fmt.Errorf("the catalogue of agents cannot be read: %w", err)
+	}
+	return file, nil
 }
 
 func (r registryEntry) entry() entry {

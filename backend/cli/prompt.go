@@ -25,6 +25,8 @@ type promptCommand struct {
 	Dir      string   `default:"." placeholder:"DIR" help:"The directory it works in."`
 	Place    string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
 	Approve  string   `enum:"ask,once,never," default:"" help:"What to do when the agent asks for an approval. ask: you are asked here. once: it is allowed this once; what can be allowed for ever alone, and a choice between several ways, is turned down. never: it is turned down. Default: ask on a terminal; elsewhere nobody can be asked, and it is turned down."`
+	Mode     string   `placeholder:"MODE" help:"The mode that the conversation begins in, as the agent calls it. Default: the one that was chosen for the agent in this directory, else one that asks."`
+	Model    string   `placeholder:"MODEL" help:"The model that it begins with. Default: the one that was chosen, else the agent's own."`
 	Raw      bool     `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 	Install  bool     `help:"Install the agent first, without asking, where it is not on this machine."`
 	Worktree bool     `help:"In a work tree of its own: a second directory of the git repository, on a new branch."`
@@ -62,7 +64,7 @@ func (c *promptCommand) Run(p *Program) error {
 		return err
 	}
 	p.sayAgentsFile(b)
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree}, text: text, files: files, install: c.Install, goesOn: c.continues}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree, Mode: c.Mode, Model: c.Model}, text: text, files: files, install: c.Install, goesOn: c.continues}
 	err = t.run(ctx)
 	if t.outcome == nil && b.Running() > 0 { // it runs here, and nobody reads it any more
 		t.leave(ctx)
@@ -286,6 +288,9 @@ func usage(err error) error {
 		words := map[string]string{
 			"agent.unknown": "there is no agent " + p.Params["agent"], "directory.missing": p.Params["path"] + " does not exist",
 			"directory.not_one": p.Params["path"] + " is not a directory", "place.url": p.Params["detail"],
+		}
+		if strings.HasPrefix(p.Code, "start.") {
+			words[p.Code] = (&backend.Exit{Problem: p.Code, Params: p.Params}).Words("")
 		}
 		if text, ok := words[p.Code]; ok {
 			err = errors.New(text)
@@ -532,6 +537,9 @@ func describe(x *backend.Exit, agent string) string {
 func (t *terminalTurn) result() error {
 	t.state.Lock()
 	defer t.state.Unlock()
+	if err := t.notBegun(); err != nil {
+		return err
+	}
 	switch {
 	case t.unmet && !t.stopped && t.approve == approveNever:
 		return &failure{exitApproval, errors.New("the agent needed an approval, and --approve never gives none")}

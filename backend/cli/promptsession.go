@@ -21,7 +21,7 @@ type continues struct {
 
 // check refuses flags that say of a conversation that there is how it begins.
 func (c *promptCommand) check() error {
-	begins := map[string]bool{"--worktree": c.Worktree}
+	begins := map[string]bool{"--worktree": c.Worktree, "--mode": c.Mode != "", "--model": c.Model != ""}
 	if c.Session != "" {
 		begins["--agent"], begins["--place"], begins["--dir"] = c.Agent != "", c.Place != "", c.Dir != "."
 	}
@@ -106,7 +106,10 @@ func (t *terminalTurn) named(ctx context.Context) (id string, err error) {
 // begin makes the conversation, or gives the one that the turn goes on with.
 func (t *terminalTurn) begin(ctx context.Context) (backend.Session, error) {
 	if t.old != nil {
-		return *t.old, nil
+		return *t.old, t.judgeOld()
+	}
+	if err := t.judgeMode(ctx); err != nil {
+		return backend.Session{}, err
 	}
 	return t.create(ctx)
 }

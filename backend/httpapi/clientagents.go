@@ -79,6 +79,7 @@ func (c *Client) agentRoutes() {
 			return answer(c.cfg.Sessions.Plan(ctx, in.ID, version))
 		})
 	c.definitionRoutes()
+	c.startRoutes()
 }
 
 // definitionRoutes are what the form of a person's own agent needs.

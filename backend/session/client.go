@@ -31,6 +31,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
+	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/worktree"
 )
@@ -130,6 +131,7 @@ type Client struct {
 	shells     shells
 	looks      looks
 	settings   *settings
+	starts     *startmode.Library
 	keyboard   *keyboard
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
@@ -170,7 +172,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Gone == nil {
 		cfg.Gone = gone
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.directories.patience, c.directories.other = patientOne, c.refound
 	c.files.patience, c.moves.patience = patientOne, patientMany
 	var err error
@@ -322,6 +324,9 @@ type New struct {
 
 	Directories []string `json:"directories,omitempty" maxItems:"20" doc:"Directories that it works in beside cwd, as absolute paths"`
 
+	Mode  string `json:"mode,omitempty" maxLength:"1024" doc:"The mode that it begins in, as the agent calls it; when it is left out, as was chosen for the agent in this directory, else a mode that asks"`
+	Model string `json:"model,omitempty" maxLength:"1024" doc:"The model that it begins with; the same, else the agent's own"`
+
 	Worktree bool   `json:"worktree,omitempty" doc:"In a work tree of its own: a new one, of the git repository that cwd is in"`
 	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title when it is left out"`
 }
@@ -329,22 +334,26 @@ type New struct {
 // Create makes a session and begins to start its agent; the rest of the start is told by events.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	id := uuid.Must(uuid.NewV7()).String()
+	start, err := c.startWish(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
+	if err != nil {
+		return Session{}, err
+	}
 	if !n.Worktree {
-		return c.create(ctx, id, n, nil)
+		return c.create(ctx, id, n, start, nil)
 	}
 	tree, err := c.makeWorktree(ctx, id, &n)
 	if err != nil {
 		return Session{}, err
 	}
 	defer c.worktrees.giveBack(id)
-	s, err := c.create(context.WithoutCancel(ctx), id, n, tree)
+	s, err := c.create(context.WithoutCancel(ctx), id, n, start, tree)
 	if err != nil {
 		return Session{}, errors.Join(err, c.unmakeWorktree(ctx, tree))
 	}
 	return s, nil
 }
 
-func (c *Client) create(ctx context.Context, id string, n New, tree *treeRow) (Session, error) {
+func (c *Client) create(ctx context.Context, id string, n New, start *startWish, tree *treeRow) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
 		return Session{}, err
@@ -357,6 +366,7 @@ func (c *Client) create(ctx context.Context, id string, n New, tree *treeRow) (S
 	if r.Title != "" {
 		r.titleBy = titleByPerson
 	}
+	r.facts.Start = start
 	r.showFacts()
 	save := func(tx *sql.Tx) error { return r.save(ctx, tx) }
 	if tree != nil {
@@ -433,6 +443,7 @@ func (c *Client) show(r row) Session {
 	}
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
+		s.Modes = judged(startmode.Of(c.cfg.Agents.Modes(s.Agent)), s.ConfigOptions)
 	}
 	if s.Place == LocalPlace {
 		s.Workspace.Missing = c.missing(s.Cwd)

@@ -63,6 +63,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 2 && os.Args[1] == "moded-agent" {
+		if err := modedAgent(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "sleeping-desk" {
 		if err := sleepingDesk(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/startmode"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -57,6 +58,7 @@ type conversation struct {
 	overdue   bool                    // it has to be now
 	broken    bool                    // a step was never written: what is in memory goes on from it, and the journal must not
 	agentName string                  // what people call the agent
+	modes     startmode.Modes         // of the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
 	active    time.Time               // when something last happened in it
 	deletion  deletion                // of the session
@@ -73,7 +75,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
 		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
-		agentName: c.cfg.Agents.Name(r.Agent), answering: newAnswering(lastFrame),
+		agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent)), answering: newAnswering(lastFrame),
 	}
 	v.loadQueue(r.queue)
 	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
@@ -520,6 +522,7 @@ func (v *conversation) publishView() {
 	s.Waiting = len(v.state.open)
 	s.Hibernated = v.state.asleep
 	s.AgentName = v.agentName
+	s.Modes = judged(v.modes, s.ConfigOptions)
 	s.Attachments = v.chips()
 	if v.turn != nil {
 		t := *v.turn
@@ -649,7 +652,8 @@ func (v *conversation) restart() error {
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
 // asks counts for the next message. With asked the agent has been asked, and then is called with its failure or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
-	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting || v.state.base == Replaying {
+	unbegun := v.state.base == Closed && !v.state.asleep && v.fold.facts.Start != nil // it could not begin as it had to
+	if v.state.base == Closed && !v.state.asleep && !unbegun || v.state.base == Starting || v.state.base == Replaying {
 		return false, &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
@@ -666,6 +670,9 @@ func (v *conversation) setConfig(option string, value json.RawMessage, then func
 	o, err := v.row.ConfigOptions[i].with(value)
 	if err != nil {
 		return false, err
+	}
+	if unbegun {
+		return false, v.chooseStart(o)
 	}
 	v.fold.facts.Options, v.fold.changed = slices.Clone(v.row.ConfigOptions), true
 	v.fold.facts.Options[i] = o

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"deskhand/backend/startmode"
 )
 
 // Continue makes a session for another agent, in the same directory. That agent knows nothing of the first conversation, so the draft of
@@ -30,6 +32,9 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	}
 	r := c.fresh(agent, s.Workspace)
 	r.Place, r.Cwd, r.Directories, r.Labels = s.Place, s.Cwd, s.Directories, slices.Clone(s.Labels)
+	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
+		return Session{}, err
+	}
 	r.Origin = &Origin{Kind: originContinue, Session: s.ID, Title: s.Title, Agent: s.Agent}
 	r.Title, r.titleBy = s.Title, titleByPrompt
 	r.Draft = draft

@@ -139,7 +139,7 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 			d.ready(id)
 			d.prompt(id, "two")
 			tr := d.idle(id)
-			if text := textOf(tr, "agent"); !strings.HasSuffix(text, "session/set_mode session/prompt in ask\n") || strings.Contains(text, "in auto") {
+			if text := textOf(tr, "agent"); !strings.HasSuffix(text, "session/set_mode session/prompt in ask\n") || strings.Contains(text, "in swift") {
 				t.Errorf("the agent said %q", text)
 			}
 			if now := d.get(id); now.ConfigOptions[0].Value != "ask" {
@@ -172,7 +172,7 @@ func rememberedInAsk(t *testing.T, dir, words string) (id string) {
 func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 	t.Parallel()
 	for words, then := range map[string]string{
-		"resume modes stubborn": "auto", "load modes stubborn": "auto", "resume modes mute stubborn": "", "resume modes fewer": "auto", "resume modes faints": "auto",
+		"resume modes stubborn": "swift", "load modes stubborn": "swift", "resume modes mute stubborn": "", "resume modes fewer": "swift", "resume modes faints": "swift",
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +192,7 @@ func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 				t.Errorf("%d prompts were sent", n)
 			}
 			d.prompt(id, "two")
-			if text := textOf(d.idle(id), "agent"); !strings.HasSuffix(text, " session/prompt in auto\n") {
+			if text := textOf(d.idle(id), "agent"); !strings.HasSuffix(text, " session/prompt in swift\n") {
 				t.Errorf("the agent said %q", text)
 			}
 			d.sameAsRebuilt(id)
@@ -318,7 +318,7 @@ func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
 	if !d.get(id).Hibernated {
 		t.Error("what cannot be chosen has woken it")
 	}
-	for _, mode := range []string{"ask", "auto", "ask"} {
+	for _, mode := range []string{"ask", "swift", "ask"} {
 		if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"`+mode+`"`)); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/history"
 	"deskhand/backend/journal"
+	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 )
 
@@ -160,6 +161,10 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 		return Session{}, err
 	}
 	r := c.fresh(from.Agent, w)
+	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
+		return Session{}, err
+	}
+	r.facts.Start.Model = "" // it goes on with its own
 	r.ACPSessionID, r.Directories = from.ACPSessionID, choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
 	if title := strings.TrimSpace(c.secret.text(from.Title)); title != "" {

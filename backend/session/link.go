@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
+	"deskhand/backend/startmode"
 )
 
 // How long an agent may say nothing while it starts; a process that ends is noticed at once. Sessions of agents that are slow have
@@ -49,6 +50,7 @@ type link struct {
 	setting   *ConfigOption  // of these, the one that it has not answered
 	replay    *replay        // the history that it gives back; nil while it gives none
 	environ   []string       // of its process, once that is started
+	beginning beginning      // what the conversation begins with
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
 	skills    digests        // of the skills that are approved for it; the same
 	equipment []Executable   // of the directory, as far as it may start
@@ -99,6 +101,8 @@ func (v *conversation) begin() {
 	if f := &v.fold.facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
 		f.Chosen, v.fold.changed = f.Options, true
 	}
+	v.modes = startmode.Of(v.c.cfg.Agents.Modes(v.row.Agent))
+	a.beginning = v.toBegin()
 	a.chosen, v.fold.told = modesLast(v.fold.facts.Chosen), false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
@@ -716,11 +720,10 @@ func (a *link) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return
 	}
-	if was := a.lostMode(); was != nil {
-		a.drop(*was)
-		a.fail(problemMode, was.lost()...)
+	if !a.holdsChoice() || a.beginAs(func() { a.ready(how) }) {
 		return
 	}
+	a.settled()
 	if f := a.v.fold; len(f.facts.Chosen) > 0 {
 		f.facts.Chosen, f.changed = nil, true
 	}
@@ -736,8 +739,28 @@ func (a *link) ready(how string) {
 	a.v.do(doReady{})
 }
 
+// holdsChoice ends the start of an agent that is not in the mode, or has not the model, that was chosen.
+func (a *link) holdsChoice() bool {
+	was := a.lostMode()
+	switch {
+	case was == nil:
+		was = a.lostModel()
+	case a.beginning.wish == nil && a.beginning.held:
+		a.drop(*was)
+		a.fail(problemMode, was.lost()...)
+		return false
+	}
+	if was != nil {
+		a.notChanged(*was)
+	}
+	return was == nil
+}
+
 // sendPrompt sends what the turn asks, once it is made ready where it has files.
 func (v *conversation) sendPrompt(turn string) {
+	if v.agent.strays(func() { v.sendPrompt(turn) }) {
+		return
+	}
 	if len(v.turn.attachments) > 0 {
 		v.composePrompt(turn)
 		return
@@ -849,9 +872,13 @@ func (a *link) failsOver() bool {
 	return a.setting.Category == modeCategory
 }
 
-// drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen.
+// drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen. Where that is the mode, it
+// goes on as a new conversation begins: in a mode that decides by itself only when somebody chooses that.
 func (a *link) drop(was ConfigOption) {
 	f := a.v.fold
+	if was.Category == modeCategory && f.facts.Start == nil {
+		f.facts.Start = &startWish{}
+	}
 	f.unsure(was)
 	f.facts.Chosen = slices.DeleteFunc(slices.Clone(f.facts.Chosen), was.alike)
 	f.facts.Options, f.facts.Chosen, f.changed = f.facts.shown(), nil, true

@@ -59,6 +59,7 @@ type Session struct {
 	Queue           int            `json:"queue" doc:"How many prompts wait behind the turn, or for a person"`
 	Waiting         int            `json:"waiting" doc:"How many requests wait for a person"`
 	ConfigOptions   []ConfigOption `json:"configOptions"`
+	Modes           []ModeMark     `json:"modes,omitempty" doc:"Of the values of its option of category mode, those in which the agent does not ask for sure before it changes something"`
 	Commands        []Command      `json:"commands"`
 	Usage           *Usage         `json:"usage,omitempty"`
 	Offers          []string       `json:"offers" enum:"fork,steer,close,delete,list,directories" doc:"What its agent can do beside the usual, as it said when it was last started"`
@@ -92,7 +93,7 @@ type Exit struct {
 	Code       *int              `json:"code,omitempty"`
 	Signal     string            `json:"signal,omitempty"`
 	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
-	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
+	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
 	Params     map[string]string `json:"params,omitempty"`
 	At         Time              `json:"at"`
 }

@@ -46,9 +46,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 	if can("large") {
 		defer runtime.KeepAlive(touched(64 << 20))
 	}
-	mode, modes := "auto", any(nil)
+	mode, modes := "swift", any(nil)
 	if can("modes") {
-		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}}}
+		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "swift", "name": "Swift"}, {"id": "ask", "name": "Ask"}}}
 	}
 	model := "small"
 	models := func() any {
@@ -58,7 +58,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		return map[string]any{"currentModelId": model, "availableModels": []map[string]any{{"modelId": "small", "name": "Small"}, {"modelId": "large", "name": "Large"}}}
 	}
 	options := func() []any { // which modes there are depends on the model, which comes after them
-		list := []any{map[string]any{"value": "auto", "name": "Auto"}}
+		list := []any{map[string]any{"value": "swift", "name": "Swift"}}
 		if model == "large" {
 			list = append(list, map[string]any{"value": "ask", "name": "Ask"})
 		}
@@ -189,7 +189,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 				return err
 			}
 			if can("fewer") {
-				modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}}}
+				modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "swift", "name": "Swift"}}}
 			}
 			if result != nil && !can("mute") {
 				result["modes"], result["models"] = modes, models()

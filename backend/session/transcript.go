@@ -81,6 +81,7 @@ type facts struct {
 	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
 	Models   bool           `json:"models,omitempty"` // the last of Options stands for the agent's older models
 	Chosen   []ConfigOption `json:"chosen,omitempty"` // as they were before a start that goes on, or has failed: the next one sets them again
+	Start    *startWish     `json:"start,omitempty"`  // what it is to begin with; nil once it has begun
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
 	Title    string         `json:"title,omitempty"`      // the agent's own

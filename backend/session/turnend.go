@@ -44,6 +44,9 @@ func (t Turn) exitWords(agent string, exit *Exit) string {
 
 // Words tells a person how an agent process ended, or why it did not start; agent is its name.
 func (x *Exit) Words(agent string) string {
+	if text := x.unbegun(); text != "" {
+		return text
+	}
 	if x.Problem != problemExited {
 		detail := x.Params["detail"]
 		if detail == "" {

@@ -49,7 +49,6 @@ func expectations(agent string) map[string]expectation {
 		return map[string]expectation{
 			"config":   {found: works + " mode"},
 			"reject":   {found: works + " end_turn"},
-			"edit":     {works + " unasked", "In the mode that it begins in, it changes files without a permission; commands need one."},
 			"question": {works, "It asks by `session/request_permission`, and wants the answer in a field of its own beside the outcome; Deskhand makes a question of it."},
 			"pdf":      {fails + " its name", "The model gets the file's name and type, and nothing of what is in it."},
 			"restart":  {found: works + " resume"},

@@ -85,6 +85,9 @@ func TestAgentOverStdio(t *testing.T) {
 			var session struct{ SessionID string }
 			decode(t, a.call("session/new", map[string]any{"cwd": p.work, "mcpServers": []any{}}), &session)
 			step("session/new")
+			if mode := asking[agent.ID]; mode != "" {
+				a.call("session/set_mode", map[string]any{"sessionId": session.SessionID, "modeId": mode})
+			}
 
 			a.allow = true
 			if got := a.prompt(session.SessionID, "Please write the proof."); got != "end_turn" {

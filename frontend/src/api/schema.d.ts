@@ -212,6 +212,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/{id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The mode and the model in which a new conversation with an agent begins, and what else it offers */
+        get: operations["getStart"];
+        /** Choose the mode and the model in which new conversations with an agent begin; what is left out is chosen no more */
+        put: operations["chooseStart"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/agents/{id}/test": {
         parameters: {
             query?: never;
@@ -2433,6 +2451,14 @@ export interface components {
             /** @description The turns that were looked at and changed something, the oldest first */
             turns: components["schemas"]["ChangedTurn"][];
         };
+        Choice: {
+            mode?: string;
+            model?: string;
+        };
+        Chosen: {
+            agent: components["schemas"]["Choice"];
+            directory: components["schemas"]["Choice"];
+        };
         CleanUp: {
             /** @description How old a conversation gets, in words */
             age: string;
@@ -2785,7 +2811,7 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
-            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
+            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
             problem?: string;
             signal?: string;
             /** @description The last lines, at most 8 KiB */
@@ -3323,6 +3349,11 @@ export interface components {
             /** @description The address that it was used from last */
             usedFrom?: string;
         };
+        ModeMark: {
+            /** @enum {string} */
+            asks: "decides" | "settings" | "unknown";
+            value: string;
+        };
         MovePlan: {
             /** Format: int64 */
             bytes: number;
@@ -3356,6 +3387,10 @@ export interface components {
             /** @description Directories that it works in beside cwd, as absolute paths */
             directories?: string[];
             labels?: string[];
+            /** @description The mode that it begins in, as the agent calls it; when it is left out, as was chosen for the agent in this directory, else a mode that asks */
+            mode?: string;
+            /** @description The model that it begins with; the same, else the agent's own */
+            model?: string;
             /** @description Where: local when it is left out */
             place?: string;
             title?: string;
@@ -4106,6 +4141,8 @@ export interface components {
             labels: string[];
             /** @description While the line to an agent elsewhere is broken */
             line?: components["schemas"]["Line"];
+            /** @description Of the values of its option of category mode, those in which the agent does not ask for sure before it changes something */
+            modes?: components["schemas"]["ModeMark"][];
             /** @description What its agent can do beside the usual, as it said when it was last started */
             offers: ("fork" | "steer" | "close" | "delete" | "list" | "directories")[];
             /** @description Where it comes from, when it was not begun here from nothing */
@@ -4404,6 +4441,24 @@ export interface components {
         };
         SkillText: {
             text: string;
+        };
+        StartMode: {
+            /**
+             * @description Whether the agent asks in that mode before it changes something
+             * @enum {string}
+             */
+            asks: "asks" | "decides" | "settings" | "unknown";
+            /** @description What people have chosen: for the agent, and for the agent in the directory, which goes first */
+            chosen: components["schemas"]["Chosen"];
+            /** @description The mode of the next conversation; empty where the agent begins in one of its own and nobody has chosen another */
+            mode: string;
+            /** @description The model of the next conversation; empty for the agent's own */
+            model: string;
+            models: components["schemas"]["Value"][];
+            /** @description What the agent offered when a conversation last began; of an agent that has begun none here, what is known of it */
+            modes: components["schemas"]["Value"][];
+            /** @description The mode where nobody has chosen one; empty where the agent begins in one of its own */
+            usual: string;
         };
         Starters: {
             /** @description There is something in it */
@@ -4792,6 +4847,16 @@ export interface components {
             size: number;
             /** Format: int64 */
             used: number;
+        };
+        Value: {
+            /**
+             * @description Of a mode: the agent asks before it changes something; it decides by itself and asks nobody; it asks as its own settings say; or nobody knows, which counts like deciding by itself
+             * @enum {string}
+             */
+            asks?: "asks" | "decides" | "settings" | "unknown";
+            description?: string;
+            name: string;
+            value: string;
         };
         Verification: {
             /** Format: int64 */
@@ -5648,6 +5713,105 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getStart: {
+        parameters: {
+            query?: {
+                /** @description The directory of the conversation; without one, what holds for all in which nothing else was chosen */
+                cwd?: string;
+                /** @description Where: local when it is left out */
+                place?: string;
+                /** @description Answer as if this mode had been chosen */
+                mode?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartMode"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    chooseStart: {
+        parameters: {
+            query?: {
+                /** @description The directory of the conversation; without one, what holds for all in which nothing else was chosen */
+                cwd?: string;
+                /** @description Where: local when it is left out */
+                place?: string;
+            };
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Choice"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartMode"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

@@ -1,0 +1,421 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"deskhand/backend/startmode"
+)
+
+// A conversation begins in the mode and with the model that startmode decides on. What is decided stands in its facts until its agent is there
+// for the first time, so that a start that fails, or the end of the program, does not lose it. The agent is told of both before it gets a
+// message, and a conversation whose agent is in another mode gets none.
+
+// startWish is what a conversation is to begin with. An empty mode means one that asks, an empty model the agent's own.
+type startWish struct {
+	startmode.Choice
+}
+
+// Problems of a start in a mode or with a model.
+const (
+	problemStartMode    = "start.mode"    // the agent does not offer the mode; Params: agent, value, offers
+	problemStartModel   = "start.model"   // the same of a model
+	problemStartRefused = "start.refused" // the agent did not change to it; Params: agent, option, value
+	problemStartUnasked = "start.unasked" // nobody has chosen a mode, and the agent has none that asks; Params: agent, value, offers
+)
+
+// modelCategory is that of the option by which an agent offers models.
+const modelCategory = "model"
+
+// StartMode is what new conversations with an agent begin with.
+type StartMode struct {
+	Mode  string              `json:"mode" doc:"The mode of the next conversation; empty where the agent begins in one of its own and nobody has chosen another"`
+	Model string              `json:"model" doc:"The model of the next conversation; empty for the agent's own"`
+	Usual string              `json:"usual" doc:"The mode where nobody has chosen one; empty where the agent begins in one of its own"`
+	Asks  startmode.Judgement `json:"asks" enum:"asks,decides,settings,unknown" doc:"Whether the agent asks in that mode before it changes something"`
+
+	Chosen startmode.Chosen  `json:"chosen" doc:"What people have chosen: for the agent, and for the agent in the directory, which goes first"`
+	Modes  []startmode.Value `json:"modes" doc:"What the agent offered when a conversation last began; of an agent that has begun none here, what is known of it"`
+	Models []startmode.Value `json:"models"`
+}
+
+// ModeMark tells of one mode of a session in which the agent does not ask for sure.
+type ModeMark struct {
+	Value string              `json:"value"`
+	Asks  startmode.Judgement `json:"asks" enum:"decides,settings,unknown"`
+}
+
+// StartMode tells what a conversation with an agent begins with in a directory, or where no directory is given, in all for which nobody has
+// chosen. With a mode it answers as if that had been chosen.
+func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode string) (StartMode, error) {
+	if place = placeOf(place); place == LocalPlace && !c.cfg.Agents.Known(agent) {
+		return StartMode{}, c.unknownAgent(agent)
+	}
+	chosen, err := c.starts.Chosen(ctx, agent, place, c.project(place, directory))
+	if err != nil {
+		return StartMode{}, err
+	}
+	offer, _, err := c.starts.Offered(ctx, agent, place)
+	if err != nil {
+		return StartMode{}, err
+	}
+	modes := startmode.Of(c.cfg.Agents.Modes(agent))
+	if len(offer.Modes) == 0 {
+		offer.Modes = c.knownModes(agent)
+	}
+	for i, m := range offer.Modes {
+		offer.Modes[i].Asks = modes.Judge(m.Value)
+	}
+	now := startmode.Choice{Mode: mode}.Over(chosen.Directory).Over(chosen.Agent)
+	if now.Mode == "" {
+		now.Mode = modes.Default()
+	}
+	s := StartMode{Mode: now.Mode, Model: now.Model, Usual: modes.Default(), Asks: modes.Judge(now.Mode), Chosen: chosen, Modes: offer.Modes, Models: offer.Models}
+	if s.Modes == nil {
+		s.Modes = []startmode.Value{}
+	}
+	if s.Models == nil {
+		s.Models = []startmode.Value{}
+	}
+	return s, nil
+}
+
+// ChooseStart stores what conversations with an agent begin with: in one directory, or in all where none is given. Whatever is empty in it is
+// not chosen any more.
+func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string, choice startmode.Choice) (StartMode, error) {
+	if place = placeOf(place); place == LocalPlace && !c.cfg.Agents.Known(agent) {
+		return StartMode{}, c.unknownAgent(agent)
+	}
+	if directory != "" && place == LocalPlace && !filepath.IsAbs(directory) {
+		return StartMode{}, bad("directory.relative", "path", directory)
+	}
+	if err := c.offered(ctx, agent, place, choice); err != nil {
+		return StartMode{}, err
+	}
+	if err := c.starts.Choose(ctx, agent, place, c.project(place, directory), choice); err != nil {
+		return StartMode{}, err
+	}
+	return c.StartMode(ctx, agent, place, directory, "")
+}
+
+func placeOf(place string) string {
+	if place == "" {
+		return LocalPlace
+	}
+	return place
+}
+
+// project is the directory that a choice is stored for: a worktree of ours is its repository once more.
+func (c *Client) project(place, directory string) string {
+	if place != LocalPlace || directory == "" {
+		return directory
+	}
+	directory = filepath.Clean(directory)
+	if from, ok := c.worktrees.stands(directory); ok {
+		return from
+	}
+	return directory
+}
+
+// knownModes are those that the catalogue tells of, for an agent that has begun no conversation here.
+func (c *Client) knownModes(agent string) (list []startmode.Value) {
+	for _, o := range configOptions(c.cfg.Agents.KnownOptions(agent)) {
+		if o.Category == modeCategory {
+			list = append(list, valuesOf(o)...)
+		}
+	}
+	if modes, measured := c.cfg.Agents.Modes(agent); measured && len(list) == 0 {
+		for _, mode := range slices.Concat(modes.Asking, modes.Settings, modes.Deciding) {
+			list = append(list, startmode.Value{Value: mode, Name: mode[strings.LastIndexByte(mode, '#')+1:]}) // some ids are addresses
+		}
+	}
+	return list
+}
+
+func valuesOf(o ConfigOption) []startmode.Value {
+	list := make([]startmode.Value, len(o.Choices))
+	for i, ch := range o.Choices {
+		list[i] = startmode.Value{Value: ch.Value, Name: ch.Name, Description: ch.Description}
+	}
+	return list
+}
+
+// offered refuses a mode or a model that the agent does not offer, where that is known of this very version of it.
+func (c *Client) offered(ctx context.Context, agent, place string, choice startmode.Choice) error {
+	if choice == (startmode.Choice{}) || place != LocalPlace {
+		return nil
+	}
+	offer, version, err := c.starts.Offered(ctx, agent, place)
+	if err != nil {
+		return err
+	}
+	if now, err := c.cfg.Agents.Agent(agent); version == "" || err != nil || now.Version != version {
+		return nil
+	}
+	for _, one := range []struct {
+		code, value string
+		list        []startmode.Value
+	}{{problemStartMode, choice.Mode, offer.Modes}, {problemStartModel, choice.Model, offer.Models}} {
+		if one.value != "" && !slices.ContainsFunc(one.list, func(v startmode.Value) bool { return v.Value == one.value }) {
+			return bad(one.code, "agent", c.cfg.Agents.Name(agent), "value", one.value, "offers", offersOf(one.list))
+		}
+	}
+	return nil
+}
+
+func offersOf(list []startmode.Value) string {
+	values := make([]string, len(list))
+	for i, v := range list {
+		values[i] = v.Value
+	}
+	return strings.Join(values, ", ")
+}
+
+// startWish decides what a conversation begins with; given is what was asked for with it.
+func (c *Client) startWish(ctx context.Context, agent, place, directory string, given startmode.Choice) (*startWish, error) {
+	place = placeOf(place)
+	if err := c.offered(ctx, agent, place, given); err != nil {
+		return nil, err
+	}
+	chosen, err := c.starts.Chosen(ctx, agent, place, c.project(place, directory))
+	if err != nil {
+		return nil, err
+	}
+	return &startWish{given.Over(chosen.Directory).Over(chosen.Agent)}, nil
+}
+
+// judged are the modes of a session in which its agent does not ask for sure.
+func judged(modes startmode.Modes, options []ConfigOption) (list []ModeMark) {
+	if o := optionOf(options, modeCategory); o != nil {
+		for _, ch := range o.Choices {
+			if j := modes.Judge(ch.Value); j != startmode.Asks {
+				list = append(list, ModeMark{ch.Value, j})
+			}
+		}
+	}
+	return list
+}
+
+// optionOf is the first option of a category by which one of several values is chosen; nil when there is none.
+func optionOf(list []ConfigOption, category string) *ConfigOption {
+	for _, o := range list {
+		if o.Category == category && o.Type == "select" {
+			return &o
+		}
+	}
+	return nil
+}
+
+// beginning is how far a life of an agent is with what its conversation begins with.
+type beginning struct {
+	wish  *startWish // nil = the conversation has begun
+	held  bool       // it has begun, and was in a mode that the agent is told of anew
+	model bool       // that has been seen to
+	mode  bool
+	spoke bool // the agent has been sent a message in this life
+	last  string
+}
+
+// toBegin is what a start of the agent has to see to. What an agent told of itself before its conversation began is its own choice.
+func (v *conversation) toBegin() beginning {
+	f := &v.fold.facts
+	if f.Start == nil {
+		return beginning{held: slices.ContainsFunc(f.Chosen, func(o ConfigOption) bool { return o.Category == modeCategory && o.isSet() })}
+	}
+	f.Chosen = slices.DeleteFunc(slices.Clone(f.Options), func(o ConfigOption) bool {
+		return o.Category == modeCategory || o.Category == modelCategory && f.Start.Model != ""
+	})
+	v.fold.changed = true
+	return beginning{wish: f.Start}
+}
+
+// beginAs has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the
+// model. It is true when then is called later, or never.
+func (a *link) beginAs(then func()) bool {
+	s := &a.beginning
+	if !s.model {
+		s.model = true
+		if s.wish != nil && s.wish.Model != "" {
+			return a.choose(modelCategory, s.wish.Model, problemStartModel, then)
+		}
+	}
+	if s.mode {
+		return false
+	}
+	s.mode = true
+	if s.wish != nil && s.wish.Mode != "" {
+		return a.choose(modeCategory, s.wish.Mode, problemStartMode, then)
+	}
+	o := optionOf(a.v.fold.facts.Options, modeCategory)
+	if s.held || o == nil {
+		return false
+	}
+	mode, ok := a.v.modes.Begin(o.Value, valuesIn(o))
+	if !ok {
+		a.notBegun(problemStartUnasked, o.Value, o)
+		return true
+	}
+	return mode != o.Value && a.choose(modeCategory, mode, problemStartUnasked, then)
+}
+
+// choose has the agent change an option, and keeps in mind that it has to be so (lostMode).
+func (a *link) choose(category, value, problem string, then func()) bool {
+	o := optionOf(a.v.fold.facts.Options, category)
+	if o == nil || !o.offers(value) {
+		a.notBegun(problem, value, o)
+		return true
+	}
+	f := a.v.fold
+	o.Value = value
+	f.facts.Chosen, f.changed = append(slices.DeleteFunc(slices.Clone(f.facts.Chosen), o.alike), *o), true
+	a.chosen = append(a.chosen, *o)
+	if !a.rechoose(then) {
+		then()
+	}
+	return true
+}
+
+func valuesIn(o *ConfigOption) []string {
+	if o == nil {
+		return nil
+	}
+	list := make([]string, len(o.Choices))
+	for i, c := range o.Choices {
+		list[i] = c.Value
+	}
+	return list
+}
+
+// notBegun ends the start of a conversation that cannot begin as it has to. The next start tries the same again, until somebody has chosen
+// another mode or model (setConfig).
+func (a *link) notBegun(problem, value string, o *ConfigOption) {
+	v := a.v
+	if v.fold.facts.Start == nil {
+		v.fold.facts.Start, v.fold.changed = &startWish{}, true
+	}
+	a.fail(problem, "agent", v.agentName, "value", value, "offers", strings.Join(valuesIn(o), ", "))
+}
+
+// notChanged ends the start of a conversation whose agent did not change to what was chosen.
+func (a *link) notChanged(was ConfigOption) {
+	lost := was.lost()
+	a.fail(problemStartRefused, append([]string{"agent", a.v.agentName}, lost...)...)
+}
+
+// lostModel is the model that the conversation begins with and that the agent does not have, whatever it has answered.
+func (a *link) lostModel() *ConfigOption {
+	f := a.v.fold.facts
+	if a.beginning.wish == nil || a.beginning.wish.Model == "" || !a.beginning.model {
+		return nil
+	}
+	if o := optionOf(f.Options, modelCategory); o == nil || o.Value != a.beginning.wish.Model {
+		return optionOf(f.Chosen, modelCategory)
+	}
+	return nil
+}
+
+// settled is the end of a start that went well.
+func (a *link) settled() {
+	f := a.v.fold
+	if f.facts.Start != nil {
+		f.facts.Start, f.changed = nil, true
+	}
+	if o := optionOf(f.facts.Options, modeCategory); o != nil {
+		a.beginning.last = o.Value
+	}
+	a.v.noteOffer()
+}
+
+// noteOffer keeps what the agent offers, for the next conversation.
+func (v *conversation) noteOffer() {
+	var offer startmode.Offer
+	if o := optionOf(v.fold.facts.Options, modeCategory); o != nil {
+		offer.Modes = valuesOf(*o)
+	}
+	if o := optionOf(v.fold.facts.Options, modelCategory); o != nil {
+		offer.Models = valuesOf(*o)
+	}
+	c, agent, place := v.c, v.row.Agent, v.row.Place
+	c.background(func() {
+		version := ""
+		if place == LocalPlace {
+			now, err := c.cfg.Agents.Agent(agent)
+			if err != nil {
+				return
+			}
+			version = now.Version
+		}
+		if err := c.starts.Note(c.ctx, agent, place, version, offer); err != nil && c.ctx.Err() == nil {
+			c.cfg.Logger.Warn("what an agent offers is not kept", "agent", agent, "error", err)
+		}
+	})
+}
+
+// strays sees to an agent that has changed its mode between its start and its first message, when nobody has chosen that: one that tells of its
+// modes late, or that changes by itself. True = send is called once the agent is back in its mode, or never.
+func (a *link) strays(send func()) bool {
+	s, o := &a.beginning, optionOf(a.v.fold.facts.Options, modeCategory)
+	if s.spoke || o == nil || o.Value == s.last || a.v.modes.Safe(o.Value) {
+		s.spoke = true
+		return false
+	}
+	s.mode = false
+	if s.last != "" {
+		s.wish = &startWish{startmode.Choice{Mode: s.last}}
+	}
+	again := func() {
+		if was := a.lostMode(); was != nil {
+			a.notChanged(*was)
+			return
+		}
+		a.v.fold.facts.Chosen, a.v.fold.changed = nil, true
+		s.spoke = true
+		send()
+	}
+	if !a.beginAs(again) {
+		s.spoke = true
+		return false
+	}
+	return true
+}
+
+// chooseStart is setConfig for a conversation that could not begin: what is chosen is what it begins with, and it is started.
+func (v *conversation) chooseStart(o ConfigOption) error {
+	f := v.fold
+	wish := startWish{}
+	if f.facts.Start != nil {
+		wish = *f.facts.Start
+	}
+	switch {
+	case o.Category == modeCategory && o.Type == "select":
+		wish.Mode = o.Value
+	case o.Category == modelCategory && o.Type == "select":
+		wish.Model = o.Value
+	default:
+		return &RefusedError{Code: "session.not_ready"}
+	}
+	f.facts.Start, f.changed = &wish, true
+	return v.wish(doStart{})
+}
+
+// unbegun are the words for a conversation that could not begin in its mode or with its model; "" for any other end.
+func (x *Exit) unbegun() string {
+	p, offers := x.Params, "it offers none"
+	if p["offers"] != "" {
+		offers = "it offers " + p["offers"]
+	}
+	switch x.Problem {
+	case problemStartMode:
+		return fmt.Sprintf("%s has no mode %s, and nothing was sent: %s", p["agent"], p["value"], offers)
+	case problemStartModel:
+		return fmt.Sprintf("%s has no model %s, and nothing was sent: %s", p["agent"], p["value"], offers)
+	case problemStartRefused:
+		return fmt.Sprintf("%s did not change its %s to %s, and nothing was sent", p["agent"], p["option"], p["value"])
+	case problemStartUnasked:
+		return fmt.Sprintf("%s would begin in the mode %s, which may decide by itself, and has no mode that is known to ask. Nothing was sent; choose a mode: %s", p["agent"], p["value"], offers)
+	}
+	return ""
+}

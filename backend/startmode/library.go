@@ -1,0 +1,88 @@
+package startmode
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"deskhand/backend/store"
+)
+
+// Library keeps what people have chosen, and what agents offered last.
+type Library struct{ db *store.DB }
+
+// NewLibrary is on a database, which stays that of the caller.
+func NewLibrary(db *store.DB) *Library { return &Library{db} }
+
+// Chosen is what people have chosen for an agent at a place: in all directories, and in one of them.
+type Chosen struct {
+	Agent     Choice `json:"agent"`
+	Directory Choice `json:"directory"`
+}
+
+// Chosen reads them. An empty directory asks for those of the agent alone.
+func (l *Library) Chosen(ctx context.Context, agent, place, directory string) (c Chosen, err error) {
+	rows, err := l.db.Read().QueryContext(ctx, `SELECT directory, mode, model FROM start_mode WHERE agent = ? AND place = ? AND directory IN ('', ?)`, agent, place, directory)
+	if err != nil {
+		return Chosen{}, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var of string
+		var one Choice
+		if err := rows.Scan(&of, &one.Mode, &one.Model); err != nil {
+			return Chosen{}, err
+		}
+		if of == "" {
+			c.Agent = one
+		} else {
+			c.Directory = one
+		}
+	}
+	return c, rows.Err()
+}
+
+// Choose stores a choice for an agent in a directory, or in all where that is empty. An empty choice is forgotten.
+func (l *Library) Choose(ctx context.Context, agent, place, directory string, c Choice) error {
+	return l.db.Write(ctx, func(tx *sql.Tx) error {
+		if c == (Choice{}) {
+			_, err := tx.ExecContext(ctx, `DELETE FROM start_mode WHERE agent = ? AND place = ? AND directory = ?`, agent, place, directory)
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO start_mode (agent, place, directory, mode, model) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET mode = excluded.mode, model = excluded.model`, agent, place, directory, c.Mode, c.Model)
+		return err
+	})
+}
+
+// Offered gives what an agent offered last, and which version of it that was.
+func (l *Library) Offered(ctx context.Context, agent, place string) (o Offer, version string, err error) {
+	var text string
+	err = l.db.Read().QueryRowContext(ctx, `SELECT version, offer FROM start_offer WHERE agent = ? AND place = ?`, agent, place).Scan(&version, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Offer{}, "", nil
+	}
+	if err == nil && json.Unmarshal([]byte(text), &o) != nil { // damaged on the disk: the next conversation stores it again
+		return Offer{}, "", nil
+	}
+	return o, version, err
+}
+
+// Note stores what an agent offers, unless that is known.
+func (l *Library) Note(ctx context.Context, agent, place, version string, o Offer) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	var known bool
+	err = l.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM start_offer WHERE agent = ? AND place = ? AND version = ? AND offer = ?)`, agent, place, version, string(text)).Scan(&known)
+	if err != nil || known {
+		return err
+	}
+	return l.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO start_offer (agent, place, version, offer) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET version = excluded.version, offer = excluded.offer`, agent, place, version, string(text))
+		return err
+	})
+}
