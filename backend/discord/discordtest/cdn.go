@@ -29,7 +29,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// file is a file that is kept for those who have its address.
+// file is a file of a message, which anyone with its signed address may download.
 type file struct {
 	id      snowflake.ID
 	message *message
@@ -38,7 +38,7 @@ type file struct {
 	data    []byte
 }
 
-// cdn is where files are fetched from.
+// cdn is the server that files are downloaded from.
 type cdn struct {
 	where  string // host and port
 	pem    []byte
@@ -61,7 +61,7 @@ func (d *Discord) openCDN() {
 	dialer := &net.Dialer{}
 	d.files.client = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-		// Discord's own names lead to this machine. Nothing else is dialled that is not on it: tests stay on loopback.
+		// Discord's own names lead to this machine. Every other address outside this machine is refused, so that tests stay on loopback.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(address)
 			switch {
@@ -78,7 +78,7 @@ func (d *Discord) openCDN() {
 	d.do(func() { d.files.where = where })
 }
 
-// selfSigned is a certificate for this machine, and for Discord's names of where files are.
+// selfSigned returns a certificate for this machine and for the names of Discord's file servers.
 func selfSigned() (tls.Certificate, *x509.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)
@@ -101,10 +101,10 @@ func must(err error) {
 	}
 }
 
-// CDN is where files are, without a path.
+// CDN returns the address of the file server, without a path.
 func (d *Discord) CDN() string { return "https://" + d.CDNHost() }
 
-// CDNHost is its host and port, as the rules for downloads name it.
+// CDNHost returns the host and port of the file server, as the rules for downloads name them.
 func (d *Discord) CDNHost() string {
 	if d.options.RealHosts {
 		return realHost
@@ -112,10 +112,11 @@ func (d *Discord) CDNHost() string {
 	return d.files.where
 }
 
-// CDNClient trusts the certificate of the files' server, and finds it under Discord's names too. It dials nothing outside this machine.
+// CDNClient returns a client that trusts the certificate of the file server and also finds the server under Discord's names. The client
+// dials nothing outside this machine.
 func (d *Discord) CDNClient() *http.Client { return d.files.client }
 
-// Certificate is that of the files' server, as PEM.
+// Certificate returns the certificate of the file server as PEM.
 func (d *Discord) Certificate() []byte { return d.files.pem }
 
 func (d *Discord) newFile(m *message, name, mime string, data []byte) *file {
@@ -127,7 +128,7 @@ func (d *Discord) newFile(m *message, name, mime string, data []byte) *file {
 	return f
 }
 
-// stored is a name as Discord keeps it: what is not plain is taken out.
+// stored returns name as Discord stores it, without the characters that Discord removes.
 func stored(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -146,7 +147,7 @@ func stored(name string) string {
 
 func (d *Discord) fileByID(id snowflake.ID) *file { return d.files.files[id] }
 
-// address is where a file can be fetched for a day, signed.
+// address returns a signed address that serves f for a day.
 func (d *Discord) address(f *file) string {
 	path := fmt.Sprintf("/attachments/%d/%d/%s", f.message.channel.id, f.id, url.PathEscape(f.name))
 	query := url.Values{

@@ -23,7 +23,7 @@ const (
 	styleLink = 5
 )
 
-// component is a component of a message or a modal: all fields of all kinds.
+// component is a component of a message or a modal. The fields are those of all kinds together.
 type component struct {
 	Type        int             `json:"type"`
 	ID          int             `json:"id,omitempty"`
@@ -55,7 +55,7 @@ type option struct {
 	Default     bool            `json:"default,omitempty"`
 }
 
-// each walks through components, the outer first.
+// each calls f for every component of list with its path, a container before its content.
 func each(list []*component, f func(*component, string)) { walk(list, "components", f) }
 
 func walk(list []*component, path string, f func(*component, string)) {
@@ -78,7 +78,7 @@ func find(list []*component, customID string) (found *component) {
 	return found
 }
 
-// number gives each component the id that Discord gives it.
+// number gives each component without an id the id that Discord would give.
 func number(list []*component) []*component {
 	next := 0
 	each(list, func(c *component, _ string) {
@@ -90,7 +90,7 @@ func number(list []*component) []*component {
 	return list
 }
 
-// controls are the components that people can use.
+// controls returns the components that people can use.
 func controls(list []*component) (shown []Control) {
 	for row, top := range list {
 		each([]*component{top}, func(c *component, _ string) {
@@ -142,7 +142,7 @@ func (c *component) most() int {
 	return *c.Most
 }
 
-// takes tells whether a menu takes values.
+// takes returns an error when a person could not choose values in c.
 func (c *component) takes(values []string) error {
 	if c.Type != componentSelect && c.Type != componentChoices {
 		if len(values) > 0 {
@@ -163,7 +163,7 @@ func (c *component) takes(values []string) error {
 
 const longestCustomID = 100
 
-// checkRows tells what of a message's components Discord does not take.
+// checkRows returns Discord's refusal of the components of a message, or nil.
 func checkRows(list []*component) *failure {
 	const mostRows = 5
 	if len(list) > mostRows {
@@ -197,7 +197,7 @@ func checkRow(row *component, path string) *failure {
 	return nil
 }
 
-// checkAll tells what of components Discord does not take, wherever they are.
+// checkAll returns Discord's refusal of components, in a message or a modal, or nil.
 func checkAll(list []*component) (refused *failure) {
 	seen := map[string]bool{}
 	each(list, func(c *component, path string) {
@@ -302,7 +302,7 @@ func (c *component) refusedMenu(path string) *failure {
 	return nil
 }
 
-// checkModal tells what of a modal Discord does not take.
+// checkModal returns Discord's refusal of a modal, or nil.
 func checkModal(m modalBody) *failure {
 	const mostFields, longestTitle = 5, 45
 	switch {
@@ -330,7 +330,8 @@ func checkModal(m modalBody) *failure {
 	return checkAll(m.Components)
 }
 
-// fill is a modal as a person sends it, with values by custom id. It fails where Discord's own screen would not send it.
+// fill returns the fields of a modal as Discord sends them after a person filled in values, which go by custom id. fill returns an error
+// where Discord's own screen would not submit the modal.
 func fill(list []*component, values map[string]any) ([]object, error) {
 	var sent []object
 	used := 0
@@ -364,7 +365,7 @@ func fill(list []*component, values map[string]any) ([]object, error) {
 	return sent, nil
 }
 
-// filled is a field as a person sends it; nil is one that was left as it was.
+// filled returns the field c as Discord sends it with the value given; nil leaves the field as the modal had it.
 func (c *component) filled(given any) (object, error) {
 	o := object{"type": c.Type, "id": c.ID, "custom_id": c.CustomID}
 	required := c.Required == nil || *c.Required

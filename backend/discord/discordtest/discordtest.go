@@ -1,6 +1,7 @@
-// Package discordtest is a Discord on loopback for tests, as far as a bot meets Discord. Its gateway, its API and its
-// files speak JSON of their own and refuse what Discord refuses, so that a mistake which the bot's library shares with us is found.
-// People are its methods: Say, Press, Slash. Faults are methods too. Only tests import it.
+// Package discordtest is a stand-in for Discord on loopback, for tests of everything that a bot meets of Discord. Its gateway, its API
+// and its file server encode and decode JSON with their own code and refuse calls that Discord refuses, so that tests find a mistake
+// which the bot shares with its library. Methods such as Say, Press and Slash act as people; other methods cause faults. Only tests
+// import the package.
 package discordtest
 
 import (
@@ -15,18 +16,18 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// Options of a stand-in. The zero value is a Discord in good health.
+// Options configures a stand-in. The zero value is a Discord without faults.
 type Options struct {
-	Token     string        // of the bot; "" = one of its own
-	Heartbeat time.Duration // how often a client is to beat; 0 = 41.25 s, as Discord says
-	Patience  time.Duration // how long a beat is waited for; 0 = half as long again
+	Token     string        // of the bot; "" = a generated token
+	Heartbeat time.Duration // how often a client must send a heartbeat; 0 = 41.25 s, as Discord asks
+	Patience  time.Duration // how long the gateway waits for a heartbeat; 0 = one and a half times Heartbeat
 	Answer    time.Duration // how long an interaction waits for its first answer; 0 = 3 s, as Discord does
 	NoContent bool          // the privileged intent for the content of messages is off
-	Clock     time.Duration // how far Discord's clock is from ours, from the beginning
+	Clock     time.Duration // how far Discord's clock is from ours, from the start
 	RealHosts bool          // addresses of files name cdn.discordapp.com, which CDNClient takes to this machine
 }
 
-// Discord is the stand-in. It begins with one guild, one text channel in it and two people.
+// Discord is the stand-in. A new stand-in has one guild with one text channel and two people.
 type Discord struct {
 	Token       string
 	Bot         snowflake.ID // the bot's user
@@ -34,7 +35,7 @@ type Discord struct {
 	Guild       snowflake.ID
 	Channel     snowflake.ID // "general"
 	Owner       snowflake.ID // a person whom tests let in
-	Stranger    snowflake.ID // one whom they do not
+	Stranger    snowflake.ID // a person whom tests do not let in
 
 	options Options
 	serving sync.WaitGroup
@@ -51,21 +52,21 @@ type Discord struct {
 	users        map[snowflake.ID]*user
 	guilds       []*guild
 	channels     map[snowflake.ID]*channel
-	messages     map[snowflake.ID]*message // those that were deleted too
+	messages     map[snowflake.ID]*message // deleted messages too
 	nonces       map[string]snowflake.ID
 	interactions map[snowflake.ID]*Interaction
-	commands     map[snowflake.ID][]command // by guild; 0 = everywhere
+	commands     map[snowflake.ID][]command // by guild; 0 = in every guild
 	typing       map[snowflake.ID]int
 	sessions     map[string]*session
 	lines        map[*line]struct{}
-	beats        int // heartbeats that were answered
+	beats        int // heartbeats that the gateway acknowledged
 	connects     []Connect
 	calls        []Call
 	buckets      map[string]*bucket
 	faults       faults
 }
 
-// New begins a stand-in. It panics when this machine lends it no port.
+// New starts a stand-in. New panics when no port on loopback is free.
 func New(o Options) *Discord {
 	const beat, answer = 41250 * time.Millisecond, 3 * time.Second
 	if o.Heartbeat == 0 {
@@ -94,7 +95,7 @@ func New(o Options) *Discord {
 	return d
 }
 
-// serve opens a server on loopback and tells where it is.
+// serve starts a server on loopback and returns its address.
 func (d *Discord) serve(handler http.Handler, wrap func(net.Listener) net.Listener) string {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +119,8 @@ func (d *Discord) serve(handler http.Handler, wrap func(net.Listener) net.Listen
 	return where
 }
 
-// enter counts a request in, unless the stand-in is closed: no request begins while Close waits for those that are under way.
+// enter counts a request as running and reports whether the stand-in is still open. After Close has begun no request starts, so Close can
+// wait for the running requests.
 func (d *Discord) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +131,7 @@ func (d *Discord) enter() bool {
 	return true
 }
 
-// Close hangs up on everybody and waits until nothing of the stand-in runs.
+// Close closes all connections and waits until nothing of the stand-in runs.
 func (d *Discord) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -147,19 +149,19 @@ func (d *Discord) Close() {
 	d.serving.Wait()
 }
 
-// REST is where the API is, with its version, as a bot's library takes it.
+// REST returns the address of the API with its version, as a bot's library expects.
 func (d *Discord) REST() string { return d.rest }
 
-// Gateway is where the gateway is, without a path and a query, as the API tells it.
+// Gateway returns the address of the gateway without a path and a query, as the API returns the address too.
 func (d *Discord) Gateway() string { return d.gateway }
 
-// change tells those that wait that something changed. The lock is held.
+// change wakes everyone who waits for a change. The caller holds the lock.
 func (d *Discord) change() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
 
-// do changes the stand-in.
+// do runs f under the lock and then wakes everyone who waits for a change.
 func (d *Discord) do(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,10 +169,11 @@ func (d *Discord) do(f func()) {
 	d.change()
 }
 
-// Seen is what can be seen of the stand-in at one moment. It is only good in the function that it is given to.
+// Seen is a view of the stand-in at one moment. A Seen is valid only inside the function that received the Seen.
 type Seen struct{ d *Discord }
 
-// Wait waits until something is seen. There is no polling: it looks at each change. What it returns when ctx ends tells what there was.
+// Wait waits until is returns true. Wait calls is after each change and never polls. When ctx ends first, the error describes the content
+// of the channels.
 func (d *Discord) Wait(ctx context.Context, is func(Seen) bool) error {
 	for {
 		d.mu.Lock()
@@ -193,7 +196,7 @@ func (d *Discord) Wait(ctx context.Context, is func(Seen) bool) error {
 	}
 }
 
-// told is what is shown everywhere, for errors.
+// told describes the content of all channels, for errors.
 func (d *Discord) told() string {
 	var b strings.Builder
 	for _, id := range d.channelIDs() {
@@ -217,13 +220,13 @@ func (d *Discord) told() string {
 	return b.String()
 }
 
-// Messages are those that a channel shows now, oldest first.
+// Messages returns the messages that a channel shows now, oldest first.
 func (s Seen) Messages(channel snowflake.ID) []Message { return s.d.list(channel, false) }
 
-// Everything is Messages with those that were deleted.
+// Everything returns the messages of a channel, deleted messages too, oldest first.
 func (s Seen) Everything(channel snowflake.ID) []Message { return s.d.list(channel, true) }
 
-// Says tells whether a message of the bot that is shown in a channel has a text in it.
+// Says reports whether a channel shows a message of the bot that contains text.
 func (s Seen) Says(channel snowflake.ID, text string) bool {
 	for _, m := range s.d.list(channel, false) {
 		if m.Author.ID == s.d.Bot && strings.Contains(m.Text, text) {
@@ -233,16 +236,16 @@ func (s Seen) Says(channel snowflake.ID, text string) bool {
 	return false
 }
 
-// Private are the messages of an interaction that its person alone sees.
+// Private returns the messages of i that only the person of i sees.
 func (s Seen) Private(i *Interaction) []Message { return i.private() }
 
-// Beats is how many heartbeats were answered.
+// Beats returns the number of heartbeats that the gateway acknowledged.
 func (s Seen) Beats() int { return s.d.beats }
 
-// Answer is the first answer to an interaction.
+// Answer returns the first answer to i, and false when the bot has not answered yet.
 func (s Seen) Answer(i *Interaction) (Answer, bool) { return i.first, i.first.Kind != "" }
 
-// Lines is how many clients are at the gateway and have said who they are.
+// Lines returns the number of clients at the gateway that have identified themselves.
 func (s Seen) Lines() int {
 	n := 0
 	for l := range s.d.lines {
@@ -253,10 +256,10 @@ func (s Seen) Lines() int {
 	return n
 }
 
-// Connects are the hellos that clients answered, oldest first.
+// Connects returns the identify and resume frames of clients, oldest first.
 func (s Seen) Connects() []Connect { return append([]Connect(nil), s.d.connects...) }
 
-// Calls are those of a route, of a method ("PATCH") or, with "", all.
+// Calls returns the calls of a route or of a method ("PATCH"); "" means all calls.
 func (s Seen) Calls(route string) []Call {
 	var found []Call
 	for _, c := range s.d.calls {
@@ -267,10 +270,10 @@ func (s Seen) Calls(route string) []Call {
 	return found
 }
 
-// Typing is how often the bot has said that it types in a channel.
+// Typing returns how often the bot has shown itself typing in a channel.
 func (s Seen) Typing(channel snowflake.ID) int { return s.d.typing[channel] }
 
-// Commands are the names of the slash commands of a guild, with those of everywhere.
+// Commands returns the names of the slash commands of a guild, the global commands included.
 func (s Seen) Commands(guild snowflake.ID) []string {
 	var names []string
 	for _, list := range [][]command{s.d.commands[0], s.d.commands[guild]} {
@@ -281,25 +284,25 @@ func (s Seen) Commands(guild snowflake.ID) []string {
 	return names
 }
 
-// Messages are those that a channel shows now, oldest first.
+// Messages returns the messages that a channel shows now, oldest first.
 func (d *Discord) Messages(channel snowflake.ID) (list []Message) {
 	d.look(func(s Seen) { list = s.Messages(channel) })
 	return list
 }
 
-// Everything is Messages with those that were deleted.
+// Everything returns the messages of a channel, deleted messages too, oldest first.
 func (d *Discord) Everything(channel snowflake.ID) (list []Message) {
 	d.look(func(s Seen) { list = s.Everything(channel) })
 	return list
 }
 
-// Calls are those of a route, of a method ("PATCH") or, with "", all.
+// Calls returns the calls of a route or of a method ("PATCH"); "" means all calls.
 func (d *Discord) Calls(route string) (list []Call) {
 	d.look(func(s Seen) { list = s.Calls(route) })
 	return list
 }
 
-// Connects are the hellos that clients answered, oldest first.
+// Connects returns the identify and resume frames of clients, oldest first.
 func (d *Discord) Connects() (list []Connect) {
 	d.look(func(s Seen) { list = s.Connects() })
 	return list

@@ -13,7 +13,7 @@ import (
 )
 
 // disgo's own client comes in, and goes on where it was when the line breaks. It is not for the race detector, which finds races in it.
-func TestDisgosClientComesBack(t *testing.T) {
+func TestDisgoClientResumesAfterDrop(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	events := make(chan gateway.EventType, 100)
 	g := gateway.New(d.Token, func(_ gateway.Gateway, kind gateway.EventType, _ int, _ gateway.EventData) { events <- kind },
@@ -27,7 +27,7 @@ func TestDisgosClientComesBack(t *testing.T) {
 	d.Say(d.Channel, d.Owner, "hello")
 	for _, want := range []gateway.EventType{gateway.EventTypeReady, gateway.EventTypeGuildCreate, gateway.EventTypeMessageCreate} {
 		if got := <-events; got != want {
-			t.Fatalf("%s came, not %s", got, want)
+			t.Fatalf("event: got %s, want %s", got, want)
 		}
 	}
 	d.Drop()
@@ -36,7 +36,7 @@ func TestDisgosClientComesBack(t *testing.T) {
 		select {
 		case got := <-events:
 			if got != want {
-				t.Errorf("%s came, not %s", got, want)
+				t.Errorf("event after the drop: got %s, want %s", got, want)
 			}
 		case <-ctx.Done():
 			t.Fatal("it did not come back")

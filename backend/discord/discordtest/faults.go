@@ -9,7 +9,8 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// The routes that faults and Calls are told most often. A fault of a method alone ("PATCH") takes every route of it, and "" takes all.
+// The routes that tests name most often in faults and Calls. A method alone ("PATCH") means every route of that method, and "" means
+// every route.
 const (
 	RouteCreate   = "POST /channels/{channel}/messages"
 	RouteEdit     = "PATCH /channels/{channel}/messages/{message}"
@@ -20,16 +21,16 @@ const (
 	RouteFollowup = "POST /webhooks/{application}/{token}"
 	RouteCommands = "PUT /applications/{application}/commands"
 	RouteSelf     = "GET /users/@me"
-	RouteFile     = "FILE /attachments" // a download, whatever its method
+	RouteFile     = "FILE /attachments" // a download by any method
 )
 
 func matches(route, wanted string) bool {
 	return wanted == "" || route == wanted || strings.HasPrefix(route, wanted+" ")
 }
 
-// faults are those that are on.
+// faults holds the faults that are switched on.
 type faults struct {
-	dropAfter   int // events that are sent until the line breaks; -1 = it does not
+	dropAfter   int // events still sent before the connection breaks; -1 = the connection does not break
 	muted, deaf bool
 	gatewayDown bool
 	apiDown     bool
@@ -46,10 +47,10 @@ type faults struct {
 	cutShort    bool
 	filesFail   int
 	fileStatus  int
-	epoch       int // addresses of files that were signed before it are no longer good
+	epoch       int // addresses that were signed in an earlier epoch are invalid
 }
 
-// limited is a storm of 429 on a route.
+// limited answers a number of calls of a route with 429.
 type limited struct {
 	route  string
 	left   int
@@ -57,7 +58,7 @@ type limited struct {
 	global bool
 }
 
-// failing makes calls fail: before they did anything, or after.
+// failing makes calls fail, either before or after their effect.
 type failing struct {
 	route   string
 	uploads bool // only those with files
@@ -66,13 +67,13 @@ type failing struct {
 	after   bool
 }
 
-// natural is the limit that Discord has for the messages of a channel; 0 = none that a test could meet.
+// natural is the rate limit for the messages of a channel; 0 = no limit that a test could reach.
 type natural struct {
 	n   int
 	per time.Duration
 }
 
-// hold keeps calls of a route from being answered.
+// hold delays the calls of a route.
 type hold struct {
 	route string
 	once  sync.Once
@@ -81,7 +82,7 @@ type hold struct {
 
 func (h *hold) open() { h.once.Do(func() { close(h.gate) }) }
 
-// Drop breaks every line to the gateway without a word. Their sessions wait for whoever resumes them.
+// Drop breaks every connection to the gateway without a close frame. The sessions stay and can be resumed.
 func (d *Discord) Drop() {
 	d.do(func() {
 		for l := range d.lines {
@@ -90,10 +91,10 @@ func (d *Discord) Drop() {
 	})
 }
 
-// DropAfter breaks the line that would be sent the event after the next n ones.
+// DropAfter breaks the connection that would receive the event after the next n events.
 func (d *Discord) DropAfter(n int) { d.do(func() { d.faults.dropAfter = n }) }
 
-// HangUp hangs up with a code of Discord's, as CloseUnknown.
+// HangUp closes every connection to the gateway with one of Discord's codes, such as CloseUnknown.
 func (d *Discord) HangUp(code int) {
 	d.do(func() {
 		for l := range d.lines {
@@ -102,7 +103,7 @@ func (d *Discord) HangUp(code int) {
 	})
 }
 
-// InvalidSession tells every client that its session is over; when it is not resumable, it is.
+// InvalidSession tells every client that its session is invalid. Unless resumable, the sessions end.
 func (d *Discord) InvalidSession(resumable bool) {
 	d.do(func() {
 		for l := range d.lines {
@@ -118,10 +119,10 @@ func (d *Discord) InvalidSession(resumable bool) {
 	})
 }
 
-// Forget forgets all sessions, so that whoever resumes one is told that it is invalid.
+// Forget ends all sessions, so that a client which resumes a session hears that the session is invalid.
 func (d *Discord) Forget() { d.do(func() { clear(d.sessions) }) }
 
-// Reconnect asks every client to come again, as Discord does when it moves its machines.
+// Reconnect asks every client to connect again, as Discord does when a gateway machine goes out of service.
 func (d *Discord) Reconnect() {
 	d.do(func() {
 		for l := range d.lines {
@@ -139,7 +140,8 @@ func (d *Discord) Beat() {
 	})
 }
 
-// Mute keeps everything from being sent at the gateway, acknowledgements too, while lines stay open; false sends what waited.
+// Mute keeps everything from being sent at the gateway, acknowledgements too, while the connections stay open. Mute(false) sends
+// everything that waited.
 func (d *Discord) Mute(on bool) {
 	d.do(func() {
 		d.faults.muted = on
@@ -149,65 +151,67 @@ func (d *Discord) Mute(on bool) {
 	})
 }
 
-// Deaf leaves heartbeats without acknowledgement, while events go on.
+// Deaf leaves heartbeats without acknowledgement while events still arrive.
 func (d *Discord) Deaf(on bool) { d.do(func() { d.faults.deaf = on }) }
 
-// Down makes the API, the gateway or both answer 503. Lines that are open stay.
+// Down makes the API, the gateway or both answer 503. Open connections stay open.
 func (d *Discord) Down(api, gateway bool) {
 	d.do(func() { d.faults.apiDown, d.faults.gatewayDown = api, gateway })
 }
 
-// StartsLeft is how many more sessions the bot may begin today, as the API tells it.
+// StartsLeft sets how many more sessions the API says the bot may start today.
 func (d *Discord) StartsLeft(n int) { d.do(func() { d.faults.startsLeft = n }) }
 
-// RateLimit answers the next n calls of a route with 429. Retry-After, in whole seconds, is rounded up, as Discord does it; the body has
-// the exact time.
+// RateLimit answers the next n calls of a route with 429. Retry-After is rounded up to whole seconds, as Discord rounds; the body has the
+// exact time.
 func (d *Discord) RateLimit(route string, n int, retryAfter time.Duration, global bool) {
 	d.do(func() { d.faults.limits = append(d.faults.limits, limited{route, n, retryAfter, global}) })
 }
 
-// Limit lets n calls that write messages through in each time, a channel, and answers 429 to others. Discord's own is 5 in 5 s.
+// Limit lets n calls that write messages through per channel and period, and answers further calls with 429. Discord's own limit is 5 in
+// 5 s.
 func (d *Discord) Limit(n int, per time.Duration) {
 	d.do(func() { d.faults.natural = natural{n, per} })
 }
 
-// LockOut answers everything with 429 for a while, as what stands before Discord does when a bot made too many mistakes: no JSON and
-// none of Discord's headers.
+// LockOut answers every call with 429 for a while, as the proxy in front of Discord does after too many mistakes of a bot: without JSON
+// and without Discord's headers.
 func (d *Discord) LockOut(while time.Duration) {
 	d.do(func() { d.faults.lockedUntil = time.Now().Add(while) })
 }
 
-// FailUploads fails the next n calls that carry files. 500 and above is said in HTML, as what stands before Discord says it.
+// FailUploads fails the next n calls that carry files. For a status of 500 and above the body is HTML, as from the proxy in front of
+// Discord.
 func (d *Discord) FailUploads(n, status int) {
 	d.do(func() { d.faults.failing = append(d.faults.failing, failing{uploads: true, left: n, status: status}) })
 }
 
-// FailWrites fails the next n calls that change something, before they do.
+// FailWrites fails the next n calls that change something, before their effect.
 func (d *Discord) FailWrites(n, status int) { d.Fail("", n, status) }
 
-// Fail fails the next n calls of a route, before they do anything; "" = all that change something.
+// Fail fails the next n calls of a route before their effect; "" means every call that changes something.
 func (d *Discord) Fail(route string, n, status int) {
 	d.do(func() { d.faults.failing = append(d.faults.failing, failing{route: route, left: n, status: status}) })
 }
 
-// LoseAnswers does what the next n calls of a route ask for, and answers them with a failure: what a retry must not do twice.
+// LoseAnswers lets the next n calls of a route take effect and answers them with a failure, for tests that a retry does nothing twice.
 func (d *Discord) LoseAnswers(route string, n, status int) {
 	d.do(func() {
 		d.faults.failing = append(d.faults.failing, failing{route: route, left: n, status: status, after: true})
 	})
 }
 
-// Hold keeps calls of a route waiting, before they do anything, until release is called.
+// Hold delays the calls of a route, before their effect, until the caller calls release.
 func (d *Discord) Hold(route string) (release func()) {
 	h := &hold{route: route, gate: make(chan struct{})}
 	d.do(func() { d.faults.holds = append(d.faults.holds, h) })
 	return h.open
 }
 
-// UploadLimit is how large a file may be; 0 = as the guild's tier has it.
+// UploadLimit sets the largest size of a file; 0 = the size that the tier of the guild allows.
 func (d *Discord) UploadLimit(bytes int64) { d.do(func() { d.faults.uploadLimit = bytes }) }
 
-// Revoke makes the bot's token worthless: 401 at the API, and the gateway hangs up.
+// Revoke makes the bot's token invalid: the API answers 401 and the gateway closes the connections.
 func (d *Discord) Revoke() {
 	d.do(func() {
 		d.faults.revoked = true
@@ -217,7 +221,7 @@ func (d *Discord) Revoke() {
 	})
 }
 
-// Renew makes a new token, as the person does who has lost one, and gives it.
+// Renew returns a new token, as Discord gives a person who resets the token of a bot.
 func (d *Discord) Renew() (token string) {
 	d.do(func() {
 		d.faults.revoked = false
@@ -227,8 +231,8 @@ func (d *Discord) Renew() (token string) {
 	return token
 }
 
-// Replace has the bot be another one of the same name and guilds, with a token of its own: no message is its own, as where another
-// application is made.
+// Replace gives the bot another user id, with the same name and guilds and a new token. The messages so far are then not the bot's own,
+// as after a person created a second application.
 func (d *Discord) Replace() (token string) {
 	d.do(func() {
 		d.Bot = d.addUser(d.users[d.Bot].Name, true)
@@ -239,14 +243,15 @@ func (d *Discord) Replace() (token string) {
 	return token
 }
 
-// Pardon makes the token that was revoked good again, which Discord never does: a test need not tell everybody a new one.
+// Pardon makes the revoked token valid again, which Discord never does, so that a test need not pass a new token on.
 func (d *Discord) Pardon() { d.do(func() { d.faults.revoked = false }) }
 
-// Clock sets how far Discord's clock is from ours: its Date, its times of rate limits and its ids. It is set before anything is said, since
-// the ids of what follows go back with it.
+// Clock sets how far Discord's clock is from ours: the Date header, the times of rate limits and the ids. A test calls Clock before the
+// first message, since a clock that goes back makes later ids smaller than earlier ids.
 func (d *Discord) Clock(skew time.Duration) { d.do(func() { d.skew, d.lastID = skew, 0 }) }
 
-// AllowContent gives the bot the privileged intent, or takes it: then the gateway hangs up on whoever uses it.
+// AllowContent gives the bot the privileged intent for content or takes the intent away. Without the intent the gateway closes the
+// connection of a client that uses the intent.
 func (d *Discord) AllowContent(on bool) {
 	d.do(func() {
 		d.options.NoContent = !on
@@ -259,13 +264,13 @@ func (d *Discord) AllowContent(on bool) {
 	})
 }
 
-// LieAboutSize declares every file to be of a size, whatever it is; 0 = the truth.
+// LieAboutSize declares every file to have a size of bytes, whatever its real size; 0 = the real size.
 func (d *Discord) LieAboutSize(bytes int) { d.do(func() { d.faults.declared = bytes }) }
 
 // CutShort ends every download before its end.
 func (d *Discord) CutShort(on bool) { d.do(func() { d.faults.cutShort = on }) }
 
-// RedirectAway sends whoever fetches a file to another address; "" = no longer.
+// RedirectAway redirects every download to another address; "" ends the redirection.
 func (d *Discord) RedirectAway(to string) { d.do(func() { d.faults.redirect = to }) }
 
 // FailFiles fails the next n downloads.
@@ -273,10 +278,10 @@ func (d *Discord) FailFiles(n, status int) {
 	d.do(func() { d.faults.filesFail, d.faults.fileStatus = n, status })
 }
 
-// ExpireFiles makes every address of a file that was given so far no longer good. A message that is asked for again has new ones.
+// ExpireFiles makes every address of a file that was given so far invalid. Fetching the message again gives new addresses.
 func (d *Discord) ExpireFiles() { d.do(func() { d.faults.epoch++ }) }
 
-// limit tells the storm that takes a call.
+// limit returns the rate limit that applies to a call of route, or nil.
 func (f *faults) limit(route string) *limited {
 	for i := range f.limits {
 		if l := &f.limits[i]; l.left > 0 && matches(route, l.route) {
@@ -287,7 +292,7 @@ func (f *faults) limit(route string) *limited {
 	return nil
 }
 
-// fails tells with what a call fails; 0 = it does not.
+// fails returns the status with which a call fails; 0 = the call does not fail.
 func (f *faults) fails(route string, upload, after bool) int {
 	for i := range f.failing {
 		l := &f.failing[i]
@@ -300,7 +305,7 @@ func (f *faults) fails(route string, upload, after bool) int {
 	return 0
 }
 
-// held are the holds that a call waits for.
+// held returns the holds that a call of route waits for.
 func (f *faults) held(route string) (list []*hold) {
 	for _, h := range f.holds {
 		if matches(route, h.route) {
@@ -310,7 +315,7 @@ func (f *faults) held(route string) (list []*hold) {
 	return list
 }
 
-// largest is how large a file in a channel may be.
+// largest returns the largest size of a file in a guild.
 func (d *Discord) largest(guild snowflake.ID) int64 {
 	if d.faults.uploadLimit > 0 {
 		return d.faults.uploadLimit

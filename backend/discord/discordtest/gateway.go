@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// The intents that are looked at, and those that Discord knows at all.
+// The intents that the stand-in examines, and the set of all intents of Discord.
 const (
 	intentGuilds   = 1 << 0
 	intentMembers  = 1 << 1
@@ -24,7 +24,7 @@ const (
 	intentsKnown   = 1<<17 - 1 | 1<<20 | 1<<21 | 1<<24 | 1<<25
 )
 
-// What is sent and received at the gateway.
+// The opcodes of frames at the gateway.
 const (
 	opDispatch   = 0
 	opHeartbeat  = 1
@@ -40,7 +40,7 @@ const (
 	longestFrame = 4096
 )
 
-// The reasons for which Discord hangs up.
+// The codes with which Discord closes a connection.
 const (
 	CloseUnknown       = 4000
 	CloseOpcode        = 4001
@@ -57,24 +57,24 @@ const (
 	closeWithoutReason = 0 // the network breaks
 )
 
-// Connect is one time that a client said who it is.
+// Connect is one identify or resume frame of a client.
 type Connect struct {
 	At      time.Time    `json:"at"`
-	Resumed bool         `json:"resumed"` // it wanted to go on where it was
-	Path    string       `json:"path"`    // "/resume" is the address for that
+	Resumed bool         `json:"resumed"` // the client resumed a session
+	Path    string       `json:"path"`    // "/resume" is the address for resuming
 	Session snowflake.ID `json:"-"`
 	Seq     int          `json:"seq"`
 	Intents int          `json:"intents"`
-	Browser string       `json:"browser"` // what it calls itself
+	Browser string       `json:"browser"` // the name that the client gives its browser
 	Refused int          `json:"refused,omitempty"`
 }
 
-// session is what a client may come back to: all that was told to it, from 1.
+// session is a session that a client may resume. A session keeps all its events, numbered from 1.
 type session struct {
 	id      string
 	intents int
 	events  [][]byte
-	line    *line // nil = nobody is there
+	line    *line // nil = no client is connected
 }
 
 func (s *session) add(kind string, data any) {
@@ -92,16 +92,17 @@ func encode(v any) []byte {
 	return data
 }
 
-// line is one client at the gateway. Its reader is the handler of its request; its writer ends with it.
+// line is the connection of one client at the gateway. The reader of a line runs in the handler of its request; the writer ends with the
+// reader.
 type line struct {
 	d       *Discord
 	socket  *websocket.Conn
 	path    string
 	wake    chan struct{} // holds one: there is something to send
 	session *session
-	sent    int      // of the session's events
-	control [][]byte // what is to be sent before them
-	code    int      // with which it is to be closed, when closing
+	sent    int      // number of the session's events that were sent
+	control [][]byte // frames to send before the events
+	code    int      // the close code, when closing
 	text    string
 	closing bool
 	over    bool
@@ -114,10 +115,10 @@ func (l *line) poke() {
 	}
 }
 
-// drop breaks the line as a network does: nothing is said.
+// drop breaks the connection as a failing network does, without a close frame.
 func (l *line) drop() { l.hangUp(closeWithoutReason, "") }
 
-// hangUp closes the line after what was to be sent before. The lock is held, as for all that begins with a small letter here.
+// hangUp closes the connection; with a code, the frames that already wait are sent first. The caller holds the lock.
 func (l *line) hangUp(code int, text string) {
 	if !l.closing {
 		l.closing, l.code, l.text = true, code, text
@@ -130,7 +131,7 @@ func (l *line) say(o object) {
 	l.poke()
 }
 
-// dispatch tells an event to the sessions that asked for it. Intent 0 is asked for by all.
+// dispatch sends an event to the sessions that asked for its intent. Every session receives an event of intent 0.
 func (d *Discord) dispatch(kind string, intent int, data any) {
 	for _, s := range d.sessions {
 		if intent == 0 || s.intents&intent != 0 {
@@ -190,14 +191,14 @@ func (l *line) greet(r *http.Request) {
 	}
 }
 
-// write sends what there is, until the line is over.
+// write sends the frames and events that wait, until the connection ends.
 func (l *line) write() {
 	for {
 		data, done := l.next()
 		switch {
 		case data != nil:
 			if l.socket.WriteMessage(websocket.TextMessage, data) != nil {
-				_ = l.socket.UnderlyingConn().Close() // its reader ends too
+				_ = l.socket.UnderlyingConn().Close() // the reader ends too
 			}
 		case done:
 			l.end()
@@ -208,7 +209,7 @@ func (l *line) write() {
 	}
 }
 
-// next is what is to be sent now: a frame, the end, or nothing yet.
+// next returns the next frame to send, nil when nothing waits, or done when the connection is to end.
 func (l *line) next() (data []byte, done bool) {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
@@ -236,7 +237,7 @@ func (l *line) next() (data []byte, done bool) {
 	return nil, l.closing
 }
 
-// end closes the socket, with a reason or without. The reader ends then.
+// end closes the socket, with a close frame when a code is set. The reader ends then.
 func (l *line) end() {
 	l.d.mu.Lock()
 	code, text := l.code, l.text
@@ -250,7 +251,7 @@ func (l *line) end() {
 	_ = l.socket.UnderlyingConn().Close()
 }
 
-// read hears the client until it is gone, or has not beaten for too long.
+// read handles the frames of the client until the client is gone or has sent no heartbeat for too long.
 func (l *line) read() {
 	l.beaten()
 	for {
@@ -263,7 +264,7 @@ func (l *line) read() {
 	}
 }
 
-// beaten gives the client time until its next heartbeat.
+// beaten gives the client time until the next heartbeat.
 func (l *line) beaten() {
 	_ = l.socket.SetReadDeadline(time.Now().Add(l.d.options.Patience))
 }
@@ -274,7 +275,7 @@ func (l *line) gone(err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		l.hangUp(CloseTimeout, "Session timed out.")
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) && l.session != nil:
-		// Who says good-bye properly does not come back.
+		// A client that closes its connection properly gives up its session.
 		delete(l.d.sessions, l.session.id)
 	}
 }
@@ -406,7 +407,7 @@ func (l *line) resume(data json.RawMessage) {
 	}
 }
 
-// known tells whether a token is that of the bot, and good.
+// known reports whether token is the bot's token and was not revoked.
 func (d *Discord) known(token string) bool { return token == d.Token && !d.faults.revoked }
 
 func (d *Discord) applicationFlags() int {

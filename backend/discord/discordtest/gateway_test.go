@@ -97,7 +97,7 @@ func identified(t *testing.T, d *discordtest.Discord) (p *peer, session string) 
 	t.Helper()
 	p = dial(t, d.Gateway())
 	if hello := p.hear(); hello.Op != 10 {
-		t.Fatalf("it does not say hello: %+v", hello)
+		t.Fatalf("first frame: got %+v, want op 10 (hello)", hello)
 	}
 	p.say(2, identity(d.Token, intents))
 	var ready struct {
@@ -105,10 +105,10 @@ func identified(t *testing.T, d *discordtest.Discord) (p *peer, session string) 
 		Resume  string `json:"resume_gateway_url"`
 	}
 	if err := json.Unmarshal(p.until("READY").Data, &ready); err != nil || ready.Session == "" || !strings.HasPrefix(ready.Resume, "ws://") {
-		t.Fatalf("ready is %+v, %v", ready, err)
+		t.Fatalf("READY: got %+v, %v, want a session and a ws:// address for resuming", ready, err)
 	}
 	if created := p.until("GUILD_CREATE"); created.Seq != 2 {
-		t.Fatalf("the guild is number %d", created.Seq)
+		t.Fatalf("sequence number of GUILD_CREATE: got %d, want 2", created.Seq)
 	}
 	return p, ready.Session
 }
@@ -122,7 +122,7 @@ func text(t *testing.T, f frame) string {
 	return m.Content
 }
 
-func TestWhoIsNotLetInIsTold(t *testing.T) {
+func TestGatewayClosesWithCodeOfRefusal(t *testing.T) {
 	d := start(t, discordtest.Options{NoContent: true})
 	token := d.Token
 	for _, test := range []struct {
@@ -144,7 +144,7 @@ func TestWhoIsNotLetInIsTold(t *testing.T) {
 		p := dial(t, d.Gateway())
 		p.say(test.op, test.data)
 		if code := p.closed(); code != test.code {
-			t.Errorf("%s: closed with %d, not %d", test.name, code, test.code)
+			t.Errorf("close code for %s: got %d, want %d", test.name, code, test.code)
 		}
 	}
 	socket, res, err := websocket.DefaultDialer.DialContext(patient(t), d.Gateway()+"?v=9&encoding=json", nil)
@@ -153,30 +153,30 @@ func TestWhoIsNotLetInIsTold(t *testing.T) {
 	}
 	_ = res.Body.Close()
 	if code := (&peer{t, socket}).closed(); code != discordtest.CloseVersion {
-		t.Errorf("an old version: %d", code)
+		t.Errorf("close code for an old API version: got %d, want %d", code, discordtest.CloseVersion)
 	}
 	d.AllowContent(true)
 	p, _ := identified(t, d)
 	p.say(2, identity(token, 1))
 	if code := p.closed(); code != discordtest.CloseTwice {
-		t.Errorf("who comes in twice: %d", code)
+		t.Errorf("close code after a second identify: got %d, want %d", code, discordtest.CloseTwice)
 	}
 }
 
-func TestEventsAreToldAndReplayed(t *testing.T) {
+func TestGatewaySendsAndReplaysEvents(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	first := d.Say(d.Channel, d.Owner, "one")
 	if f := p.until("MESSAGE_CREATE"); text(t, f) != "one" || f.Seq != 3 {
-		t.Errorf("told was %+v", f)
+		t.Errorf("event after Say(one): got %+v, want the text one with sequence number 3", f)
 	}
 	d.Edit(first.ID, "uno")
 	if f := p.until("MESSAGE_UPDATE"); text(t, f) != "uno" {
-		t.Errorf("told was %s", f.Data)
+		t.Errorf("event after Edit(uno): got %s, want the text uno", f.Data)
 	}
 	d.Drop()
 	if code := p.closed(); code != 0 {
-		t.Errorf("a line that breaks says %d", code)
+		t.Errorf("close code after Drop: got %d, want 0 (no close frame)", code)
 	}
 	d.Delete(first.ID)
 	d.Say(d.Channel, d.Owner, "two")
@@ -189,22 +189,22 @@ func TestEventsAreToldAndReplayed(t *testing.T) {
 	}
 	p = resume(4)
 	if f := p.hear(); f.Type != "MESSAGE_DELETE" || f.Seq != 5 {
-		t.Errorf("first comes %+v", f)
+		t.Errorf("first event after resuming at 4: got %+v, want MESSAGE_DELETE with sequence number 5", f)
 	}
 	if f := p.hear(); f.Seq != 6 || text(t, f) != "two" {
-		t.Errorf("then comes %+v", f)
+		t.Errorf("second event after resuming at 4: got %+v, want the text two with sequence number 6", f)
 	}
 	if f := p.hear(); f.Type != "RESUMED" {
-		t.Errorf("then comes %+v", f)
+		t.Errorf("third event after resuming at 4: got %+v, want RESUMED", f)
 	}
 	// What was sent and not heard comes again.
 	p = resume(5)
 	if f := p.hear(); f.Seq != 6 {
-		t.Errorf("again comes %+v", f)
+		t.Errorf("first event after resuming at 5: got %+v, want sequence number 6", f)
 	}
 	connects := d.Connects()
 	if last := connects[len(connects)-1]; !last.Resumed || last.Seq != 5 || last.Path != "/resume" || last.Refused != 0 {
-		t.Errorf("the connects were %+v", connects)
+		t.Errorf("connects: got %+v, want the last resumed at 5 by /resume and not refused", connects)
 	}
 	// A number that was not told yet is nobody's.
 	if p = resume(50); p.closed() != discordtest.CloseSequence {
@@ -215,7 +215,7 @@ func TestEventsAreToldAndReplayed(t *testing.T) {
 	}
 }
 
-func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
+func TestNormalCloseEndsSession(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	_ = p.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
@@ -226,55 +226,55 @@ func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
 	p.hear()
 	p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": 2})
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
-		t.Errorf("it was answered %+v", f)
+		t.Errorf("resuming a session that was closed normally: got %+v, want op 9 with false", f)
 	}
 	p.say(2, identity(d.Token, intents))
 	p.until("READY")
 }
 
-func TestWhoDoesNotBeatIsDropped(t *testing.T) {
+func TestGatewayDropsClientWithoutHeartbeats(t *testing.T) {
 	d := start(t, discordtest.Options{Heartbeat: 3 * time.Second}) // which a busy machine keeps, too
 	p, _ := identified(t, d)
 	for range 5 {
 		p.say(1, 2)
 		if f := p.hear(); f.Op != 11 {
-			t.Fatalf("a beat was answered with %+v", f)
+			t.Fatalf("answer to a heartbeat: got %+v, want op 11", f)
 		}
 	}
 	if code := p.closed(); code != discordtest.CloseTimeout {
-		t.Errorf("it was closed with %d", code)
+		t.Errorf("close code without heartbeats: got %d, want %d", code, discordtest.CloseTimeout)
 	}
 }
 
-func TestTheGatewayAsks(t *testing.T) {
+func TestGatewayFaultsReachClient(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	d.Beat()
 	if f := p.hear(); f.Op != 1 {
-		t.Errorf("asked was %+v", f)
+		t.Errorf("frame after Beat: got %+v, want op 1", f)
 	}
 	d.Reconnect()
 	if f := p.hear(); f.Op != 7 {
-		t.Errorf("asked was %+v", f)
+		t.Errorf("frame after Reconnect: got %+v, want op 7", f)
 	}
 	d.InvalidSession(true)
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "true" {
-		t.Errorf("told was %+v", f)
+		t.Errorf("frame after InvalidSession(true): got %+v, want op 9 with true", f)
 	}
 	d.Mute(true)
 	d.Say(d.Channel, d.Owner, "waits")
 	d.Beat()
 	d.Mute(false)
 	if a, b := p.hear(), p.hear(); a.Op != 1 || b.Type != "MESSAGE_CREATE" {
-		t.Errorf("after the silence come %v and %v", a, b)
+		t.Errorf("frames after Mute(false): got %v and %v, want op 1 and MESSAGE_CREATE", a, b)
 	}
 	d.InvalidSession(false)
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
-		t.Errorf("told was %+v", f)
+		t.Errorf("frame after InvalidSession(false): got %+v, want op 9 with false", f)
 	}
 	p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": 2})
 	if f := p.hear(); f.Op != 9 {
-		t.Errorf("told was %+v", f)
+		t.Errorf("resuming a session that was invalidated: got %+v, want op 9", f)
 	}
 	p.say(2, identity(d.Token, intents))
 	p.until("GUILD_CREATE")
@@ -282,24 +282,24 @@ func TestTheGatewayAsks(t *testing.T) {
 	d.Say(d.Channel, d.Owner, "heard")
 	d.Say(d.Channel, d.Owner, "lost")
 	if f := p.hear(); text(t, f) != "heard" {
-		t.Errorf("heard was %+v", f)
+		t.Errorf("event after DropAfter(1): got %+v, want the text heard", f)
 	}
 	if code := p.closed(); code != 0 {
-		t.Errorf("it was closed with %d", code)
+		t.Errorf("close code at the second event after DropAfter(1): got %d, want 0 (no close frame)", code)
 	}
 	p, _ = identified(t, d)
 	d.HangUp(discordtest.CloseUnknown)
 	if code := p.closed(); code != discordtest.CloseUnknown {
-		t.Errorf("it was closed with %d", code)
+		t.Errorf("close code after HangUp: got %d, want %d", code, discordtest.CloseUnknown)
 	}
 	p, _ = identified(t, d)
 	d.Revoke()
 	if code := p.closed(); code != discordtest.CloseToken {
-		t.Errorf("it was closed with %d", code)
+		t.Errorf("close code after Revoke: got %d, want %d", code, discordtest.CloseToken)
 	}
 }
 
-func TestWhoMayNotReadSeesNoContent(t *testing.T) {
+func TestEventsWithoutIntentHaveNoContent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	hidden := d.AddChannel(d.Guild, "hidden", "text")
 	d.Deny(hidden, discord.PermissionViewChannel)
@@ -310,12 +310,12 @@ func TestWhoMayNotReadSeesNoContent(t *testing.T) {
 	d.Say(d.Channel, d.Owner, "secret", discordtest.File{Name: "a.txt", Data: []byte("a")})
 	f := p.until("MESSAGE_CREATE")
 	if strings.Contains(string(f.Data), "secret") || strings.Contains(string(f.Data), "a.txt") {
-		t.Errorf("told was %s", f.Data)
+		t.Errorf("event for a bot without the intent for content: got %s, want neither text nor file", f.Data)
 	}
 	mention := "<@" + d.Bot.String() + "> hear"
 	d.Say(d.Channel, d.Owner, mention)
 	if got := text(t, p.until("MESSAGE_CREATE")); got != mention {
-		t.Errorf("a message to the bot is %q", got)
+		t.Errorf("text of a message that mentions the bot: got %q, want %q", got, mention)
 	}
 	d.Say(hidden, d.Owner, "not seen")
 	direct := d.Direct(d.Stranger)
@@ -323,7 +323,7 @@ func TestWhoMayNotReadSeesNoContent(t *testing.T) {
 	d.Say(d.Channel, d.Owner, "last")
 	var m discord.Message
 	if err := json.Unmarshal(p.until("MESSAGE_CREATE").Data, &m); err != nil || m.ChannelID != d.Channel {
-		t.Errorf("told was %+v, %v", m, err)
+		t.Errorf("next event without the intent for direct messages: got %+v, %v, want a message in channel %v", m, err, d.Channel)
 	}
 }
 
@@ -340,12 +340,12 @@ func (p *peer) heard() gateway.EventData {
 	}
 	event, ok := m.D.(gateway.EventData)
 	if !ok {
-		p.t.Fatalf("no event, but %s", data)
+		p.t.Fatalf("frame: got %s, want an event that disgo decodes", data)
 	}
 	return event
 }
 
-func TestDisgoUnderstandsEveryEvent(t *testing.T) {
+func TestDisgoDecodesEveryEvent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	p := dial(t, d.Gateway())
@@ -354,52 +354,52 @@ func TestDisgoUnderstandsEveryEvent(t *testing.T) {
 	next := p.heard
 	ready, ok := next().(gateway.EventReady)
 	if !ok || ready.User.ID != d.Bot || ready.Application.ID != d.Application {
-		t.Fatalf("ready is %+v", ready)
+		t.Fatalf("READY: got %+v, want the bot %v and the application %v", ready, d.Bot, d.Application)
 	}
 	if made, ok := next().(gateway.EventGuildCreate); !ok || made.ID != d.Guild || len(made.Channels) != 1 || len(made.Roles) != 2 || len(made.Members) != 1 {
-		t.Errorf("the guild is %+v", made)
+		t.Errorf("GUILD_CREATE: got %+v, want 1 channel, 2 roles and 1 member", made)
 	}
 	said := d.Say(d.Channel, d.Owner, "hello", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("abc")})
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Author.ID != d.Owner || m.Content != "hello" || m.Attachments[0].Size != 3 || *m.GuildID != d.Guild || m.Member == nil {
-		t.Errorf("the message is %+v", m)
+		t.Errorf("MESSAGE_CREATE: got %+v, want hello with a file of 3 bytes", m)
 	}
 	thread := d.Thread(d.Channel, d.Owner, "a thread", said.ID)
 	if made, ok := next().(gateway.EventThreadCreate); !ok || made.ID() != thread || !made.NewlyCreated || *made.ParentID() != d.Channel {
-		t.Errorf("the thread is %+v", made)
+		t.Errorf("THREAD_CREATE: got %+v, want the new thread %v", made, thread)
 	}
 	if m, ok := next().(gateway.EventMessageUpdate); !ok || m.ID != said.ID || m.Thread == nil {
-		t.Errorf("the message is %+v", m)
+		t.Errorf("MESSAGE_UPDATE: got %+v, want message %v with its thread", m, said.ID)
 	}
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Type != discord.MessageTypeThreadStarterMessage || m.ReferencedMessage == nil {
-		t.Errorf("the thread begins with %+v", m)
+		t.Errorf("first message of the thread: got %+v, want a thread starter with its reference", m)
 	}
 	d.Reply(said.ID, d.Owner, "answer")
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Type != discord.MessageTypeReply || *m.MessageReference.MessageID != said.ID {
-		t.Errorf("the answer is %+v", m)
+		t.Errorf("reply: got %+v, want a reply to %v", m, said.ID)
 	}
 	d.SayWebhook(d.Channel, "hook", "x")
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.WebhookID == nil {
-		t.Errorf("the webhook's is %+v", m)
+		t.Errorf("message of a webhook: got %+v, want a webhook id", m)
 	}
 	d.Say(d.Direct(d.Owner), d.Owner, "direct")
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.GuildID != nil || m.Content != "direct" {
-		t.Errorf("the direct one is %+v", m)
+		t.Errorf("direct message: got %+v, want the text direct and no guild", m)
 	}
 	other := d.AddChannel(d.Guild, "other", "text")
 	if made, ok := next().(gateway.EventChannelCreate); !ok || made.ID() != other {
-		t.Errorf("the channel is %+v", made)
+		t.Errorf("CHANNEL_CREATE: got %+v, want channel %v", made, other)
 	}
 	d.DeleteBulk(d.Channel, said.ID)
 	if gone, ok := next().(gateway.EventMessageDeleteBulk); !ok || !slices.Equal(gone.IDs, []snowflake.ID{said.ID}) {
-		t.Errorf("gone are %+v", gone)
+		t.Errorf("MESSAGE_DELETE_BULK: got %+v, want message %v", gone, said.ID)
 	}
 	d.RemoveChannel(other)
 	if gone, ok := next().(gateway.EventChannelDelete); !ok || gone.ID() != other {
-		t.Errorf("gone is %+v", gone)
+		t.Errorf("CHANNEL_DELETE: got %+v, want channel %v", gone, other)
 	}
 	d.RemoveChannel(thread)
 	if gone, ok := next().(gateway.EventThreadDelete); !ok || gone.ID != thread {
-		t.Errorf("gone is %+v", gone)
+		t.Errorf("THREAD_DELETE: got %+v, want thread %v", gone, thread)
 	}
 	controls := discord.MessageCreate{Content: "x", Components: []discord.LayoutComponent{
 		discord.NewActionRow(discord.NewPrimaryButton("Yes", "yes"), discord.NewLinkButton("See", "https://example.invalid/")),
@@ -410,7 +410,7 @@ func TestDisgoUnderstandsEveryEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Author.ID != d.Bot || len(m.Components) != 2 {
-		t.Errorf("our own is %+v", m)
+		t.Errorf("message of the bot: got %+v, want 2 rows of components", m)
 	}
 	if _, err := d.Press(own.ID, d.Owner, "yes"); err != nil {
 		t.Fatal(err)
@@ -418,17 +418,17 @@ func TestDisgoUnderstandsEveryEvent(t *testing.T) {
 	pressed, ok := next().(gateway.EventInteractionCreate)
 	press, isPress := pressed.Interaction.(discord.ComponentInteraction)
 	if !ok || !isPress || press.Data.CustomID() != "yes" || press.User().ID != d.Owner || press.Message.ID != own.ID || press.Channel().ID() != d.Channel {
-		t.Errorf("the press is %+v", pressed)
+		t.Errorf("press: got %+v, want the button yes pressed by the owner", pressed)
 	}
 	if _, err := d.Press(own.ID, d.Owner, "menu", "a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	pressed, _ = next().(gateway.EventInteractionCreate)
 	if press, isPress = pressed.Interaction.(discord.ComponentInteraction); !isPress || !slices.Equal(press.StringSelectMenuInteractionData().Values, []string{"a", "b"}) {
-		t.Errorf("the choice is %+v", pressed)
+		t.Errorf("choice in a menu: got %+v, want the values a and b", pressed)
 	}
 	d.RemoveGuild(d.Guild)
 	if gone, ok := next().(gateway.EventGuildDelete); !ok || gone.ID != d.Guild {
-		t.Errorf("gone is %+v", gone)
+		t.Errorf("GUILD_DELETE: got %+v, want guild %v", gone, d.Guild)
 	}
 }

@@ -27,7 +27,7 @@ const (
 	answerModal           = 9
 )
 
-// Interaction is one use of a control, a slash command or a modal. Its fields do not change.
+// Interaction is one use of a control, a slash command or a modal. The exported fields do not change.
 type Interaction struct {
 	ID    snowflake.ID
 	User  snowflake.ID
@@ -36,15 +36,16 @@ type Interaction struct {
 	d       *Discord
 	kind    int
 	channel *channel
-	message *message // that the control is of
+	message *message // the message with the control
 	payload object
 	begun   time.Time
 	first   Answer
-	answer  *message // that it was answered with, or is to be
+	answer  *message // the message that answers the interaction, or will after a deferred answer
 	only    []*message
 }
 
-// Answer is how the bot answered an interaction first: with a message, deferred message, deferred (an update will follow), update or modal.
+// Answer is the bot's first answer to an interaction. Kind is message, deferred message, deferred (an update will follow), update or
+// modal.
 type Answer struct {
 	Kind    string        `json:"kind"`
 	Private bool          `json:"private,omitempty"`
@@ -54,7 +55,7 @@ type Answer struct {
 	After   time.Duration `json:"-"`
 }
 
-// Modal is a sheet that the bot asks a person to fill in.
+// Modal is a form that the bot asks a person to fill in.
 type Modal struct {
 	CustomID   string    `json:"customId"`
 	Title      string    `json:"title"`
@@ -62,7 +63,7 @@ type Modal struct {
 	components []*component
 }
 
-// Wait waits for the first answer to an interaction.
+// Wait waits for the first answer to i.
 func (i *Interaction) Wait(ctx context.Context) (a Answer, err error) {
 	err = i.d.Wait(ctx, func(s Seen) (answered bool) {
 		a, answered = s.Answer(i)
@@ -71,7 +72,7 @@ func (i *Interaction) Wait(ctx context.Context) (a Answer, err error) {
 	return a, err
 }
 
-// Private are the messages that its person alone sees.
+// Private returns the messages that only the person of i sees.
 func (i *Interaction) Private() (list []Message) {
 	i.d.look(func(Seen) { list = i.private() })
 	return list
@@ -144,7 +145,7 @@ type modalBody struct {
 	Components []*component `json:"components"`
 }
 
-// callback is the first answer to an interaction.
+// callback handles the call with the first answer to an interaction.
 func (d *Discord) callback(r *request) reply {
 	i := d.interactions[r.id("interaction")]
 	var in struct {
@@ -246,10 +247,10 @@ func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *
 	return a, nil
 }
 
-// editableFor is how long an interaction's token is good.
+// editableFor is how long the token of an interaction is valid.
 const editableFor = 15 * time.Minute
 
-// ofInteraction is a call with the token of an interaction that was answered.
+// ofInteraction returns an endpoint for calls with the token of an interaction that was answered.
 func ofInteraction(f func(*Discord, *Interaction, *request) reply) endpoint {
 	return func(d *Discord, r *request) reply {
 		for _, i := range d.interactions {
@@ -268,7 +269,7 @@ func ofInteraction(f func(*Discord, *Interaction, *request) reply) endpoint {
 	}
 }
 
-// ofAnswer is a call about a message that came of an interaction.
+// ofAnswer returns an endpoint for calls about a message that belongs to an interaction.
 func ofAnswer(f func(*Discord, *message, *request) reply) endpoint {
 	return ofInteraction(func(d *Discord, i *Interaction, r *request) reply {
 		m := i.answer
@@ -295,7 +296,7 @@ func (d *Discord) followup(i *Interaction, r *request) reply {
 		return f.reply()
 	}
 	if a := i.answer; a != nil && a.flags&flagLoading != 0 {
-		// The first message after a deferred answer takes its place, and is private if that was to be.
+		// The first message after a deferred answer replaces the deferred answer and is private if that answer was private.
 		if f := d.apply(a, r, &b); f != nil {
 			return f.reply()
 		}
@@ -352,7 +353,7 @@ func (d *Discord) command(guild snowflake.ID, name string) *command {
 	return nil
 }
 
-// given are the options of a command as a person fills them in.
+// given returns the options of a command as Discord sends them after a person filled them in.
 func (c *command) given(options map[string]any) ([]object, error) {
 	var list []object
 	for _, o := range c.Options {

@@ -41,7 +41,7 @@ func press(t *testing.T, d *discordtest.Discord, message snowflake.ID) *discordt
 	return i
 }
 
-func TestOnlyWhatAPersonCouldPressIsPressed(t *testing.T) {
+func TestPressRefusesImpossiblePresses(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	_, message := asked(t, d)
 	for name, f := range map[string]func() (*discordtest.Interaction, error){
@@ -55,15 +55,15 @@ func TestOnlyWhatAPersonCouldPressIsPressed(t *testing.T) {
 		"a command that is not made": func() (*discordtest.Interaction, error) { return d.Slash(d.Channel, d.Owner, "new", nil) },
 	} {
 		if _, err := f(); err == nil {
-			t.Errorf("%s was pressed", name)
+			t.Errorf("press of %s: got no error, want an error", name)
 		}
 	}
 	if _, err := d.PressLate(message, d.Owner, "no"); err != nil {
-		t.Errorf("a late press: %v", err)
+		t.Errorf("PressLate: got %v, want no error", err)
 	}
 }
 
-func TestAPressHasItsTime(t *testing.T) {
+func TestPressIDsCarryTimeOfPress(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	_, message := asked(t, d)
 	shown := message.Time()
@@ -77,17 +77,17 @@ func TestAPressHasItsTime(t *testing.T) {
 	} {
 		i, err := f()
 		if err != nil || seen[i.ID] {
-			t.Fatalf("%s: %+v, %v", name, i, err)
+			t.Fatalf("press %s: got %+v, %v, want an interaction with an id of its own", name, i, err)
 		}
 		seen[i.ID] = true
 		after := i.ID.Time().Sub(shown)
 		if quick := strings.Contains(name, "quick"); quick && after != 100*time.Millisecond || !quick && after < time.Second {
-			t.Errorf("%s comes %v after the message", name, after)
+			t.Errorf("press %s: got an id %v after the message, want 100ms for a quick press, else 1s or more", name, after)
 		}
 	}
 }
 
-func TestAnInteractionIsAnsweredOnceAndInTime(t *testing.T) {
+func TestInteractionTakesOneAnswerInTime(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
@@ -99,29 +99,29 @@ func TestAnInteractionIsAnsweredOnceAndInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, err := i.Wait(patient(t)); err != nil || a.Kind != "deferred" {
-		t.Errorf("the answer is %+v, %v", a, err)
+		t.Errorf("first answer: got %+v, %v, want deferred", a, err)
 	}
 	if number, status := code(t, c.CreateInteractionResponse(i.ID, i.Token, deferred)); number != 40060 || status != 400 {
-		t.Errorf("a second answer: %d, %d", number, status)
+		t.Errorf("second answer: got code %d with status %d, want 40060 with 400", number, status)
 	}
 	if number, _ := code(t, c.CreateInteractionResponse(i.ID, "wrong", deferred)); number != 10062 {
-		t.Errorf("a wrong token: %d", number)
+		t.Errorf("answer with a wrong token: got code %d, want 10062", number)
 	}
 	if _, err := c.UpdateInteractionResponse(d.Application, i.Token, discord.MessageUpdate{Content: new("Yes."), Components: &[]discord.LayoutComponent{}}); err != nil {
 		t.Fatal(err)
 	}
 	if m := d.Messages(d.Channel)[0]; m.Text != "Yes." || len(m.Controls) != 0 {
-		t.Errorf("shown is %+v", m)
+		t.Errorf("message after the update: got %+v, want Yes. without controls", m)
 	}
 	hasty := start(t, discordtest.Options{Answer: time.Nanosecond})
 	c, message = asked(t, hasty)
 	i = press(t, hasty, message)
 	if number, status := code(t, c.CreateInteractionResponse(i.ID, i.Token, deferred)); number != 10062 || status != 404 {
-		t.Errorf("a late answer: %d, %d", number, status)
+		t.Errorf("late answer: got code %d with status %d, want 10062 with 404", number, status)
 	}
 }
 
-func TestOnePersonAloneSeesAPrivateAnswer(t *testing.T) {
+func TestPrivateAnswerShowsToOnePersonOnly(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
@@ -132,13 +132,13 @@ func TestOnePersonAloneSeesAPrivateAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if private := i.Private(); len(private) != 1 || private[0].Text != "Not for you." || !private[0].Private || len(d.Messages(d.Channel)) != 1 {
-		t.Errorf("shown is %+v, and %+v", private, d.Messages(d.Channel))
+		t.Errorf("private messages and channel: got %+v and %+v, want one private message and one message in the channel", private, d.Messages(d.Channel))
 	}
 	if _, err := c.GetMessage(d.Channel, i.Private()[0].ID); err == nil {
 		t.Error("a private message was found")
 	}
 	if _, err := c.CreateFollowupMessage(d.Application, i.Token, discord.MessageCreate{Content: "more", Flags: discord.MessageFlagEphemeral}); err != nil || len(i.Private()) != 2 {
-		t.Errorf("shown is %+v, %v", i.Private(), err)
+		t.Errorf("private messages after a private follow-up: got %+v, %v, want 2", i.Private(), err)
 	}
 	later := press(t, d, message)
 	err = c.CreateInteractionResponse(later.ID, later.Token, discord.InteractionResponse{
@@ -151,11 +151,11 @@ func TestOnePersonAloneSeesAPrivateAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if private := later.Private(); len(private) != 1 || private[0].Text != "there" {
-		t.Errorf("shown is %+v", private)
+		t.Errorf("private messages after a deferred answer: got %+v, want one with the text there", private)
 	}
 }
 
-func TestAModalIsFilledIn(t *testing.T) {
+func TestModalIsCheckedAndSubmitted(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
@@ -175,7 +175,7 @@ func TestAModalIsFilledIn(t *testing.T) {
 		"a bare button": discord.NewModalCreate("sheet", "More", discord.NewActionRow(discord.NewPrimaryButton("a", "a"))),
 	} {
 		if number, _ := code(t, respond(i, bad)); number != 50035 {
-			t.Errorf("%s: %d", name, number)
+			t.Errorf("modal with %s: got code %d, want 50035", name, number)
 		}
 	}
 	if err := respond(i, modal); err != nil {
@@ -183,12 +183,12 @@ func TestAModalIsFilledIn(t *testing.T) {
 	}
 	a, err := i.Wait(patient(t))
 	if err != nil || a.Kind != "modal" || a.Modal.Title != "More" || len(a.Modal.Fields) != 2 || a.Modal.Fields[0].Label != "Name" {
-		t.Fatalf("the answer is %+v, %v", a, err)
+		t.Fatalf("answer with a modal: got %+v, %v, want the title More and 2 fields, Name first", a, err)
 	}
 	p, _ := identified(t, d)
 	for _, bad := range []map[string]any{{}, {"name": ""}, {"name": "x", "colour": []string{"red"}}, {"name": "x", "other": "y"}} {
 		if _, err := d.SubmitModal(i, bad); err == nil {
-			t.Errorf("%v was sent", bad)
+			t.Errorf("SubmitModal(%v): got no error, want an error", bad)
 		}
 	}
 	sent, err := d.SubmitModal(i, map[string]any{"name": "x", "colour": []string{"blue"}})
@@ -201,14 +201,14 @@ func TestAModalIsFilledIn(t *testing.T) {
 	}
 	submit, ok := event.Interaction.(discord.ModalSubmitInteraction)
 	if !ok || submit.Data.CustomID != "sheet" || submit.Data.Text("name") != "x" || submit.Data.StringValues("colour")[0] != "blue" || submit.Message.ID != message {
-		t.Errorf("sent was %+v", event)
+		t.Errorf("submitted modal: got %+v, want sheet with name x and colour blue", event)
 	}
 	if number, _ := code(t, respond(sent, modal)); number != 50035 {
-		t.Errorf("a modal after a modal: %d", number)
+		t.Errorf("modal as the answer to a modal: got code %d, want 50035", number)
 	}
 }
 
-func TestACommandIsGiven(t *testing.T) {
+func TestSlashCommandReachesBot(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	_, err := c.SetGuildCommands(d.Application, d.Guild, []discord.ApplicationCommandCreate{discord.SlashCommandCreate{
@@ -228,10 +228,10 @@ func TestACommandIsGiven(t *testing.T) {
 	}
 	given, ok := event.Interaction.(discord.ApplicationCommandInteraction)
 	if !ok || given.SlashCommandInteractionData().CommandName() != "new" || given.SlashCommandInteractionData().String("agent") != "demo" {
-		t.Errorf("given was %+v", event)
+		t.Errorf("slash command: got %+v, want new with agent demo", event)
 	}
 	if number, _ := code(t, c.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage})); number != 50035 {
-		t.Errorf("an update of no message: %d", number)
+		t.Errorf("deferred update where no message is: got code %d, want 50035", number)
 	}
 	if err := c.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage}); err != nil {
 		t.Fatal(err)
@@ -240,11 +240,11 @@ func TestACommandIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shown := d.Messages(d.Channel); len(shown) != 1 || shown[0].Text != "begun" {
-		t.Errorf("shown is %+v", shown)
+		t.Errorf("messages after the follow-up: got %+v, want one with the text begun", shown)
 	}
 }
 
-func TestFilesAreFetchedByASignature(t *testing.T) {
+func TestFilesNeedSignedAddress(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := d.CDNClient()
 	said := d.Say(d.Channel, d.Owner, "", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("content")})
@@ -263,59 +263,59 @@ func TestFilesAreFetchedByASignature(t *testing.T) {
 	}
 	address := said.Files[0].URL
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host != d.CDNHost() || u.Query().Get("hm") == "" {
-		t.Errorf("the address is %s, %v", address, err)
+		t.Errorf("address of a file: got %s, %v, want https on %s with a signature", address, err, d.CDNHost())
 	}
 	if status, body, err := fetch(address); status != 200 || body != "content" || err != nil {
-		t.Errorf("it is %d %s %v", status, body, err)
+		t.Errorf("download: got status %d, %q, %v, want 200 and content", status, body, err)
 	}
 	for _, wrong := range []string{strings.Replace(address, "hm=", "hm=0", 1), strings.Replace(address, "ex=", "ex=f", 1), strings.Split(address, "?")[0]} {
 		if status, _, _ := fetch(wrong); status != 404 {
-			t.Errorf("%s: %d", wrong, status)
+			t.Errorf("download of %s: got status %d, want 404", wrong, status)
 		}
 	}
 	d.CutShort(true)
 	if _, body, err := fetch(address); err == nil {
-		t.Errorf("it was cut short: %q", body)
+		t.Errorf("download with CutShort: got %q without an error, want an error", body)
 	}
 	d.CutShort(false)
 	d.FailFiles(1, 503)
 	if status, _, _ := fetch(address); status != 503 {
-		t.Errorf("it failed with %d", status)
+		t.Errorf("download after FailFiles: got status %d, want 503", status)
 	}
 	d.RedirectAway("https://elsewhere.invalid/a")
 	if _, _, err := fetch(address); err == nil || !strings.Contains(err.Error(), "elsewhere.invalid") {
-		t.Errorf("it was sent away: %v", err)
+		t.Errorf("download after RedirectAway: got %v, want an error that names elsewhere.invalid", err)
 	}
 	d.RedirectAway("")
 	d.ExpireFiles()
 	if status, _, _ := fetch(address); status != 404 {
-		t.Errorf("an old address: %d", status)
+		t.Errorf("download after ExpireFiles: got status %d, want 404", status)
 	}
 	d.LieAboutSize(3)
 	m, err := client(t, d).GetMessage(d.Channel, said.ID)
 	if err != nil || m.Attachments[0].Size != 3 || *m.Attachments[0].ContentType != "text/plain" {
-		t.Fatalf("the message is %+v, %v", m, err)
+		t.Fatalf("message after LieAboutSize(3): got %+v, %v, want a text file of 3 bytes", m, err)
 	}
 	if status, body, _ := fetch(m.Attachments[0].URL); status != 200 || body != "content" {
-		t.Errorf("a new address: %d", status)
+		t.Errorf("download from the new address: got status %d, %q, want 200 and content", status, body)
 	}
 }
 
-func TestFilesHaveDiscordsOwnHost(t *testing.T) {
+func TestRealHostsNameDiscordsFileServer(t *testing.T) {
 	d := start(t, discordtest.Options{RealHosts: true})
 	said := d.Say(d.Channel, d.Owner, "", discordtest.File{Name: "a.txt", Data: []byte("content")})
 	if !strings.HasPrefix(said.Files[0].URL, "https://cdn.discordapp.com/attachments/") {
-		t.Errorf("the address is %s", said.Files[0].URL)
+		t.Errorf("address of a file with RealHosts: got %s, want https://cdn.discordapp.com/attachments/…", said.Files[0].URL)
 	}
 	req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, said.Files[0].URL, http.NoBody)
 	res, err := d.CDNClient().Do(req)
 	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("it is %+v, %v", res, err)
+		t.Fatalf("download from cdn.discordapp.com by CDNClient: got %+v, %v, want status 200", res, err)
 	}
 	_ = res.Body.Close()
 }
 
-func TestTheViewShowsAndPresses(t *testing.T) {
+func TestViewShowsMessagesAndTakesPresses(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	d.Say(d.Channel, d.Owner, "**bold** `code` <script>x</script> <@"+d.Bot.String()+">\n```go\nfunc main() {}\n```\n-# quiet", discordtest.File{Name: "a.png", Type: "image/png", Data: []byte("png")})
 	_, message := asked(t, d)
@@ -340,7 +340,7 @@ func TestTheViewShowsAndPresses(t *testing.T) {
 		`>Yes</button>`, `disabled>No</button>`,
 	} {
 		if !strings.Contains(page, part) {
-			t.Errorf("the page has no %s", part)
+			t.Errorf("page: got no %s, want it shown", part)
 		}
 	}
 	if strings.Contains(page, "<script>x") {
@@ -348,7 +348,7 @@ func TestTheViewShowsAndPresses(t *testing.T) {
 	}
 	shown := d.Messages(d.Channel)
 	if got := get("/" + d.Channel.String() + "/files/" + shown[0].Files[0].ID.String()); got != "png" {
-		t.Errorf("the picture is %q", got)
+		t.Errorf("picture on the page: got %q, want png", got)
 	}
 	p, _ := identified(t, d)
 	form := url.Values{"message": {message.String()}, "as": {d.Owner.String()}, "control": {"yes"}}
@@ -356,7 +356,7 @@ func TestTheViewShowsAndPresses(t *testing.T) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := server.Client().Transport.RoundTrip(req)
 	if err != nil || res.StatusCode != http.StatusSeeOther {
-		t.Fatalf("the press is answered with %+v, %v", res, err)
+		t.Fatalf("press on the page: got %+v, %v, want status 303", res, err)
 	}
 	_ = res.Body.Close()
 	p.until("INTERACTION_CREATE")

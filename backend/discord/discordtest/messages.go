@@ -31,22 +31,22 @@ type Message struct {
 	Text     string       `json:"text"`
 	Files    []File       `json:"files,omitempty"`
 	Controls []Control    `json:"controls,omitempty"` // from the left, row by row
-	Reply    snowflake.ID `json:"reply,omitempty"`    // what it answers; 0 = nothing
-	Kind     int          `json:"kind"`               // 0 and 19 (a reply) are said; others Discord makes
+	Reply    snowflake.ID `json:"reply,omitempty"`    // the message that is answered; 0 = none
+	Kind     int          `json:"kind"`               // 0 and 19 (a reply) come from people and bots; Discord itself posts the others
 	Flags    int          `json:"flags"`
 	Nonce    string       `json:"nonce,omitempty"`
-	Edits    []string     `json:"edits,omitempty"` // what it said before, oldest first; an edit that changed no text counts too
+	Edits    []string     `json:"edits,omitempty"` // the earlier texts, oldest first; an edit that changed no text counts too
 	At       time.Time    `json:"at"`
-	Private  bool         `json:"private,omitempty"` // one person sees it
+	Private  bool         `json:"private,omitempty"` // only one person sees the message
 	Deleted  bool         `json:"deleted,omitempty"`
-	Mentions bool         `json:"mentions,omitempty"` // whether it may ping anybody
+	Mentions bool         `json:"mentions,omitempty"` // whether the message may ping anybody
 }
 
 // File is a file of a message.
 type File struct {
 	ID   snowflake.ID `json:"id"`
 	Name string       `json:"name"`
-	Type string       `json:"type,omitempty"` // as Discord tells it; "" = it does not
+	Type string       `json:"type,omitempty"` // as Discord reports the type; "" = not reported
 	URL  string       `json:"url,omitempty"`
 	Data []byte       `json:"data"`
 }
@@ -67,14 +67,14 @@ type Control struct {
 	Row      int      `json:"row"`
 }
 
-// Option is one of a menu.
+// Option is an option of a menu.
 type Option struct {
 	Label       string `json:"label"`
 	Value       string `json:"value"`
 	Description string `json:"description,omitempty"`
 }
 
-// Control is the control of a message that has a label, or a placeholder, or a custom id.
+// Control returns the control of m with the label, placeholder or custom id name.
 func (m Message) Control(name string) (Control, bool) {
 	i := slices.IndexFunc(m.Controls, func(c Control) bool { return c.Label == name || c.CustomID == name })
 	if i < 0 {
@@ -91,7 +91,7 @@ type message struct {
 	id          snowflake.ID
 	channel     *channel
 	author      snowflake.ID
-	webhook     string // the name of the webhook that said it
+	webhook     string // the name of the webhook that posted the message
 	kind, flags int
 	text        string
 	files       []*file
@@ -103,21 +103,21 @@ type message struct {
 	deleted     bool
 	mentions    bool
 	reactions   []string
-	only        *Interaction // whose person alone sees it
-	made        *Interaction // that it came of
+	only        *Interaction // the interaction whose person alone sees the message
+	made        *Interaction // the interaction that the message came from
 }
 
 func (d *Discord) newMessage(c *channel, author snowflake.ID, kind int) *message {
 	return &message{id: d.nextID(), channel: c, author: author, kind: kind}
 }
 
-// post shows a message and tells of it. The lock is held.
+// post shows a message and sends its event. The caller holds the lock.
 func (d *Discord) post(m *message) {
 	d.keep(m)
 	d.tell("MESSAGE_CREATE", m)
 }
 
-// keep shows a message without telling anybody.
+// keep shows a message without sending an event.
 func (d *Discord) keep(m *message) {
 	d.messages[m.id] = m
 	if m.only != nil {
@@ -128,7 +128,7 @@ func (d *Discord) keep(m *message) {
 	m.channel.messages = slices.Insert(m.channel.messages, at, m)
 }
 
-// tell tells the gateway's clients of a message. What one person alone sees is not told.
+// tell sends an event about m to the clients of the gateway, unless only one person sees m.
 func (d *Discord) tell(kind string, m *message) {
 	if m.only != nil || !d.sees(m.channel) {
 		return
@@ -136,7 +136,7 @@ func (d *Discord) tell(kind string, m *message) {
 	d.dispatchMessage(kind, m)
 }
 
-// remove deletes a message as anybody does.
+// remove deletes a message and sends the event.
 func (d *Discord) remove(m *message) {
 	m.deleted = true
 	if m.only != nil || !d.sees(m.channel) {
@@ -188,7 +188,8 @@ func (d *Discord) show(m *message) Message {
 	return s
 }
 
-// messageJSON is a message on the wire. Without content it has what Discord gives a bot that may not read: all but what was said.
+// messageJSON returns m as JSON. Without content the JSON lacks the text, files and components, as for a bot without the privileged
+// intent.
 func (d *Discord) messageJSON(m *message, content bool) object {
 	content = content || m.author == d.Bot && m.webhook == "" || m.channel.kind == kindDirect || strings.Contains(m.text, "<@"+d.Bot.String()+">")
 	o := object{
@@ -218,7 +219,7 @@ func (d *Discord) messageJSON(m *message, content bool) object {
 	return o
 }
 
-// addRelations adds what a message answers, what began from it and what made it.
+// addRelations adds the message that m answers, the thread that began from m and the interaction that m came from.
 func (d *Discord) addRelations(o object, m *message, content bool) {
 	if r := m.reference; r != nil {
 		ref := object{"type": 0, "channel_id": cmpOr(r.Channel, m.channel.id)}
@@ -253,7 +254,7 @@ func cmpOr(a, b snowflake.ID) snowflake.ID {
 	return b
 }
 
-// dispatchMessage tells of a message: with what was said to those who asked for it and may read, without it to others.
+// dispatchMessage sends an event about m: with content to the sessions that may read the content, without content to the others.
 func (d *Discord) dispatchMessage(kind string, m *message) {
 	event := func(content bool) object {
 		o := d.messageJSON(m, content)
@@ -272,7 +273,7 @@ func (d *Discord) dispatchMessage(kind string, m *message) {
 	}
 }
 
-// said are the fields that a message is made or changed with, by whoever says it.
+// said holds the fields with which a message is posted or changed, by a person or the bot.
 type said struct {
 	text       string
 	files      []upload
@@ -282,7 +283,7 @@ type said struct {
 	nonce      string
 }
 
-// may tells why the bot may not post in a channel; nil = it may.
+// mayPost returns the reason why the bot may not post in a channel, or nil.
 func (d *Discord) mayPost(c *channel, files bool) *failure {
 	have := d.may(c)
 	needed := discord.PermissionSendMessages
@@ -305,7 +306,7 @@ func (d *Discord) mayPost(c *channel, files bool) *failure {
 	return nil
 }
 
-// write makes a message of the bot and shows it.
+// write posts a message of the bot.
 func (d *Discord) write(c *channel, w said, i *Interaction) *message {
 	if c.thread() && c.archived {
 		d.archive(c, false, c.locked)

@@ -8,12 +8,14 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// Say says something in a channel as a person or as another bot. What it returns is shown already, and on its way to the gateway's clients.
+// Say posts a message in a channel as a person or as another bot. On return the channel shows the message and the event is on its way to
+// the clients of the gateway.
 func (d *Discord) Say(channel, user snowflake.ID, text string, files ...File) Message {
 	return d.SayAt(time.Time{}, channel, user, text, files...)
 }
 
-// SayAt is Say with a time of its own; the zero time is now. An older message is told to nobody: it was said before anybody listened.
+// SayAt is Say with a time; the zero time means now. A message with a time sends no event, since the message was posted before any client
+// listened.
 func (d *Discord) SayAt(at time.Time, channel, user snowflake.ID, text string, files ...File) (shown Message) {
 	d.do(func() {
 		m := d.newMessage(d.channels[channel], user, messageDefault)
@@ -34,7 +36,7 @@ func (d *Discord) SayAt(at time.Time, channel, user snowflake.ID, text string, f
 	return shown
 }
 
-// Reply says something as an answer to a message.
+// Reply posts an answer to a message.
 func (d *Discord) Reply(to, user snowflake.ID, text string) (shown Message) {
 	d.do(func() {
 		m := d.newMessage(d.messages[to].channel, user, messageReply)
@@ -45,7 +47,7 @@ func (d *Discord) Reply(to, user snowflake.ID, text string) (shown Message) {
 	return shown
 }
 
-// SayWebhook says something as a webhook of a channel.
+// SayWebhook posts a message as a webhook of a channel.
 func (d *Discord) SayWebhook(channel snowflake.ID, name, text string) (shown Message) {
 	d.do(func() {
 		m := d.newMessage(d.channels[channel], d.Bot, messageDefault)
@@ -56,7 +58,7 @@ func (d *Discord) SayWebhook(channel snowflake.ID, name, text string) (shown Mes
 	return shown
 }
 
-// Edit changes what a person said.
+// Edit changes the text of a person's message.
 func (d *Discord) Edit(id snowflake.ID, text string) {
 	d.do(func() {
 		m := d.messages[id]
@@ -65,7 +67,7 @@ func (d *Discord) Edit(id snowflake.ID, text string) {
 	})
 }
 
-// DropFile takes a file away from what a person said, as people can.
+// DropFile removes a file from a person's message, as people can.
 func (d *Discord) DropFile(id snowflake.ID, name string) {
 	d.do(func() {
 		m := d.messages[id]
@@ -84,7 +86,7 @@ func without(files []*file, name string) (left []*file) {
 	return left
 }
 
-// Preview makes Discord add a preview of an address to a message: an update that changes nothing of what was said.
+// Preview makes Discord add a link preview to a message: an update event that leaves the text unchanged.
 func (d *Discord) Preview(id snowflake.ID) {
 	d.do(func() { d.tell("MESSAGE_UPDATE", d.messages[id]) })
 }
@@ -106,14 +108,14 @@ func (d *Discord) DeleteBulk(channel snowflake.ID, ids ...snowflake.ID) {
 	})
 }
 
-// Press uses a control of a message: a button, or with values a menu. It fails where a person could not. By Discord's clock it comes a
-// second after the message, or later.
+// Press uses a control of a message: a button, or a menu when values are given. Press returns an error where a person could not press. By
+// Discord's clock the press comes at least a second after the message.
 func (d *Discord) Press(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
 	d.do(func() { i, err = d.press(message, user, customID, values, manner{after: time.Second}) })
 	return i, err
 }
 
-// PressQuickly is Press by somebody who meant something else: the message was there for a tenth of a second.
+// PressQuickly is Press by a person who aimed at something else: the press comes a tenth of a second after the message.
 func (d *Discord) PressQuickly(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
 	d.do(func() {
 		i, err = d.press(message, user, customID, values, manner{after: time.Second / 10, quick: true})
@@ -121,13 +123,13 @@ func (d *Discord) PressQuickly(message, user snowflake.ID, customID string, valu
 	return i, err
 }
 
-// PressLate is Press of a control that was taken away meanwhile: a person's screen can be older than what the bot has changed.
+// PressLate is Press of a control that the bot has removed meanwhile: the screen of a person can be older than the bot's last change.
 func (d *Discord) PressLate(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
 	d.do(func() { i, err = d.press(message, user, customID, values, manner{after: time.Second, late: true}) })
 	return i, err
 }
 
-// manner is how something is pressed: how long after the message was shown by Discord's clock, so that no test waits for that to pass, and
+// manner says how a control is pressed: how long after the message by Discord's clock, so that no test has to wait for that time, and
 // whether on a screen that is older than the message.
 type manner struct {
 	after       time.Duration
@@ -167,7 +169,7 @@ func (d *Discord) press(id, user snowflake.ID, customID string, values []string,
 	return i, nil
 }
 
-// Slash gives a slash command. It fails where a person could not: the bot has no such command.
+// Slash sends a slash command. Slash returns an error where a person could not send the command: the bot has no such command.
 func (d *Discord) Slash(channel, user snowflake.ID, name string, options map[string]any) (i *Interaction, err error) {
 	d.do(func() { i, err = d.slash(channel, user, strings.TrimPrefix(name, "/"), options) })
 	return i, err
@@ -193,7 +195,8 @@ func (d *Discord) slash(channel, user snowflake.ID, name string, options map[str
 	return i, nil
 }
 
-// SubmitModal sends a modal that was the answer to an interaction, with what its fields hold: by custom id a string, a []string or a bool.
+// SubmitModal submits the modal that answered the interaction of. The values go by custom id; each value is a string, a []string or a
+// bool.
 func (d *Discord) SubmitModal(of *Interaction, values map[string]any) (i *Interaction, err error) {
 	d.do(func() { i, err = d.submit(of, values) })
 	return i, err

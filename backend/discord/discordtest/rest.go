@@ -23,7 +23,7 @@ import (
 
 const apiPath = "/api/v10"
 
-// Call is one call of the API.
+// Call is a call of the API.
 type Call struct {
 	At     time.Time       `json:"at"`
 	Route  string          `json:"route"`
@@ -40,15 +40,15 @@ type upload struct {
 	data       []byte
 }
 
-// request is a call that is let through. Body is its JSON.
+// request is a call that has passed the gate. Its body is JSON.
 type request struct {
 	*http.Request
 	body    json.RawMessage
 	uploads []upload
-	limits  http.Header // how the limit of its route stands
+	limits  http.Header // the state of the route's rate limit
 }
 
-// id is a part of the path that is an id; 0 is nobody's.
+// id returns the id in the path under name; 0 when that part of the path is no id.
 func (r *request) id(name string) snowflake.ID {
 	id, err := snowflake.Parse(r.PathValue(name))
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *request) id(name string) snowflake.ID {
 	return id
 }
 
-// reply is what a call is answered with.
+// reply is the answer to a call.
 type reply struct {
 	status int
 	body   any
@@ -68,7 +68,7 @@ func ok(body any) reply { return reply{status: http.StatusOK, body: body} }
 
 func done() reply { return reply{status: http.StatusNoContent} }
 
-// failure is a refusal in Discord's words.
+// failure is a refusal with Discord's code and message.
 type failure struct {
 	status, code int
 	message      string
@@ -87,7 +87,7 @@ func unknown(code int, what string) *failure {
 	return refuse(http.StatusNotFound, code, "Unknown "+what)
 }
 
-// invalid refuses a field, by its path with dots.
+// invalid returns a refusal of the field at path, which has dots between its parts.
 func invalid(path, code, message string) *failure {
 	errors := object{"_errors": []any{object{"code": code, "message": message}}}
 	parts := strings.Split(path, ".")
@@ -107,7 +107,7 @@ func (f *failure) reply() reply {
 
 type endpoint func(*Discord, *request) reply
 
-// routes are the calls that the stand-in knows. Those of interactions need no token of the bot: they have one of their own.
+// routes returns the calls that the stand-in knows. The calls of interactions carry the token of the interaction and not the bot's.
 func routes() map[string]endpoint {
 	all := map[string]endpoint{
 		"GET /gateway":                 func(d *Discord, _ *request) reply { return ok(object{"url": d.gateway}) },
@@ -139,7 +139,8 @@ func (d *Discord) api() http.Handler {
 	return mux
 }
 
-// call answers a call: what stands before Discord first, then the bot's token, the limits, the faults, and what was asked.
+// call answers a call: first as the proxy in front of Discord, then for the bot's token, the rate limits and the faults, and last by the
+// endpoint.
 func (d *Discord) call(w http.ResponseWriter, r *http.Request, route string, answer endpoint) {
 	in := &request{Request: r}
 	out, stopped := d.gate(in, route)
@@ -152,14 +153,14 @@ func (d *Discord) call(w http.ResponseWriter, r *http.Request, route string, ans
 	d.respond(w, in, out)
 }
 
-// respond writes an answer, with the headers that Discord's have.
+// respond writes an answer with Discord's headers.
 func (d *Discord) respond(w http.ResponseWriter, r *request, out reply) {
 	d.mu.Lock()
 	skew := d.skew
 	d.mu.Unlock()
 	h := w.Header()
 	h.Set("Date", time.Now().Add(skew).UTC().Format(http.TimeFormat))
-	h.Set("Via", "1.1 google") // a bot's library takes its absence for somebody else's limit
+	h.Set("Via", "1.1 google") // without the header, a bot's library takes a 429 for the limit of another server
 	maps.Copy(h, r.limits)
 	maps.Copy(h, out.header)
 	if h.Get("X-Ratelimit-Reset-After") != "" {
@@ -177,7 +178,7 @@ func (d *Discord) respond(w http.ResponseWriter, r *request, out reply) {
 	default:
 		h.Set("Content-Type", "application/json")
 		d.mu.Lock()
-		data = encode(body) // what is in it may change
+		data = encode(body) // encoded under the lock, since the content may change
 		d.mu.Unlock()
 	}
 	w.WriteHeader(out.status)
@@ -190,7 +191,7 @@ func bucketName(route string) string {
 	return hex.EncodeToString(sum[:length])
 }
 
-// gate stops a call that does not come to what it asks for.
+// gate stops a call that must not reach its endpoint, and returns the answer in that case.
 func (d *Discord) gate(r *request, route string) (reply, bool) {
 	d.mu.Lock()
 	held := d.faults.held(route)
@@ -214,7 +215,7 @@ func (d *Discord) gate(r *request, route string) (reply, bool) {
 	case d.faults.apiDown:
 		return broken(http.StatusServiceUnavailable), true
 	case !userAgent().MatchString(r.UserAgent()):
-		// What stands before Discord lets nothing through that does not say what it is.
+		// The proxy in front of Discord refuses a call without a proper User-Agent.
 		return refuse(http.StatusForbidden, 40333, "internal network error: the User-Agent is not that of a bot").reply(), true
 	case !open && !d.known(strings.TrimPrefix(r.Header.Get("Authorization"), "Bot ")), !open && !strings.HasPrefix(r.Header.Get("Authorization"), "Bot "):
 		return refuse(http.StatusUnauthorized, 0, "401: Unauthorized").reply(), true
@@ -222,7 +223,7 @@ func (d *Discord) gate(r *request, route string) (reply, bool) {
 	return d.admit(r, route)
 }
 
-// userAgent is the form that Discord asks for.
+// userAgent matches the User-Agent that Discord asks bots for.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var userAgent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^DiscordBot \(\S+, \S+\)`) })
@@ -245,7 +246,7 @@ func (d *Discord) perform(r *request, route string, answer endpoint) reply {
 	return out
 }
 
-// take reads the body: JSON, or a form with files and JSON in it.
+// take reads the body: JSON, or a form with JSON and files.
 func (r *request) take() error {
 	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "multipart/form-data" {
@@ -314,13 +315,13 @@ func (r *request) decode(v any) *failure {
 	return nil
 }
 
-// bucket is a limit as it stands.
+// bucket is the state of a rate limit.
 type bucket struct {
 	left  int
 	reset time.Time
 }
 
-// admit counts a call against the limit of its route and says how that stands, in the headers that the answer will have.
+// admit counts a call against the rate limit of its route and sets the headers of the answer that describe the limit.
 func (d *Discord) admit(r *request, route string) (reply, bool) {
 	if l := d.faults.limit(route); l != nil {
 		return limitedReply(l.after, l.global), true
@@ -363,10 +364,10 @@ func seconds(after time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(after.Seconds())))
 }
 
-// html is a body that is no JSON.
+// html is the text of an answer in HTML.
 type html string
 
-// broken is an answer of what stands before Discord when that fails, or of Discord when it is asked wrongly.
+// broken returns an error answer: HTML from the proxy in front for 500 and above, else Discord's JSON.
 func broken(status int) reply {
 	if status >= http.StatusInternalServerError {
 		return reply{status: status, body: html(strconv.Itoa(status) + " " + http.StatusText(status))}

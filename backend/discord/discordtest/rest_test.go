@@ -53,12 +53,12 @@ func code(t *testing.T, err error) (number, status int) {
 	t.Helper()
 	refused, ok := errors.AsType[*rest.Error](err)
 	if !ok {
-		t.Fatalf("it was not refused: %v", err)
+		t.Fatalf("error of the call: got %v, want a refusal by the API", err)
 	}
 	return int(refused.Code), refused.Response.StatusCode
 }
 
-func TestItTellsWhoTheBotIsAndWhereItIs(t *testing.T) {
+func TestAPIDescribesBotAndGuild(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	forum := d.AddChannel(d.Guild, "ideas", "forum")
@@ -68,23 +68,23 @@ func TestItTellsWhoTheBotIsAndWhereItIs(t *testing.T) {
 
 	self, err := c.GetCurrentUser("")
 	if err != nil || self.ID != d.Bot || !self.Bot {
-		t.Errorf("the bot is %+v, %v", self, err)
+		t.Errorf("current user: got %+v, %v, want the bot %v", self, err, d.Bot)
 	}
 	application, err := c.GetCurrentApplication()
 	if err != nil || application.ID != d.Application || application.Flags&discord.ApplicationFlagGatewayMessageContentLimited == 0 {
-		t.Errorf("the application is %+v, %v", application, err)
+		t.Errorf("application: got %+v, %v, want %v with the flag for limited content", application, err, d.Application)
 	}
 	bot, err := c.GetGatewayBot()
 	if err != nil || bot.URL != d.Gateway() || bot.SessionStartLimit.Remaining == 0 {
-		t.Errorf("the gateway is %+v, %v", bot, err)
+		t.Errorf("gateway of the bot: got %+v, %v, want %s with sessions left", bot, err, d.Gateway())
 	}
 	guilds, err := c.GetCurrentUserGuilds("", 0, 0, 0, false)
 	if err != nil || len(guilds) != 1 || guilds[0].ID != d.Guild {
-		t.Errorf("the guilds are %+v, %v", guilds, err)
+		t.Errorf("guilds of the bot: got %+v, %v, want only %v", guilds, err, d.Guild)
 	}
 	guild, err := c.GetGuild(d.Guild, false)
 	if err != nil || guild.Name != "Workshop" || len(guild.Roles) != 2 {
-		t.Errorf("the guild is %+v, %v", guild, err)
+		t.Errorf("guild: got %+v, %v, want Workshop with 2 roles", guild, err)
 	}
 	channels, err := c.GetGuildChannels(d.Guild)
 	var ids []snowflake.ID
@@ -92,24 +92,24 @@ func TestItTellsWhoTheBotIsAndWhereItIs(t *testing.T) {
 		ids = append(ids, c.ID())
 	}
 	if err != nil || !slices.Equal(ids, []snowflake.ID{d.Channel, forum, voice, news}) {
-		t.Errorf("the channels are %v, %v", ids, err)
+		t.Errorf("channels: got %v, %v, want %v", ids, err, []snowflake.ID{d.Channel, forum, voice, news})
 	}
 	active, err := c.GetActiveGuildThreads(d.Guild)
 	if err != nil || len(active.Threads) != 1 || active.Threads[0].ID() != thread || *active.Threads[0].ParentID() != d.Channel {
-		t.Errorf("the threads are %+v, %v", active, err)
+		t.Errorf("active threads: got %+v, %v, want only %v in channel %v", active, err, thread, d.Channel)
 	}
 	member, err := c.GetMember(d.Guild, d.Bot)
 	if err != nil || len(member.RoleIDs) != 1 {
-		t.Errorf("the member is %+v, %v", member, err)
+		t.Errorf("member: got %+v, %v, want the bot with 1 role", member, err)
 	}
 	if _, err = c.GetChannel(1); err == nil {
 		t.Error("a channel that is not there was found")
 	} else if number, status := code(t, err); number != 10003 || status != 404 {
-		t.Errorf("a channel that is not there: %d, %d", number, status)
+		t.Errorf("GetChannel(1): got code %d with status %d, want 10003 with 404", number, status)
 	}
 }
 
-func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
+func TestMessagesAreCreatedEditedAndDeleted(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	said := d.Say(d.Channel, d.Owner, "hello", discordtest.File{Name: "a b.txt", Type: "text/plain", Data: []byte("content")})
@@ -122,13 +122,13 @@ func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := c.CreateMessage(d.Channel, create); err != nil || again.ID != first.ID {
-		t.Errorf("the same nonce made %v, %v", again, err)
+		t.Errorf("second message with the same nonce: got %v, %v, want the first message %v", again, err, first.ID)
 	}
 	if first.ReferencedMessage == nil || first.ReferencedMessage.Content != "hello" || len(first.ReferencedMessage.Attachments) != 1 {
-		t.Errorf("it answers %+v", first.ReferencedMessage)
+		t.Errorf("message that the reply refers to: got %+v, want hello with 1 file", first.ReferencedMessage)
 	}
 	if name := first.ReferencedMessage.Attachments[0].Filename; name != "a_b.txt" {
-		t.Errorf("the file is called %s", name)
+		t.Errorf("name of the file: got %s, want a_b.txt", name)
 	}
 	_, err = c.UpdateMessage(d.Channel, first.ID, discord.MessageUpdate{
 		Content: new("changed"), Files: []*discord.File{file("x.txt", "x"), file("y.txt", "yy")}, AllowedMentions: &discord.AllowedMentions{},
@@ -139,7 +139,7 @@ func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
 	shown := d.Messages(d.Channel)
 	if len(shown) != 2 || shown[1].Text != "changed" || !slices.Equal(shown[1].Edits, []string{"answer"}) || len(shown[1].Files) != 2 ||
 		string(shown[1].Files[1].Data) != "yy" || shown[1].Reply != said.ID || shown[1].Mentions {
-		t.Errorf("shown is %+v", shown)
+		t.Errorf("messages after the edit: got %+v, want a changed reply with 2 files and no mentions", shown)
 	}
 	// What is not named is taken away, and what is stays.
 	kept := discord.AttachmentKeep{ID: shown[1].Files[1].ID}
@@ -147,38 +147,38 @@ func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files := d.Messages(d.Channel)[1].Files; len(files) != 1 || files[0].Name != "y.txt" {
-		t.Errorf("the files are %+v", files)
+		t.Errorf("files after keeping one: got %+v, want y.txt alone", files)
 	}
 	history, err := c.GetMessages(d.Channel, 0, 0, said.ID, 10)
 	if err != nil || len(history) != 1 || history[0].ID != first.ID {
-		t.Errorf("after the first there is %+v, %v", history, err)
+		t.Errorf("messages after the first: got %+v, %v, want only %v", history, err, first.ID)
 	}
 	if history, err = c.GetMessages(d.Channel, 0, first.ID, 0, 10); err != nil || len(history) != 1 || history[0].ID != said.ID {
-		t.Errorf("before the second there is %+v, %v", history, err)
+		t.Errorf("messages before the second: got %+v, %v, want only %v", history, err, said.ID)
 	}
 	if err := c.DeleteMessage(d.Channel, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	if all := d.Everything(d.Channel); len(d.Messages(d.Channel)) != 1 || len(all) != 2 || !all[1].Deleted {
-		t.Errorf("there is %+v", all)
+		t.Errorf("messages after the deletion: got %+v, want 1 shown and 2 in all, the second deleted", all)
 	}
 	if err := c.SendTyping(d.Channel); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAThreadHasTheIDOfItsMessage(t *testing.T) {
+func TestThreadHasIDOfItsMessage(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	said := d.Say(d.Channel, d.Owner, "hello")
 	thread, err := c.CreateThreadFromMessage(d.Channel, said.ID, discord.ThreadCreateFromMessage{Name: "hello"})
 	if err != nil || thread.ID() != said.ID || *thread.ParentID() != d.Channel {
-		t.Fatalf("the thread is %+v, %v", thread, err)
+		t.Fatalf("thread: got %+v, %v, want id %v in channel %v", thread, err, said.ID, d.Channel)
 	}
 	if _, err = c.CreateThreadFromMessage(d.Channel, said.ID, discord.ThreadCreateFromMessage{Name: "again"}); err == nil {
 		t.Error("a second thread began")
 	} else if number, _ := code(t, err); number != 160004 {
-		t.Errorf("a second thread: %d", number)
+		t.Errorf("second thread from one message: got code %d, want 160004", number)
 	}
 	if _, err = c.CreateMessage(thread.ID(), discord.MessageCreate{Content: "in it"}); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAThreadHasTheIDOfItsMessage(t *testing.T) {
 	if _, err = c.UpdateMessage(thread.ID(), in[len(in)-1].ID, discord.MessageUpdate{Content: new("late")}); err == nil {
 		t.Error("a message of an archived thread was changed")
 	} else if number, _ := code(t, err); number != 50083 {
-		t.Errorf("an archived thread: %d", number)
+		t.Errorf("edit in an archived thread: got code %d, want 50083", number)
 	}
 	if _, err = c.CreateMessage(thread.ID(), discord.MessageCreate{Content: "which opens it"}); err != nil {
 		t.Error(err)
@@ -198,7 +198,7 @@ func TestAThreadHasTheIDOfItsMessage(t *testing.T) {
 	}
 }
 
-func TestWhatDiscordRefuses(t *testing.T) {
+func TestAPIRefusesInvalidCalls(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	own, err := c.CreateMessage(d.Channel, discord.MessageCreate{Content: "own"})
@@ -275,15 +275,15 @@ func TestWhatDiscordRefuses(t *testing.T) {
 		{"another guild", func() error { _, err := c.GetGuild(1, false); return err }(), 50001, 403},
 	} {
 		if test.err == nil {
-			t.Errorf("%s: it was taken", test.name)
+			t.Errorf("%s: got no error, want code %d with status %d", test.name, test.code, test.status)
 			continue
 		}
 		if number, status := code(t, test.err); number != test.code || status != test.status {
-			t.Errorf("%s: %d with %d, not %d with %d", test.name, number, status, test.code, test.status)
+			t.Errorf("%s: got code %d with status %d, want %d with %d", test.name, number, status, test.code, test.status)
 		}
 	}
 	if n := len(d.Messages(d.Channel)); n != 2 {
-		t.Errorf("there are %d messages", n)
+		t.Errorf("messages after the refused calls: got %d, want 2", n)
 	}
 	for name, m := range map[string]discord.MessageCreate{
 		"exactly so long": {Content: strings.Repeat("a", 2000)},
@@ -292,12 +292,12 @@ func TestWhatDiscordRefuses(t *testing.T) {
 		"a menu of 25":    with(menu(25)),
 	} {
 		if err := post(d.Channel, m); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("posting %s: got %v, want no error", name, err)
 		}
 	}
 }
 
-func TestWhoHasNoTokenOrNoNameIsRefused(t *testing.T) {
+func TestAPINeedsTokenAndUserAgent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	get := func(token, agent string) int {
 		req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, d.REST()+"/users/@me", http.NoBody)
@@ -317,19 +317,19 @@ func TestWhoHasNoTokenOrNoNameIsRefused(t *testing.T) {
 		status       int
 	}{{good, agent, 200}, {d.Token, agent, 401}, {"Bot wrong", agent, 401}, {good, "Go-http-client/1.1", 403}} {
 		if status := get(test.token, test.agent); status != test.status {
-			t.Errorf("%q of %q: %d", test.token, test.agent, status)
+			t.Errorf("call with token %q and User-Agent %q: got status %d, want %d", test.token, test.agent, status, test.status)
 		}
 	}
 	d.Revoke()
 	if status := get(good, agent); status != 401 {
-		t.Errorf("with a token that was revoked: %d", status)
+		t.Errorf("call with a revoked token: got status %d, want 401", status)
 	}
 	d.Renew()
 	if status := get(good, agent); status != 401 {
-		t.Errorf("with the token of before: %d", status)
+		t.Errorf("call with the old token after Renew: got status %d, want 401", status)
 	}
 	if status := get("Bot "+d.Token, agent); status != 200 {
-		t.Errorf("with a new token: %d", status)
+		t.Errorf("call with the new token after Renew: got status %d, want 200", status)
 	}
 }
 
@@ -360,48 +360,48 @@ func call(t *testing.T, d *discordtest.Discord, method, path, body string) answe
 	return answered{res.StatusCode, res.Header, string(data)}
 }
 
-func TestLimitsAreTold(t *testing.T) {
+func TestRateLimitsAppearInHeaders(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	path := "/channels/" + d.Channel.String() + "/messages"
 	d.Clock(-time.Hour)
 	res := call(t, d, http.MethodPost, path, `{"content":"1"}`)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Reset-After", "X-RateLimit-Bucket", "Via"} {
 		if res.header.Get(name) == "" {
-			t.Errorf("there is no %s in %v", name, res.header)
+			t.Errorf("header %s: got none in %v, want a value", name, res.header)
 		}
 	}
 	if date, err := http.ParseTime(res.header.Get("Date")); err != nil || time.Since(date) < 59*time.Minute {
-		t.Errorf("the clock says %v, %v", date, err)
+		t.Errorf("Date with the clock an hour back: got %v, %v, want an hour ago", date, err)
 	}
 	if made := d.Messages(d.Channel)[0].At; time.Since(made) < 59*time.Minute {
-		t.Errorf("the message is of %v", made)
+		t.Errorf("time of the message with the clock an hour back: got %v, want an hour ago", made)
 	}
 	d.RateLimit(discordtest.RouteCreate, 1, 1500*time.Millisecond, false)
 	d.RateLimit("GET", 1, time.Second, true)
 	res = call(t, d, http.MethodPost, path, `{"content":"2"}`)
 	if res.status != 429 || res.header.Get("Retry-After") != "2" || !strings.Contains(res.body, `"retry_after":1.5`) || res.header.Get("X-RateLimit-Global") != "" {
-		t.Errorf("the limit: %d %v %s", res.status, res.header, res.body)
+		t.Errorf("call under RateLimit: got %d %v %s, want 429 with Retry-After 2 and retry_after 1.5", res.status, res.header, res.body)
 	}
 	if res = call(t, d, http.MethodGet, "/users/@me", ""); res.status != 429 || res.header.Get("X-RateLimit-Global") != "true" {
-		t.Errorf("the limit for all: %d %v %s", res.status, res.header, res.body)
+		t.Errorf("call under a global RateLimit: got %d %v %s, want 429 with X-RateLimit-Global", res.status, res.header, res.body)
 	}
 	if res = call(t, d, http.MethodPost, path, `{"content":"3"}`); res.status != 200 {
-		t.Errorf("after the storm: %d", res.status)
+		t.Errorf("call after the rate limit: got status %d, want 200", res.status)
 	}
 	d.Limit(2, time.Hour)
 	other := d.AddChannel(d.Guild, "other", "text")
 	for i, want := range []int{200, 200, 429} {
 		if res = call(t, d, http.MethodPost, "/channels/"+other.String()+"/messages", `{"content":"x"}`); res.status != want {
-			t.Errorf("call %d: %d", i, res.status)
+			t.Errorf("call %d under Limit(2): got status %d, want %d", i, res.status, want)
 		}
 	}
 	d.LockOut(time.Hour)
 	if res = call(t, d, http.MethodGet, "/users/@me", ""); res.status != 429 || res.header.Get("Via") != "" || strings.HasPrefix(res.body, "{") || res.header.Get("Retry-After") == "" {
-		t.Errorf("locked out: %d %v %s", res.status, res.header, res.body)
+		t.Errorf("call under LockOut: got %d %v %s, want 429 with Retry-After, no Via and no JSON", res.status, res.header, res.body)
 	}
 }
 
-func TestCallsFailBeforeOrAfterTheyDid(t *testing.T) {
+func TestCallsFailBeforeOrAfterTheirEffect(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	send := func(m discord.MessageCreate) int {
@@ -415,29 +415,29 @@ func TestCallsFailBeforeOrAfterTheyDid(t *testing.T) {
 	files := discord.MessageCreate{Files: []*discord.File{file("f", "a")}}
 	d.FailUploads(1, 502)
 	if status := send(text); status != 200 || len(d.Messages(d.Channel)) != 1 {
-		t.Errorf("a call without files: %d", status)
+		t.Errorf("call without files under FailUploads: got status %d, want 200 and 1 message", status)
 	}
 	if status := send(files); status != 502 || len(d.Messages(d.Channel)) != 1 {
-		t.Errorf("a call with files: %d", status)
+		t.Errorf("call with files under FailUploads: got status %d, want 502 and 1 message", status)
 	}
 	d.FailWrites(1, 500)
 	if status := send(text); status != 500 {
-		t.Errorf("a write: %d", status)
+		t.Errorf("call under FailWrites: got status %d, want 500", status)
 	}
 	text.Nonce = "m"
 	d.LoseAnswers(discordtest.RouteCreate, 1, 502)
 	if status := send(text); status != 502 || len(d.Messages(d.Channel)) != 2 {
-		t.Errorf("a lost answer: %d, %d messages", status, len(d.Messages(d.Channel)))
+		t.Errorf("call under LoseAnswers: got status %d and %d messages, want 502 and 2", status, len(d.Messages(d.Channel)))
 	}
 	if status := send(text); status != 200 || len(d.Messages(d.Channel)) != 2 {
-		t.Errorf("after a lost answer: %d, %d messages", status, len(d.Messages(d.Channel)))
+		t.Errorf("same call after a lost answer: got status %d and %d messages, want 200 and 2", status, len(d.Messages(d.Channel)))
 	}
 	if calls := d.Calls(discordtest.RouteCreate); len(calls) != 5 || calls[1].Status != 502 || calls[1].Files != 1 || !bytes.Contains(calls[4].Body, []byte(`"nonce":"m"`)) {
-		t.Errorf("the calls were %+v", calls)
+		t.Errorf("calls: got %+v, want 5, the second an upload with status 502 and the last with nonce m", calls)
 	}
 }
 
-func TestCallsAreHeld(t *testing.T) {
+func TestHoldDelaysCalls(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	own, err := c.CreateMessage(d.Channel, discord.MessageCreate{Content: "own"})
@@ -458,22 +458,22 @@ func TestCallsAreHeld(t *testing.T) {
 	}
 	release()
 	if err := <-changed; err != nil || d.Messages(d.Channel)[0].Text != "changed" {
-		t.Errorf("after it was let go: %v", err)
+		t.Errorf("call after the release: got %v, want no error and the text changed", err)
 	}
 }
 
-func TestWaitTellsWhatThereWas(t *testing.T) {
+func TestWaitErrorListsMessages(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	d.Say(d.Channel, d.Owner, "nobody listens")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := d.Wait(ctx, func(s discordtest.Seen) bool { return s.Says(d.Channel, "nobody listens") })
 	if err == nil || !strings.Contains(err.Error(), "nobody listens") || !errors.Is(err, context.Canceled) {
-		t.Errorf("it says %v", err)
+		t.Errorf("Wait: got %v, want context.Canceled and the text nobody listens", err)
 	}
 }
 
-func TestCommandsAreSet(t *testing.T) {
+func TestGlobalCommandsAreStored(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	if _, err := d.Slash(d.Channel, d.Owner, "status", nil); err == nil {
@@ -487,7 +487,7 @@ func TestCommandsAreSet(t *testing.T) {
 	}
 	made, err := c.SetGlobalCommands(d.Application, list)
 	if err != nil || len(made) != 2 || made[0].Name() != "new" {
-		t.Fatalf("made were %+v, %v", made, err)
+		t.Fatalf("SetGlobalCommands: got %+v, %v, want 2 commands, new first", made, err)
 	}
 	if _, err := d.Slash(d.Channel, d.Owner, "new", nil); err == nil {
 		t.Error("a command was given without what it needs")

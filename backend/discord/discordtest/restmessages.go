@@ -18,7 +18,8 @@ const (
 	mostFiles    = 10
 )
 
-// units is how long a text is, as Discord's own client counts. Its API counts characters, of which there are never more.
+// units returns the length of s as Discord's own client counts, in UTF-16 units. The API counts characters, of which there are never more
+// than units.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 func permissionThreads(kind int) discord.Permissions {
@@ -28,7 +29,7 @@ func permissionThreads(kind int) discord.Permissions {
 	return discord.PermissionCreatePublicThreads
 }
 
-// messageBody is what a message is made or changed with. What is not there stays as it is.
+// messageBody is the body with which a message is created or edited. An edit leaves absent fields unchanged.
 type messageBody struct {
 	Content     *string          `json:"content"`
 	Flags       *int             `json:"flags"`
@@ -62,7 +63,7 @@ func (n *nonce) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// attachmentRef names a file that stays, by its id, or one that comes with the call, by its number.
+// attachmentRef refers to a file that stays by its id, or to an uploaded file by its number.
 type attachmentRef struct {
 	ID          flexibleID `json:"id"`
 	Filename    string     `json:"filename"`
@@ -88,13 +89,13 @@ func (b *messageBody) text() string {
 	return *b.Content
 }
 
-// pings tells whether people may be told of it by name.
+// pings reports whether the message may ping anybody.
 func (b *messageBody) pings() bool {
 	m := b.Mentions
 	return m == nil || len(m.Parse)+len(m.Users)+len(m.Roles) > 0 || m.Replied
 }
 
-// refused tells what of a message Discord does not take, besides that it is empty.
+// refused returns Discord's refusal of a message, or nil. An empty message is checked elsewhere.
 func (d *Discord) refused(b *messageBody, r *request, c *channel, files int) *failure {
 	if units(b.text()) > longestText {
 		return invalid("content", "BASE_TYPE_MAX_LENGTH", "Must be 2000 or fewer in length.")
@@ -162,7 +163,7 @@ func (d *Discord) createMessage(c *channel, r *request) reply {
 	return ok(d.messageJSON(m, true))
 }
 
-// compose is what a body says that is to be posted in a channel.
+// compose returns the content that a body posts in a channel.
 func (d *Discord) compose(c *channel, r *request, b *messageBody) (said, *failure) {
 	if f := d.refused(b, r, c, len(r.uploads)); f != nil {
 		return said{}, f
@@ -216,7 +217,7 @@ func (d *Discord) mayEdit(m *message, b *messageBody) *failure {
 	return nil
 }
 
-// apply changes a message of the bot by what is in a body.
+// apply edits a message of the bot as a body says.
 func (d *Discord) apply(m *message, r *request, b *messageBody) *failure {
 	files := slices.Clone(m.files)
 	if b.Attachments != nil {
@@ -266,7 +267,7 @@ func (d *Discord) getMessage(m *message, _ *request) reply {
 	return ok(d.messageJSON(m, !d.options.NoContent))
 }
 
-// history are the messages of a channel, the newest first, as Discord gives them.
+// history returns the messages of a channel, newest first, as Discord orders them.
 func (d *Discord) history(c *channel, r *request) reply {
 	const usual, most = 50, 100
 	limit := usual
@@ -291,7 +292,7 @@ func (d *Discord) history(c *channel, r *request) reply {
 	return ok(list)
 }
 
-// part are the messages that a query asks for.
+// part returns the messages that a query asks for.
 func part(found []*message, query url.Values, limit int) []*message {
 	at := func(name string) (int, bool) {
 		id, err := snowflake.Parse(query.Get(name))

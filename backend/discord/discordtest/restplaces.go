@@ -70,12 +70,12 @@ func guildRoutes() map[string]endpoint {
 	}
 }
 
-// ofGuild is a call about a guild that the bot is in.
+// ofGuild returns an endpoint for calls about a guild of the bot.
 func ofGuild(f func(*Discord, *guild, *request) reply) endpoint {
 	return func(d *Discord, r *request) reply {
 		g := d.guild(r.id("guild"))
 		if g == nil {
-			return missingAccess().reply() // Discord does not tell whether there is one
+			return missingAccess().reply() // Discord does not say whether the guild exists
 		}
 		return f(d, g, r)
 	}
@@ -114,7 +114,7 @@ func channelRoutes() map[string]endpoint {
 
 func nothing(*Discord, *channel, *request) reply { return done() }
 
-// ofChannel is a call about a channel that the bot sees.
+// ofChannel returns an endpoint for calls about a channel that the bot sees.
 func ofChannel(f func(*Discord, *channel, *request) reply) endpoint {
 	return func(d *Discord, r *request) reply {
 		c := d.channels[r.id("channel")]
@@ -128,7 +128,7 @@ func ofChannel(f func(*Discord, *channel, *request) reply) endpoint {
 	}
 }
 
-// ofMessage is a call about a message of a channel.
+// ofMessage returns an endpoint for calls about a message of a channel.
 func ofMessage(f func(*Discord, *message, *request) reply) endpoint {
 	return ofChannel(func(d *Discord, c *channel, r *request) reply {
 		m := d.messages[r.id("message")]
@@ -157,7 +157,7 @@ func (d *Discord) unreact(m *message, r *request) reply {
 	return done()
 }
 
-// threadName is what threads are made with.
+// threadName is the body with which a thread is created.
 type threadName struct {
 	Name string `json:"name"`
 	Type int    `json:"type"`

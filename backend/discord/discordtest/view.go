@@ -23,8 +23,8 @@ var pageText string
 //nolint:gochecknoglobals // a constant in all but name
 var page = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageText)) })
 
-// View is a page for each channel, at /ID, that shows it as a person sees it, and takes presses with ?as=USER. With ?live it
-// comes again at each change. Its look is our own.
+// View returns a handler with a page for each channel, at /ID, that shows the channel as a person sees the channel and takes presses with
+// ?as=USER. With ?live the page reloads at each change. The look of the page is our own.
 func (d *Discord) View() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{channel}", d.viewChannel)
@@ -44,7 +44,7 @@ type shownMessage struct {
 	Bot      bool
 	Time     string
 	Edited   bool
-	Follows  bool // the one before is of the same author: no name again
+	Follows  bool // the message before has the same author: the page shows no name again
 	Answered string
 	System   string
 	Rows     [][]Control
@@ -62,7 +62,7 @@ func (d *Discord) viewChannel(w http.ResponseWriter, r *http.Request) {
 	as, _ := snowflake.Parse(r.URL.Query().Get("as"))
 	var view struct {
 		ID, Guild, Channel, As string
-		Thread, Live           bool // live: the page comes again at each change
+		Thread, Live           bool // live: the page reloads at each change
 		Messages               []shownMessage
 	}
 	d.mu.Lock()
@@ -87,7 +87,7 @@ func (d *Discord) viewChannel(w http.ResponseWriter, r *http.Request) {
 	_ = page().Execute(w, view)
 }
 
-// page is what a channel shows to a person, with what that person alone sees.
+// page returns the messages of a channel as a person sees them, with that person's private messages.
 func (d *Discord) page(c *channel, as snowflake.ID) (shown []shownMessage) {
 	list := d.list(c.id, false)
 	for _, i := range d.interactions {
@@ -193,7 +193,7 @@ func (d *Discord) viewPress(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "../"+r.PathValue("channel")+"?live&as="+r.FormValue("as"), http.StatusSeeOther)
 }
 
-// format is a text as Discord's Markdown shows it: what agents and Deskhand use of it.
+// format returns text as HTML, with the parts of Discord's Markdown that agents and Deskhand use.
 func (d *Discord) format(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "```") {
@@ -262,7 +262,7 @@ type mark struct {
 //nolint:gochecknoglobals // a constant in all but name
 var mention = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`&lt;@!?(\d+)&gt;`) })
 
-// marks are the marks within a line. They work on text that is escaped.
+// marks are the marks within a line. Their expressions match escaped text.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var marks = sync.OnceValue(func() (list []mark) {

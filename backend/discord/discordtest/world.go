@@ -15,10 +15,10 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// User is who says something.
+// User is a person or a bot.
 type User struct {
 	ID   snowflake.ID `json:"id"`
 	Name string       `json:"name"`
@@ -50,7 +50,7 @@ const (
 
 type channel struct {
 	id, guild, parent snowflake.ID
-	owner             snowflake.ID // of a thread, and who a direct channel is with
+	owner             snowflake.ID // of a thread; for a direct channel, the person
 	name              string
 	kind              int
 	denied            discord.Permissions // to the bot
@@ -73,13 +73,13 @@ func (d *Discord) populate() {
 	d.Channel = d.addChannel(d.Guild, "general", kindText)
 }
 
-// AddUser adds a person. Everybody is in every guild.
+// AddUser adds a person. Every person is in every guild.
 func (d *Discord) AddUser(name string) (id snowflake.ID) {
 	d.do(func() { id = d.addUser(name, false) })
 	return id
 }
 
-// AddBot adds a bot that is not ours.
+// AddBot adds a bot other than the bot under test.
 func (d *Discord) AddBot(name string) (id snowflake.ID) {
 	d.do(func() { id = d.addUser(name, true) })
 	return id
@@ -91,7 +91,7 @@ func (d *Discord) addUser(name string, bot bool) snowflake.ID {
 	return id
 }
 
-// AddGuild takes the bot into another guild.
+// AddGuild adds the bot to another guild.
 func (d *Discord) AddGuild(name string) (id snowflake.ID) {
 	d.do(func() {
 		id = d.addGuild(name)
@@ -110,7 +110,7 @@ func (d *Discord) addGuild(name string) snowflake.ID {
 	return g.id
 }
 
-// RemoveGuild throws the bot out of a guild.
+// RemoveGuild removes the bot from a guild.
 func (d *Discord) RemoveGuild(id snowflake.ID) {
 	d.do(func() {
 		d.guilds = slices.DeleteFunc(d.guilds, func(g *guild) bool { return g.id == id })
@@ -121,7 +121,7 @@ func (d *Discord) RemoveGuild(id snowflake.ID) {
 	})
 }
 
-// Premium sets the tier of a guild: 2 lets files of 50 MiB in, 3 of 100 MiB.
+// Premium sets the tier of a guild: tier 2 allows files of 50 MiB, tier 3 of 100 MiB.
 func (d *Discord) Premium(id snowflake.ID, tier int) {
 	d.do(func() {
 		d.guild(id).premiumTier = tier
@@ -129,7 +129,7 @@ func (d *Discord) Premium(id snowflake.ID, tier int) {
 	})
 }
 
-// BotPermissions sets what the bot may do in a guild, besides what everybody may.
+// BotPermissions sets the permissions in a guild, of everyone and of the bot's own role.
 func (d *Discord) BotPermissions(id snowflake.ID, everyone, bot discord.Permissions) {
 	d.do(func() { d.guild(id).everyone, d.guild(id).bots = everyone, bot })
 }
@@ -153,7 +153,7 @@ func (d *Discord) addChannel(guild snowflake.ID, name string, kind int) snowflak
 	return c.id
 }
 
-// Direct is the channel of a person and the bot alone.
+// Direct returns the channel between a person and the bot.
 func (d *Discord) Direct(user snowflake.ID) (id snowflake.ID) {
 	d.do(func() { id = d.direct(user) })
 	return id
@@ -183,7 +183,7 @@ func (d *Discord) RemoveChannel(id snowflake.ID) {
 	})
 }
 
-// Deny takes permissions in a channel from the bot; none gives all back.
+// Deny takes permissions in a channel from the bot; without permissions Deny gives all back.
 func (d *Discord) Deny(id snowflake.ID, permissions ...discord.Permissions) {
 	d.do(func() {
 		c := d.channels[id]
@@ -197,7 +197,8 @@ func (d *Discord) Deny(id snowflake.ID, permissions ...discord.Permissions) {
 	})
 }
 
-// Thread begins a thread of a person: from a message, or, with 0, from none. In a forum it is a post, and text its first message.
+// Thread starts a thread of a person from a message, or without a message when from is 0. In a forum the thread is a post and text its
+// first message.
 func (d *Discord) Thread(parent, user snowflake.ID, name string, from snowflake.ID, text ...string) (id snowflake.ID) {
 	d.do(func() { id = d.beginThread(parent, user, name, from, kindThread).id })
 	for _, t := range text {
@@ -218,7 +219,7 @@ func (d *Discord) archive(c *channel, archived, locked bool) {
 	}
 }
 
-// beginThread begins a thread. One from a message has that message's id, as at Discord.
+// beginThread starts a thread. A thread from a message has the id of that message, as at Discord.
 func (d *Discord) beginThread(parent, user snowflake.ID, name string, from snowflake.ID, kind int) *channel {
 	id := from
 	if id == 0 {
@@ -247,13 +248,13 @@ func (d *Discord) beginThread(parent, user snowflake.ID, name string, from snowf
 	return c
 }
 
-// nextID is the next snowflake: of Discord's clock, and larger than any before.
+// nextID returns the next snowflake: from Discord's clock and larger than every id before.
 func (d *Discord) nextID() snowflake.ID {
 	d.lastID = max(d.lastID+1, snowflake.New(d.now()))
 	return d.lastID
 }
 
-// now is the time at Discord.
+// now returns the time by Discord's clock.
 func (d *Discord) now() time.Time { return time.Now().Add(d.skew) }
 
 func (d *Discord) guild(id snowflake.ID) *guild {
@@ -269,7 +270,7 @@ func (d *Discord) channelIDs() []snowflake.ID {
 	return slices.Sorted(maps.Keys(d.channels))
 }
 
-// may is what the bot may do in a channel.
+// may returns the permissions of the bot in a channel.
 func (d *Discord) may(c *channel) discord.Permissions {
 	if c.kind == kindDirect {
 		return discord.PermissionsAllText
@@ -350,7 +351,7 @@ func (d *Discord) rolesJSON(g *guild) []object {
 	return []object{role(g.id, "@everyone", g.everyone, 0), bots}
 }
 
-// channelsJSON are the channels of a guild, or its threads that are not archived.
+// channelsJSON returns the channels of a guild, or its active threads.
 func (d *Discord) channelsJSON(g *guild, threads bool) []object {
 	list := []object{}
 	for _, id := range d.channelIDs() {
@@ -388,15 +389,15 @@ func (d *Discord) channelJSON(c *channel) object {
 	return o
 }
 
-// stamp is a time as Discord writes it.
+// stamp returns t as Discord writes times.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
-// madeToken is a token in the form of Discord's: the id, a time and a signature.
+// madeToken returns a token in the form of Discord's tokens: the id, a time and a signature.
 func madeToken(id snowflake.ID) string {
 	return base64.RawStdEncoding.EncodeToString([]byte(id.String())) + ".GsTand." + "in0nLoopbackOnlyOfNoWorthAnywhere00000"
 }
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// byID orders messages.
+// byID compares a message with an id, for binary searches.
 func byID(m *message, id snowflake.ID) int { return cmp.Compare(m.id, id) }
