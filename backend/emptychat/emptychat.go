@@ -162,16 +162,14 @@ func (l Layout) look(root *os.Root, name, id string) (holds, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return unknown, err
 		}
-		switch r, known := l.read(line, id); {
-		case !known:
+		r, known := l.read(line, id)
+		named = named || r.SessionID != ""
+		said := slices.ContainsFunc(r.all(), l.isSaid)
+		switch {
+		case !known, said && !named:
 			return unknown, nil
-		case slices.ContainsFunc(r.all(), l.isSaid):
-			if !named && r.SessionID == "" {
-				return unknown, nil
-			}
+		case said:
 			return messages, nil
-		default:
-			named = named || r.SessionID != ""
 		}
 		switch {
 		case err == nil:
