@@ -21,6 +21,7 @@ type Quirks struct {
 	NamesLinks     bool     `json:"namesLinks,omitempty" doc:"It passes over a link to a file that git ignores without a word to anybody: the paths of linked files stand in the message, too"`
 	PlainLinks     bool     `json:"plainLinks,omitempty" doc:"It does not undo the percent-encoding of a link to a file, and finds nothing there"`
 	JoinsBlocks    bool     `json:"joinsBlocks,omitempty" doc:"It puts the blocks of a prompt together with nothing between: texts end with a new line"`
+	ImageBytes     int      `json:"imageBytes,omitempty" doc:"A larger image is made smaller for it: it has the letters of an image counted as words of the conversation, or sends each image again with every message"`
 	TextOnly       bool     `json:"textOnly,omitempty" doc:"Of attachments it is told the paths, as text, whatever it says that it takes"`
 
 	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"It deletes conversations by itself"`

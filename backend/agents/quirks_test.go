@@ -14,7 +14,7 @@ func TestQuirksAreAsMeasured(t *testing.T) {
 	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
 	defer closing(t, c)
 	for id, want := range map[string]string{
-		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true,"plainLinks":true,"joinsBlocks":true,"cleanUp":{"settings":".gemini/settings.json","setting":"general.sessionRetention.enabled","age":"30 days","home":"GEMINI_CLI_HOME","dir":".gemini/tmp","files":"*/chats/session-*.jsonl","context":["\u003csession_context\u003e","\u003chook_context\u003e"]}}`,
+		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true,"plainLinks":true,"joinsBlocks":true,"imageBytes":2097152,"cleanUp":{"settings":".gemini/settings.json","setting":"general.sessionRetention.enabled","age":"30 days","home":"GEMINI_CLI_HOME","dir":".gemini/tmp","files":"*/chats/session-*.jsonl","context":["\u003csession_context\u003e","\u003chook_context\u003e"]}}`,
 		"github-copilot-cli": `{"mcp":["http","sse"],"skillDirs":[".claude/skills"]}`,
 		"pi":                 `{"mcp":[]}`,
 		"qwen-code":          `{"ownTools":"stdio","refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"],"namesLinks":true,"plainLinks":true,"joinsBlocks":true}`,

@@ -278,9 +278,9 @@ func imageBlock(ctx context.Context, p *Planned, data []byte) (json.RawMessage, 
 	}
 	mime := "image/" + format
 	p.Warning = ""
-	if needsSmaller(int64(len(data)), width, height) {
+	if needsSmaller(p.agent, int64(len(data)), width, height) {
 		p.Warning = warnDownscaled
-		data, mime, err = smaller(ctx, data)
+		data, mime, err = smaller(ctx, data, min(mostSmaller, p.agent.mostImage()))
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

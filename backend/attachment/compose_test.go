@@ -210,6 +210,36 @@ func TestComposeMakesImagesSmaller(t *testing.T) {
 	}
 }
 
+// An agent may want its images smaller than models do.
+func TestComposeMakesImagesSmallerForAnAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent attachment.Agent
+		data  []byte
+		want  string
+	}{
+		"over its size":        {attachment.Agent{Image: true, ImageBytes: 2 * mib}, asPNG(t, noise(1000, 1100)), "image downscaled"},
+		"under its size":       {attachment.Agent{Image: true, ImageBytes: 2 * mib}, asPNG(t, noise(600, 600)), "image"},
+		"another agent":        {attachment.Agent{Image: true}, asPNG(t, noise(1000, 1100)), "image"},
+		"more than models can": {attachment.Agent{Image: true, ImageBytes: 99 * mib}, padded(asPNG(t, noise(1350, 1000))), "image downscaled"},
+	} {
+		h := new(held).add("/w/f", "image/png", c.data)
+		planned := attachment.Plan(c.agent, "/w", nil, h.files)
+		blocks, _, final := h.compose(t, c.agent, "look")
+		text, _ := blocks[1]["data"].(string)
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || how(planned[0]) != c.want || how(final[0]) != c.want {
+			t.Errorf("%s: planned as %q, travelled as %q, %v, want %q", name, how(planned[0]), how(final[0]), err, c.want)
+		}
+		most := min(len(c.data), 5*mib)
+		if c.agent.ImageBytes > 0 {
+			most = min(most, c.agent.ImageBytes)
+		}
+		if len(data) > most {
+			t.Errorf("%s: got %d bytes, want at most %d", name, len(data), most)
+		}
+	}
+}
+
 // The prompt stays under 24 MiB whatever the files become when they are encoded.
 func TestComposeKeepsTheBudget(t *testing.T) {
 	h := new(held)

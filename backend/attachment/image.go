@@ -137,15 +137,15 @@ func reduce(ctx context.Context, src image.Image, times int) (*image.RGBA, error
 	return dst, nil
 }
 
-// smaller is an image in a size that agents take, with its type. Of an animation it is the first picture.
-func smaller(ctx context.Context, data []byte) (out []byte, mime string, err error) {
+// smaller is an image in a size that agents take, at most so many bytes, with its type. Of an animation it is the first picture.
+func smaller(ctx context.Context, data []byte, most int) (out []byte, mime string, err error) {
 	img, format, err := decode(ctx, data, smallerSide)
 	if err != nil {
 		return nil, "", err
 	}
 	lossless := format == "png" || format == "gif" || !img.Opaque()
 	for {
-		if out, mime, err = encode(img, lossless); err != nil || len(out) <= mostSmaller {
+		if out, mime, err = encode(img, lossless); err != nil || len(out) <= most {
 			return out, mime, err
 		}
 		switch side := max(img.Rect.Dx(), img.Rect.Dy()); {

@@ -26,6 +26,16 @@ type Agent struct {
 	PlainLinks bool
 	// Joins is for an agent that puts the blocks of a prompt together with nothing between: texts end with a new line.
 	Joins bool
+	// ImageBytes is the size above which an image is made smaller, where that is less than what models take; 0 = it is not.
+	ImageBytes int
+}
+
+// mostImage is how long an image may be that travels as it is.
+func (a Agent) mostImage() int {
+	if a.ImageBytes > 0 {
+		return min(a.ImageBytes, mostImageBytes)
+	}
+	return mostImageBytes
 }
 
 // takesText tells whether an agent gets paths in its text and nothing else.
@@ -142,7 +152,7 @@ func pictureTravels(a Agent, f File) (how, warning string) {
 		return Link, warnNoImage
 	case f.Width <= 0 || f.Height <= 0:
 		return Link, warnImageBroken
-	case !needsSmaller(f.Size, f.Width, f.Height):
+	case !needsSmaller(a, f.Size, f.Width, f.Height):
 		return Image, ""
 	case f.Width > mostPixels/f.Height:
 		return Link, warnTooLarge
@@ -150,8 +160,8 @@ func pictureTravels(a Agent, f File) (how, warning string) {
 	return Image, warnDownscaled
 }
 
-func needsSmaller(size int64, width, height int) bool {
-	return size > mostImageBytes || width > mostImageSide || height > mostImageSide
+func needsSmaller(a Agent, size int64, width, height int) bool {
+	return size > int64(a.mostImage()) || width > mostImageSide || height > mostImageSide
 }
 
 func embeds(a Agent, f File, known bool, unknown string, most int64) (how, warning string) {

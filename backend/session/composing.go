@@ -143,7 +143,7 @@ func (c *Client) takesOf(agent string, t *takes) attachment.Agent {
 	q := c.cfg.Agents.Quirks(agent)
 	return attachment.Agent{
 		Image: t.Image, Embedded: t.Embedded, PDF: q.PDF, TextOnly: q.TextOnly, LinkType: q.LinkType,
-		NamesLinks: q.NamesLinks, PlainLinks: q.PlainLinks, Joins: q.JoinsBlocks,
+		NamesLinks: q.NamesLinks, PlainLinks: q.PlainLinks, Joins: q.JoinsBlocks, ImageBytes: q.ImageBytes,
 	}
 }
 

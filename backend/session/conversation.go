@@ -269,6 +269,9 @@ func (v *conversation) turnEffect(e event) {
 		now := Time{time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
 		v.keeps(e.reason != stopError)
+		if n := stopNotice(e.reason, v.agentName, v.fold.answered, len(v.turn.attachments) > 0); n != nil {
+			v.note(note{Note: noteNotice, Notice: n})
+		}
 		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
 		v.lookAfter(e.turn)

@@ -40,6 +40,7 @@ type transcript struct {
 	replaying  bool
 	prompt     string // what the running turn asked, as far as the agent has not echoed it
 	asking     *Entry // that
+	answered   bool   // the agent has said or done something in the running turn
 	facts      facts
 
 	open  *Entry            // the message that a chunk without an id goes on
@@ -214,6 +215,7 @@ func (t *transcript) add(f journal.Frame, kind string) *Entry {
 		Seq: f.N*perFrame + t.added, At: Time{f.At}, Kind: kind,
 	}
 	t.added++
+	t.answered = t.answered || kind == "agent" || kind == "tool"
 	t.hold(e)
 	t.touch(e)
 	t.settle()
@@ -332,7 +334,7 @@ func dividerOf(n note) *Divider {
 }
 
 func (t *transcript) beginTurn(f journal.Frame, n note) {
-	t.turn, t.plan, t.prompt, t.called = n.Turn, nil, "", nil
+	t.turn, t.plan, t.prompt, t.called, t.answered = n.Turn, nil, "", nil, false
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
 	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
 	t.asking = t.asked(f, n)

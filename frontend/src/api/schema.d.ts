@@ -3765,6 +3765,11 @@ export interface components {
         Quirks: {
             /** @description It deletes conversations by itself */
             cleanUp?: components["schemas"]["CleanUp"];
+            /**
+             * Format: int64
+             * @description A larger image is made smaller for it: it has the letters of an image counted as words of the conversation, or sends each image again with every message
+             */
+            imageBytes?: number;
             /** @description It puts the blocks of a prompt together with nothing between: texts end with a new line */
             joinsBlocks?: boolean;
             /** @description The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on */
