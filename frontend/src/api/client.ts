@@ -50,6 +50,8 @@ import type {
   TerminalOutput,
   TestReport,
   Verification,
+  StartChoice,
+  StartMode,
 } from './records';
 
 // All calls of the client API. URLs are relative: the same code runs in the window, where the routes are mounted beside the
@@ -313,6 +315,13 @@ export class Client {
       method: 'POST',
       body: { id: option, value },
     });
+
+  // In which mode and with which model new conversations begin: in one directory, or in all where there is none.
+
+  startMode = (id: string, cwd: string, signal?: AbortSignal) =>
+    this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { ...when({ signal }) });
+  chooseStart = (id: string, cwd: string, body: StartChoice) =>
+    this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { method: 'PUT', body });
 
   // Agents. How far an installation has come is told by events; these answer as soon as it has begun, or is over.
 

@@ -15,6 +15,9 @@ export type Sent = Schemas['Sent'];
 export type Usage = Schemas['Usage'];
 export type ConfigChoice = Schemas['ConfigChoice'];
 export type ConfigOption = Schemas['ConfigOption'];
+export type ModeMark = Schemas['ModeMark'];
+export type StartMode = Schemas['StartMode'];
+export type StartChoice = Schemas['Choice'];
 export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
 /** Where a conversation comes from, when it was not begun here from nothing. */

@@ -336,6 +336,11 @@ export const en = {
   'exit.session.interrupted': 'Deskhand ended while {agent} was at work.',
   'exit.session.killed': '{agent} did not stop and was ended.',
   'exit.signal': '{agent} was ended by {signal}.',
+  'exit.start.mode': '{agent} has no mode “{value}”, so nothing was sent.',
+  'exit.start.model': '{agent} has no model “{value}”, so nothing was sent.',
+  'exit.start.refused': '{agent} did not change its {option} to “{value}”, so nothing was sent.',
+  'exit.start.unasked':
+    '{agent} would begin in the mode “{value}”, which may decide by itself, and has no mode that is known to ask. Nothing was sent.',
   'exit.stderr': 'Last lines of its error output',
   'exit.summary': 'New conversation with summary',
   'exit.then_code': 'It ended with exit code {code}.',
@@ -358,10 +363,15 @@ export const en = {
   'form.optional': 'optional',
 
   'hint.agent.auth_required': 'Log in, and it starts again by itself.',
-  'hint.agent.mode_lost': 'Nothing was sent. It goes on with what it offers: look at {option} first.',
+  'hint.agent.mode_lost':
+    'Nothing was sent. Choose {option} below, or send again: it then begins in a mode that asks.',
   'hint.agent.not_installed': 'Install it, or change its entry in agents.json, then restart it here.',
   'hint.agent.unknown': 'Add it to agents.json again, or start a new conversation with another agent.',
   'hint.directory.missing': 'Restore the directory, or start a new conversation in another one.',
+  'hint.start.mode': 'Choose a mode below the message, then send it again. It offers: {offers}.',
+  'hint.start.model': 'Choose a model below the message, then send it again. It offers: {offers}.',
+  'hint.start.refused': 'Choose another one below the message, or restart to try it again.',
+  'hint.start.unasked': 'Choose a mode below the message, then send it again. It offers: {offers}.',
 
   'imports.title': 'Import conversations',
 
@@ -576,6 +586,15 @@ export const en = {
   'sidebar.unpin': 'Unpin',
 
   'skills.title': 'Skills',
+
+  'startmode.decides': 'Decides by itself: nobody is asked',
+  'startmode.everywhere': 'New conversations',
+  'startmode.here': 'Begins in',
+  'startmode.mode': 'Mode of new conversations',
+  'startmode.model': 'Model of new conversations',
+  'startmode.model.own': 'Its own model',
+  'startmode.settings': 'Asks as its own settings say',
+  'startmode.unknown': 'Not known to ask',
 
   'status.api': 'API {address}',
   'status.api.about': 'Programs reach Deskhand at {address}',
