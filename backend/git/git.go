@@ -61,6 +61,7 @@ type Command struct {
 	Dir     string   // where git runs
 
 	GitDir, WorkTree, Index string // where git would not find them; "" = as git finds them
+	Objects                 string // of Ours: the objects of another repository, of which git reads some; "" = its own
 
 	Config   []string // further settings, NAME=VALUE, over all others; no name has a "=" in it
 	Fetch    string   // the protocols by which Fetching and Theirs may reach others, as GIT_ALLOW_PROTOCOL has them; "" = none
@@ -183,7 +184,7 @@ func (c Command) environ(instead [][2]string) []string {
 	if !c.Patterns {
 		env = append(env, "GIT_LITERAL_PATHSPECS=1")
 	}
-	for _, v := range [][2]string{{"GIT_DIR", c.GitDir}, {"GIT_WORK_TREE", c.WorkTree}, {"GIT_INDEX_FILE", c.Index}} {
+	for _, v := range [][2]string{{"GIT_DIR", c.GitDir}, {"GIT_WORK_TREE", c.WorkTree}, {"GIT_INDEX_FILE", c.Index}, {"GIT_OBJECT_DIRECTORY", c.Objects}} {
 		if v[1] != "" {
 			env = append(env, v[0]+"="+v[1])
 		}

@@ -20,15 +20,17 @@ import (
 )
 
 // A session's directory is looked at before each prompt goes to the agent, and when the turn is over, however it ends. Nobody looks in the
-// conversation's goroutine: reading a directory takes its time. The prompt is held until the first look is over, but not for long; a turn
-// whose agent was at work before its look was over has no changes to show, since they would be too few.
+// conversation's goroutine: reading a directory takes its time. The prompt is held until the first look is over, but not for long: of a look that
+// goes on when an agent is let loose the tree is that of this moment all the same (snapshot.Limit). The look begins when a conversation is opened,
+// so that there is little left to do when somebody has written a prompt.
 
 // How long is looked.
 const (
-	holdPrompt  = 5 * time.Second  // as long as a prompt is held at most
-	firstLook   = 3 * time.Minute  // what a look before has; what it got done makes the next one quick
-	lastLook    = 30 * time.Second // what a look after has
-	partingLook = 5 * time.Second  // what it has when we are to end
+	holdPrompt  = 300 * time.Millisecond // as long as a prompt is held at most
+	holdQuick   = 20 * time.Millisecond  // what a look takes of a directory in which little was touched
+	firstLook   = 3 * time.Minute        // what a look before has; what it got done makes the next one quick
+	lastLook    = 30 * time.Second       // what a look after has
+	partingLook = 5 * time.Second        // what it has when we are to end
 )
 
 // looks is what the client knows of looks. Nothing is held while trees are made: one that was taken is spared until it is written down.
@@ -47,7 +49,27 @@ type looks struct {
 // glance is one look at a directory.
 type glance struct {
 	over chan struct{}
-	late atomic.Bool // an agent was let loose before it was over
+	late atomic.Pointer[snapshot.Limit] // since when an agent has been let loose that it was not over for; nil = it was
+}
+
+// lookAhead looks at the directory of a conversation that somebody opens, so that the look before its next turn has little to read.
+func (c *Client) lookAhead(s Session) {
+	if c.cfg.Snapshots == nil || s.Place != LocalPlace || !c.Settings().Snapshots || c.ReadOnly() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, firstLook)
+	defer cancel()
+	if c.answers(ctx, s.Cwd) != nil {
+		return
+	}
+	store := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd)
+	_, err := store.Take(ctx)
+	if err == nil {
+		_, err = store.Hidden(ctx, mostHidden)
+	}
+	if err != nil && ctx.Err() == nil { // the look before the turn says so to the person
+		c.cfg.Logger.Debug("a directory cannot be looked at ahead", "session", s.ID, "error", err)
+	}
 }
 
 // lookBefore looks at the directory before a turn.
@@ -121,14 +143,14 @@ func (v *conversation) hold(turn string) {
 		}
 		reach := reachOf(s)
 		v.c.looks.awaitPuts(ctx, reach)
-		held, enough := context.WithTimeout(ctx, cmp.Or(v.c.cfg.HoldPrompt, holdPrompt))
-		awaitLooks(held, waits)
-		enough()
+		limit := v.c.awaitOrMark(ctx, s, waits)
 		if ctx.Err() != nil {
 			return // the agent never hears of it
 		}
 		for _, l := range waits {
-			l.late.Store(!l.done())
+			if !l.done() {
+				l.late.CompareAndSwap(nil, limit)
+			}
 		}
 		a.post(func() { //nolint:contextcheck // it is of the conversation, which has none
 			if v.composing != now {
@@ -144,12 +166,42 @@ func (v *conversation) hold(turn string) {
 	})
 }
 
+// awaitOrMark waits for looks, as long as a prompt is held at most. Where they are not over by then, it tells what can be known at that moment.
+func (c *Client) awaitOrMark(ctx context.Context, s Session, waits []*glance) *snapshot.Limit {
+	held, enough := context.WithTimeout(ctx, cmp.Or(c.cfg.HoldPrompt, holdPrompt))
+	defer enough()
+	await := func(most time.Duration) bool {
+		some, over := context.WithTimeout(held, most)
+		defer over()
+		awaitLooks(some, waits)
+		return !slices.ContainsFunc(waits, func(l *glance) bool { return !l.done() })
+	}
+	limit := &snapshot.Limit{}
+	if await(holdQuick) {
+		return limit
+	}
+	// The mark is to be made as late as possible, and to be over when the prompt goes out. The first one tells how long it takes.
+	store := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd)
+	begun := time.Now()
+	mark, err := store.Mark(held)
+	took := time.Since(begun)
+	deadline, _ := held.Deadline()
+	if rest := time.Until(deadline) - took - took/2; err == nil && rest > 0 {
+		if await(rest) {
+			return limit
+		}
+		mark, err = store.Mark(held)
+	}
+	limit.At = time.Now()
+	if err == nil {
+		limit.Mark = mark
+	}
+	return limit
+}
+
 // lookBefore takes the tree that a turn begins with, and writes it down.
 func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time, l *glance) error {
-	tree, why := c.takeTree(ctx, s)
-	if why == nil && l.late.Load() {
-		why = &TurnChanges{State: changesOff, Reason: lookSlow}
-	}
+	tree, why := c.takeTree(ctx, s, l)
 	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, data: why}
 	row.left.Was, row.left.MoreLeft = someLeft(tree.Left)
 	if why == nil {
@@ -159,7 +211,7 @@ func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time
 		row.ended = time.Now()
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return row.insert(ctx, tx) }); err != nil || !l.late.Load() {
+	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return row.insert(ctx, tx) }); err != nil || l.late.Load() == nil {
 		return err
 	}
 	return c.tellTurn(ctx, turn) // which may be over by now
@@ -173,7 +225,7 @@ func (c *Client) hiddenFiles(ctx context.Context, s Session) (names []string, mo
 }
 
 // takeTree takes a tree of a session's directory, or tells why there is none.
-func (c *Client) takeTree(ctx context.Context, s Session) (snapshot.Tree, *TurnChanges) {
+func (c *Client) takeTree(ctx context.Context, s Session, l *glance) (snapshot.Tree, *TurnChanges) {
 	off := func(reason string, params map[string]string) (snapshot.Tree, *TurnChanges) {
 		return snapshot.Tree{}, &TurnChanges{State: changesOff, Reason: reason, Params: params}
 	}
@@ -185,11 +237,13 @@ func (c *Client) takeTree(ctx context.Context, s Session) (snapshot.Tree, *TurnC
 	case c.answers(ctx, s.Cwd) != nil:
 		return off(lookSlow, nil)
 	}
-	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).Take(ctx)
+	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).TakeUntil(ctx, l.late.Load)
 	var large *snapshot.TooLargeError
 	switch {
 	case err == nil:
 		return tree, nil
+	case errors.Is(err, snapshot.ErrLate):
+		return off(lookSlow, nil)
 	case errors.Is(err, snapshot.ErrNoGit):
 		return off(lookNoGit, nil)
 	case errors.Is(err, snapshot.ErrMissing):
@@ -257,11 +311,8 @@ func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended ti
 	}
 	row := rows[0]
 	if row.data == nil {
-		if err := c.lookAt(ctx, s, &row); err != nil {
+		if err := c.lookAt(ctx, s, &row, l); err != nil {
 			return err
-		}
-		if l.late.Load() {
-			row.was, row.became, row.data = "", "", &TurnChanges{State: changesOff, Reason: lookSlow}
 		}
 	}
 	row.ended = ended
@@ -269,12 +320,15 @@ func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended ti
 	if err != nil {
 		return err
 	}
+	if row.became != "" { // so that the next prompt need not wait for it
+		_, _ = c.hiddenFiles(ctx, s)
+	}
 	return c.tellTurn(stored, turn)
 }
 
 // lookAt completes the row of a turn that is over.
-func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow) error {
-	tree, why := c.takeTree(ctx, s)
+func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow, l *glance) error {
+	tree, why := c.takeTree(ctx, s, l)
 	if why != nil {
 		row.was, row.data = "", why
 		return nil

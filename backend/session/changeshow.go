@@ -314,14 +314,27 @@ func (c *Client) Changes(ctx context.Context, id string, scope ChangeScope) (Cha
 		f.Between = at.between[list[i].Path] || at.between[list[i].Was]
 		head.Files = append(head.Files, f)
 	}
-	for _, l := range at.left.Became[:min(len(at.left.Became), 100)] {
+	head.Left = at.left.shown()
+	return head, nil
+}
+
+// shown are the files for which there is no way back, by path, at most 100.
+func (l leftOut) shown() (list []LeftOut) {
+	const most = 100
+	late := slices.DeleteFunc(slices.Clone(l.Was), func(f snapshot.Left) bool { return !f.Late })
+	for _, f := range slices.Concat(late, l.Became) {
 		why := "large"
-		if l.Unreadable {
+		switch {
+		case f.Late:
+			why = "late"
+		case f.Unreadable:
 			why = "unreadable"
 		}
-		head.Left = append(head.Left, LeftOut{shownPath(l.Path), l.Size, why})
+		list = append(list, LeftOut{shownPath(f.Path), f.Size, why})
 	}
-	return head, nil
+	slices.SortStableFunc(list, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
+	list = slices.CompactFunc(list, func(a, b LeftOut) bool { return a.Path == b.Path })
+	return list[:min(len(list), most)]
 }
 
 // notCompared is what a person is told when git cannot compare.

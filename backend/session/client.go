@@ -104,7 +104,7 @@ type Config struct {
 	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
 	// the client.
 	Snapshots  *snapshot.Library
-	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 5 s
+	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 300 ms
 	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
 
 	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
@@ -311,6 +311,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	v := newConversation(c, r, lastFrame)
 	c.live[r.ID] = v
 	c.wg.Go(v.run)
+	c.wg.Go(func() { c.lookAhead(r.Session) })
 	return v, nil
 }
 

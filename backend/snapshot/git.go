@@ -48,6 +48,8 @@ type run struct {
 	magic bool   // paths are not literal: of a command that knows no others, and takes what stands there for a name all the same
 	in    []byte
 	read  func(io.Reader) error // its stdout; nil = it is not read
+
+	objects string // those of another repository, to be read; "" = the store's
 }
 
 func (s *Store) git(ctx context.Context, r run, args ...string) error {
@@ -60,7 +62,7 @@ func (s *Store) git(ctx context.Context, r run, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
 	err := git.Run(ctx, s.l.processes, git.Command{
-		Whose: git.Ours, Environ: s.l.cfg.Environ(ctx), Dir: r.top, GitDir: s.path, WorkTree: r.top, Index: r.index, Config: settings(), Patterns: r.magic,
+		Whose: git.Ours, Environ: s.l.cfg.Environ(ctx), Dir: r.top, GitDir: s.path, WorkTree: r.top, Index: r.index, Objects: r.objects, Config: settings(), Patterns: r.magic,
 		Args: args, In: r.in, Read: r.read,
 	})
 	if errors.Is(err, proxy.ErrClosed) {

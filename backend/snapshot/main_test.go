@@ -28,6 +28,7 @@ type desk struct {
 	data string
 	dir  string
 	home string
+	gone *bool // git is nowhere
 }
 
 func open(tb testing.TB) *desk { tb.Helper(); return openWith(tb, snapshot.Config{}) }
@@ -62,6 +63,9 @@ func openWith(tb testing.TB, cfg snapshot.Config) *desk {
 
 // environ is a person's whose git is set up to do all that it must not do here.
 func (d *desk) environ() []string {
+	if d.gone != nil && *d.gone {
+		return []string{"PATH=/none"}
+	}
 	return append(os.Environ(), "HOME="+d.home, "GIT_DIR="+filepath.Join(d.home, "elsewhere"), "GIT_INDEX_FILE=/none", "GIT_EXTERNAL_DIFF=false")
 }
 

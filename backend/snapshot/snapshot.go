@@ -19,8 +19,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"deskhand/backend/git"
@@ -62,6 +64,7 @@ type Config struct {
 	MostFile  int64 // bytes of one file that is kept; 0 = 32 MiB
 	MostBytes int64 // of all that a tree adds; 0 = 2 GiB
 	MostFiles int   // of a tree; 0 = 100,000
+	Unwatched bool  // every look is in full
 }
 
 // Library is the stores of one data directory.
@@ -71,8 +74,9 @@ type Library struct {
 	life      context.Context //nolint:containedctx // of every process
 	stop      context.CancelFunc
 
-	mu     sync.Mutex // protects what is below
-	stores map[string]*Store
+	mu      sync.Mutex // protects what is below
+	stores  map[string]*Store
+	watched []*Store // whose directories are watched, and more
 }
 
 // Open makes a library. Nothing is made on the disk, and no process runs, before something is kept.
@@ -101,7 +105,17 @@ func Open(ctx context.Context, cfg Config) (*Library, error) {
 // Close ends what runs, and waits for it.
 func (l *Library) Close() error {
 	l.stop()
-	return l.processes.Close()
+	err := l.processes.Close()
+	l.mu.Lock()
+	watched := slices.Clone(l.watched)
+	l.mu.Unlock()
+	for _, s := range watched {
+		s.turn <- struct{}{} // who has it has no process any more
+		s.unwatch()
+		s.watchNot = time.Now().Add(longestRun)
+		<-s.turn
+	}
+	return err
 }
 
 // Store is what is kept of one directory. id is ours, and says under which name; dir is where the directory is now, or empty for who does
@@ -160,17 +174,22 @@ type Store struct {
 	path string
 	turn chan struct{} // holds a token while somebody works with the store
 
+	whole atomic.Pointer[place] // of which the index has all that was there once; nil = of none
+
 	mu      sync.Mutex // protects what is below
 	dir     string
-	waiting int    // who wants the turn
-	yield   func() // ends what can be done later; nil = nothing such is done
+	waiting int            // who wants the turn
+	yield   func()         // ends what can be done later; nil = nothing such is done
+	hides   map[place]bool // whether the repository leaves the directory out
 
 	// Of who has the turn.
-	made   bool           // the folder is one that git can use
-	last   Tree           // of the index as it is; without an id when that is not known
-	lastOf place          // where last was taken
-	hidden map[place]bool // whether the repository leaves the directory out
-	nested []string       // folders that are repositories of their own, by their paths from the top, with a slash at the end
+	made      bool      // the folder is one that git can use
+	last      Tree      // of the index as it is; without an id when that is not known
+	lastOf    place     // where last was taken
+	watching  *watching // nil = the directory is not watched
+	watchNot  time.Time // before then the system is not asked to watch it again
+	hiddenNow *hidden   // of the tree that was taken last; nil = it is not known
+	nested    []string  // folders that are repositories of their own, by their paths from the top, with a slash at the end
 }
 
 func (s *Store) setDir(dir string) {
@@ -244,6 +263,8 @@ func (s *Store) Forget(ctx context.Context) error {
 
 func (s *Store) forget() error {
 	s.made, s.last = false, Tree{}
+	s.unwatch()
+	s.whole.Store(nil)
 	return os.RemoveAll(s.path)
 }
 

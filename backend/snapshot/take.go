@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -31,6 +32,7 @@ type Left struct {
 	Size       int64
 	Modified   time.Time
 	Unreadable bool // else it is too long
+	Late       bool `json:",omitempty"` // else: it was changed before it could be read, and how long it was is not known
 }
 
 // atOnce is how many files one process takes in: what it has done counts, whatever becomes of the next one.
@@ -58,11 +60,20 @@ func (s *Store) take(ctx context.Context) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	t := &taking{s: s, at: at, index: s.index(at)}
-	tree, err := t.take(ctx)
+	tree, same, only := s.unchanged(at)
+	if same {
+		return tree, s.keep(tree.ID)
+	}
+	if only == nil {
+		s.watch(ctx, at)
+	}
+	t := &taking{s: s, at: at, index: s.index(at), only: only}
+	tree, err = t.take(ctx)
 	if errors.Is(err, ErrGit) && ctx.Err() == nil {
 		s.l.cfg.Logger.Warn("an index of snapshots is made anew", "error", err)
 		s.last = Tree{}
+		s.unwatch()
+		s.whole.Store(nil)
 		if err := os.Remove(t.index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Tree{}, err
 		}
@@ -79,17 +90,22 @@ func (s *Store) index(at place) string {
 
 // leavesOut tells whether the repository at top has a rule that leaves the whole directory out.
 func (s *Store) leavesOut(ctx context.Context, at place) bool {
-	if out, known := s.hidden[at]; known {
+	s.mu.Lock()
+	out, known := s.hides[at]
+	s.mu.Unlock()
+	if known {
 		return out
 	}
 	err := s.git(ctx, run{top: at.top, magic: true}, "check-ignore", "--quiet", "--no-index", "--", "./"+strings.TrimSuffix(at.prefix, "/"))
 	if status := (*git.StatusError)(nil); err != nil && !errors.As(err, &status) {
 		return false
 	}
-	if s.hidden == nil {
-		s.hidden = map[place]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hides == nil {
+		s.hides = map[place]bool{}
 	}
-	s.hidden[at] = err == nil
+	s.hides[at] = err == nil
 	return err == nil
 }
 
@@ -105,8 +121,10 @@ type taking struct {
 	left    []Left
 	bytes   int64
 	links   map[string]bool        // folders on the way, and whether one of them is a link
+	only    []string               // what is looked at; nil = all
 	perms   map[string]fs.FileMode // of all files that the tree will have
 	folders map[string]fs.FileMode // in which they are
+	linked  map[string]time.Time   // files that have further names, and when they were changed
 }
 
 func (t *taking) run() run { return run{top: t.at.top, index: t.index} }
@@ -116,9 +134,17 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 		return Tree{}, err
 	}
 	t.seen, t.links = map[string]bool{}, map[string]bool{}
-	t.perms, t.folders = map[string]fs.FileMode{}, map[string]fs.FileMode{}
+	t.perms, t.folders, t.linked = map[string]fs.FileMode{}, map[string]fs.FileMode{}, map[string]time.Time{}
 	_, err := os.Stat(t.index)
 	fresh := err != nil
+	var touched map[string]bool
+	if w := t.s.watching; w != nil {
+		touched = maps.Clone(w.touched) // what is told from now on is looked at the next time
+		if t.only != nil {
+			t.resume()
+		}
+	}
+	outside := t.s.outside(t.at)
 	if err := t.list(ctx); err != nil {
 		return Tree{}, err
 	}
@@ -136,11 +162,14 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 		}
 	}
 	slices.SortFunc(t.left, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	t.left = slices.CompactFunc(t.left, func(a, b Left) bool { return a.Path == b.Path })
 	tree := Tree{ID: id, Left: t.left}
 	if err := errors.Join(t.s.keepModes(id, t.modes()), t.s.keep(id)); err != nil {
 		return Tree{}, err
 	}
 	t.s.last, t.s.lastOf = tree, t.at
+	t.s.whole.Store(&t.at)
+	t.settled(outside, touched)
 	return tree, nil
 }
 
@@ -170,6 +199,9 @@ func (t *taking) list(ctx context.Context) error {
 	args := []string{"--cached", "--others", "--modified", "--deleted"}
 	if err := t.names(ctx, t.run(), "", args, 0); err != nil {
 		return err
+	}
+	if t.only != nil { // repositories below are where they were
+		return t.forced(ctx, t.at.top, "")
 	}
 	t.walkFolders()
 	t.s.nested = nil
@@ -208,7 +240,10 @@ func (t *taking) names(ctx context.Context, r run, base string, args []string, d
 	var nested []string
 	args = append([]string{"ls-files", "-z", "-t", "--exclude-standard"}, args...)
 	args = append(args, excluding(r.top)...)
-	if base == "" && t.at.prefix != "" {
+	switch {
+	case base == "" && t.only != nil:
+		args = append(append(args, "--"), t.only...)
+	case base == "" && t.at.prefix != "":
 		args = append(args, "--", t.at.prefix)
 	}
 	r.read = func(out io.Reader) error {
@@ -267,6 +302,7 @@ func (t *taking) listed(name string, sign byte, ours bool) error {
 	case ours && sign == signCached:
 		if info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
 			t.perms[name] = info.Mode().Perm()
+			t.named(name, info)
 		} else {
 			t.perms[name] = 0o600
 		}
@@ -377,12 +413,36 @@ func (s *Store) Hidden(ctx context.Context, most int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	_, same, _ := s.unchanged(at)
+	if known := s.hiddenNow; same && known != nil && known.at == at && known.most == most {
+		return known.names, nil
+	}
+	names, err := s.ignored(ctx, at, most)
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, at.prefix)
+	}
+	if err == nil && same {
+		if _, same, _ = s.unchanged(at); same {
+			s.hiddenNow = &hidden{at, most, names}
+		}
+	}
+	return names, err
+}
+
+// hidden is what rules leave out of a directory in which nothing was touched since.
+type hidden struct {
+	at    place
+	most  int
+	names []string
+}
+
+// ignored lists what rules leave out, by the ways from the top.
+func (s *Store) ignored(ctx context.Context, at place, most int) (names []string, err error) {
 	list := func(r run, base string, only ...string) error {
 		r.read = func(out io.Reader) error {
 			return eachRecord(out, func(name []byte) error {
 				if len(names) < most {
-					names = append(names, strings.TrimPrefix(base+string(name), at.prefix))
+					names = append(names, base+string(name))
 				}
 				return ctx.Err()
 			})
@@ -429,6 +489,7 @@ func (t *taking) name(name string, known bool) error {
 	default:
 		t.add = append(t.add, name)
 		t.perms[name] = info.Mode().Perm()
+		t.named(name, info)
 		t.bytes += info.Size()
 	}
 	if t.bytes > t.s.l.cfg.MostBytes {

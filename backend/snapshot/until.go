@@ -1,0 +1,525 @@
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrLate tells of a look that was not over when somebody else began to write, on a disk that does not tell when a file was changed.
+var ErrLate = errors.New("the look was not over in time")
+
+// Limit is the moment from which on somebody else writes into a directory whose look is not over. The tree is that of the moment all the same:
+// a file that was not changed since is what it was then, and the system tells when a file was changed last, by a clock that nobody else sets.
+// Of the others the Mark tells; of those that it does not know the content, [Tree.Left] says so.
+type Limit struct {
+	At   time.Time // of time.Now, with its monotonic clock
+	Mark *Mark     // nil = none
+}
+
+// Mark is what the names and times of a directory's files tell, before any is read: which files are there, and which have the content that
+// an index of git's names.
+type Mark struct {
+	at     place
+	files  map[string]marked
+	nested []string // folders of which nothing is known, with a slash at the end
+	theirs string   // the objects of the repository whose index it was; "" = ours
+}
+
+// marked is one file of it.
+type marked struct {
+	id, mode string // "" = the content is not known
+	size     int64
+}
+
+// Mark makes one. Nobody waits for the store, which may be at work with a look that takes its time.
+func (s *Store) Mark(ctx context.Context) (*Mark, error) {
+	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
+		return nil, err
+	}
+	at, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mark{at: at, files: map[string]marked{}}
+	index := s.index(at)
+	own, all := gitDir(at.top)
+	if whole := s.whole.Load(); own != "" && (whole == nil || *whole != at) { // ours is not complete yet
+		if info, err := os.Lstat(filepath.Join(own, "index")); err == nil && info.Mode().IsRegular() {
+			index, m.theirs = filepath.Join(own, "index"), filepath.Join(all, "objects")
+		}
+	}
+	args := append([]string{"ls-files", "-z", "-v", "--stage", "--debug", "--cached", "--others", "--modified", "--deleted", "--exclude-standard"}, excluding(at.top)...)
+	if at.prefix != "" {
+		args = append(args, "--", at.prefix)
+	}
+	r := &markReader{m: m, not: map[string]bool{}, gone: map[string]bool{}}
+	err = s.git(ctx, run{top: at.top, index: index, read: func(out io.Reader) error { return eachRecord(out, r.record) }}, args...)
+	if err != nil {
+		return nil, err
+	}
+	r.over(m.theirs != "" && converts(at.top, all, m.files))
+	return m, nil
+}
+
+// markReader reads what git lists. A file of the index is told of several times: as one that is there, and by what is different of it.
+type markReader struct {
+	m         *Mark
+	not, gone map[string]bool // files that are not what the index has, and those that are not there
+	last      string          // whose numbers come next
+}
+
+// debugLines is how many lines of numbers follow the name of a file of the index.
+const debugLines = 5
+
+func (r *markReader) record(rec []byte) error {
+	text := string(rec)
+	if strings.HasPrefix(text, "  ctime:") {
+		lines := strings.SplitN(text, "\n", debugLines+1)
+		if len(lines) <= debugLines {
+			return fmt.Errorf("%w: its numbers of a file are not understood", ErrGit)
+		}
+		r.size(lines[debugLines-1])
+		text = lines[debugLines]
+	}
+	r.last = ""
+	if text == "" {
+		return nil
+	}
+	if len(text) < tagged {
+		return fmt.Errorf("%w: it listed no file", ErrGit)
+	}
+	sign, name := text[0], text[tagged:]
+	if sign == signOther {
+		if strings.HasSuffix(name, "/") {
+			r.m.nested = append(r.m.nested, name)
+		} else {
+			r.m.files[name] = marked{}
+		}
+		return nil
+	}
+	head, name, ok := strings.Cut(name, "\t")
+	f := strings.Fields(head)
+	if !ok || len(f) != 3 {
+		return fmt.Errorf("%w: it listed no file", ErrGit)
+	}
+	r.cached(sign, f[0], f[1], f[2], name)
+	return nil
+}
+
+func (r *markReader) cached(sign byte, mode, id, stage, name string) {
+	const signGone, signChanged = 'R', 'C'
+	switch {
+	case mode == "160000":
+		r.m.nested = append(r.m.nested, name+"/")
+		return
+	case sign == signGone:
+		r.gone[name] = true
+	case sign == signChanged, sign != signCached, stage != "0": // a sign in lower case, or S: git does not look whether it is changed
+		r.not[name] = true
+	}
+	r.m.files[name] = marked{id: id, mode: mode}
+	r.last = name
+}
+
+// size reads "  size: 7	flags: 0".
+func (r *markReader) size(line string) {
+	f := strings.Fields(line)
+	if len(f) < 2 || r.last == "" {
+		return
+	}
+	one := r.m.files[r.last]
+	if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+		one.size = n
+		r.m.files[r.last] = one
+	}
+}
+
+// over takes out what is not known.
+func (r *markReader) over(none bool) {
+	for name, one := range r.m.files {
+		if none || r.not[name] {
+			one = marked{}
+		}
+		r.m.files[name] = one
+	}
+	for name := range r.gone {
+		delete(r.m.files, name)
+	}
+}
+
+// converts tells whether what the repository has of a file may be something else than what stands in it, though it is as long.
+func converts(top, all string, files map[string]marked) bool {
+	names := []string{filepath.Join(all, "info", "attributes"), "/etc/gitattributes"}
+	if dir, err := os.UserConfigDir(); err == nil {
+		names = append(names, filepath.Join(dir, "git", "attributes"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		names = append(names, filepath.Join(home, ".config", "git", "attributes"))
+	}
+	for name := range files {
+		if name == ".gitattributes" || strings.HasSuffix(name, "/.gitattributes") {
+			names = append(names, filepath.Join(top, filepath.FromSlash(name)))
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
+		if err != nil {
+			return !errors.Is(err, fs.ErrNotExist)
+		}
+		defer f.Close()
+		const most = 1 << 20
+		text, err := io.ReadAll(io.LimitReader(f, most))
+		return err != nil || len(text) == most || slices.ContainsFunc([]string{"filter", "ident", "encoding"}, func(word string) bool {
+			return bytes.Contains(text, []byte(word))
+		})
+	})
+}
+
+// TakeUntil is Take, of which a limit may be set before it is over. It is asked for the limit when the tree is there.
+func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	defer leave()
+	early := limit() == nil // else the names are listed behind it already
+	tree, err := s.take(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	by := limit()
+	if by == nil {
+		return tree, nil
+	}
+	if early { // what came between the listing of names and the limit was there before
+		if tree, err = s.take(ctx); err != nil {
+			return Tree{}, err
+		}
+	}
+	return s.settle(ctx, tree, by)
+}
+
+// How far behind the clock is by which a file was changed.
+const (
+	clockStep   = 50 * time.Millisecond
+	coarseClock = 2 * time.Second // of a disk that counts in seconds
+)
+
+// settling finds what a directory held at the limit, from what it holds now.
+type settling struct {
+	s      *Store
+	at     place
+	by     *Limit
+	device uint64
+	moved  map[string]bool // folders, and whether they may have had other names at the limit
+	left   map[string]bool
+
+	tree  Tree              // of now, and at the end that of the limit
+	have  map[string]Side   // what it has
+	ruled bool              // rules were changed behind the limit
+	out   []string          // of the tree, by their paths from the top
+	back  map[string]marked // what stood there instead
+}
+
+func (s *Store) settle(ctx context.Context, tree Tree, by *Limit) (Tree, error) {
+	at := s.lastOf
+	device, local := localDisk(at.dir())
+	now := time.Now()
+	if step := now.Sub(by.At) - now.Round(0).Sub(by.At.Round(0)); !local || step.Abs() > clockStep/2 { // somebody has set the clock meanwhile
+		return Tree{}, ErrLate
+	}
+	t := &settling{s: s, at: at, by: by, device: device, tree: tree, moved: map[string]bool{}, left: map[string]bool{}, back: map[string]marked{}}
+	var err error
+	if t.have, err = s.sides(ctx, tree.ID); err != nil {
+		return Tree{}, err
+	}
+	t.judge()
+	if len(t.out) == 0 && len(t.back) == 0 && len(t.tree.Left) == len(tree.Left) {
+		return tree, nil
+	}
+	if err := t.fetch(ctx); err != nil {
+		return Tree{}, err
+	}
+	return t.compose(ctx)
+}
+
+// judge goes through all files that are there, and those that were.
+func (t *settling) judge() {
+	var before map[string]marked
+	if t.by.Mark != nil && t.by.Mark.at == t.at {
+		before = t.by.Mark.files
+	}
+	for name := range t.have {
+		t.ruled = t.ruled || rules(name) && !t.firm(t.at.prefix+name)
+	}
+	for name := range before {
+		t.ruled = t.ruled || rules(name) && !t.firm(name)
+	}
+	list := t.tree.Left
+	t.tree.Left = nil
+	for _, l := range list {
+		name := t.at.prefix + l.Path
+		t.left[name] = true
+		if _, was, sure := t.marked(name); t.firm(name) || was || !sure {
+			t.tree.Left = append(t.tree.Left, l)
+		}
+	}
+	for name, now := range t.have {
+		t.present(t.at.prefix+name, now)
+	}
+	t.absent(before)
+}
+
+// firm tells of a file that was there at the limit as it is now.
+func (t *settling) firm(name string) bool {
+	info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name)))
+	return err == nil && !t.since(info) && !t.elsewhere(parent(name))
+}
+
+// since tells whether something was changed behind the limit.
+func (t *settling) since(info fs.FileInfo) bool {
+	at, device, known := changedAt(info)
+	step := clockStep
+	if at.Nanosecond() == 0 {
+		step = coarseClock
+	}
+	return !known || device != t.device || !at.Before(t.by.At.Add(-step))
+}
+
+// elsewhere tells whether a folder may have had another name. One that was moved was changed, and so was the folder around it.
+func (t *settling) elsewhere(folder string) bool {
+	if folder == "." || folder+"/" == t.at.prefix || folder == "" {
+		return false
+	}
+	if is, known := t.moved[folder]; known {
+		return is
+	}
+	changed := func(name string) bool {
+		info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name)))
+		return err != nil || t.since(info)
+	}
+	is := t.elsewhere(parent(folder)) || changed(folder) && changed(parent(folder))
+	t.moved[folder] = is
+	return is
+}
+
+// present judges a file that is there now.
+func (t *settling) present(name string, now Side) {
+	if t.firm(name) {
+		return
+	}
+	one, was, sure := t.marked(name)
+	switch {
+	case sure && was && one.id == now.ID && one.mode == now.Mode:
+	case sure && !was:
+		t.out = append(t.out, name)
+	case sure && one.id != "":
+		t.back[name] = one
+	default:
+		t.unknown(name)
+	}
+}
+
+// marked is what the mark knows of a file: what it was, whether it was there, and whether the mark can tell.
+func (t *settling) marked(name string) (one marked, was, sure bool) {
+	m := t.by.Mark
+	if m == nil || m.at != t.at || slices.ContainsFunc(m.nested, func(folder string) bool { return strings.HasPrefix(name+"/", folder) }) {
+		return one, false, false
+	}
+	one, was = m.files[name]
+	return one, was, was || !t.ruled // rules may have left it out then
+}
+
+// absent judges files that were there.
+func (t *settling) absent(before map[string]marked) {
+	for name, one := range before {
+		below, within := strings.CutPrefix(name, t.at.prefix)
+		if _, there := t.have[below]; there || !within || t.left[name] || t.firm(name) { // a firm one was no file that is kept then either
+			continue
+		}
+		if one.id != "" {
+			t.back[name] = one
+		} else {
+			t.unknown(name)
+		}
+	}
+}
+
+// unknown says of a file that nobody knows what it was.
+func (t *settling) unknown(name string) {
+	t.out = append(t.out, name)
+	l := Left{Path: strings.TrimPrefix(name, t.at.prefix), Late: true}
+	if info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name))); err == nil {
+		l.Size, l.Modified = info.Size(), info.ModTime()
+	}
+	t.tree.Left = append(t.tree.Left, l)
+}
+
+// mostFetched is how many files are looked up by the mark.
+const mostFetched = 10_000
+
+// fetch gets the contents that the mark names. One that cannot be had, or is not as long as the file was, is not known.
+func (t *settling) fetch(ctx context.Context) error {
+	ids := map[string]int64{}
+	for _, one := range t.back {
+		ids[one.id] = -1
+	}
+	if len(ids) > 0 && len(ids) <= mostFetched {
+		if err := t.s.bring(ctx, t.by.Mark.theirs, ids, t.s.l.cfg.MostFile); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.back)) {
+		if one := t.back[name]; ids[one.id] != one.size {
+			delete(t.back, name)
+			t.unknown(name)
+		}
+	}
+	return nil
+}
+
+// bring has the store have contents, from other objects where those are named, and tells how long they are.
+func (s *Store) bring(ctx context.Context, theirs string, ids map[string]int64, most int64) error {
+	var in bytes.Buffer
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		in.WriteString(id + "\n")
+	}
+	var pack bytes.Buffer
+	var total int64
+	flush := func() error {
+		pack.WriteString("done\n")
+		err := s.git(ctx, run{in: pack.Bytes()}, "fast-import", "--quiet", "--done")
+		pack.Reset()
+		return err
+	}
+	if theirs != "" {
+		err := s.git(ctx, run{objects: theirs, in: in.Bytes(), read: func(out io.Reader) error {
+			return eachBlob(out, func(size int64, data io.Reader) error {
+				if total += size; size > most || total > s.l.cfg.MostBytes {
+					return nil
+				}
+				fmt.Fprintf(&pack, "blob\ndata %d\n", size)
+				_, err := io.Copy(&pack, data)
+				pack.WriteByte('\n')
+				return err
+			})
+		}}, "cat-file", "--batch")
+		if err != nil && !errors.Is(err, ErrGit) {
+			return err
+		}
+		if err == nil && pack.Len() > 0 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	err := s.git(ctx, run{in: in.Bytes(), read: func(out io.Reader) error {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if f := strings.Fields(lines.Text()); len(f) == 3 && f[1] == "blob" {
+				if n, err := strconv.ParseInt(f[2], 10, 64); err == nil {
+					ids[f[0]] = n
+				}
+			}
+		}
+		return lines.Err()
+	}}, "cat-file", "--batch-check")
+	return err
+}
+
+// compose makes the tree of the limit.
+func (t *settling) compose(ctx context.Context) (Tree, error) {
+	index := filepath.Join(t.s.path, "settled")
+	if err := errors.Join(removeIfThere(index), removeIfThere(index+".lock")); err != nil {
+		return Tree{}, err
+	}
+	r := run{index: index}
+	if err := t.s.git(ctx, r, "read-tree", t.tree.ID); err != nil {
+		return Tree{}, err
+	}
+	var in bytes.Buffer
+	for _, name := range t.out {
+		fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(emptyTree)), strings.TrimPrefix(name, t.at.prefix))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.back)) {
+		fmt.Fprintf(&in, "%s %s\t%s\x00", t.back[name].mode, t.back[name].id, strings.TrimPrefix(name, t.at.prefix))
+	}
+	r.in = in.Bytes()
+	if err := t.s.git(ctx, r, "update-index", "--add", "--replace", "-z", "--index-info"); err != nil {
+		return Tree{}, err
+	}
+	r.in = nil
+	id, err := t.s.say(ctx, r, "write-tree")
+	if err != nil {
+		return Tree{}, err
+	}
+	if !isID(id) {
+		return Tree{}, fmt.Errorf("%w: it wrote no tree", ErrGit)
+	}
+	now := t.s.loadModes(t.tree.ID)
+	if now != nil && id != t.tree.ID {
+		for name, one := range t.back { // who may read one that is gone is not known any more
+			if _, there := t.have[strings.TrimPrefix(name, t.at.prefix)]; !there {
+				now.other[strings.TrimPrefix(name, t.at.prefix)] = private(one.mode)
+			}
+		}
+		err = t.s.keepModes(id, now)
+	}
+	t.tree.ID = id
+	slices.SortFunc(t.tree.Left, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	return t.tree, errors.Join(err, t.s.keep(id), removeIfThere(index))
+}
+
+// private is for the owner alone.
+func private(mode string) fs.FileMode {
+	if mode == modeProgram {
+		return 0o700
+	}
+	return 0o600
+}
+
+// eachBlob reads what git says of contents that it was asked for: "ID blob SIZE", and the content; or "ID missing".
+func eachBlob(out io.Reader, f func(size int64, data io.Reader) error) error {
+	r := bufio.NewReaderSize(out, 64<<10)
+	for {
+		line, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		head := strings.Fields(line)
+		if len(head) != 3 {
+			continue
+		}
+		size, err := strconv.ParseInt(head[2], 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: its objects are not understood", ErrGit)
+		}
+		data := io.LimitReader(r, size)
+		if head[1] == "blob" {
+			if err := f(size, data); err != nil {
+				return err
+			}
+		}
+		if _, err := io.Copy(io.Discard, data); err != nil { // what f has left of it
+			return err
+		}
+		if _, err := r.Discard(1); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package snapshot_test
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/snapshot"
+)
+
+// repository makes the directory a repository in which everything is committed.
+func (d *desk) repository() {
+	d.tb.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "all"}} {
+		if out, err := exec.Command("git", append([]string{"-C", d.dir}, args...)...).CombinedOutput(); err != nil {
+			d.tb.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
+// late is the tree of a look that begins when an agent has done something already.
+func (d *desk) late(s *snapshot.Store, marked bool, agent func()) snapshot.Tree {
+	d.tb.Helper()
+	limit := &snapshot.Limit{}
+	if marked {
+		var err error
+		if limit.Mark, err = s.Mark(d.tb.Context()); err != nil {
+			d.tb.Fatal(err)
+		}
+	}
+	limit.At = time.Now()
+	agent()
+	tree, err := s.TakeUntil(d.tb.Context(), func() *snapshot.Limit { return limit })
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	return tree
+}
+
+func leftPaths(tree snapshot.Tree) string {
+	var names []string
+	for _, l := range tree.Left {
+		names = append(names, l.Path)
+	}
+	return strings.Join(names, " ")
+}
+
+func onLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("no file tells here when it was changed")
+	}
+}
+
+// made is a store that is there, and has looked at nothing yet.
+func (d *desk) made(id string) *snapshot.Store {
+	d.tb.Helper()
+	empty := d.tb.TempDir()
+	s := d.Library.Store(id, empty)
+	if _, err := s.Take(d.tb.Context()); err != nil {
+		d.tb.Fatal(err)
+	}
+	return d.Library.Store(id, d.dir)
+}
+
+// TestALateLookAtARepository: what the agent has changed before it could be read comes from the repository's own objects.
+func TestALateLookAtARepository(t *testing.T) {
+	onLinux(t)
+	d := open(t)
+	d.write(".gitignore", "*.log\n", "kept", "k", "changed", "1", "gone", "2", "sub/moved", "3", "sub/own", "4", "x.log", "log")
+	d.repository()
+	d.write("own", "untracked", "dirty", "")
+	d.write("sub/own", "the person's")
+	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+	before, err := d.Library.Store("full", d.dir).Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := d.late(d.made("late"), true, func() {
+		d.write("changed", "agent", "new", "agent", "new2/file", "agent", "y.log", "agent")
+		d.remove("gone")
+		d.rename("sub", "sub2")
+	})
+	if err := d.in("late").Adopt(t.Context(), d.Library.Store("full", "")); err != nil {
+		t.Fatal(err)
+	}
+	// Of sub/own the person had changed the content, and nobody has read it.
+	want(t, "what the agent has changed", kinds(d.in("late").compareIn(t, before, tree)), "deleted sub/own")
+	want(t, "what is not known", leftPaths(tree), "sub/own")
+	if !tree.Left[0].Late {
+		t.Errorf("got %+v; want a file that was read too late", tree.Left[0])
+	}
+}
+
+type inStore struct{ *snapshot.Store }
+
+func (d *desk) in(id string) inStore { return inStore{d.Library.Store(id, "")} }
+
+// compareIn compares a tree of another store.
+func (s inStore) compareIn(t *testing.T, a, b snapshot.Tree) []snapshot.Change {
+	t.Helper()
+	list, err := s.Compare(t.Context(), a.ID, b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestALateLookTakesNoFileForAnother: whatever was done before the limit and behind it, a file of the tree is what it was at the limit, or said to be
+// unknown.
+func TestALateLookTakesNoFileForAnother(t *testing.T) {
+	onLinux(t)
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it chooses what a test does
+	for round := range 16 {
+		repository, marked := round%2 == 0, round%4 < 3
+		d := openWith(t, snapshot.Config{MostFile: 500})
+		d.write(".gitignore", "*.log\nbuilt/\n", "a/one", "1", "a/b/two", "2", "c/three", "3", "c/new/z", "z", "built/x", "x", "four", "4", "one", "5", "e/f/y", "y")
+		if repository {
+			d.repository()
+		}
+		var did []string
+		for range random.IntN(3) {
+			did = append(did, d.anything(random))
+		}
+		if round%3 == 0 {
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+		}
+		store := d.made("late")
+		before, err := d.Library.Store("full", d.dir).Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		did = append(did, "|")
+		tree := d.late(store, marked, func() {
+			for range 1 + random.IntN(5) {
+				did = append(did, d.anything(random))
+			}
+		})
+		if err := store.Adopt(t.Context(), d.Library.Store("full", "")); err != nil {
+			t.Fatal(err)
+		}
+		list, err := store.Compare(t.Context(), before.ID, tree.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			if c.Kind == snapshot.Added && (strings.HasPrefix(c.Path, "built/") || strings.HasSuffix(c.Path, ".log")) {
+				continue // rules left it out before, and its time tells that it is the same
+			}
+			unknown := slices.ContainsFunc(tree.Left, func(l snapshot.Left) bool { return l.Path == c.Path || l.Path == c.Was })
+			if !unknown && (marked || c.Kind != snapshot.Deleted) || c.Kind != snapshot.Deleted {
+				t.Errorf("seed %d, round %d, after %q: got %s %s of the tree before; left %v", seed, round, did, c.Kind, c.Path, tree.Left)
+			}
+		}
+	}
+}
+
+// TestALookThatIsOverInTimeHasNoLimit: nothing of it is judged by times.
+func TestALookThatIsOverInTimeHasNoLimit(t *testing.T) {
+	d := open(t)
+	d.write("a", "1")
+	tree, err := d.TakeUntil(t.Context(), func() *snapshot.Limit { return nil })
+	if again := d.take(); err != nil || tree.ID != again.ID || len(tree.Left) > 0 {
+		t.Errorf("got %+v, %v; want %s", tree, err, again.ID)
+	}
+}
+
+// TestAConvertedFileIsNotTakenFromTheRepository: what the repository has of it is not what stood in it.
+func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
+	onLinux(t)
+	for name, attributes := range map[string]string{"a filter": "* filter=none\n", "line ends": "* text eol=crlf\n"} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			d.write(".gitattributes", attributes, "a", "1\r\n2\r\n")
+			d.repository()
+			tree := d.late(d.made("late"), true, func() { d.write("a", "agent") })
+			want(t, "what is not known", leftPaths(tree), "a")
+		})
+	}
+}
+
+func (d *desk) rename(one, other string) {
+	d.tb.Helper()
+	if out, err := exec.Command("mv", filepath.Join(d.dir, one), filepath.Join(d.dir, other)).CombinedOutput(); err != nil {
+		d.tb.Fatalf("%v: %s", err, out)
+	}
+}
