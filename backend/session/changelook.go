@@ -48,16 +48,17 @@ type looks struct {
 
 // glance is one look at a directory.
 type glance struct {
-	over chan struct{}
+	seen chan struct{}                  // closed when the tree was taken, or cannot be
+	over chan struct{}                  // closed when the tree is stored
 	late atomic.Pointer[snapshot.Limit] // since when an agent has been let loose that it was not over for; nil = it was
 }
 
 // lookAhead looks at the directory of a conversation that somebody opens, so that the look before its next turn has little to read.
-func (c *Client) lookAhead(s Session) {
+func (c *Client) lookAhead(ctx context.Context, s Session) {
 	if c.cfg.Snapshots == nil || s.Place != LocalPlace || !c.Settings().Snapshots || c.ReadOnly() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, firstLook)
+	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
 	if c.answers(ctx, s.Cwd) != nil {
 		return
@@ -78,20 +79,51 @@ func (v *conversation) lookBefore(turn string) {
 		return
 	}
 	before := slices.DeleteFunc(v.looks, (*glance).done)
-	l := &glance{over: make(chan struct{})}
+	l := newGlance()
 	v.looks = append(slices.Clone(before), l)
 	s, at := v.row.Session, v.turn.StartedAt
 	v.links.Go(func() {
 		defer close(l.over)
+		defer l.saw()
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
 		if s.Place != LocalPlace || v.c.answers(ctx, s.Cwd) == nil {
 			v.c.looks.begins(turn, s)
 			v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
 		}
-		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
+		awaitTrees(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
 	})
+}
+
+func newGlance() *glance { return &glance{seen: make(chan struct{}), over: make(chan struct{})} }
+
+// saw tells that the tree was taken. It is called by the goroutine of the look alone.
+func (l *glance) saw() {
+	if l.waits() {
+		close(l.seen)
+	}
+}
+
+// waits tells whether the tree is not taken yet.
+func (l *glance) waits() bool {
+	select {
+	case <-l.seen:
+		return false
+	default:
+		return true
+	}
+}
+
+// awaitTrees waits until the trees of looks are taken.
+func awaitTrees(ctx context.Context, list []*glance) {
+	for _, l := range list {
+		select {
+		case <-l.seen:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (l *glance) done() bool {
@@ -122,7 +154,7 @@ func (c *Client) looked(ctx context.Context, which string, err error) {
 
 // afterLook has the prompt of a turn wait for the look before it, and for what is being put back; true = it waits.
 func (v *conversation) afterLook(turn string) bool {
-	if !slices.ContainsFunc(v.looks, func(l *glance) bool { return !l.done() }) && !v.c.looks.putting() {
+	if !slices.ContainsFunc(v.looks, (*glance).waits) && !v.c.looks.putting() {
 		return false
 	}
 	v.hold(turn)
@@ -147,11 +179,7 @@ func (v *conversation) hold(turn string) {
 		if ctx.Err() != nil {
 			return // the agent never hears of it
 		}
-		for _, l := range waits {
-			if !l.done() {
-				l.late.CompareAndSwap(nil, limit)
-			}
-		}
+		letLoose(waits, limit)
 		a.post(func() { //nolint:contextcheck // it is of the conversation, which has none
 			if v.composing != now {
 				return // it was stopped meanwhile
@@ -166,6 +194,15 @@ func (v *conversation) hold(turn string) {
 	})
 }
 
+// letLoose tells looks that are not over that an agent is let loose.
+func letLoose(list []*glance, limit *snapshot.Limit) {
+	for _, l := range list {
+		if l.waits() {
+			l.late.CompareAndSwap(nil, limit)
+		}
+	}
+}
+
 // awaitOrMark waits for looks, as long as a prompt is held at most. Where they are not over by then, it tells what can be known at that moment.
 func (c *Client) awaitOrMark(ctx context.Context, s Session, waits []*glance) *snapshot.Limit {
 	held, enough := context.WithTimeout(ctx, cmp.Or(c.cfg.HoldPrompt, holdPrompt))
@@ -173,24 +210,36 @@ func (c *Client) awaitOrMark(ctx context.Context, s Session, waits []*glance) *s
 	await := func(most time.Duration) bool {
 		some, over := context.WithTimeout(held, most)
 		defer over()
-		awaitLooks(some, waits)
-		return !slices.ContainsFunc(waits, func(l *glance) bool { return !l.done() })
+		awaitTrees(some, waits)
+		return !slices.ContainsFunc(waits, (*glance).waits)
 	}
 	limit := &snapshot.Limit{}
 	if await(holdQuick) {
 		return limit
 	}
+	// Nobody waits for a mark when the looks are over.
+	marking, stop := context.WithCancel(held)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		awaitTrees(marking, waits)
+		stop()
+	})
+	defer watching.Wait()
+	defer stop()
 	// The mark is to be made as late as possible, and to be over when the prompt goes out. The first one tells how long it takes.
 	store := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd)
 	begun := time.Now()
-	mark, err := store.Mark(held)
+	mark, err := store.Mark(marking)
 	took := time.Since(begun)
 	deadline, _ := held.Deadline()
 	if rest := time.Until(deadline) - took - took/2; err == nil && rest > 0 {
 		if await(rest) {
 			return limit
 		}
-		mark, err = store.Mark(held)
+		mark, err = store.Mark(marking)
+	}
+	if marking.Err() != nil && held.Err() == nil && await(time.Second) {
+		return limit
 	}
 	limit.At = time.Now()
 	if err == nil {
@@ -204,17 +253,23 @@ func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time
 	tree, why := c.takeTree(ctx, s, l)
 	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, data: why}
 	row.left.Was, row.left.MoreLeft = someLeft(tree.Left)
-	if why == nil {
-		row.left.Hidden, row.left.More = c.hiddenFiles(ctx, s)
-	}
+	row.left.More = why == nil // what rules leave out is looked up when the agent is at work: what comes meanwhile counts as what was there
 	if why != nil {
 		row.ended = time.Now()
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return row.insert(ctx, tx) }); err != nil || l.late.Load() == nil {
+	stored := context.WithoutCancel(ctx)
+	if err := c.cfg.Store.Write(stored, func(tx *sql.Tx) error { return row.insert(stored, tx) }); err != nil {
 		return err
 	}
-	return c.tellTurn(ctx, turn) // which may be over by now
+	l.saw()
+	if why == nil {
+		row.left.Hidden, row.left.More = c.hiddenFiles(ctx, s)
+		return c.cfg.Store.Write(stored, func(tx *sql.Tx) error { return row.update(stored, tx) })
+	}
+	if l.late.Load() == nil {
+		return nil
+	}
+	return c.tellTurn(stored, turn) // which may be over by now
 }
 
 // hiddenFiles lists what rules leave out of a session's directory, and whether that is not all of it.
@@ -267,7 +322,7 @@ func (v *conversation) lookAfter(turn string) {
 		return
 	}
 	before := slices.DeleteFunc(v.looks, (*glance).done)
-	l := &glance{over: make(chan struct{})}
+	l := newGlance()
 	v.looks = append(slices.Clone(before), l)
 	s, at := v.row.Session, time.Now()
 	// What is told of the turn by the look comes behind what the turn itself has told: who follows it stops listening at its end.
@@ -277,6 +332,7 @@ func (v *conversation) lookAfter(turn string) {
 	shown := v.step.shown
 	v.links.Go(func() {
 		defer close(l.over)
+		defer l.saw()
 		<-shown
 		// However long they take, which they know an end of: the row that a look before writes would stay open for ever, if the look that is to
 		// complete it had gone by then.
@@ -320,15 +376,13 @@ func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended ti
 	if err != nil {
 		return err
 	}
-	if row.became != "" { // so that the next prompt need not wait for it
-		_, _ = c.hiddenFiles(ctx, s)
-	}
 	return c.tellTurn(stored, turn)
 }
 
 // lookAt completes the row of a turn that is over.
 func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow, l *glance) error {
 	tree, why := c.takeTree(ctx, s, l)
+	l.saw()
 	if why != nil {
 		row.was, row.data = "", why
 		return nil
@@ -399,7 +453,7 @@ func (c *Client) lookAgain(ctx context.Context) (func(), error) {
 			r, _, err := c.load(c.ctx, row.session, false)
 			if err == nil {
 				ctx, cancel := c.lookingOn()
-				err = c.lookAfter(ctx, r.Session, row.turn, time.Now(), &glance{})
+				err = c.lookAfter(ctx, r.Session, row.turn, time.Now(), newGlance())
 				cancel()
 			}
 			if err != nil && c.ctx.Err() == nil && !errors.Is(err, ErrNotFound) {

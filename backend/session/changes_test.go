@@ -27,7 +27,7 @@ import (
 )
 
 // snapshots is a library for a desk; path is where git is looked for, the usual places where it is empty.
-func snapshots(t *testing.T, dir, path string, cfg snapshot.Config) *snapshot.Library {
+func snapshots(t testing.TB, dir, path string, cfg snapshot.Config) *snapshot.Library {
 	t.Helper()
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
@@ -384,7 +384,7 @@ func TestAPromptIsHeldButNotForLong(t *testing.T) {
 	path, letGo := gated(t)
 	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: 300 * time.Millisecond})
 	d.leave("kept", "1\n")
-	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
 	id := d.create().ID
 	turn := d.prompt(id, "question")
 	r := d.request(id) // it has gone out

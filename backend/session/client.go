@@ -311,7 +311,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	v := newConversation(c, r, lastFrame)
 	c.live[r.ID] = v
 	c.wg.Go(v.run)
-	c.wg.Go(func() { c.lookAhead(r.Session) })
+	c.wg.Go(func() { c.lookAhead(c.ctx, r.Session) })
 	return v, nil
 }
 

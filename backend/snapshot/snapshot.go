@@ -174,7 +174,8 @@ type Store struct {
 	path string
 	turn chan struct{} // holds a token while somebody works with the store
 
-	whole atomic.Pointer[place] // of which the index has all that was there once; nil = of none
+	early atomic.Pointer[earlyMark] // of the look that is the first; nil = there is none
+	whole atomic.Pointer[place]     // of which the index has all that was there once; nil = of none
 
 	mu      sync.Mutex // protects what is below
 	dir     string

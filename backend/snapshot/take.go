@@ -66,6 +66,7 @@ func (s *Store) take(ctx context.Context) (Tree, error) {
 	}
 	if only == nil {
 		s.watch(ctx, at)
+		s.markFirst(ctx, at)
 	}
 	t := &taking{s: s, at: at, index: s.index(at), only: only}
 	tree, err = t.take(ctx)
@@ -139,7 +140,9 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	fresh := err != nil
 	var touched map[string]bool
 	if w := t.s.watching; w != nil {
+		w.mu.Lock()
 		touched = maps.Clone(w.touched) // what is told from now on is looked at the next time
+		w.mu.Unlock()
 		if t.only != nil {
 			t.resume()
 		}
@@ -240,11 +243,8 @@ func (t *taking) names(ctx context.Context, r run, base string, args []string, d
 	var nested []string
 	args = append([]string{"ls-files", "-z", "-t", "--exclude-standard"}, args...)
 	args = append(args, excluding(r.top)...)
-	switch {
-	case base == "" && t.only != nil:
-		args = append(append(args, "--"), t.only...)
-	case base == "" && t.at.prefix != "":
-		args = append(args, "--", t.at.prefix)
+	if base == "" {
+		args = append(args, t.within()...)
 	}
 	r.read = func(out io.Reader) error {
 		return eachRecord(out, func(name []byte) error {
@@ -270,6 +270,17 @@ func (t *taking) names(ctx context.Context, r run, base string, args []string, d
 		if err := t.below(ctx, r, base, folder, depth); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// within are the arguments for what of the work tree is looked at.
+func (t *taking) within() []string {
+	switch {
+	case t.only != nil:
+		return append([]string{"--"}, t.only...)
+	case t.at.prefix != "":
+		return []string{"--", t.at.prefix}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,8 +34,18 @@ type Limit struct {
 type Mark struct {
 	at     place
 	files  map[string]marked
-	nested []string // folders of which nothing is known, with a slash at the end
-	theirs string   // the objects of the repository whose index it was; "" = ours
+	nested []string        // folders of which nothing is known, with a slash at the end
+	unsure map[string]bool // files that were touched since
+	late   bool            // it was made behind the limit: of files that are not what the index has it knows nothing
+	theirs string          // the objects of the repository whose index it was; "" = ours
+}
+
+// earlyMark is made when a directory is looked at for the first time, which takes long, while what is touched is watched.
+type earlyMark struct {
+	*Mark
+	over  time.Time
+	index string    // whose it is, by its time and size
+	w     *watching // nil = it is not watched
 }
 
 // marked is one file of it.
@@ -52,6 +63,69 @@ func (s *Store) Mark(ctx context.Context) (*Mark, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m := s.sinceFirst(at); m != nil {
+		return m, nil
+	}
+	return s.mark(ctx, at)
+}
+
+// sinceFirst is the mark of the first look as it is now, if the system tells what was touched since.
+func (s *Store) sinceFirst(at place) *Mark {
+	e := s.early.Load()
+	if e == nil || e.w == nil || e.at != at {
+		return nil
+	}
+	touched, lost := e.w.pending()
+	if lost {
+		return nil
+	}
+	for name := range touched {
+		if rules(name) {
+			return nil
+		}
+	}
+	m := *e.Mark
+	m.unsure = touched
+	return &m
+}
+
+// markFirst makes the mark of a first look, where there is a repository to tell what is in files that nobody has read yet.
+func (s *Store) markFirst(ctx context.Context, at place) {
+	if whole := s.whole.Load(); whole != nil && *whole == at {
+		return
+	}
+	own, _ := gitDir(at.top)
+	if own == "" {
+		return
+	}
+	m, err := s.mark(ctx, at)
+	if err != nil { // it is an index that means nothing here
+		s.l.cfg.Logger.Debug("the index of a repository cannot be read", "error", err)
+		return
+	}
+	s.early.Store(&earlyMark{m, time.Now(), filepath.Join(own, "index"), s.watching})
+}
+
+// behind is the mark of a first look that was made behind the limit. What the index has of a file that it takes for unchanged stood in the file
+// at the limit too, as long as nobody has written the index since.
+func (t *settling) behind() *Mark {
+	e := t.s.early.Load()
+	if e == nil || e.at != t.at || e.theirs == "" || e.over.Before(t.by.At) {
+		return nil
+	}
+	info, err := os.Stat(e.index)
+	if err != nil {
+		return nil
+	}
+	if t.since(info) {
+		return nil
+	}
+	m := *e.Mark
+	m.late = true
+	return &m
+}
+
+func (s *Store) mark(ctx context.Context, at place) (*Mark, error) {
 	m := &Mark{at: at, files: map[string]marked{}}
 	index := s.index(at)
 	own, all := gitDir(at.top)
@@ -65,7 +139,7 @@ func (s *Store) Mark(ctx context.Context) (*Mark, error) {
 		args = append(args, "--", at.prefix)
 	}
 	r := &markReader{m: m, not: map[string]bool{}, gone: map[string]bool{}}
-	err = s.git(ctx, run{top: at.top, index: index, read: func(out io.Reader) error { return eachRecord(out, r.record) }}, args...)
+	err := s.git(ctx, run{top: at.top, index: index, read: func(out io.Reader) error { return eachRecord(out, r.record) }}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +223,13 @@ func (r *markReader) size(line string) {
 // over takes out what is not known.
 func (r *markReader) over(none bool) {
 	for name, one := range r.m.files {
-		if none || r.not[name] {
+		switch {
+		case none, r.not[name]:
 			one = marked{}
+		case one.id != "" && one.size == 0: // git writes 0 where a time alone cannot tell that a file is the same, and has looked into this one
+			if info, err := os.Lstat(filepath.Join(r.m.at.top, filepath.FromSlash(name))); err == nil {
+				one.size = info.Size()
+			}
 		}
 		r.m.files[name] = one
 	}
@@ -194,6 +273,7 @@ func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error
 		return Tree{}, err
 	}
 	defer leave()
+	defer s.early.Store(nil)
 	early := limit() == nil // else the names are listed behind it already
 	tree, err := s.take(ctx)
 	if err != nil {
@@ -245,6 +325,11 @@ func (s *Store) settle(ctx context.Context, tree Tree, by *Limit) (Tree, error) 
 	if t.have, err = s.sides(ctx, tree.ID); err != nil {
 		return Tree{}, err
 	}
+	if m := by.Mark; m == nil || m.at != at {
+		if m = t.behind(); m != nil {
+			t.by = &Limit{by.At, m}
+		}
+	}
 	t.judge()
 	if len(t.out) == 0 && len(t.back) == 0 && len(t.tree.Left) == len(tree.Left) {
 		return tree, nil
@@ -279,7 +364,10 @@ func (t *settling) judge() {
 	for name, now := range t.have {
 		t.present(t.at.prefix+name, now)
 	}
-	t.absent(before)
+	t.absent(maps.Keys(before))
+	if t.by.Mark != nil && t.by.Mark.at == t.at {
+		t.absent(maps.Keys(t.by.Mark.unsure))
+	}
 }
 
 // firm tells of a file that was there at the limit as it is now.
@@ -335,7 +423,7 @@ func (t *settling) present(name string, now Side) {
 // marked is what the mark knows of a file: what it was, whether it was there, and whether the mark can tell.
 func (t *settling) marked(name string) (one marked, was, sure bool) {
 	m := t.by.Mark
-	if m == nil || m.at != t.at || slices.ContainsFunc(m.nested, func(folder string) bool { return strings.HasPrefix(name+"/", folder) }) {
+	if m == nil || m.at != t.at || m.unsure[name] || m.late && m.files[name].id == "" || slices.ContainsFunc(m.nested, func(folder string) bool { return strings.HasPrefix(name+"/", folder) }) {
 		return one, false, false
 	}
 	one, was = m.files[name]
@@ -343,15 +431,16 @@ func (t *settling) marked(name string) (one marked, was, sure bool) {
 }
 
 // absent judges files that were there.
-func (t *settling) absent(before map[string]marked) {
-	for name, one := range before {
+func (t *settling) absent(names iter.Seq[string]) {
+	for name := range names {
 		below, within := strings.CutPrefix(name, t.at.prefix)
 		if _, there := t.have[below]; there || !within || t.left[name] || t.firm(name) { // a firm one was no file that is kept then either
 			continue
 		}
-		if one.id != "" {
+		switch one, was, sure := t.marked(name); {
+		case sure && was && one.id != "":
 			t.back[name] = one
-		} else {
+		case !t.by.Mark.late || one.id != "":
 			t.unknown(name)
 		}
 	}
@@ -360,6 +449,7 @@ func (t *settling) absent(before map[string]marked) {
 // unknown says of a file that nobody knows what it was.
 func (t *settling) unknown(name string) {
 	t.out = append(t.out, name)
+	t.left[name] = true
 	l := Left{Path: strings.TrimPrefix(name, t.at.prefix), Late: true}
 	if info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name))); err == nil {
 		l.Size, l.Modified = info.Size(), info.ModTime()
@@ -396,33 +486,9 @@ func (s *Store) bring(ctx context.Context, theirs string, ids map[string]int64, 
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		in.WriteString(id + "\n")
 	}
-	var pack bytes.Buffer
-	var total int64
-	flush := func() error {
-		pack.WriteString("done\n")
-		err := s.git(ctx, run{in: pack.Bytes()}, "fast-import", "--quiet", "--done")
-		pack.Reset()
-		return err
-	}
 	if theirs != "" {
-		err := s.git(ctx, run{objects: theirs, in: in.Bytes(), read: func(out io.Reader) error {
-			return eachBlob(out, func(size int64, data io.Reader) error {
-				if total += size; size > most || total > s.l.cfg.MostBytes {
-					return nil
-				}
-				fmt.Fprintf(&pack, "blob\ndata %d\n", size)
-				_, err := io.Copy(&pack, data)
-				pack.WriteByte('\n')
-				return err
-			})
-		}}, "cat-file", "--batch")
-		if err != nil && !errors.Is(err, ErrGit) {
+		if err := s.copyFrom(ctx, theirs, in.Bytes(), most); err != nil {
 			return err
-		}
-		if err == nil && pack.Len() > 0 {
-			if err := flush(); err != nil {
-				return err
-			}
 		}
 	}
 	err := s.git(ctx, run{in: in.Bytes(), read: func(out io.Reader) error {
@@ -437,6 +503,31 @@ func (s *Store) bring(ctx context.Context, theirs string, ids map[string]int64, 
 		return lines.Err()
 	}}, "cat-file", "--batch-check")
 	return err
+}
+
+// copyFrom copies contents from other objects. Some may not be there, or be too long.
+func (s *Store) copyFrom(ctx context.Context, theirs string, ids []byte, most int64) error {
+	var pack bytes.Buffer
+	var total int64
+	err := s.git(ctx, run{objects: theirs, in: ids, read: func(out io.Reader) error {
+		return eachBlob(out, func(size int64, data io.Reader) error {
+			if total += size; size > most || total > s.l.cfg.MostBytes {
+				return nil
+			}
+			fmt.Fprintf(&pack, "blob\ndata %d\n", size)
+			_, err := io.Copy(&pack, data)
+			pack.WriteByte('\n')
+			return err
+		})
+	}}, "cat-file", "--batch")
+	switch {
+	case err != nil && !errors.Is(err, ErrGit):
+		return err
+	case err != nil, pack.Len() == 0:
+		return nil // what is missing is not known
+	}
+	pack.WriteString("done\n")
+	return s.git(ctx, run{in: pack.Bytes()}, "fast-import", "--quiet", "--done")
 }
 
 // compose makes the tree of the limit.
@@ -501,25 +592,30 @@ func eachBlob(out io.Reader, f func(size int64, data io.Reader) error) error {
 		if err != nil {
 			return err
 		}
-		head := strings.Fields(line)
-		if len(head) != 3 {
-			continue
-		}
-		size, err := strconv.ParseInt(head[2], 10, 64)
-		if err != nil {
-			return fmt.Errorf("%w: its objects are not understood", ErrGit)
-		}
-		data := io.LimitReader(r, size)
-		if head[1] == "blob" {
-			if err := f(size, data); err != nil {
-				return err
-			}
-		}
-		if _, err := io.Copy(io.Discard, data); err != nil { // what f has left of it
-			return err
-		}
-		if _, err := r.Discard(1); err != nil {
+		if err := blobAfter(strings.Fields(line), r, f); err != nil {
 			return err
 		}
 	}
+}
+
+// blobAfter reads the content that follows a head.
+func blobAfter(head []string, r *bufio.Reader, f func(size int64, data io.Reader) error) error {
+	if len(head) != 3 {
+		return nil // it is missing
+	}
+	size, err := strconv.ParseInt(head[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: its objects are not understood", ErrGit)
+	}
+	data := io.LimitReader(r, size)
+	if head[1] == "blob" {
+		if err := f(size, data); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, data); err != nil { // what f has left of it
+		return err
+	}
+	_, err = r.Discard(1)
+	return err
 }

@@ -58,14 +58,14 @@ func onLinux(t *testing.T) {
 }
 
 // made is a store that is there, and has looked at nothing yet.
-func (d *desk) made(id string) *snapshot.Store {
+func (d *desk) made() *snapshot.Store {
 	d.tb.Helper()
 	empty := d.tb.TempDir()
-	s := d.Library.Store(id, empty)
+	s := d.Library.Store("late", empty)
 	if _, err := s.Take(d.tb.Context()); err != nil {
 		d.tb.Fatal(err)
 	}
-	return d.Library.Store(id, d.dir)
+	return d.Library.Store("late", d.dir)
 }
 
 // TestALateLookAtARepository: what the agent has changed before it could be read comes from the repository's own objects.
@@ -76,21 +76,21 @@ func TestALateLookAtARepository(t *testing.T) {
 	d.repository()
 	d.write("own", "untracked", "dirty", "")
 	d.write("sub/own", "the person's")
-	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
 	before, err := d.Library.Store("full", d.dir).Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := d.late(d.made("late"), true, func() {
+	tree := d.late(d.made(), true, func() {
 		d.write("changed", "agent", "new", "agent", "new2/file", "agent", "y.log", "agent")
 		d.remove("gone")
 		d.rename("sub", "sub2")
 	})
-	if err := d.in("late").Adopt(t.Context(), d.Library.Store("full", "")); err != nil {
+	if err := d.taken().Adopt(t.Context(), d.Library.Store("full", "")); err != nil {
 		t.Fatal(err)
 	}
 	// Of sub/own the person had changed the content, and nobody has read it.
-	want(t, "what the agent has changed", kinds(d.in("late").compareIn(t, before, tree)), "deleted sub/own")
+	want(t, "what the agent has changed", kinds(d.taken().compareIn(t, before, tree)), "deleted sub/own")
 	want(t, "what is not known", leftPaths(tree), "sub/own")
 	if !tree.Left[0].Late {
 		t.Errorf("got %+v; want a file that was read too late", tree.Left[0])
@@ -99,7 +99,7 @@ func TestALateLookAtARepository(t *testing.T) {
 
 type inStore struct{ *snapshot.Store }
 
-func (d *desk) in(id string) inStore { return inStore{d.Library.Store(id, "")} }
+func (d *desk) taken() inStore { return inStore{d.Library.Store("late", "")} }
 
 // compareIn compares a tree of another store.
 func (s inStore) compareIn(t *testing.T, a, b snapshot.Tree) []snapshot.Change {
@@ -129,9 +129,9 @@ func TestALateLookTakesNoFileForAnother(t *testing.T) {
 			did = append(did, d.anything(random))
 		}
 		if round%3 == 0 {
-			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+			time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
 		}
-		store := d.made("late")
+		store := d.made()
 		before, err := d.Library.Store("full", d.dir).Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -161,6 +161,76 @@ func TestALateLookTakesNoFileForAnother(t *testing.T) {
 	}
 }
 
+// TestTheMarkOfAFirstLookIsKeptUpToDate: it is made when the look begins, and what the person has touched since is not taken from the repository.
+func TestTheMarkOfAFirstLookIsKeptUpToDate(t *testing.T) {
+	onLinux(t)
+	d := open(t)
+	d.write("changed", "1", "both", "2", "gone", "3")
+	d.repository()
+	none := false
+	d.gone = &none
+	s := d.made()
+	if _, err := s.Take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.write("both", "the person's", "new", "the person's")
+	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
+	none = true                        // no process is needed for it
+	mark, err := s.Mark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	none = false
+	limit := &snapshot.Limit{At: time.Now(), Mark: mark}
+	d.write("both", "agent", "changed", "agent", "another", "agent")
+	d.remove("gone", "new")
+	tree, err := s.TakeUntil(t.Context(), func() *snapshot.Limit { return limit })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "what is not known", leftPaths(tree), "both new")
+	want(t, "what the agent did", kinds(d.taken().compareIn(t, tree, d.look(s))), "added another\nadded both\nmodified changed\ndeleted gone")
+}
+
+func (d *desk) look(s *snapshot.Store) snapshot.Tree {
+	d.tb.Helper()
+	tree, err := s.Take(d.tb.Context())
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	return tree
+}
+
+// TestAMarkBehindTheLimitKnowsWhatTheIndexKnows: of a file that was not touched by then, and as long as nobody has written the index.
+func TestAMarkBehindTheLimitKnowsWhatTheIndexKnows(t *testing.T) {
+	onLinux(t)
+	for _, committed := range []bool{false, true} {
+		d := open(t)
+		d.write("early", "1", "late", "2", "gone", "3")
+		d.repository()
+		time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
+		s := d.made()
+		limit := &snapshot.Limit{At: time.Now()}
+		d.write("early", "agent", "new", "agent")
+		if committed {
+			d.repository()
+		}
+		d.look(s)
+		d.write("late", "agent")
+		d.remove("gone")
+		tree, err := s.TakeUntil(t.Context(), func() *snapshot.Limit { return limit })
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, did := "early new", "added early\ndeleted gone\nmodified late\nadded new"
+		if committed {
+			left, did = "early late new", "added early\nadded late\nadded new"
+		}
+		want(t, "what is not known", leftPaths(tree), left)
+		want(t, "what the agent did", kinds(d.taken().compareIn(t, tree, d.look(s))), did)
+	}
+}
+
 // TestALookThatIsOverInTimeHasNoLimit: nothing of it is judged by times.
 func TestALookThatIsOverInTimeHasNoLimit(t *testing.T) {
 	d := open(t)
@@ -179,7 +249,7 @@ func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
 			d := open(t)
 			d.write(".gitattributes", attributes, "a", "1\r\n2\r\n")
 			d.repository()
-			tree := d.late(d.made("late"), true, func() { d.write("a", "agent") })
+			tree := d.late(d.made(), true, func() { d.write("a", "agent") })
 			want(t, "what is not known", leftPaths(tree), "a")
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"deskhand/backend/git"
@@ -29,21 +30,26 @@ const (
 	mostWatching = 8                // directories at a time; the one that was looked at least lately is watched no more
 )
 
-// watching is what is known of a directory that is watched. It belongs to who has the store.
+// watching is what is known of a directory that is watched.
 type watching struct {
 	*watch.Watch
-	at      place
-	used    time.Time
-	touched map[string]bool        // since the tree was taken, by their paths from the top
-	lost    bool                   // more was
+	at place
+
+	// Of who has the store.
 	folders map[string]bool        // that are watched
 	perms   map[string]fs.FileMode // of what the tree has
-	linked  map[string]time.Time   // files of it with further names, which may lie where nobody watches, and when they were changed
 	outside string                 // what else counts, as it was when the tree was taken
+
+	mu      sync.Mutex           // protects what is below
+	touched map[string]bool      // since the tree was taken, by their paths from the top
+	lost    bool                 // more was
+	linked  map[string]time.Time // files of the tree with further names, which may lie where nobody watches, and when they were changed
 }
 
-// pending reads what was touched, and keeps it until a tree was taken.
-func (w *watching) pending() {
+// pending reads what was touched, and keeps it until a tree was taken; lost is that more was.
+func (w *watching) pending() (touched map[string]bool, lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	t, err := w.Touched()
 	w.lost = w.lost || t.Lost || err != nil
 	for _, name := range t.Paths {
@@ -57,6 +63,7 @@ func (w *watching) pending() {
 			w.touched[name] = true
 		}
 	}
+	return maps.Clone(w.touched), w.lost
 }
 
 // unwatch ends the watch of the directory.
@@ -76,21 +83,20 @@ func (s *Store) unchanged(at place) (tree Tree, same bool, only []string) {
 	if w == nil {
 		return Tree{}, false, nil
 	}
-	w.pending()
+	touched, lost := w.pending()
 	known := w.at == at && s.last.ID != "" && s.lastOf == at && w.perms != nil
 	switch {
-	case !known, w.lost:
+	case !known, lost:
 		s.unwatch()
 		return Tree{}, false, nil
 	case w.outside != s.outside(at):
 		s.hiddenNow = nil
 		return Tree{}, false, nil
-	case len(w.touched) == 0:
-		w.used = time.Now()
+	case len(touched) == 0:
 		return s.last, true, nil
 	}
 	s.hiddenNow = nil
-	only = slices.Sorted(maps.Keys(w.touched))
+	only = slices.Sorted(maps.Keys(touched))
 	if slices.ContainsFunc(only, rules) {
 		s.unwatch()
 		return Tree{}, false, nil
@@ -136,7 +142,6 @@ func (s *Store) outside(at place) string {
 // watch begins to watch a directory, before it is looked at. Where the system cannot, looks are in full.
 func (s *Store) watch(ctx context.Context, at place) {
 	if s.watching != nil {
-		s.watching.used = time.Now()
 		return
 	}
 	if time.Now().Before(s.watchNot) {
@@ -167,45 +172,61 @@ func (s *Store) watchAll(ctx context.Context, at place) error {
 	if err != nil {
 		return err
 	}
-	watched := map[string]bool{}
-	ignored, err := s.ignoredFolders(ctx, at)
-	if err == nil {
+	walk := &watchWalk{Watch: w, at: at, device: device, watched: map[string]bool{}}
+	if walk.ignored, err = s.ignoredFolders(ctx, at); err == nil {
 		err = filepath.WalkDir(at.dir(), func(name string, e fs.DirEntry, err error) error {
-			way, bad := filepath.Rel(at.top, name)
-			switch {
-			case ctx.Err() != nil:
+			if ctx.Err() != nil {
 				return ctx.Err()
-			case bad != nil:
-				return bad
-			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-				return nil // what nobody can read is not kept
-			case err != nil:
-				return err
-			case !e.IsDir():
-				return nil
-			case e.Name() == ".git" && name != at.dir(), ignored[filepath.ToSlash(way)+"/"]:
-				return fs.SkipDir
 			}
-			if way == "." {
-				way = ""
-			}
-			if on, local := deviceOf(name); !local || on != device {
-				return errNotLocal
-			}
-			watched[filepath.ToSlash(way)] = true
-			err = w.Add(name, filepath.ToSlash(way))
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-				return nil
-			}
-			return err
+			return walk.visit(name, e, err)
 		})
 	}
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
-	s.watching = &watching{Watch: w, at: at, used: time.Now(), touched: map[string]bool{}, folders: watched}
+	s.watching = &watching{Watch: w, at: at, touched: map[string]bool{}, folders: walk.watched}
 	s.l.spareWatches(s)
 	return nil
+}
+
+// watchWalk goes through the folders of a directory.
+type watchWalk struct {
+	*watch.Watch
+	at               place
+	device           uint64
+	ignored, watched map[string]bool
+}
+
+func (w *watchWalk) visit(name string, e fs.DirEntry, err error) error {
+	if err != nil {
+		return orUnread(err)
+	}
+	if !e.IsDir() {
+		return nil
+	}
+	way, err := filepath.Rel(w.at.top, name)
+	if err != nil {
+		return err
+	}
+	if way = filepath.ToSlash(way); way == "." {
+		way = ""
+	}
+	if e.Name() == ".git" && name != w.at.dir() || w.ignored[way+"/"] {
+		return fs.SkipDir
+	}
+	if on, known := deviceOf(name); !known || on != w.device {
+		return errNotLocal
+	}
+	w.watched[way] = true
+	return orUnread(w.Add(name, way))
+}
+
+// orUnread is nothing for what is gone, or what nobody can read, and so is not kept.
+func orUnread(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }
 
 // ignoredFolders are those that rules leave out whole. A folder with nothing but files that rules leave out is none: another file may come.
@@ -277,11 +298,14 @@ func (t *taking) settled(outside string, touched map[string]bool) {
 			return
 		}
 	}
+	w.mu.Lock()
 	for name := range touched {
 		delete(w.touched, name)
 	}
-	w.perms, w.linked, w.outside = t.perms, t.linked, outside
-	if len(w.linked) > mostTouched {
+	w.linked = t.linked
+	w.mu.Unlock()
+	w.perms, w.outside = t.perms, outside
+	if len(t.linked) > mostTouched {
 		t.s.unwatch()
 		t.s.watchNot = time.Now().Add(watchAgain)
 	}
@@ -297,7 +321,7 @@ func (t *taking) named(name string, info fs.FileInfo) {
 // resume begins with what the tree before had, but for what was touched: only that is looked at.
 func (t *taking) resume() {
 	w := t.s.watching
-	t.perms, t.linked = w.perms, w.linked
+	t.perms, t.linked = w.perms, maps.Clone(w.linked)
 	w.perms = nil // until it is whole again
 	touched := map[string]bool{}
 	for _, name := range t.only {

@@ -133,7 +133,7 @@ func TestAFileThatIsChangedByAnotherNameIsSeen(t *testing.T) {
 		t.Skip(err)
 	}
 	was := d.take()
-	time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the clock of the file system ticks
+	time.Sleep(20 * time.Millisecond) // the clock of the file system ticks
 	if err := os.WriteFile(elsewhere, []byte("2"), 0o600); err != nil {
 		t.Fatal(err)
 	}

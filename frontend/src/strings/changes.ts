@@ -59,6 +59,7 @@ export const changes = {
   'changes.left.one': '{path} was left as it is. {why}',
   'changes.left.other': '{n} files were left as they are, {path} first. {why}',
   'changes.left_out.large': 'too large, {size}',
+  'changes.left_out.late': 'changed before it could be read',
   'changes.left_out.one': 'The content of {n} file is not kept, so it cannot be taken back.',
   'changes.left_out.other': 'The content of {n} files is not kept, so they cannot be taken back.',
   'changes.left_out.unreadable': 'could not be read',
@@ -152,7 +153,7 @@ export const changes = {
   'error.changes.no_git':
     'git is not on this computer. Install it, and the next turn can be undone; the directory need not be a repository.',
   'error.changes.not_kept':
-    'Its earlier content is not kept: it was too large, could not be read, or was left out by a rule.',
+    'Its earlier content is not kept: it was too large, could not be read in time, or was left out by a rule.',
   'error.changes.not_looked_at': 'The directory was not recorded before this turn, so there is no way back.',
   'error.changes.off': 'Undo is turned off in the settings.',
   'error.changes.pruned': 'This was long ago: what is needed for it was removed to save space.',
