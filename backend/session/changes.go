@@ -72,7 +72,7 @@ type ChangedFile struct {
 type LeftOut struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
-	Reason string `json:"reason" enum:"large,unreadable,late" doc:"late: an agent had changed it before it could be read"`
+	Reason string `json:"reason" enum:"large,unreadable,late"`
 }
 
 // FileDiff is what became of one file.

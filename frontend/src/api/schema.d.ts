@@ -3189,7 +3189,7 @@ export interface components {
         LeftOut: {
             path: string;
             /** @enum {string} */
-            reason: "large" | "unreadable";
+            reason: "large" | "unreadable" | "late";
             /** Format: int64 */
             size: number;
         };
