@@ -120,7 +120,7 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 		return nil, errors.Join(err, b.Close())
 	}
 	b.agents.Look()   // when all else is done: a start need not share the processor with a shell
-	b.agents.Follow() //nolint:contextcheck // it lives until Close, not as long as ctx
+	b.agents.Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
 	}

@@ -152,8 +152,8 @@ func (c *Client) offered(ctx context.Context, agent, place string, choice startm
 	if err != nil {
 		return err
 	}
-	if now, err := c.cfg.Agents.Agent(agent); version == "" || err != nil || now.Version != version {
-		return nil
+	if now, unknown := c.cfg.Agents.Agent(agent); version == "" || unknown != nil || now.Version != version {
+		return nil // the start tells of an agent that is not there
 	}
 	for _, one := range []struct {
 		code, value string

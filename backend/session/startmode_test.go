@@ -167,7 +167,10 @@ func (m moded) give(t *testing.T, dir, id string) {
 	}
 }
 
-var claudes = moded{Modes: []string{"auto", "default", "plan", "acceptEdits"}, Models: []string{"small", "large"}}
+// claudes are modes and models as those of Claude.
+func claudes() moded {
+	return moded{Modes: []string{"auto", "default", "plan", "acceptEdits"}, Models: []string{"small", "large"}}
+}
 
 // with begins a conversation, and gives the words with which it got its first prompt, or the problem over which it did not.
 func (d *desk) with(agent string, choice startmode.Choice) (id, words string) {
@@ -208,22 +211,22 @@ func TestStartModeOfANewConversation(t *testing.T) {
 		ofAgent, ofDir, ask startmode.Choice
 		want                string
 	}{
-		"nobody has chosen":            {agent: claudes, want: "default small"},
-		"asked for":                    {agent: claudes, ask: choice("auto", "large"), want: "auto large"},
-		"chosen for the agent":         {agent: claudes, ofAgent: choice("plan", "large"), want: "plan large"},
-		"chosen for the directory":     {agent: claudes, ofAgent: choice("auto", "large"), ofDir: choice("plan", ""), want: "plan large"},
-		"asked for over chosen":        {agent: claudes, ofDir: choice("auto", "large"), ask: choice("default", ""), want: "default large"},
+		"nobody has chosen":            {agent: claudes(), want: "default small"},
+		"asked for":                    {agent: claudes(), ask: choice("auto", "large"), want: "auto large"},
+		"chosen for the agent":         {agent: claudes(), ofAgent: choice("plan", "large"), want: "plan large"},
+		"chosen for the directory":     {agent: claudes(), ofAgent: choice("auto", "large"), ofDir: choice("plan", ""), want: "plan large"},
+		"asked for over chosen":        {agent: claudes(), ofDir: choice("auto", "large"), ask: choice("default", ""), want: "default large"},
 		"it asks by itself":            {agent: moded{Modes: []string{"plan", "default", "auto"}}, want: "plan"},
-		"of older modes":               {agent: moded{Modes: claudes.Modes, Old: true}, want: "default"},
-		"of older modes, asked for":    {agent: moded{Modes: claudes.Modes, Old: true}, ask: choice("acceptEdits", ""), want: "acceptEdits"},
-		"no such mode":                 {agent: claudes, ask: choice("nonsense", ""), want: "start.mode nonsense of auto, default, plan, acceptEdits"},
-		"no such model":                {agent: claudes, ask: choice("", "huge"), want: "start.model huge of small, large"},
-		"no models":                    {agent: moded{Modes: claudes.Modes}, ask: choice("", "huge"), want: "start.model huge of "},
-		"it refuses":                   {agent: moded{Modes: claudes.Modes, Refuses: true}, want: "start.refused DEFAULT of "},
-		"it lies":                      {agent: moded{Modes: claudes.Modes, Lies: true}, want: "start.refused DEFAULT of "},
+		"of older modes":               {agent: moded{Modes: claudes().Modes, Old: true}, want: "default"},
+		"of older modes, asked for":    {agent: moded{Modes: claudes().Modes, Old: true}, ask: choice("acceptEdits", ""), want: "acceptEdits"},
+		"no such mode":                 {agent: claudes(), ask: choice("nonsense", ""), want: "start.mode nonsense of auto, default, plan, acceptEdits"},
+		"no such model":                {agent: claudes(), ask: choice("", "huge"), want: "start.model huge of small, large"},
+		"no models":                    {agent: moded{Modes: claudes().Modes}, ask: choice("", "huge"), want: "start.model huge of "},
+		"it refuses":                   {agent: moded{Modes: claudes().Modes, Refuses: true}, want: "start.refused DEFAULT of "},
+		"it lies":                      {agent: moded{Modes: claudes().Modes, Lies: true}, want: "start.refused DEFAULT of "},
 		"none that asks is left":       {agent: moded{Modes: []string{"auto", "manual"}}, want: "start.unasked auto of auto, manual"},
 		"renamed":                      {agent: moded{Modes: []string{"autonomous", "default"}}, want: "default"},
-		"unmeasured, in a known mode":  {agent: claudes, id: "own", want: "default small"},
+		"unmeasured, in a known mode":  {agent: claudes(), id: "own", want: "default small"},
 		"unmeasured, in another":       {agent: moded{Modes: []string{"swift", "default"}}, id: "own", want: "swift"},
 		"unmeasured, without an asker": {agent: moded{Modes: []string{"yolo", "swift"}}, id: "own", want: "start.unasked yolo of yolo, swift"},
 	} {
@@ -259,7 +262,7 @@ func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 		now   string // its mode when the message comes
 		want  string
 	}{
-		"it tells of its modes late": {moded{Modes: claudes.Modes, Late: true}, "", "auto", "default"},
+		"it tells of its modes late": {moded{Modes: claudes().Modes, Late: true}, "", "auto", "default"},
 		"it goes astray":             {moded{Modes: []string{"default", "plan", "auto"}, Strays: true}, "plan", "auto", "plan"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,14 +322,14 @@ func TestStartModeHoldsOverRestarts(t *testing.T) {
 		later moded
 		want  []string
 	}{
-		"the same version":    {claudes, []string{"default small", "default small"}},
-		"it forgets":          {moded{Modes: claudes.Modes, Models: claudes.Models, Forgets: true}, []string{"default small", "default small"}},
+		"the same version":    {claudes(), []string{"default small", "default small"}},
+		"it forgets":          {moded{Modes: claudes().Modes, Models: claudes().Models, Forgets: true}, []string{"default small", "default small"}},
 		"the mode is renamed": {moded{Modes: []string{"auto", "plan", "manual"}}, []string{"agent.mode_lost DEFAULT of ", "start.unasked auto of auto, plan, manual"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			claudes.give(t, dir, "claude")
+			claudes().give(t, dir, "claude")
 			d := open(t, dir)
 			id, got := d.with("claude", startmode.Choice{})
 			if got != "default small" {
@@ -358,7 +361,7 @@ func TestStartModeOfOtherBeginnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			claudes.give(t, dir, "claude")
+			claudes().give(t, dir, "claude")
 			d := open(t, dir)
 			s, err := begin(d)
 			if err != nil {

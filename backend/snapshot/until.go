@@ -520,11 +520,12 @@ func (s *Store) copyFrom(ctx context.Context, theirs string, ids []byte, most in
 			return err
 		})
 	}}, "cat-file", "--batch")
-	switch {
-	case err != nil && !errors.Is(err, ErrGit):
+	if errors.Is(err, ErrGit) { // contents that are not there stay unknown
+		err = nil
+		pack.Reset()
+	}
+	if err != nil || pack.Len() == 0 {
 		return err
-	case err != nil, pack.Len() == 0:
-		return nil // what is missing is not known
 	}
 	pack.WriteString("done\n")
 	return s.git(ctx, run{in: pack.Bytes()}, "fast-import", "--quiet", "--done")

@@ -63,10 +63,13 @@ func (l *Library) Offered(ctx context.Context, agent, place string) (o Offer, ve
 	if errors.Is(err, sql.ErrNoRows) {
 		return Offer{}, "", nil
 	}
-	if err == nil && json.Unmarshal([]byte(text), &o) != nil { // damaged on the disk: the next conversation stores it again
+	if err != nil {
+		return Offer{}, "", err
+	}
+	if damaged := json.Unmarshal([]byte(text), &o) != nil; damaged { // on the disk: the next conversation stores the offer again
 		return Offer{}, "", nil
 	}
-	return o, version, err
+	return o, version, nil
 }
 
 // Note stores what an agent offers, unless that is known.

@@ -54,10 +54,11 @@ func (m Modes) Safe(mode string) bool {
 	switch m.Judge(mode) {
 	case Asks, Settings:
 		return true
+	case Unknown:
+		return !m.measured
 	case Decides:
-		return false
 	}
-	return !m.measured
+	return false
 }
 
 // Begin gives the mode in which a conversation begins when nobody has chosen one, of the modes that the agent offers. ok is false when the

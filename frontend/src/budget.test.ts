@@ -7,7 +7,7 @@ import { expect, test, vi } from 'vitest';
 const root = join(import.meta.dirname, '..');
 
 test(
-  'the page starts with less than 153 kB, and runs nothing but files of ours',
+  'the page starts with less than 154 kB, and runs nothing but files of ours',
   { timeout: 120_000 },
   async () => {
     vi.stubEnv('NODE_ENV', 'production'); // else it is the libraries' own debugging that is weighed
@@ -23,7 +23,7 @@ test(
     // What the entry imports is loaded with it.
     const first = chunks.filter((chunk) => chunk === entry || entry?.imports.includes(chunk.fileName));
     const size = first.reduce((sum, chunk) => sum + gzipSync(chunk.code).length, 0);
-    expect(size).toBeLessThan(153_000);
+    expect(size).toBeLessThan(154_000);
     // A sheet that came later would have the whole page get its style anew.
     expect(built.output.filter((part) => part.fileName.endsWith('.css'))).toHaveLength(1);
 
