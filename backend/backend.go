@@ -119,7 +119,7 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.agents.Look()   // when all else is done: a start need not share the processor with a shell
+	b.agents.Look() // when all else is done: a start need not share the processor with a shell
 	b.agents.Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()

@@ -152,7 +152,8 @@ func (c *Client) offered(ctx context.Context, agent, place string, choice startm
 	if err != nil {
 		return err
 	}
-	if now, unknown := c.cfg.Agents.Agent(agent); version == "" || unknown != nil || now.Version != version {
+	now, err := c.cfg.Agents.Agent(agent)
+	if same := err == nil && version != "" && now.Version == version; !same {
 		return nil // the start tells of an agent that is not there
 	}
 	for _, one := range []struct {

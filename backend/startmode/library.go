@@ -63,13 +63,10 @@ func (l *Library) Offered(ctx context.Context, agent, place string) (o Offer, ve
 	if errors.Is(err, sql.ErrNoRows) {
 		return Offer{}, "", nil
 	}
-	if err != nil {
+	if err != nil || !json.Valid([]byte(text)) { // damaged on the disk: the next conversation stores the offer again
 		return Offer{}, "", err
 	}
-	if damaged := json.Unmarshal([]byte(text), &o) != nil; damaged { // on the disk: the next conversation stores the offer again
-		return Offer{}, "", nil
-	}
-	return o, version, nil
+	return o, version, json.Unmarshal([]byte(text), &o)
 }
 
 // Note stores what an agent offers, unless that is known.
