@@ -508,7 +508,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 // Two things may have one id, one after the other: what was installed of one is not started in the name of the other.
 func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 	y := openYard(t)
-	y.reg.publishClaude("0.100.0", "")
+	y.reg.publishClaude("0.101.0", "")
 	y.install("claude", agents.InstallRequest{})
 	y.put("fork", []byte(packedAgent("7.0.0", "")))
 	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
@@ -541,7 +541,7 @@ func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.NotFound {
 		t.Errorf("after: %+v", a)
 	}
-	if done := y.install("claude", agents.InstallRequest{}); done.AlreadyInstalled || y.current().Version != "0.100.0" {
+	if done := y.install("claude", agents.InstallRequest{}); done.AlreadyInstalled || y.current().Version != "0.101.0" {
 		t.Errorf("%+v", done)
 	}
 }

@@ -37,8 +37,8 @@ func ending(heard <-chan agents.News) (steps []string, end agents.News) {
 
 func TestRollbackAndUninstall(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
 	s.reg.publishClaude("0.101.0", "")
+	s.reg.publishClaude("0.102.0", "")
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("nothing is installed: %v", err)
 	}
@@ -53,23 +53,23 @@ func TestRollbackAndUninstall(t *testing.T) {
 		t.Fatalf("%v %+v", steps, end)
 	}
 	a := get(t, s.Catalogue, "claude")
-	if a.Version != "0.100.0" || !a.Installable || a.Pinned != "0.100.0" || a.Previous != "" || a.Installing != nil || a.Package != claudePackage {
+	if a.Version != "0.101.0" || !a.Installable || a.Pinned != "0.101.0" || a.Previous != "" || a.Installing != nil || a.Package != claudePackage {
 		t.Errorf("%+v", a)
 	}
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("%v", err)
 	}
-	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
-	if a := get(t, s.Catalogue, "claude"); a.Version != "0.101.0" || a.Previous != "0.100.0" {
+	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
+	if a := get(t, s.Catalogue, "claude"); a.Version != "0.102.0" || a.Previous != "0.101.0" {
 		t.Errorf("%+v", a)
 	}
 	if err := s.Rollback("claude"); err != nil {
 		t.Fatal(err)
 	}
-	if a := get(t, s.Catalogue, "claude"); a.Version != "0.100.0" || a.Previous != "0.101.0" || !strings.Contains(a.Path, "0.100.0") {
+	if a := get(t, s.Catalogue, "claude"); a.Version != "0.101.0" || a.Previous != "0.102.0" || !strings.Contains(a.Path, "0.101.0") {
 		t.Errorf("%+v", a)
 	}
-	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() || r.AgentInfo.Version != "0.100.0" {
+	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() || r.AgentInfo.Version != "0.101.0" {
 		t.Errorf("%+v, %v", r, err)
 	}
 
@@ -115,17 +115,17 @@ func TestRollbackAndUninstall(t *testing.T) {
 
 func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
 	s.reg.publishClaude("0.101.0", "")
+	s.reg.publishClaude("0.102.0", "")
 	s.install("claude", agents.InstallRequest{})
-	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
-	if err := os.RemoveAll(filepath.Join(s.cfg.Dir, "claude", "0.100.0", "node_modules")); err != nil {
+	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
+	if err := os.RemoveAll(filepath.Join(s.cfg.Dir, "claude", "0.101.0", "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("%v", err)
 	}
-	if now := s.current(); now.Version != "0.101.0" {
+	if now := s.current(); now.Version != "0.102.0" {
 		t.Errorf("%+v", now)
 	}
 }
@@ -172,7 +172,7 @@ func TestOnlyOursIsRemoved(t *testing.T) {
 
 func TestCancelEndsWhatRuns(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	heard := news(s.Catalogue)
 	if err := s.Cancel(t.Context(), "claude"); err != nil {
@@ -196,7 +196,7 @@ func TestCancelEndsWhatRuns(t *testing.T) {
 	joined := make(chan error) // somebody else who waits for the same
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
-		_, err := s.Install(ctx, "claude", agents.InstallRequest{AgentProcessVersion: "0.100.0"}, nil)
+		_, err := s.Install(ctx, "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
 		joined <- err
 	}()
 	leave()
@@ -217,7 +217,7 @@ func TestCancelEndsWhatRuns(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	s.reg.release()
-	if err := s.Begin("claude", "0.100.0"); err != nil {
+	if err := s.Begin("claude", "0.101.0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, end := ending(heard); end.Err != nil {

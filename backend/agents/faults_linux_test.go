@@ -33,7 +33,7 @@ func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
 	y.cfg.Dir = smallDisk(t, "16m")
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
-	y.reg.publishClaude("0.100.0", "")
+	y.reg.publishClaude("0.101.0", "")
 	c := agents.Open(y.cfg)
 	defer closing(t, c)
 	for _, id := range []string{"packed", "claude"} {
@@ -85,7 +85,7 @@ func TestDiskThatFillsUp(t *testing.T) {
 // TestNPMThatCannotWrite fails half-way: files may not become larger than some kilobytes.
 func TestNPMThatCannotWrite(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	noise := make([]byte, 1<<20)
 	f, err := os.Open("/dev/urandom")
@@ -96,7 +96,7 @@ func TestNPMThatCannotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	s.reg.publish(claudePackage, "0.101.0", map[string]any{"bin": map[string]any{"claude-agent-acp": "i.js"}}, map[string]string{"i.js": agentScript("0.101.0", ""), "noise": string(noise)})
+	s.reg.publish(claudePackage, "0.102.0", map[string]any{"bin": map[string]any{"claude-agent-acp": "i.js"}}, map[string]string{"i.js": agentScript("0.102.0", ""), "noise": string(noise)})
 	npm := filepath.Join(s.bin, "npm")
 	real, err := filepath.EvalSymlinks(npm)
 	if err == nil {
@@ -108,13 +108,13 @@ func TestNPMThatCannotWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
+	_, err = s.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepDownload {
 		t.Errorf("%v", err)
 	}
 	t.Log(err)
-	if now := s.current(); now.Version != "0.100.0" || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+	if now := s.current(); now.Version != "0.101.0" || !slices.Equal(s.versions(), []string{"0.101.0"}) {
 		t.Errorf("%+v, %v", now, s.versions())
 	}
 	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() {

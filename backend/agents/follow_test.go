@@ -158,18 +158,18 @@ func pass(d time.Duration) {
 
 func TestRegistryIsAskedOnceADay(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
-	x.says(http.StatusOK, `"one"`, document(npx("claude-acp", claudePackage+"@0.101.0", ""), npx("fresh", "@f/fresh@1.2.3", `,"args":["acp"]`)))
+	x.says(http.StatusOK, `"one"`, document(npx("claude-acp", claudePackage+"@0.102.0", ""), npx("fresh", "@f/fresh@1.2.3", `,"args":["acp"]`)))
 	synctest.Test(t, func(t *testing.T) {
 		c := follower(t, dir, x.URL)
 		heard := news(c)
 		c.Follow()
 		pass(59 * time.Second)
-		if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.100.0" {
+		if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
 			t.Errorf("%d requests in the first minute", n)
 		}
 		pass(2 * time.Second)
 		now := all(t, c)
-		if a := now["claude"]; a.Pinned != "0.101.0" || a.Version != "0.99.0" || a.State != agents.Ready {
+		if a := now["claude"]; a.Pinned != "0.102.0" || a.Version != "0.99.0" || a.State != agents.Ready {
 			t.Errorf("%+v", a)
 		}
 		if a := now["fresh"]; !a.Installable || a.Package != "@f/fresh" || a.Pinned != "1.2.3" || a.State != agents.NotFound || a.Name != "The fresh" {
@@ -185,13 +185,13 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 			t.Errorf("within the day: %q", asked)
 		}
 		pass(2 * time.Minute)
-		if asked := x.requests(); !slices.Equal(asked, []string{"", `"one"`}) || all(t, c)["claude"].Pinned != "0.101.0" {
+		if asked := x.requests(); !slices.Equal(asked, []string{"", `"one"`}) || all(t, c)["claude"].Pinned != "0.102.0" {
 			t.Errorf("after a day: %q", asked)
 		}
 		closing(t, c)
 
 		c = follower(t, dir, x.URL) // the next start
-		if now := all(t, c); now["claude"].Pinned != "0.101.0" || now["fresh"].ID == "" {
+		if now := all(t, c); now["claude"].Pinned != "0.102.0" || now["fresh"].ID == "" {
 			t.Errorf("%+v", now["claude"])
 		}
 		c.Follow()
@@ -206,7 +206,7 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 		closing(t, c)
 
 		other := follower(t, dir, x.URL+"/mirror")
-		if now := all(t, other); now["claude"].Pinned != "0.100.0" || now["fresh"].ID != "" {
+		if now := all(t, other); now["claude"].Pinned != "0.101.0" || now["fresh"].ID != "" {
 			t.Errorf("another registry's copy counts: %+v", now["claude"])
 		}
 		closing(t, other)
@@ -217,7 +217,7 @@ func TestRegistryThatIsOff(t *testing.T) {
 	x := openIndex(t)
 	for _, url := range []string{"", "off", "ftp" + strings.TrimPrefix(x.URL, "http"), "http://", "%"} {
 		dir := t.TempDir()
-		kept := fmt.Sprintf(`{"url":%q,"document":%s}`, url, document(npx("claude-acp", claudePackage+"@0.101.0", "")))
+		kept := fmt.Sprintf(`{"url":%q,"document":%s}`, url, document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 		if err := os.WriteFile(filepath.Join(dir, "registry.json"), []byte(kept), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestRegistryThatIsOff(t *testing.T) {
 			c := follower(t, dir, url)
 			c.Follow()
 			pass(48 * time.Hour)
-			if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.100.0" {
+			if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
 				t.Errorf("%q: %d requests, %+v", url, n, all(t, c)["claude"])
 			}
 			closing(t, c)
@@ -234,8 +234,8 @@ func TestRegistryThatIsOff(t *testing.T) {
 }
 
 func TestBadAnswersOfTheRegistry(t *testing.T) {
-	good := document(npx("claude-acp", claudePackage+"@0.101.0", ""))
-	newer := strings.ReplaceAll(good, "0.101.0", "0.102.0")
+	good := document(npx("claude-acp", claudePackage+"@0.102.0", ""))
+	newer := strings.ReplaceAll(good, "0.102.0", "0.103.0")
 	for name, bad := range map[string]struct {
 		status int
 		body   string
@@ -262,18 +262,18 @@ func TestBadAnswersOfTheRegistry(t *testing.T) {
 				pass(2 * time.Minute)
 				x.says(bad.status, `"bad"`, bad.body)
 				pass(24 * time.Hour)
-				if n := len(x.requests()); n != 2 || all(t, c)["claude"].Pinned != "0.101.0" {
+				if n := len(x.requests()); n != 2 || all(t, c)["claude"].Pinned != "0.102.0" {
 					t.Errorf("%d requests, %+v", n, all(t, c)["claude"])
 				}
 				closing(t, c)
 				c = follower(t, dir, x.URL)
-				if a := all(t, c)["claude"]; a.Pinned != "0.101.0" {
+				if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
 					t.Errorf("at the next start: %+v", a)
 				}
 				x.says(http.StatusOK, "", newer)
 				c.Follow()
 				pass(25 * time.Hour)
-				if asked := x.requests(); asked[len(asked)-1] != "" || all(t, c)["claude"].Pinned != "0.102.0" {
+				if asked := x.requests(); asked[len(asked)-1] != "" || all(t, c)["claude"].Pinned != "0.103.0" {
 					t.Errorf("%q, %+v", asked, all(t, c)["claude"])
 				}
 				closing(t, c)
@@ -305,7 +305,7 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 // TestMistypedAddressOfTheRegistry: what came from the right one is there again when it is put right.
 func TestMistypedAddressOfTheRegistry(t *testing.T) {
 	x, wrong, dir := openIndex(t), openIndex(t), t.TempDir()
-	x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.101.0", "")))
+	x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 	wrong.says(http.StatusNotFound, "", "")
 	synctest.Test(t, func(t *testing.T) {
 		for _, url := range []string{x.URL, wrong.URL} {
@@ -315,7 +315,7 @@ func TestMistypedAddressOfTheRegistry(t *testing.T) {
 			closing(t, c)
 		}
 		c := follower(t, dir, x.URL)
-		if a := all(t, c)["claude"]; a.Pinned != "0.101.0" {
+		if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
 			t.Errorf("%+v", a)
 		}
 		closing(t, c)
@@ -331,9 +331,9 @@ func TestRegistryThatIsOverloaded(t *testing.T) {
 			c := follower(t, dir, x.URL)
 			c.Follow()
 			pass(2 * time.Minute)
-			x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.101.0", "")))
+			x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 			pass(time.Hour)
-			if a := all(t, c)["claude"]; a.Pinned != "0.101.0" {
+			if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
 				t.Errorf("after %d: %+v", status, a)
 			}
 			closing(t, c)
@@ -362,7 +362,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	}
 	const url = "https://r.example/registry.json"
 	kept(url,
-		npx("claude-acp", claudePackage+"@0.101.0", `,"args":["--more"]`),
+		npx("claude-acp", claudePackage+"@0.102.0", `,"args":["--more"]`),
 		npx("codex-acp", "@elsewhere/codex-acp@9.9.9", ""),
 		npx("gemini", "@google/gemini-cli@latest", `,"args":["--acp"]`),
 		npx("auggie", "@augmentcode/auggie@9.9.9", `,"args":["--acp"],"env":{"NODE_OPTIONS":"--require=x"}`),
@@ -381,7 +381,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	c := follower(t, dir, url)
 	defer closing(t, c)
 	now := all(t, c)
-	for id, version := range map[string]string{"claude": "0.100.0", "codex": "2.6.0", "gemini": "0.61.0", "auggie": "0.36.0"} {
+	for id, version := range map[string]string{"claude": "0.101.0", "codex": "2.6.0", "gemini": "0.61.0", "auggie": "0.36.0"} {
 		if now[id].Pinned != version {
 			t.Errorf("%s: %+v", id, now[id])
 		}
@@ -487,7 +487,7 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 func TestRegistryTakesNobodyBack(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
-		"0.99.9": "0.100.0", "0.100.0-rc.1": "0.100.0", "0.9.0": "0.100.0", "0.100.1": "0.100.1", "0.101.0-rc.1": "0.101.0-rc.1", "1.0.0": "1.0.0",
+		"0.99.9": "0.101.0", "0.101.0-rc.1": "0.101.0", "0.9.0": "0.101.0", "0.100.1": "0.100.1", "0.102.0-rc.1": "0.102.0-rc.1", "1.0.0": "1.0.0",
 	} {
 		dir := t.TempDir()
 		const url = "https://r.example/registry.json"

@@ -21,9 +21,9 @@ func TestInstallBelowALink(t *testing.T) {
 		}
 		cfg.Dir = link
 	})
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	done := s.install("claude", agents.InstallRequest{})
-	if len(done.Artifacts) != 1 || done.Artifacts[0].Version != "0.100.0" {
+	if len(done.Artifacts) != 1 || done.Artifacts[0].Version != "0.101.0" {
 		t.Errorf("%+v", done)
 	}
 }

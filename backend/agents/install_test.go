@@ -139,7 +139,7 @@ func processesOf(t *testing.T, dir string) []string {
 
 func TestInstall(t *testing.T) {
 	s := openShop(t)
-	p := s.reg.publishClaude("0.100.0", "")
+	p := s.reg.publishClaude("0.101.0", "")
 	dep := s.reg.packages["fake-dep"]["1.0.0"]
 	var steps []string
 	var last agents.Progress
@@ -162,8 +162,8 @@ func TestInstall(t *testing.T) {
 	if last.Total != p.size+dep.size || last.Bytes < last.Total {
 		t.Errorf("%d of %d bytes, want at least %d of that", last.Bytes, last.Total, p.size+dep.size)
 	}
-	script := filepath.Join(s.cfg.Dir, "claude", "0.100.0", "node_modules", claudePackage, "dist", "index.js")
-	want := agents.Artifact{Kind: "agent_process", Path: script, Source: "registry", Version: "0.100.0"}
+	script := filepath.Join(s.cfg.Dir, "claude", "0.101.0", "node_modules", claudePackage, "dist", "index.js")
+	want := agents.Artifact{Kind: "agent_process", Path: script, Source: "registry", Version: "0.101.0"}
 	if done.AlreadyInstalled || !slices.Equal(done.Artifacts, []agents.Artifact{want}) {
 		t.Errorf("%+v", done)
 	}
@@ -180,17 +180,17 @@ func TestInstall(t *testing.T) {
 	if err != nil || cmd.Path != filepath.Join(s.bin, "node") || !slices.Equal(cmd.Args, []string{script}) || cmd.Dir != "/work" {
 		t.Errorf("%+v, %v", cmd, err)
 	}
-	if a := get(t, s.Catalogue, "claude"); a.State != agents.Ready || a.Source != agents.Own || a.Path != script || !strings.Contains(a.Reason, "0.100.0") {
+	if a := get(t, s.Catalogue, "claude"); a.State != agents.Ready || a.Source != agents.Own || a.Path != script || !strings.Contains(a.Reason, "0.101.0") {
 		t.Errorf("%+v", a)
 	}
 	info, err := s.Info(t.Context(), "claude", agents.InfoQuery{Config: true})
-	if err != nil || !info.Installed || !info.CredentialsAvailable || info.Version != "0.100.0" || info.Path != script || info.ConfigError != "" {
+	if err != nil || !info.Installed || !info.CredentialsAvailable || info.Version != "0.101.0" || info.Path != script || info.ConfigError != "" {
 		t.Errorf("%+v, %v", info, err)
 	}
 
 	before, _ := s.reg.served()
 	again := s.install("claude", agents.InstallRequest{})
-	again2 := s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.100.0"})
+	again2 := s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
 	if after, _ := s.reg.served(); !again.AlreadyInstalled || !again2.AlreadyInstalled || !slices.Equal(again.Artifacts, done.Artifacts) || before != after {
 		t.Errorf("%+v, %+v, %d tarballs", again, again2, after-before)
 	}
@@ -198,20 +198,20 @@ func TestInstall(t *testing.T) {
 
 func TestVersionsComeAndGo(t *testing.T) {
 	s := openShop(t)
-	for _, v := range []string{"0.100.0", "0.101.0", "0.102.0-rc.1", "0.103.0"} {
+	for _, v := range []string{"0.101.0", "0.102.0", "0.103.0-rc.1", "0.103.0"} {
 		s.reg.publishClaude(v, "")
 	}
 	s.install("claude", agents.InstallRequest{})
 	s.install("claude", agents.InstallRequest{Reinstall: true})
-	if now := s.current(); now.Directory != "0.100.0-2" || now.Previous != nil || !slices.Equal(s.versions(), []string{"0.100.0-2"}) {
+	if now := s.current(); now.Directory != "0.101.0-2" || now.Previous != nil || !slices.Equal(s.versions(), []string{"0.101.0-2"}) {
 		t.Errorf("after the same once more: %+v, %v", now, s.versions())
 	}
-	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
-	if now := s.current(); now.Version != "0.101.0" || now.Previous.Version != "0.100.0" || len(s.versions()) != 2 {
+	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
+	if now := s.current(); now.Version != "0.102.0" || now.Previous.Version != "0.101.0" || len(s.versions()) != 2 {
 		t.Errorf("after an update: %+v, %v", now, s.versions())
 	}
 
-	cmd, err := s.Command(t.Context(), "claude", s.home) // of 0.101.0, which goes on while two others come
+	cmd, err := s.Command(t.Context(), "claude", s.home) // of 0.102.0, which goes on while two others come
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +224,10 @@ func TestVersionsComeAndGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0-rc.1"})
+	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0-rc.1"})
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0"})
-	if got := s.versions(); !slices.Equal(got, []string{"0.101.0", "0.102.0-rc.1", "0.103.0"}) {
-		t.Errorf("while 0.101.0 runs there are %v", got)
+	if got := s.versions(); !slices.Equal(got, []string{"0.102.0", "0.103.0-rc.1", "0.103.0"}) {
+		t.Errorf("while 0.102.0 runs there are %v", got)
 	}
 	if err := running.Close(); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install("claude", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "0.103.0"})
-	if got := s.versions(); !slices.Equal(got, []string{"0.102.0-rc.1", "0.103.0-2"}) {
+	if got := s.versions(); !slices.Equal(got, []string{"0.103.0-rc.1", "0.103.0-2"}) {
 		t.Errorf("when it has ended there are %v", got)
 	}
 }
@@ -276,7 +276,7 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 
 func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one shop, one after the other
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	before := s.current()
 	full := func(string, []byte, os.FileMode) error { return errors.New("disk full") }
@@ -312,7 +312,7 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			store.WriteFile, "verify", "is not there", "",
 		},
 		{
-			"another tarball", func(v string) { s.reg.publishClaude(v, "").tarball = s.reg.packages[claudePackage]["0.100.0"].tarball },
+			"another tarball", func(v string) { s.reg.publishClaude(v, "").tarball = s.reg.packages[claudePackage]["0.101.0"].tarball },
 			store.WriteFile, "download", "integrity checksum failed", "EINTEGRITY",
 		},
 		{
@@ -363,7 +363,7 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			if failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) || !strings.Contains(failed.Stderr, tc.stderr) {
 				t.Errorf("%v\nstderr %q", err, failed.Stderr)
 			}
-			if now := s.current(); now != before || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+			if now := s.current(); now != before || !slices.Equal(s.versions(), []string{"0.101.0"}) {
 				t.Errorf("now %+v, %v", now, s.versions())
 			}
 			if _, err := c.Command(t.Context(), "claude", "/"); err != nil {
@@ -385,7 +385,7 @@ func TestRegistryIsDown(t *testing.T) {
 
 func TestCancelledDownloadLeavesNothing(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
 	var start time.Time
@@ -416,7 +416,7 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 
 func TestCloseEndsInstallations(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	go func() {
 		<-held
@@ -439,7 +439,7 @@ func TestCloseEndsInstallations(t *testing.T) {
 
 func TestWhoWantsTheSameJoins(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
 	type outcome struct {
@@ -463,8 +463,8 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 	for range 3 {
 		<-joined // they were told at once where things stand
 	}
-	s.reg.publishClaude("0.101.0", "")
-	begin(t.Context(), another, agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
+	s.reg.publishClaude("0.102.0", "")
+	begin(t.Context(), another, agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
 	cancel()
 	if o := <-first; !errors.Is(o.err, context.Canceled) {
 		t.Errorf("who went away: %+v", o)
@@ -479,14 +479,14 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 			t.Errorf("who stayed: %+v", o)
 		}
 	}
-	if o := <-another; o.err != nil || s.current().Version != "0.101.0" {
+	if o := <-another; o.err != nil || s.current().Version != "0.102.0" {
 		t.Errorf("who wanted another: %+v", o)
 	}
 }
 
 func TestJoinedInstallationHappensOnce(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	errs := make(chan error)
 	for range 4 {
 		go func() {
@@ -506,7 +506,7 @@ func TestJoinedInstallationHappensOnce(t *testing.T) {
 
 func TestTwoProcessesInstallOnce(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	type outcome struct {
 		done agents.Installed
 		err  error
@@ -532,7 +532,7 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 	if one.err != nil || two.err != nil || one.done.AlreadyInstalled == two.done.AlreadyInstalled {
 		t.Errorf("%+v, %+v", one, two)
 	}
-	if !slices.Equal(s.versions(), []string{"0.100.0"}) {
+	if !slices.Equal(s.versions(), []string{"0.101.0"}) {
 		t.Errorf("%v", s.versions())
 	}
 }
@@ -583,7 +583,7 @@ func TestEnsure(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	cmd, err := s.Ensure(t.Context(), "claude", "/work")
 	if err != nil || len(cmd.Args) != 1 || !strings.HasPrefix(cmd.Args[0], s.cfg.Dir) || cmd.Dir != "/work" {
 		t.Fatalf("%+v, %v", cmd, err)
@@ -614,7 +614,7 @@ func TestEnsure(t *testing.T) {
 
 func TestPreinstalled(t *testing.T) {
 	s := openShop(t, func(c *agents.Config) { c.Preinstalled = true })
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	if _, err := s.Ensure(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) {
 		t.Errorf("%v", err)
 	}
@@ -629,7 +629,7 @@ func TestPreinstalled(t *testing.T) {
 
 func TestWithoutNodeOrNPM(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	for _, name := range []string{"npm", "node"} {
 		if err := os.Remove(filepath.Join(s.bin, name)); err != nil {
@@ -658,7 +658,7 @@ func TestOursGoesBeforePath(t *testing.T) {
 	if !done.AlreadyInstalled || done.Artifacts[0].Source != "local_path" || done.Artifacts[0].Path != onPath {
 		t.Errorf("%+v", done)
 	}
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	if done = s.install("claude", agents.InstallRequest{Reinstall: true}); done.AlreadyInstalled || done.Artifacts[0].Source != "registry" {
 		t.Errorf("%+v", done)
 	}
@@ -711,12 +711,12 @@ func TestNotInstallable(t *testing.T) {
 // A person has begun to install an agent; a session that wants it waits for that one.
 func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "")
+	s.reg.publishClaude("0.101.0", "")
 	if err := s.Begin("claude", ""); err != nil {
 		t.Fatal(err)
 	}
 	done := s.install("claude", agents.InstallRequest{})
-	if !done.AlreadyInstalled || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+	if !done.AlreadyInstalled || !slices.Equal(s.versions(), []string{"0.101.0"}) {
 		t.Errorf("%+v, %v: it was installed twice", done, s.versions())
 	}
 }

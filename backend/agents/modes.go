@@ -18,11 +18,12 @@ type Modes struct {
 	Unasking bool     `json:"unasking"` // the agent has no modes, and never asks
 }
 
-// Modes gives those of an agent. Of an agent that nobody has measured, such as one of agents.json, measured is false and the lists hold the
+// Modes gives those of an agent. Of an agent that nobody has measured, such as one of agents.json (in the place of a known agent, too: it may be
+// any program, and the lists are then those of the known agent), measured is false and the lists hold the
 // modes that mean the same wherever they are known.
 func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
 	if e, err := c.row(id); err == nil && e.known.Modes != nil {
-		return e.known.Modes.clone(), true
+		return e.known.Modes.clone(), !e.inFile
 	}
 	return unmeasured().clone(), false
 }

@@ -14,7 +14,7 @@ import (
 
 func TestPlanTellsTheSizeBefore(t *testing.T) {
 	s := openShop(t)
-	p := s.reg.publishClaude("0.100.0", "")
+	p := s.reg.publishClaude("0.101.0", "")
 	dep := s.reg.packages["fake-dep"]["1.0.0"]
 	if err := os.WriteFile(filepath.Join(s.home, "npmrc"), []byte("omit-lockfile-registry-resolved=true\n"), 0o600); err != nil { // which some people have
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Version != "0.100.0" || plan.Packages != 2 || plan.Unpacked != p.size+dep.size || plan.Download != int64(len(p.tarball)+len(dep.tarball)) || plan.FreeBytes == 0 || !plan.Enough {
+	if plan.Version != "0.101.0" || plan.Packages != 2 || plan.Unpacked != p.size+dep.size || plan.Download != int64(len(p.tarball)+len(dep.tarball)) || plan.FreeBytes == 0 || !plan.Enough {
 		t.Errorf("%+v", plan)
 	}
 	if n := <-heard; n.Agent != "claude" || !n.Aside {
@@ -41,15 +41,15 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 	if items, _ := os.ReadDir(s.cfg.Dir); len(items) > 0 || a.State != agents.NotFound {
 		t.Errorf("%v, %+v", items, a)
 	}
-	s.reg.publishClaude("0.101.0", "").told = 1 << 50
-	if plan, err = s.Plan(t.Context(), "claude", "0.101.0"); err != nil || plan.Enough || plan.Unpacked < 1<<50 {
+	s.reg.publishClaude("0.102.0", "").told = 1 << 50
+	if plan, err = s.Plan(t.Context(), "claude", "0.102.0"); err != nil || plan.Enough || plan.Unpacked < 1<<50 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Size.Unpacked > 1<<30 {
 		t.Errorf("the size of another version: %+v", a.Size)
 	}
-	s.reg.publishClaude("0.102.0", "").told = 0 // of a mirror that tells no sizes
-	if plan, err = s.Plan(t.Context(), "claude", "0.102.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
+	s.reg.publishClaude("0.103.0", "").told = 0 // of a mirror that tells no sizes
+	if plan, err = s.Plan(t.Context(), "claude", "0.103.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	for version, want := range map[string]error{"9.9.9": agents.ErrInstall, "latest": agents.ErrVersion} {
@@ -95,7 +95,7 @@ func TestPlanSaysWhoseSizeItIs(t *testing.T) {
 		t.Skip("nothing was measured here")
 	}
 	s := openShop(t)
-	s.reg.publishClaude("0.100.0", "").told = 0
+	s.reg.publishClaude("0.101.0", "").told = 0
 	s.reg.packages["fake-dep"]["1.0.0"].told = 0
 	before := get(t, s.Catalogue, "claude").Size
 	plan, err := s.Plan(t.Context(), "claude", "")

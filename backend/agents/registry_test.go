@@ -176,7 +176,7 @@ func (r *registry) holdBack() <-chan string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := make(chan string, 8)
-	r.hold[tarballName(claudePackage, "0.100.0")] = held
+	r.hold[tarballName(claudePackage, "0.101.0")] = held
 	return held
 }
 

@@ -196,10 +196,10 @@ func TestAgentRoutes(t *testing.T) {
 	c.refused("DELETE", "agents/nobody/install", "", http.StatusBadRequest, "agent.unknown")
 	c.call("DELETE", "agents/claude/install", "", http.StatusNoContent, nil)
 
-	c.put("0.99.0", "0.100.0")
+	c.put("0.99.0", "0.101.0")
 	var back agents.Agent
 	c.call("POST", "agents/claude/rollback", "", http.StatusOK, &back)
-	if back.Version != "0.99.0" || back.Previous != "0.100.0" || back.Pinned != "0.100.0" {
+	if back.Version != "0.99.0" || back.Previous != "0.101.0" || back.Pinned != "0.101.0" {
 		t.Errorf("%+v", back)
 	}
 	if a, _ := c.upsert(); a.Version != "0.99.0" {
@@ -215,7 +215,7 @@ func TestAgentRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	running := exec.CommandContext(t.Context(), node, "-e", "process.stdin.resume()")
-	running.Env = []string{"DESKHAND_AGENT_HOME=" + filepath.Join(c.store, "claude", "0.100.0")}
+	running.Env = []string{"DESKHAND_AGENT_HOME=" + filepath.Join(c.store, "claude", "0.101.0")}
 	in, err := running.StdinPipe()
 	if err == nil {
 		err = running.Start()

@@ -137,9 +137,18 @@ func (d *desk) seenAs(id string) string {
 	if err := json.Unmarshal(data, &out); err != nil {
 		d.t.Fatal(err)
 	}
-	for _, turn := range out.Turns { // the words that say why a turn ended begin with the agent's name
-		if cause, is := turn["cause"].(string); is {
-			turn["cause"] = strings.Replace(cause, d.get(id).AgentName, "AGENT", 1)
+	unnamed := func(of map[string]any, key string) {
+		if text, is := of[key].(string); is {
+			of[key] = strings.ReplaceAll(text, d.get(id).AgentName, "AGENT")
+		}
+	}
+	for _, turn := range out.Turns {
+		unnamed(turn, "cause")
+	}
+	for _, entry := range out.Entries {
+		if notice, is := entry["notice"].(map[string]any); is {
+			unnamed(notice, "title")
+			unnamed(notice, "description")
 		}
 	}
 	var lines strings.Builder

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"deskhand/backend/store"
 )
@@ -81,8 +82,8 @@ func (l *Library) Note(ctx context.Context, agent, place, version string, o Offe
 		return err
 	}
 	return l.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO start_offer (agent, place, version, offer) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET version = excluded.version, offer = excluded.offer`, agent, place, version, string(text))
+		_, err := tx.ExecContext(ctx, `INSERT INTO start_offer (agent, place, version, offer, noted_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET version = excluded.version, offer = excluded.offer, noted_at = excluded.noted_at`, agent, place, version, string(text), time.Now().UnixMilli())
 		return err
 	})
 }

@@ -127,14 +127,14 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   const looks = new Looks();
   const registry = await Registry.open(t);
   registry.publish(claude, "0.99.0", "claude-agent-acp", program("claude-agent-acp", "0.99.0"));
-  registry.publish(claude, "0.100.0", "claude-agent-acp", program("claude-agent-acp", "0.100.0"), 3 << 20);
+  registry.publish(claude, "0.101.0", "claude-agent-acp", program("claude-agent-acp", "0.101.0"), 3 << 20);
   const desk = await Desk.open(t, { env: { npm_config_registry: registry.url } });
   const app = new Screen(await App.open(desk));
   const card = app.card("Claude Code");
 
   // From the start screen to the agent that is missing.
   await app.button("Install Claude Code…").click();
-  await card.getByText(`npm ${claude} 0.100.0`).waitFor();
+  await card.getByText(`npm ${claude} 0.101.0`).waitFor();
   assert.ok(await card.evaluate((element) => element === document.activeElement), "the card has the focus");
   await looks.at(app.page, "agents-missing");
 
@@ -159,10 +159,10 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   // An older one first, so that there is something to update.
   await desk.api("POST", "/client/agents/claude/install", { version: "0.99.0" });
   await app.state("Claude Code", "Ready");
-  await card.getByText("0.100.0 is available").waitFor();
+  await card.getByText("0.101.0 is available").waitFor();
   await looks.at(app.page, "agents-update");
-  await app.button("Update to 0.100.0", card).click();
-  await card.getByText("0.100.0", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.button("Update to 0.101.0", card).click();
+  await card.getByText("0.101.0", { exact: true }).waitFor({ timeout: 30_000 });
   await app.button("Roll back to 0.99.0", card).waitFor();
   assert.equal(await card.getByText("is available").count(), 0);
   const report = await app.test("Claude Code");
@@ -187,7 +187,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
 test("an update that is offered during a turn is a badge, and nothing else", async (t) => {
   const registry = await Registry.open(t);
   registry.publish(claude, "0.99.0", "claude-agent-acp", program("claude-agent-acp", "0.99.0", works));
-  registry.publish(claude, "0.100.0", "claude-agent-acp", program("claude-agent-acp", "0.100.0", works));
+  registry.publish(claude, "0.101.0", "claude-agent-acp", program("claude-agent-acp", "0.101.0", works));
   const desk = await Desk.open(t, { env: { npm_config_registry: registry.url } });
   const app = new Screen(await App.open(desk));
   const { page, composer, sidebar, log, footers } = app;
@@ -196,7 +196,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
     await desk.api("POST", "/client/agents/claude/install", { version });
     await until(`version ${version}`, async () => { const one = await claudes(); return one.version === version && !one.installing; }, 60_000);
   };
-  await install("0.100.0"); // the newest: nothing is offered
+  await install("0.101.0"); // the newest: nothing is offered
   const entry = sidebar.getByRole("button", { name: /^Agents/ });
   assert.doesNotMatch(await entry.innerText(), /\d/);
   const { id } = await desk.api("POST", "/client/sessions", { agent: "claude", cwd: desk.work, title: "A long turn" });
@@ -217,7 +217,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
 
   // Where it leads the card offers it, and nothing was begun.
   await entry.click();
-  await page.getByRole("listitem", { name: "Claude Code", exact: true }).getByText("0.100.0 is available").waitFor();
+  await page.getByRole("listitem", { name: "Claude Code", exact: true }).getByText("0.101.0 is available").waitFor();
   assert.equal((await claudes()).version, "0.99.0");
   await sidebar.getByRole("treeitem", { name: /^A long turn/ }).click();
   await app.button("Stop").click();
@@ -248,7 +248,7 @@ test("an installation that fails says why, and can be tried again", async (t) =>
   await none.scrollIntoViewIfNeeded();
   await looks.at(app.page, "agents-failed");
 
-  registry.publish(claude, "0.100.0", "claude-agent-acp", program("claude-agent-acp", "0.100.0"));
+  registry.publish(claude, "0.101.0", "claude-agent-acp", program("claude-agent-acp", "0.101.0"));
   await app.button("Install again", none).click();
   await app.state("Claude Code", "Ready");
   assert.equal(await none.getByRole("alert").count(), 0);

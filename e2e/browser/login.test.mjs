@@ -313,7 +313,7 @@ test("what is big is asked about before it is installed", async (t) => {
   const looks = new Looks();
   const registry = await Registry.open(t);
   const claude = "@agentclientprotocol/claude-agent-acp";
-  registry.publish(claude, "0.100.0", "claude-agent-acp", shy("/nowhere"), 1 << 20);
+  registry.publish(claude, "0.101.0", "claude-agent-acp", shy("/nowhere"), 1 << 20);
   const made = await Desk.open(t, { env: { npm_config_registry: registry.url } });
   const app = new Screen(await App.open(made));
   await app.page.keyboard.press("Alt+a");

@@ -129,7 +129,7 @@ scene("what was said elsewhere", async (t) => {
 scene("an agent is downloaded", async (t) => {
   const claude = "@agentclientprotocol/claude-agent-acp";
   const registry = await Registry.open(t);
-  registry.publish(claude, "0.100.0", "claude-agent-acp", "#!/usr/bin/env node\n", 3 << 20);
+  registry.publish(claude, "0.101.0", "claude-agent-acp", "#!/usr/bin/env node\n", 3 << 20);
   const { app, page, camera } = await harbour(t, { env: { npm_config_registry: registry.url } });
   registry.hold(claude);
   await app.button("Install Claude Code…").click();

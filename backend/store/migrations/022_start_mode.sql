@@ -11,9 +11,10 @@ CREATE TABLE start_mode (
 
 -- The modes and the models that an agent offered when a conversation last began, so that they can be chosen before the next one.
 CREATE TABLE start_offer (
-  agent   TEXT NOT NULL,
+  agent    TEXT NOT NULL,
   place   TEXT NOT NULL,
   version TEXT NOT NULL, -- of the agent; '' where nobody knows
   offer   TEXT NOT NULL, -- startmode.Offer as JSON
+  noted_at INTEGER NOT NULL, -- Unix milliseconds
   PRIMARY KEY (agent, place)
 ) STRICT, WITHOUT ROWID;
