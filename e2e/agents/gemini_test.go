@@ -93,5 +93,7 @@ func (f *feed) chooseModel(model string) {
 		f.s.t.Fatalf("no model among the options %+v", f.session.ConfigOptions)
 	}
 	f.s.call("POST", "/client/sessions/"+f.session.ID+"/config", map[string]any{"id": f.session.ConfigOptions[i].ID, "value": model}, nil)
-	f.until("the model", func() bool { return f.session.ConfigOptions[slices.IndexFunc(f.session.ConfigOptions, is)].Value == model })
+	f.until("the model", func() bool {
+		return f.session.ConfigOptions[slices.IndexFunc(f.session.ConfigOptions, is)].Value == model
+	})
 }
