@@ -487,7 +487,7 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 func TestRegistryTakesNobodyBack(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
-		"0.99.9": "0.101.0", "0.101.0-rc.1": "0.101.0", "0.9.0": "0.101.0", "0.100.1": "0.100.1", "0.102.0-rc.1": "0.102.0-rc.1", "1.0.0": "1.0.0",
+		"0.99.9": "0.101.0", "0.101.0-rc.1": "0.101.0", "0.9.0": "0.101.0", "0.101.1": "0.101.1", "0.102.0-rc.1": "0.102.0-rc.1", "1.0.0": "1.0.0",
 	} {
 		dir := t.TempDir()
 		const url = "https://r.example/registry.json"

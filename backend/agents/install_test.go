@@ -198,7 +198,7 @@ func TestInstall(t *testing.T) {
 
 func TestVersionsComeAndGo(t *testing.T) {
 	s := openShop(t)
-	for _, v := range []string{"0.101.0", "0.102.0", "0.103.0-rc.1", "0.103.0"} {
+	for _, v := range []string{"0.101.0", "0.102.0", "0.103.0-rc.1", "0.104.0"} {
 		s.reg.publishClaude(v, "")
 	}
 	s.install("claude", agents.InstallRequest{})
@@ -225,8 +225,8 @@ func TestVersionsComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0-rc.1"})
-	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0"})
-	if got := s.versions(); !slices.Equal(got, []string{"0.102.0", "0.103.0-rc.1", "0.103.0"}) {
+	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.104.0"})
+	if got := s.versions(); !slices.Equal(got, []string{"0.102.0", "0.103.0-rc.1", "0.104.0"}) {
 		t.Errorf("while 0.102.0 runs there are %v", got)
 	}
 	if err := running.Close(); err != nil {
@@ -235,8 +235,8 @@ func TestVersionsComeAndGo(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.cfg.Dir, "claude", ".new-of-a-killed-one"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.install("claude", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "0.103.0"})
-	if got := s.versions(); !slices.Equal(got, []string{"0.103.0-rc.1", "0.103.0-2"}) {
+	s.install("claude", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "0.104.0"})
+	if got := s.versions(); !slices.Equal(got, []string{"0.103.0-rc.1", "0.104.0-2"}) {
 		t.Errorf("when it has ended there are %v", got)
 	}
 }
