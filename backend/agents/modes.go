@@ -28,6 +28,11 @@ func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
 	return unmeasured().clone(), false
 }
 
+// InCatalogue reports whether the catalogue itself, rather than agents.json alone, has an agent with this id. The demo agent is not in it.
+func (c *Catalogue) InCatalogue(id string) bool {
+	return slices.ContainsFunc(*c.table.Load(), func(e entry) bool { return e.id == id })
+}
+
 // unmeasured are the modes of agents that nobody has measured. A bundled catalogue that cannot be read is told of by Open.
 //
 //nolint:gochecknoglobals // read once from what is part of the program

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 )
 
@@ -40,14 +39,14 @@ func (a *link) toolTransports() []string {
 }
 
 // tellOfUnlisted says once in a start, at the end of the first turn in which the model was asked, that the agent has not fetched the list of our
-// tools: the model cannot have known of them. The demo agent, which is our own, uses none.
+// tools: the model cannot have known of them. Agents that the catalogue does not have may take no servers at all, and are not told of.
 func (a *link) tellOfUnlisted(reason string) {
 	if reason == stopCancelled || reason == stopError {
 		return
 	}
 	listed := a.listed
 	a.listed = nil
-	if listed == nil || a.v.row.Agent == agents.Demo {
+	if listed == nil || !a.v.c.cfg.Agents.InCatalogue(a.v.row.Agent) {
 		return
 	}
 	select {
