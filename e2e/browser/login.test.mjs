@@ -326,7 +326,7 @@ test("what is big is asked about before it is installed", async (t) => {
     await route.fulfill({ response: answer, json: { ...(await answer.json()), ...numbers } });
   });
   await app.button("Install", card).click();
-  await card.getByText(/Claude Code 0\.100\.0 is large: .*314\.0 MB on disk\. .* are free\./).waitFor({ timeout: 30_000 });
+  await card.getByText(/Claude Code 0\.101\.0 is large: .*314\.0 MB on disk\. .* are free\./).waitFor({ timeout: 30_000 });
   assert.equal(await app.focused(), "Not now");
   await looks.at(app.page, "install-big");
   await app.page.keyboard.press("Escape");
@@ -335,7 +335,7 @@ test("what is big is asked about before it is installed", async (t) => {
 
   numbers = { unpacked: 314 << 20, freeBytes: 20 << 20, enough: false };
   await app.button("Install", card).click();
-  await card.getByText(/There is no room for Claude Code 0\.100\.0: it takes 314\.0 MB, and 20\.0 MB are free\./).waitFor({ timeout: 30_000 });
+  await card.getByText(/There is no room for Claude Code 0\.101\.0: it takes 314\.0 MB, and 20\.0 MB are free\./).waitFor({ timeout: 30_000 });
   assert.equal(await app.button("Install it", card).count(), 0);
   await looks.at(app.page, "install-no-room");
   await app.button("Close", card).click();

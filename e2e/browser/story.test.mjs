@@ -181,16 +181,16 @@ test("everything works by keyboard alone, and no key answers by accident", async
 test("mode and model are picked, a switch is switched", async (t) => {
   const desk = await Desk.open(t);
   const { page, log, button, turn } = bound(await App.open(desk, { agent: "Demo agent" }));
-  const pick = async (label, from, to) => {
+  const pick = async (label, from, to, shown = to) => {
     await button(`${label}: ${from}`).click();
     await page.getByRole("listbox", { name: label }).getByRole("option", { name: to }).click();
-    await button(`${label}: ${to}`).waitFor();
+    await button(`${label}: ${shown}`).waitFor();
   };
   await pick("Mode", "Ask", "Plan");
   await turn("Please show me around");
   await log.getByText("I change nothing").waitFor();
   await pick("Model", "Demo Large", "Demo Small");
-  await pick("Mode", "Plan", "Code");
+  await pick("Mode", "Plan", "Code", "Code, Decides by itself: nobody is asked");
   await page.getByRole("switch", { name: "Brief answers" }).click();
   await page.getByRole("switch", { name: "Brief answers", checked: true }).waitFor();
   await turn("Please show me around");
