@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/agents"
 )
@@ -81,14 +80,7 @@ func TestProofIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Prove(ctx, "slow", nil) }()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(began); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the agent was not asked for a session")
-		}
-	}
+	mustAppear(t, began)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v from a proof that was cancelled", err)

@@ -481,14 +481,7 @@ func TestCloseEndsTheShell(t *testing.T) {
 	p.write(map[string]string{".profile": "echo >~/here; sleep 3600\n"})
 	c := p.open()
 	c.Look()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(p.home, "here")); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the shell does not start")
-		}
-	}
+	mustAppear(t, filepath.Join(p.home, "here"))
 	began := time.Now()
 	if err := c.Close(); err != nil || time.Since(began) > 20*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
@@ -520,5 +513,18 @@ func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
 	env := environ(t, settled(t, p))
 	if path := value(env, "PATH"); !strings.HasPrefix(path+":", "/usr/bin:node_modules/.bin:/bin:") || strings.Contains(path, "::") {
 		t.Error(path)
+	}
+}
+
+// mustAppear waits until a process has made the file.
+func mustAppear(t *testing.T, file string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: got no such file for 20 s, want the process to make it", file)
+		}
 	}
 }
