@@ -326,7 +326,9 @@ func rank(state string) int {
 
 // describe is what was found, and what can be done about it.
 func (c *Catalogue) describe(e entry) Agent {
+	running := c.installing(e.id) // asked before the files are read: an agent without an installation has all of its new version
 	a := c.found(e)
+	a.Installing = running
 	a.Installable = c.installable(e) == nil
 	a.Editable = e.inFile
 	if e.source == OnPath {
@@ -336,7 +338,7 @@ func (c *Catalogue) describe(e entry) Agent {
 	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
 	}
-	a.Installing, a.Quirks = c.installing(e.id), e.quirks()
+	a.Quirks = e.quirks()
 	return a
 }
 

@@ -122,10 +122,10 @@ func TestNobodyHasChosenAMode(t *testing.T) {
 				t.Fatalf("the file that nobody approved is there: %v", err)
 			}
 			code, words := promptOnce(t, p, "--agent", agent.ID, "--mode", "nonsense", "Please write the proof.")
-			if want := "no mode nonsense, and nothing was sent: it offers "; code != 2 || !strings.Contains(words, want) || !strings.Contains(words, asking[agent.ID]) {
+			if want := "no mode nonsense, and nothing was sent: it offers "; code != 2 || !strings.Contains(words, want) || !strings.Contains(words, asking(agent.ID)) {
 				t.Errorf("exit code %d, want 2 and %q in:\n%s", code, want, words)
 			}
-			code, words = promptOnce(t, p, "--agent", agent.ID, "--mode", loosest[agent.ID], "--approve", "never", "Please write the proof.")
+			code, words = promptOnce(t, p, "--agent", agent.ID, "--mode", loosest(agent.ID), "--approve", "never", "Please write the proof.")
 			if code != 0 || !strings.Contains(words, "decides by itself") {
 				t.Errorf("exit code %d, want 0 and a warning in:\n%s", code, words)
 			}
@@ -137,11 +137,15 @@ func TestNobodyHasChosenAMode(t *testing.T) {
 	}
 }
 
-// loosest is a mode of each agent in which nobody is asked about anything.
-var loosest = map[string]string{"claude": "bypassPermissions", "codex": "agent-full-access", "qwen-code": "yolo"}
+// loosest is the mode of an agent in which nobody is asked about anything.
+func loosest(agent string) string {
+	return map[string]string{"claude": "bypassPermissions", "codex": "agent-full-access", "qwen-code": "yolo"}[agent]
+}
 
-// asking is the mode that each agent's conversations begin in.
-var asking = map[string]string{"claude": "default", "codex": "read-only", "qwen-code": "default"}
+// asking is the mode that an agent's conversations begin in; "" for an agent that does not decide by itself in any mode.
+func asking(agent string) string {
+	return map[string]string{"claude": "default", "codex": "read-only", "qwen-code": "default"}[agent]
+}
 
 // TestModeHoldsOverRestarts begins a conversation, and stops and starts Deskhand twice: the agent asks each time.
 func TestModeHoldsOverRestarts(t *testing.T) {
@@ -161,8 +165,8 @@ func TestModeHoldsOverRestarts(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(p.work, "forbidden.txt")); !errors.Is(err, os.ErrNotExist) {
 					t.Fatalf("in the %s life the refused command ran: %v", life, err)
 				}
-				if got := modeIn(f.session); got != asking[agent.ID] {
-					t.Errorf("in the %s life it is in the mode %q, want %q", life, got, asking[agent.ID])
+				if got := modeIn(f.session); got != asking(agent.ID) {
+					t.Errorf("in the %s life it is in the mode %q, want %q", life, got, asking(agent.ID))
 				}
 			}
 			refuse("first")
@@ -190,16 +194,16 @@ func TestChosenModeIsWhatConversationsBeginIn(t *testing.T) {
 			p := newPlace(t, model)
 			asPeopleHaveIt(t, &p, agent, model)
 			s := startServer(t, p)
-			s.call("PUT", "/client/agents/"+agent.ID+"/start?cwd="+p.work, map[string]string{"mode": loosest[agent.ID]}, nil)
+			s.call("PUT", "/client/agents/"+agent.ID+"/start?cwd="+p.work, map[string]string{"mode": loosest(agent.ID)}, nil)
 			s.stop()
 			s = startServer(t, p)
 			f := follow(s)
 			f.open(agent.ID, p)
-			if got := modeIn(f.session); got != loosest[agent.ID] {
-				t.Errorf("the conversation is in the mode %q, want %q", got, loosest[agent.ID])
+			if got := modeIn(f.session); got != loosest(agent.ID) {
+				t.Errorf("the conversation is in the mode %q, want %q", got, loosest(agent.ID))
 			}
-			if marks := fmt.Sprint(f.session.Modes); !strings.Contains(marks, loosest[agent.ID]) {
-				t.Errorf("the mode %s is not marked: %s", loosest[agent.ID], marks)
+			if marks := fmt.Sprint(f.session.Modes); !strings.Contains(marks, loosest(agent.ID)) {
+				t.Errorf("the mode %s is not marked: %s", loosest(agent.ID), marks)
 			}
 			f.done(f.prompt("Please write the proof."))
 			if agent.ID != "codex" {
@@ -212,8 +216,8 @@ func TestChosenModeIsWhatConversationsBeginIn(t *testing.T) {
 			}
 			f.only = ""
 			f.open(agent.ID, other)
-			if got := modeIn(f.session); got != asking[agent.ID] {
-				t.Errorf("in another directory the conversation is in the mode %q, want %q", got, asking[agent.ID])
+			if got := modeIn(f.session); got != asking(agent.ID) {
+				t.Errorf("in another directory the conversation is in the mode %q, want %q", got, asking(agent.ID))
 			}
 			s.stop()
 			if code, words := promptOnce(t, p, "--agent", agent.ID, "--approve", "never", "Please write the proof."); code != 2 || !strings.Contains(words, "decides by itself") {

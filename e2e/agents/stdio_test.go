@@ -85,7 +85,7 @@ func TestAgentOverStdio(t *testing.T) {
 			var session struct{ SessionID string }
 			decode(t, a.call("session/new", map[string]any{"cwd": p.work, "mcpServers": []any{}}), &session)
 			step("session/new")
-			if mode := asking[agent.ID]; mode != "" {
+			if mode := asking(agent.ID); mode != "" {
 				a.call("session/set_mode", map[string]any{"sessionId": session.SessionID, "modeId": mode})
 			}
 
