@@ -88,7 +88,7 @@ type Config struct {
 	SamplePace   time.Duration // how often the processes are looked at while any run; 0 = 10 s
 	LeastIdle    time.Duration // how long an agent has been idle before it is put to sleep; 0 = a minute
 	Undo         time.Duration // how long the deletion of a session can be undone; 0 = 5 s
-	Parting      time.Duration // how long an agent that is taken leave of has for an answer; 0 = 1 s, and less when the program ends
+	CloseWait    time.Duration // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
 
 	Tokens    *agents.Vault // of places elsewhere; nil = they have none
 	Vault     *agents.Vault // of what else has secrets that must never be written; nil = there is none

@@ -316,7 +316,7 @@ func (v *conversation) composePrompt(turn string) {
 				return // it was stopped meanwhile
 			}
 			if err != nil {
-				v.takeBack()
+				v.restoreDraft()
 			}
 			v.composing = nil
 			if err != nil {

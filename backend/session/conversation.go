@@ -40,7 +40,7 @@ type conversation struct {
 	requests  map[string]*openRequest // those that wait, by their id
 	opened    map[string]Request      // addresses that a person agreed to, by elicitation, while the agent waits for what is done there
 	frames    int64                   // the number of the last frame
-	agent     *link                   // nil while there is no process
+	agent     *agentProcess           // nil while there is no process
 	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
 	refusal   *refusal                // what the agent refused last for want of a login
 	lastExit  *Exit                   // how the agent ended, for the events that tell it
@@ -62,7 +62,7 @@ type conversation struct {
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
 	active    time.Time               // when something last happened in it
 	deletion  deletion                // of the session
-	kept      *parting                // of an agent that outlives the deletion for a moment
+	kept      *gracefulClose          // of an agent that outlives the deletion for a moment
 	forks     []chan<- fork           // who waits for one
 	branching int                     // of these, for how many the agent has been asked
 	links     sync.WaitGroup          // the goroutines of every agent process of this session
@@ -161,8 +161,8 @@ func (v *conversation) post(f func()) {
 func (v *conversation) do(c command) []event {
 	switch c.(type) {
 	case doExited, doDelete:
-		v.unsend()
-		v.takeBack() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
+		v.recallPrompt()
+		v.restoreDraft() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
 	}
 	events := decide(v.state, c)
 	for _, e := range events {
@@ -438,8 +438,8 @@ func (v *conversation) commit() (written bool) {
 	if v.agent != nil {
 		v.agent.send(v.step.send)
 	}
-	if v.step.parting != nil {
-		close(v.step.parting.written)
+	if v.step.closing != nil {
+		close(v.step.closing.written)
 	}
 	v.step = step{}
 	return true
@@ -709,7 +709,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
 	}
 	if damaged == nil { // else nobody knows
-		v.unsay(begun)
+		v.dropUnsentPrompt(begun)
 	}
 	for i := range open {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}
@@ -842,7 +842,7 @@ func (v *conversation) closed(code string) {
 		}
 		v.row.Exit = exit
 	}
-	v.dismiss(code == problemQuit || code == problemRestart || code == problemInterrupted || code == problemDeleted, code == problemDeleted)
+	v.detach(code == problemQuit || code == problemRestart || code == problemInterrupted || code == problemDeleted, code == problemDeleted)
 	v.note(note{Note: noteClosed, Exit: exit})
 	v.endForks(code)
 	v.row.Unread = v.row.Unread || v.row.Exit != nil

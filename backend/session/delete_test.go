@@ -439,7 +439,7 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 			forgetfulAgent(t, dir, tc.words+" writes")
 			cfg := session.Config{Undo: wait}
 			if !strings.Contains(tc.words, "unanswered") && !strings.Contains(tc.words, "leaves") { // these do not answer
-				cfg.Parting = 20 * time.Second
+				cfg.CloseWait = 20 * time.Second
 			}
 			if tc.forever && tc.do != nil {
 				cfg.Undo = 5 * time.Second // for it to be done before
@@ -491,7 +491,7 @@ func TestADeletedSessionsAgentDoesNotWorkOn(t *testing.T) {
 			dir := t.TempDir()
 			custom(t, dir, map[string]string{"busy": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{` + tc.can + `}}}}'
 				read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; read l; touch at-it; ` + tc.then})
-			cfg := session.Config{Undo: time.Hour, Parting: 300 * time.Millisecond}
+			cfg := session.Config{Undo: time.Hour, CloseWait: 300 * time.Millisecond}
 			if tc.kept {
 				cfg = session.Config{Undo: 3 * time.Second, Patience: 20 * time.Second}
 			}
@@ -536,7 +536,7 @@ func (d *desk) archive(id string) {
 // openAgain is a desk in which nothing is erased before it ends.
 func openAgain(d *desk, dir string) *desk {
 	d.close()
-	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour, Parting: 20 * time.Second})
+	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour, CloseWait: 20 * time.Second})
 }
 
 // TestWhatIsReadWhileItIsErased: nothing that is made of a conversation while that is erased passes for all of it.

@@ -25,7 +25,7 @@ import (
 
 // equip reads it, has a person asked about what nobody has approved, and gives what may start. It is false when the generation has
 // ended meanwhile.
-func (a *link) equip(agent, cwd string) (taken []Executable, ok bool) {
+func (a *agentProcess) equip(agent, cwd string) (taken []Executable, ok bool) {
 	if !a.permitted(agent, cwd, nil) {
 		return nil, false
 	}
@@ -41,7 +41,7 @@ func (a *link) equip(agent, cwd string) (taken []Executable, ok bool) {
 }
 
 // settle has a person asked about what nobody has approved of what was found, and gives what may start.
-func (a *link) settle(found []Executable, notices []Notice) (taken []Executable, ok bool) {
+func (a *agentProcess) settle(found []Executable, notices []Notice) (taken []Executable, ok bool) {
 	verdict, ok := a.ask(found, notices, trustOptions())
 	if !ok {
 		return nil, false
@@ -57,7 +57,7 @@ func (a *link) settle(found []Executable, notices []Notice) (taken []Executable,
 
 // ask has a person asked about what nobody has approved of what was found, and waits for the answer. It is false when the generation has
 // ended meanwhile.
-func (a *link) ask(found []Executable, notices []Notice, options []RequestOption) (verdict string, ok bool) {
+func (a *agentProcess) ask(found []Executable, notices []Notice, options []RequestOption) (verdict string, ok bool) {
 	asked := make(chan chan string, 1)
 	if !a.post(func() { a.tell(notices); a.consider(found, options); asked <- a.approval.verdict }) {
 		return "", false
@@ -99,7 +99,7 @@ func Readable(name string) string {
 }
 
 // tell puts notices into the transcript.
-func (a *link) tell(notices []Notice) {
+func (a *agentProcess) tell(notices []Notice) {
 	for _, n := range notices {
 		a.v.note(note{Note: noteNotice, Notice: &n})
 	}
@@ -107,7 +107,7 @@ func (a *link) tell(notices []Notice) {
 
 // outfit makes the servers ready, now that it is known what the agent takes, and then opens its session. Programs are looked for on
 // the disk, so it is not done by the conversation's goroutine.
-func (a *link) outfit() {
+func (a *agentProcess) outfit() {
 	var servers []Executable
 	for _, e := range a.equipment {
 		if e.server != nil {
@@ -164,7 +164,7 @@ func skipped(s *mcp.Skip, agent string) Notice {
 }
 
 // transports are those that the agent takes: what was measured where somebody has, else what it says. All take stdio, says ACP.
-func (a *link) transports() []string {
+func (a *agentProcess) transports() []string {
 	if measured := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).MCP; measured != nil {
 		return measured
 	}

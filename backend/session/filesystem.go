@@ -31,7 +31,7 @@ var errTooLong = errors.New("is too long")
 // presence may outlive us, and the chore ends with ctx. What comes after it waits all the same, so that a life of the agent holds one such thread
 // at most; in the next life what writes alone is waited for, lest it put an old text over a new one. A write that has not begun by then never does,
 // and is waited for no longer than those before it: behind a read that hangs it had all file work of every later life wait.
-func (a *link) inOrder(writes bool, work chore) chore {
+func (a *agentProcess) inOrder(writes bool, work chore) chore {
 	v, before, done := a.v, a.lastFile, make(chan struct{})
 	a.lastFile = done
 	var earlier <-chan struct{}
@@ -61,7 +61,7 @@ func (a *link) inOrder(writes bool, work chore) chore {
 }
 
 // surely has people told of a file that is written, also where its agent has ended since: nothing of a life that is over is taken (post).
-func (a *link) surely(out outcome) outcome {
+func (a *agentProcess) surely(out outcome) outcome {
 	told := out.told
 	if told == nil {
 		return out
@@ -136,7 +136,7 @@ func (w *filing) outcome(ctx context.Context, writes bool) outcome {
 	return withdrawnOutcome()
 }
 
-func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
+func (a *agentProcess) readFile(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Path  string      `json:"path"`
 		Line  acp.Integer `json:"line"`
@@ -230,7 +230,7 @@ func skipLines(lines *bufio.Reader, line uint32) (end bool, failed error) {
 	return false, nil
 }
 
-func (a *link) writeFile(params json.RawMessage) (chore, *acp.Error) {
+func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Path    string  `json:"path"`
 		Content *string `json:"content"`

@@ -415,7 +415,7 @@ func (t *transcript) foreign(result json.RawMessage) bool {
 
 // afresh begins a new session where the one that was cannot be had back. Of a fork in which nothing was said yet some agents keep nothing
 // once it is closed (Codex): as long as its parent is what it was then, another fork is the same.
-func (a *link) afresh() {
+func (a *agentProcess) afresh() {
 	parent := a.v.unspokenFork()
 	if parent == "" || !a.can.Fork {
 		a.create("fresh")

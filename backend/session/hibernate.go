@@ -95,7 +95,7 @@ func (v *conversation) fallAsleep() {
 	v.stage("")
 	v.lastExit, v.row.Exit = nil, nil
 	unspoken := v.unspoken()
-	v.dismiss(true, false)
+	v.detach(true, false)
 	if unspoken {
 		v.row.ACPSessionID = "" // an empty session need not be taken up again, and not every agent could
 	}

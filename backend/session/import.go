@@ -197,7 +197,7 @@ func (v *conversation) replay() string {
 }
 
 // takeOver opens a session that the agent had before us.
-func (a *link) takeOver() {
+func (a *agentProcess) takeOver() {
 	v := a.v
 	switch {
 	case a.can.LoadSession:
@@ -211,7 +211,7 @@ func (a *link) takeOver() {
 	}
 }
 
-func (a *link) restoreImported(method, how string) {
+func (a *agentProcess) restoreImported(method, how string) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID
 	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {

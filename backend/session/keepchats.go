@@ -6,7 +6,7 @@ import "deskhand/backend/emptychat"
 // removed before a start, for all conversations of the agent, and after each load.
 
 // keepChats removes the empty files of the agent's conversations that an agent with this environment would take for broken ones.
-func (a *link) keepChats(agent string, environ, ids []string) {
+func (a *agentProcess) keepChats(agent string, environ, ids []string) {
 	u := a.v.c.cfg.Agents.Quirks(agent).CleanUp
 	if u == nil {
 		return
@@ -22,7 +22,7 @@ func (a *link) keepChats(agent string, environ, ids []string) {
 }
 
 // keepOwnChat is keepChats for the conversation that the agent has loaded, in the background.
-func (a *link) keepOwnChat() {
+func (a *agentProcess) keepOwnChat() {
 	if a.environ == nil {
 		return // it runs elsewhere
 	}

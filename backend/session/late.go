@@ -61,7 +61,7 @@ func (c change) grew() bool { return c.Append != nil && c.Append.Offset > 0 }
 func (s *step) adds() bool {
 	rest := *s
 	rest.frames, rest.row, rest.line, rest.send, rest.shown = nil, nil, nil, nil, nil
-	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.parting == nil
+	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.closing == nil
 }
 
 // over puts what was late when the entries were asked for in the place of what was stored, where that is less: it may have been stored since,

@@ -9,7 +9,7 @@ import (
 // again: what it knew of the conversation is gone. So it is asked in the next one, and the transcript says what is waited for.
 
 // waitToLoad puts session/load off where it would lose the session; it is true when load is called again later.
-func (a *link) waitToLoad() bool {
+func (a *agentProcess) waitToLoad() bool {
 	v := a.v
 	if !v.c.cfg.Agents.Quirks(v.row.Agent).LoadNextMinute {
 		return false

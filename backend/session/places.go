@@ -80,8 +80,8 @@ const (
 type farPlace struct {
 	Place
 	runtime *remote.Runtime
-	kept    *atomic.Pointer[string] // the token of runtime, once the place has another address: lines to the old one keep it
-	lines   map[*there]struct{}     // those that are in use
+	kept    *atomic.Pointer[string]       // the token of runtime, once the place has another address: lines to the old one keep it
+	lines   map[*remoteTransport]struct{} // those that are in use
 }
 
 // farPlaces are all that are elsewhere.
@@ -121,7 +121,7 @@ func placeOwner(id string) string { return "place/" + id }
 
 func (c *Client) newPlace(p Place) *farPlace {
 	kept := &atomic.Pointer[string]{}
-	return &farPlace{Place: p, kept: kept, lines: map[*there]struct{}{}, runtime: remote.New(remote.Config{
+	return &farPlace{Place: p, kept: kept, lines: map[*remoteTransport]struct{}{}, runtime: remote.New(remote.Config{
 		URL: p.URL, Logger: c.cfg.Logger, Stall: c.cfg.LineStall,
 		Token: func(ctx context.Context) (string, error) {
 			if old := kept.Load(); old != nil {

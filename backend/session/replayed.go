@@ -29,7 +29,7 @@ type replay struct {
 }
 
 // expectReplay begins to compare what the agent gives back with what is stored.
-func (a *link) expectReplay() { a.replay = &replay{Replay: history.Expect(a.v.storedEnd())} }
+func (a *agentProcess) expectReplay() { a.replay = &replay{Replay: history.Expect(a.v.storedEnd())} }
 
 // storedEnd is the end of what was said in the agent's session, as far as it is stored.
 func (v *conversation) storedEnd() []history.Said {
@@ -57,7 +57,7 @@ func (v *conversation) storedEnd() []history.Said {
 }
 
 // afterReplay calls then when the agent has given back all of its history, at once where it gives none back. It is called with the agent's answer.
-func (a *link) afterReplay(then func()) {
+func (a *agentProcess) afterReplay(then func()) {
 	if a.replay == nil {
 		then()
 		return
@@ -67,7 +67,7 @@ func (a *link) afterReplay(then func()) {
 }
 
 // awaitReplay ends the wait, or begins to wait anew.
-func (a *link) awaitReplay() {
+func (a *agentProcess) awaitReplay() {
 	r := a.replay
 	if r.quiet != nil {
 		r.quiet.Stop()
@@ -89,7 +89,7 @@ func (a *link) awaitReplay() {
 	})
 }
 
-func (a *link) endReplay() {
+func (a *agentProcess) endReplay() {
 	then := a.replay.then
 	if a.replay.quiet != nil {
 		a.replay.quiet.Stop()
@@ -100,7 +100,7 @@ func (a *link) endReplay() {
 
 // beforeReplayed takes a message of the agent that may be history, before it is folded. An agent of which nothing came back may begin to speak by
 // itself after its answer, and that is no history; a person's message is, since nobody has said one.
-func (a *link) beforeReplayed(env acp.Envelope, data []byte) (later bool) {
+func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool) {
 	if a.replay == nil || env.Kind != acp.Notification || env.Method() != "session/update" {
 		return false
 	}

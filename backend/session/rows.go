@@ -128,22 +128,22 @@ type step struct {
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
-	questions []Event       // of these, as questions; only told
-	rules     []Rule        // made of answers
-	hits      []string      // the ids of the rules that have answered
-	queue     []QueueItem   // added or changed
-	unqueued  []string      // the ids of those that are gone
-	approved  []Executable  // by a person
-	directory string        // that they are of
-	sync      bool          // a turn ended: wait for the disk
-	shown     chan struct{} // closed when the step is over; nil = nobody waits for that
-	send      [][]byte      // for the agent, as it goes on the wire
-	line      *string       // how far an agent elsewhere is; nil = unchanged
-	deletion  *time.Time    // when the session was deleted; zero = it was restored
-	imported  bool          // the entries are a history, of any length
-	parting   *parting      // of an agent that hears what is written
-	attached  []Attachment  // that the journal names from now on
-	freed     []Attachment  // that a draft or the queue names no more
+	questions []Event        // of these, as questions; only told
+	rules     []Rule         // made of answers
+	hits      []string       // the ids of the rules that have answered
+	queue     []QueueItem    // added or changed
+	unqueued  []string       // the ids of those that are gone
+	approved  []Executable   // by a person
+	directory string         // that they are of
+	sync      bool           // a turn ended: wait for the disk
+	shown     chan struct{}  // closed when the step is over; nil = nobody waits for that
+	send      [][]byte       // for the agent, as it goes on the wire
+	line      *string        // how far an agent elsewhere is; nil = unchanged
+	deletion  *time.Time     // when the session was deleted; zero = it was restored
+	imported  bool           // the entries are a history, of any length
+	closing   *gracefulClose // of an agent that hears what is written
+	attached  []Attachment   // that the journal names from now on
+	freed     []Attachment   // that a draft or the queue names no more
 }
 
 func (s *step) empty() bool {

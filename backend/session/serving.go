@@ -112,7 +112,7 @@ func (v *conversation) served(r *openRequest, out outcome) {
 }
 
 // chore reads the params of a request; what is wrong with them is told at once.
-func (a *link) chore(method string, params json.RawMessage) (chore, *acp.Error) {
+func (a *agentProcess) chore(method string, params json.RawMessage) (chore, *acp.Error) {
 	switch method {
 	case "fs/read_text_file":
 		return a.readFile(params)
@@ -138,7 +138,7 @@ func (a *link) chore(method string, params json.RawMessage) (chore, *acp.Error) 
 }
 
 // withdraw is the agent's $/cancel_request of what we serve; false = that is no such request.
-func (a *link) withdraw(key acp.Key) bool {
+func (a *agentProcess) withdraw(key acp.Key) bool {
 	cancel := a.serving[key]
 	if cancel == nil {
 		cancel = a.serving[key.Twin()]

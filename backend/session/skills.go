@@ -113,7 +113,7 @@ func (c *Client) useful(agent string, found []Executable) ([]Executable, []Notic
 
 // giveSkills brings the skills that were approved to where the agent reads them, for a user of the links. What was never fetched is
 // fetched, and where that brings programs that nobody was shown, they are shown. It is false when the generation has ended meanwhile.
-func (a *link) giveSkills(agent, cwd, user string, taken []Executable) bool {
+func (a *agentProcess) giveSkills(agent, cwd, user string, taken []Executable) bool {
 	c, directory := a.v.c, filepath.Clean(cwd)
 	taken = slices.DeleteFunc(slices.Clone(taken), func(e Executable) bool { return e.skill == nil })
 	if len(taken) == 0 {
@@ -148,7 +148,7 @@ func (a *link) giveSkills(agent, cwd, user string, taken []Executable) bool {
 
 // fetchSkills fetches what was never fetched, and has a person asked about what nobody was shown: what that brings, and what has changed
 // while the person read.
-func (a *link) fetchSkills(directory string, taken []Executable) (ready []Executable, ok bool) {
+func (a *agentProcess) fetchSkills(directory string, taken []Executable) (ready []Executable, ok bool) {
 	c := a.v.c
 	var changed []Executable
 	for _, e := range taken {
@@ -206,7 +206,7 @@ func (d digests) has(digest string) bool { return d[digest] }
 
 // mayRead notes skills that were approved for this start. Others that stand there for another session are asked about: the agent reads them
 // all the same.
-func (a *link) mayRead(list []skills.Skill) {
+func (a *agentProcess) mayRead(list []skills.Skill) {
 	for _, s := range list {
 		if s.Problem == "" {
 			a.skills[s.Digest] = true
@@ -215,7 +215,7 @@ func (a *link) mayRead(list []skills.Skill) {
 }
 
 // takeSkillsBack removes the links that only this user needed.
-func (a *link) takeSkillsBack(user string) {
+func (a *agentProcess) takeSkillsBack(user string) {
 	if a.v.c.cfg.Skills != nil {
 		a.v.c.cfg.Skills.Unlink(a.ctx, user)
 	}

@@ -235,7 +235,7 @@ func (v *conversation) toBegin() beginning {
 
 // beginAs has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the
 // model. It is true when then is called later, or never.
-func (a *link) beginAs(then func()) bool {
+func (a *agentProcess) beginAs(then func()) bool {
 	s := &a.beginning
 	if !s.model {
 		s.model = true
@@ -263,7 +263,7 @@ func (a *link) beginAs(then func()) bool {
 }
 
 // choose has the agent change an option, and keeps in mind that it has to be so (lostMode).
-func (a *link) choose(category, value, problem string, then func()) bool {
+func (a *agentProcess) choose(category, value, problem string, then func()) bool {
 	o := optionOf(a.v.fold.facts.Options, category)
 	if o == nil || !o.offers(value) {
 		a.notBegun(problem, value, o)
@@ -292,7 +292,7 @@ func valuesIn(o *ConfigOption) []string {
 
 // notBegun ends the start of a conversation that cannot begin as it has to. The next start tries the same again, until somebody has chosen
 // another mode or model (setConfig).
-func (a *link) notBegun(problem, value string, o *ConfigOption) {
+func (a *agentProcess) notBegun(problem, value string, o *ConfigOption) {
 	v := a.v
 	if v.fold.facts.Start == nil {
 		v.fold.facts.Start, v.fold.changed = &startWish{}, true
@@ -301,13 +301,13 @@ func (a *link) notBegun(problem, value string, o *ConfigOption) {
 }
 
 // notChanged ends the start of a conversation whose agent did not change to what was chosen.
-func (a *link) notChanged(was ConfigOption) {
+func (a *agentProcess) notChanged(was ConfigOption) {
 	lost := was.lost()
 	a.fail(problemStartRefused, append([]string{"agent", a.v.agentName}, lost...)...)
 }
 
 // lostModel is the model that the conversation begins with and that the agent does not have, whatever it has answered.
-func (a *link) lostModel() *ConfigOption {
+func (a *agentProcess) lostModel() *ConfigOption {
 	f := a.v.fold.facts
 	if a.beginning.wish == nil || a.beginning.wish.Model == "" || !a.beginning.model {
 		return nil
@@ -319,7 +319,7 @@ func (a *link) lostModel() *ConfigOption {
 }
 
 // settled is the end of a start that went well.
-func (a *link) settled() {
+func (a *agentProcess) settled() {
 	f := a.v.fold
 	if f.facts.Start != nil {
 		f.facts.Start, f.changed = nil, true
@@ -357,7 +357,7 @@ func (v *conversation) noteOffer() {
 
 // strays sees to an agent that has changed its mode between its start and its first message, when nobody has chosen that: one that tells of its
 // modes late, or that changes by itself. True = send is called once the agent is back in its mode, or never.
-func (a *link) strays(send func()) bool {
+func (a *agentProcess) strays(send func()) bool {
 	s, o := &a.beginning, optionOf(a.v.fold.facts.Options, modeCategory)
 	if s.spoke || o == nil || o.Value == s.last || a.v.modes.Safe(o.Value) {
 		s.spoke = true

@@ -75,7 +75,7 @@ func (v *conversation) lookForStragglers(t *Turn, reason string) {
 	if !stopped || a == nil {
 		return
 	}
-	inst, is := a.inst.(here)
+	inst, is := a.inst.(localTransport)
 	turn := straggler.Turn{Began: t.StartedAt.Time, Ended: time.Now(), Calls: v.fold.commandsOf(t.ID), Own: a.serverCommands()}
 	if !is || len(turn.Calls) == 0 {
 		return
@@ -84,7 +84,7 @@ func (v *conversation) lookForStragglers(t *Turn, reason string) {
 }
 
 // serverCommands are the command lines of the MCP servers that the agent was told of.
-func (a *link) serverCommands() [][]string {
+func (a *agentProcess) serverCommands() [][]string {
 	var list [][]string
 	for _, server := range a.servers {
 		var s struct {
@@ -100,7 +100,7 @@ func (a *link) serverCommands() [][]string {
 
 // findStragglers tells of what runs on when the agent has had its time, and follows that to its end. It looks at once too: a shell that is
 // about to be ended tells what it has left running.
-func (a *link) findStragglers(inst *proxy.Instance, turn string, stopped straggler.Turn) {
+func (a *agentProcess) findStragglers(inst *proxy.Instance, turn string, stopped straggler.Turn) {
 	kin, err := inst.Kin()
 	if err != nil {
 		a.unseen(err)
@@ -140,7 +140,7 @@ func (a *link) findStragglers(inst *proxy.Instance, turn string, stopped straggl
 }
 
 // followStragglers notes the end of each.
-func (a *link) followStragglers(running map[string]*proxy.Part) {
+func (a *agentProcess) followStragglers(running map[string]*proxy.Part) {
 	for len(running) > 0 && a.wait(stragglerPace) {
 		for id, part := range running {
 			if n, err := part.Running(); n == 0 && err == nil {
@@ -152,21 +152,21 @@ func (a *link) followStragglers(running map[string]*proxy.Part) {
 }
 
 // stragglerEnded notes the end of one, unless that was noted.
-func (a *link) stragglerEnded(id string) {
+func (a *agentProcess) stragglerEnded(id string) {
 	if s := a.stragglers[id]; s != nil {
 		delete(a.stragglers, id)
 		a.v.note(note{Note: noteStraggler, Straggler: &Straggler{ID: id, EndedBy: s.by}})
 	}
 }
 
-func (a *link) unseen(err error) {
+func (a *agentProcess) unseen(err error) {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		a.v.c.cfg.Logger.Warn("the agent's processes cannot be looked at", "session", a.v.id, "error", err)
 	}
 }
 
 // wait lasts d; it is false when the agent is gone before.
-func (a *link) wait(d time.Duration) bool {
+func (a *agentProcess) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -206,7 +206,7 @@ func (c *Client) EndStraggler(ctx context.Context, session, entry string) error 
 		return err
 	}
 	var part *proxy.Part
-	var a *link
+	var a *agentProcess
 	var id string
 	if err := v.call(ctx, func() error {
 		e := v.fold.straggler(entry)

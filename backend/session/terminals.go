@@ -45,7 +45,7 @@ const (
 
 // program is one that runs for an agent: what it writes on stdout and stderr, in the order in which it came, and its end.
 type program struct {
-	a      *link
+	a      *agentProcess
 	id     string
 	limit  int
 	life   context.Context    //nolint:containedctx // of the process; its end is that of all that it has started
@@ -63,7 +63,7 @@ type program struct {
 	exit    proxy.Exit
 }
 
-func (a *link) createTerminal(params json.RawMessage) (chore, *acp.Error) {
+func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
@@ -360,7 +360,7 @@ func exitCode(e proxy.Exit) *int {
 }
 
 // terminal finds the program that a request is about.
-func (a *link) terminal(params json.RawMessage) (*program, *acp.Error) {
+func (a *agentProcess) terminal(params json.RawMessage) (*program, *acp.Error) {
 	var p struct {
 		TerminalID string `json:"terminalId"`
 	}

@@ -11,7 +11,7 @@ import (
 // Our own tools for agents: an MCP server, made elsewhere, that each agent of this machine is given beside those of its directory.
 
 // withTools are the servers of the directory and our own, which is made anew at each opening of the session.
-func (a *link) withTools() []any {
+func (a *agentProcess) withTools() []any {
 	give := a.v.c.cfg.Tools
 	if give == nil || a.v.there() {
 		return a.servers
@@ -29,7 +29,7 @@ func (a *link) withTools() []any {
 
 // toolTransports are those by which the agent can be given our tools, the best first. HTTP starts no program; but where it was measured that the
 // agent gives up on a server over HTTP too early, it is stdio.
-func (a *link) toolTransports() []string {
+func (a *agentProcess) toolTransports() []string {
 	order := []string{mcp.HTTP, mcp.Stdio}
 	if best := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).OwnTools; best == mcp.Stdio {
 		slices.Reverse(order)
@@ -40,7 +40,7 @@ func (a *link) toolTransports() []string {
 
 // tellOfUnlisted says once in a start, at the end of the first turn in which the model was asked, that the agent has not fetched the list of our
 // tools: the model cannot have known of them. Agents that the catalogue does not have may take no servers at all, and are not told of.
-func (a *link) tellOfUnlisted(reason string) {
+func (a *agentProcess) tellOfUnlisted(reason string) {
 	if reason == stopCancelled || reason == stopError {
 		return
 	}
@@ -60,7 +60,7 @@ func (a *link) tellOfUnlisted(reason string) {
 }
 
 // forgetSecrets lets go of those of our own tools, which open nothing any more: every message is searched for all that are known.
-func (a *link) forgetSecrets() {
+func (a *agentProcess) forgetSecrets() {
 	a.v.c.secret.told.drop(a.secrets)
 	a.secrets = nil
 }
@@ -86,7 +86,7 @@ func secretsOf(server json.RawMessage) (list []string) {
 }
 
 // tellOfTools says once in a session that its agent has no tools of ours.
-func (a *link) tellOfTools(how string) {
+func (a *agentProcess) tellOfTools(how string) {
 	if a.v.c.cfg.Tools == nil || how != "new" {
 		return
 	}

@@ -8,52 +8,52 @@ import (
 	"deskhand/backend/remote"
 )
 
-// transport is how the agent of one generation is reached: by its instance on this machine (here), or by that of a runtime elsewhere
-// (there, in place.go). Send is called by one goroutine, and so is Next of a reader; the rest by any.
+// transport reaches the agent of one generation: a localTransport its instance on this machine, a remoteTransport the instance of a runtime
+// elsewhere. One goroutine calls Send, and one calls Next of a reader; any goroutine may call the other methods.
 type transport interface {
-	// Send returns when the agent, or the runtime it runs in, has the message. Its answer comes with what is read.
+	// Send returns when the agent, or the agent's runtime, has the message. The agent's answer comes from the reader.
 	Send(ctx context.Context, msg []byte) error
-	// After reads what the agent says from the message after seq on: what is held, then what comes.
+	// After reads the agent's messages after number seq: first those of the log, then new messages as they come.
 	After(seq uint64) reader
 	Status() proxy.Status
-	// Problem is why it is gone where that is not the end of its process: a code, and what its text needs.
+	// Problem returns why the agent is gone when the agent's process has not ended: a code, and the parameters of the code's text.
 	Problem() (code string, params map[string]string)
-	// Interrupt sends SIGINT, where there is a way to; else proxy.ErrNoSignal.
+	// Interrupt sends SIGINT. Interrupt returns proxy.ErrNoSignal where signals cannot be sent.
 	Interrupt() error
-	// Close ends the agent's process and everything that it started.
+	// Close ends the agent's process and every process that the agent started.
 	Close() error
 }
 
-// reader is one reading of what an agent says.
+// reader reads the messages of an agent.
 type reader interface {
-	// Next waits for messages. A *gapError tells that some before the next are lost; the reader goes on after it.
+	// Next waits for messages. A *gapError means that messages before the next one are lost; Next may be called again after a gap.
 	Next(ctx context.Context) ([]proxy.Message, error)
-	// Working tells that what Next gave last is still being dealt with.
+	// Working tells the log that the last batch of Next is still being handled, so that the log waits for this reader.
 	Working()
 	Close()
 }
 
-// here is an agent on this machine.
-type here struct{ *proxy.Instance }
+// localTransport reaches an agent on this machine.
+type localTransport struct{ *proxy.Instance }
 
-// Close loses nothing of what the agent says until it is gone: a cancel that was not heeded ends here too, and its turn is read to its end.
-func (h here) Close() error { return h.End() }
+// Close keeps every message that the agent writes before the end: the turn of an ignored cancel is read to its end too.
+func (h localTransport) Close() error { return h.End() }
 
-func (h here) After(seq uint64) reader {
-	return &hereReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
+func (h localTransport) After(seq uint64) reader {
+	return &localReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
 }
-func (here) Problem() (string, map[string]string) { return "", nil }
+func (localTransport) Problem() (string, map[string]string) { return "", nil }
 
-// hereReader is the reading of an agent on this machine. Dropped, which happens when somebody else removes the instance, it goes on with
-// what is held. What is lost between two messages shows in their numbers.
-type hereReader struct {
+// localReader reads the log of an instance on this machine. When the log drops the reader, as at a removal of the instance, the reader goes on
+// with the messages that the log holds. A jump in the numbers of two messages shows a loss.
+type localReader struct {
 	*proxy.Reader
 	inst *proxy.Instance
-	last uint64          // of the messages that it gave
-	held []proxy.Message // what follows on a gap
+	last uint64          // number of the last message that Next returned
+	held []proxy.Message // messages after a gap, for the next call
 }
 
-func (r *hereReader) Next(ctx context.Context) ([]proxy.Message, error) {
+func (r *localReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	batch := r.held
 	r.held = nil
 	for len(batch) == 0 {

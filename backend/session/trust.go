@@ -213,7 +213,7 @@ type approval struct {
 }
 
 // consider asks a person about what nobody has approved. Where there is nothing to ask, the answer is there at once.
-func (a *link) consider(found []Executable, options []RequestOption) {
+func (a *agentProcess) consider(found []Executable, options []RequestOption) {
 	a.approval = &approval{verdict: make(chan string, 1)}
 	for _, e := range found {
 		if !e.Approved && !e.off {

@@ -39,7 +39,7 @@ func (c *Client) readThere(ctx context.Context, directory string, further []stri
 // permitted has a person asked about what the agent reads by itself and nobody has approved, until there is nothing of that: what changes
 // while the person reads is asked about as well. Mine tells of the skills that are linked for a session those that are approved for this one,
 // by their digests; nil = all, since it is yet to be asked about them. It is false when the agent shall not start, or the generation has ended meanwhile.
-func (a *link) permitted(agent, cwd string, mine func(digest string) bool) bool {
+func (a *agentProcess) permitted(agent, cwd string, mine func(digest string) bool) bool {
 	reads := a.v.c.cfg.Agents.Reads(agent)
 	if len(reads) == 0 {
 		return true

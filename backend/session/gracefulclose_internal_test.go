@@ -48,15 +48,15 @@ func TestAnAnswerThatNobodyTookCounts(t *testing.T) {
 		asked bool
 	}{"it was not taken": {1, true}, "there is none": {2, false}} {
 		agent := &says{said: []proxy.Message{{Seq: 1, Data: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)}, {Seq: 2, Data: []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`)}}}
-		v := &conversation{c: &Client{ctx: t.Context(), cfg: Config{Parting: time.Minute}}, fold: newTranscript("", facts{})}
-		a := newLink(v)
+		v := &conversation{c: &Client{ctx: t.Context(), cfg: Config{CloseWait: time.Minute}}, fold: newTranscript("", facts{})}
+		a := newAgentProcess(v)
 		a.can.Delete, a.taken = true, c.taken
 		a.pending["3"], a.prompted.key = nil, "3"
-		a.parting = v.part(a, true)
-		close(a.parting.written)
+		a.closing = v.prepareClose(a, true)
+		close(a.closing.written)
 		v.release(true)
 		a.stop()
-		a.takeLeave(agent)
+		a.closeSession(agent)
 		if asked := strings.Contains(strings.Join(agent.heard, ""), "session/delete"); asked != c.asked {
 			t.Errorf("%s: it heard %q", name, agent.heard)
 		}

@@ -30,57 +30,57 @@ const (
 	pace            = 8 * time.Millisecond // between two batches of an agent's messages
 )
 
-// link is one life of the agent's process: a generation. What it reads and writes goes through goroutines of its own, so that an
-// agent that does not read its input holds up nobody; its maps belong to the conversation's goroutine.
-type link struct {
+// agentProcess is one process of the conversation's agent: a generation. Goroutines of their own read from and write to the process, so that
+// an agent that does not read its input delays nobody. The maps belong to the conversation's goroutine.
+type agentProcess struct {
 	v       *conversation
 	ctx     context.Context //nolint:containedctx // the life of this process as far as the conversation cares
 	stop    context.CancelFunc
-	inst    transport // nil until it is spawned
+	inst    transport // nil until the process is spawned
 	nextID  int64
 	pending map[acp.Key]reply // our requests that the agent has not answered
 	can     acp.Initialized
-	kept    bool        // it holds something of the conversation that it can give back
-	spoken  bool        // something was said since it was started, by whom ever
+	kept    bool        // the agent holds a part of the conversation and can replay that part
+	spoken  bool        // a message was exchanged since the start, in either direction
 	limit   *time.Timer // of the current step of the handshake
 
-	further   []string       // the directories that it may be told of beside its own: those that were looked at
-	approval  *approval      // what a person is asked before there is a process
-	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
-	setting   *ConfigOption  // of these, the one that it has not answered
-	replay    *replay        // the history that it gives back; nil while it gives none
-	environ   []string       // of its process, once that is started
-	beginning beginning      // what the conversation begins with
-	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
-	skills    digests        // of the skills that are approved for it; the same
-	equipment []Executable   // of the directory, as far as it may start
-	servers   []any          // of those, the MCP servers as the agent is told of them
-	secrets   []string       // by which its tools of ours are opened
-	deaf      atomic.Bool    // it has closed its input
-	toolless  bool           // there are none of our own for it
-	from      uint64         // up to here its messages are in the journal already
-	reached   progress       // of an agent elsewhere
-	given     int            // so many messages are in the outbox, or were
-	prompted  prompted       // how the turn was asked of it
+	further   []string       // directories beside the session's own that were checked and may be given to the agent
+	approval  *approval      // the approval that the start waits for
+	chosen    []ConfigOption // options of the process before that the agent has not been told of yet
+	setting   *ConfigOption  // the option whose request is not answered
+	replay    *replay        // the history that the agent replays; nil while there is no replay
+	environ   []string       // environment of the started process
+	beginning beginning      // mode and model that the conversation begins with
+	permits   []Executable   // approved executables that the agent reads by itself; belongs to the goroutine of run
+	skills    digests        // digests of the approved skills; belongs to the goroutine of run
+	equipment []Executable   // approved executables of the directory
+	servers   []any          // the MCP servers of equipment, in the form of ACP
+	secrets   []string       // secrets of Deskhand's own tools for this agent
+	deaf      atomic.Bool    // the agent has closed its input
+	toolless  bool           // the agent takes no MCP server of Deskhand's own tools
+	from      uint64         // number of the agent's last message that is in the journal already
+	reached   progress       // how far a remote agent is
+	given     int            // messages ever queued to the agent
+	prompted  prompted       // how the prompt of the turn was sent
 
-	listed <-chan struct{} // closed once it has fetched the list of our tools; nil = it was given none, or was told of
+	listed <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil = none were given, or the notice is written
 
-	again        func()                         // starts the limit anew
-	methods      map[acp.Key]string             // of the requests in pending
-	withdrawn    map[acp.Key]bool               // of these, those that a person has stopped
-	cancelled    bool                           // the answer to one that was stopped says so, or has not come
-	serving      map[acp.Key]context.CancelFunc // what the agent has asked of us and we are at
-	programs     map[string]*program            // that run for it, or are not released, by terminal id
-	stragglers   map[string]*leftRunning        // of turns that were stopped, by their id
+	again        func()                         // restarts the limit
+	methods      map[acp.Key]string             // methods of the requests in pending
+	withdrawn    map[acp.Key]bool               // requests of pending that a person has cancelled
+	cancelled    bool                           // the answer that is handled belongs to a cancelled request
+	serving      map[acp.Key]context.CancelFunc // requests of the agent that are being served
+	programs     map[string]*program            // programs that run for the agent or are not released, by terminal id
+	stragglers   map[string]*leftRunning        // stragglers of stopped turns, by id
 	lastTerminal int
-	lastFile     <-chan struct{} // closed when the newest work on files has ended, or what a life before writes; nil before the first
-	work         sync.WaitGroup  // the goroutines of these
+	lastFile     <-chan struct{} // closed when the newest file request has ended; nil before the first
+	work         sync.WaitGroup  // goroutines of served requests and programs
 
 	outbox chan [][]byte
-	gone   chan struct{} // closed when the process and all that it started have ended
+	gone   chan struct{} // closed when the process and every process that the agent started have ended
 
-	parting *parting // what is said to it at the end; written before ctx ends
-	taken   uint64   // the last of its messages that the conversation has taken
+	closing *gracefulClose // the last messages; set before ctx ends
+	taken   uint64         // number of the last message that the conversation has taken
 }
 
 const (
@@ -97,7 +97,7 @@ func (v *conversation) begin() {
 	v.row.Generation++
 	v.stage("resolve")
 	v.row.Exit, v.restored, v.refusal = nil, "", nil
-	a := newLink(v)
+	a := newAgentProcess(v)
 	if f := &v.fold.facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
 		f.Chosen, v.fold.changed = f.Options, true
 	}
@@ -120,8 +120,8 @@ func (v *conversation) begin() {
 	})
 }
 
-// run spawns the process, reads it to its end, or to that of our interest, and sees it off.
-func (a *link) run(agent, cwd, serverID string) {
+// run spawns the process, reads the agent's messages until the process ends or the conversation is detached, and ends the process.
+func (a *agentProcess) run(agent, cwd, serverID string) {
 	if a.v.there() {
 		a.runThere(agent, cwd, serverID)
 		return
@@ -146,7 +146,7 @@ func (a *link) run(agent, cwd, serverID string) {
 		return
 	}
 	defer a.end(inst)
-	defer a.takeLeave(inst)
+	defer a.closeSession(inst)
 	a.v.links.Go(func() { a.write(inst) })
 	if a.post(func() { a.inst = inst; a.initialize() }) {
 		a.read(inst)
@@ -154,7 +154,7 @@ func (a *link) run(agent, cwd, serverID string) {
 	}
 }
 
-func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
+func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.closed(cwd) {
 		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
@@ -175,11 +175,11 @@ func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
 	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
-	return here{inst}, problemSpawn, err
+	return localTransport{inst}, problemSpawn, err
 }
 
 // post runs f in the conversation while this is still its agent.
-func (a *link) post(f func()) bool {
+func (a *agentProcess) post(f func()) bool {
 	select {
 	case a.v.work <- a.own(f):
 		return true
@@ -189,7 +189,7 @@ func (a *link) post(f func()) bool {
 }
 
 // own is f for as long as this is the conversation's agent, then nothing.
-func (a *link) own(f func()) func() {
+func (a *agentProcess) own(f func()) func() {
 	return func() {
 		if a.v.agent == a {
 			f()
@@ -202,7 +202,7 @@ func (a *link) own(f func()) func() {
 const working = 10 * time.Second
 
 // hand is post for a batch that r read.
-func (a *link) hand(r reader, batch []proxy.Message) bool {
+func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
 	work := a.own(func() { a.v.received(a, batch) })
 	for {
 		select {
@@ -217,7 +217,7 @@ func (a *link) hand(r reader, batch []proxy.Message) bool {
 }
 
 // read hands over what the agent says, in batches, until the process is gone or nobody cares any more.
-func (a *link) read(inst transport) {
+func (a *agentProcess) read(inst transport) {
 	r := inst.After(a.from)
 	defer r.Close()
 	for {
@@ -243,7 +243,7 @@ func (a *link) read(inst transport) {
 
 // write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read. One that lives and
 // has closed its input is ended: nothing would ever come of what it is told.
-func (a *link) write(inst transport) {
+func (a *agentProcess) write(inst transport) {
 	for {
 		select {
 		case lines := <-a.outbox:
@@ -257,7 +257,7 @@ func (a *link) write(inst transport) {
 }
 
 // writeAll tells whether there is anything left to write to.
-func (a *link) writeAll(inst transport, lines [][]byte) bool {
+func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
 	for _, line := range lines {
 		err := inst.Send(a.ctx, line)
 		if err == nil {
@@ -277,7 +277,7 @@ func (a *link) writeAll(inst transport, lines [][]byte) bool {
 }
 
 // send puts lines into the outbox, behind what is there; only the conversation's goroutine does.
-func (a *link) send(lines [][]byte) {
+func (a *agentProcess) send(lines [][]byte) {
 	if len(lines) == 0 {
 		return
 	}
@@ -290,8 +290,8 @@ func (a *link) send(lines [][]byte) {
 	a.outbox <- lines // has room: we are the only one that puts in
 }
 
-// interrupt stands between asking the agent to stop and ending it. It tells where there is no way to send it a signal.
-func (a *link) interrupt() (reason string) {
+// interrupt sends SIGINT, the second step of a cancel. interrupt returns reasonNoSignal when the transport cannot signal.
+func (a *agentProcess) interrupt() (reason string) {
 	if a.inst == nil {
 		return ""
 	}
@@ -306,22 +306,22 @@ func (a *link) interrupt() (reason string) {
 }
 
 // kill ends the process tree. The conversation hears of it when it has read what the agent still said, or when that takes too long (armLast).
-func (a *link) kill() {
+func (a *agentProcess) kill() {
 	inst := a.inst
-	if h, is := inst.(here); is {
+	if h, is := inst.(localTransport); is {
 		h.Hasten()
 	}
 	a.v.links.Go(func() { a.end(inst) })
 }
 
-// unread tells that the log holds what the conversation has not taken; of an agent elsewhere nobody knows.
-func (a *link) unread() bool {
-	h, is := a.inst.(here)
+// unread reports whether the log holds messages that the conversation has not taken. For a remote agent unread returns false.
+func (a *agentProcess) unread() bool {
+	h, is := a.inst.(localTransport)
 	return is && h.Last() > a.taken
 }
 
 // close lets run end the process tree, in the background; nothing more is heard of it.
-func (a *link) close() {
+func (a *agentProcess) close() {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
@@ -329,16 +329,16 @@ func (a *link) close() {
 	a.stop()
 }
 
-func (a *link) end(inst transport) { a.ended(inst.Close()) }
+func (a *agentProcess) end(inst transport) { a.ended(inst.Close()) }
 
-func (a *link) ended(err error) {
+func (a *agentProcess) ended(err error) {
 	if err != nil {
 		a.v.c.cfg.Logger.Error("an agent could not be ended", "session", a.v.id, "error", err)
 	}
 }
 
 // fail ends the generation for a reason that is not its exit.
-func (a *link) fail(code string, params ...string) {
+func (a *agentProcess) fail(code string, params ...string) {
 	exit := &Exit{Problem: code, Params: bad(code, params...).Params, At: Time{time.Now()}}
 	for name, text := range exit.Params {
 		exit.Params[name] = a.v.c.secret.text(text)
@@ -350,12 +350,12 @@ func (a *link) fail(code string, params ...string) {
 	a.v.do(doExited{code})
 }
 
-func (a *link) stderr() string {
+func (a *agentProcess) stderr() string {
 	return a.v.c.secret.text(a.inst.Status().StderrTail)
 }
 
 // within fails the generation when the handshake does not move on in time.
-func (a *link) within(d time.Duration, step string) {
+func (a *agentProcess) within(d time.Duration, step string) {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
@@ -389,7 +389,7 @@ func openLimit(q agents.Quirks, equipped bool) time.Duration {
 }
 
 // received takes a batch of the agent's messages.
-func (v *conversation) received(a *link, batch []proxy.Message) {
+func (v *conversation) received(a *agentProcess, batch []proxy.Message) {
 	if a.limit != nil {
 		a.again() // it says something, such as a long history
 	}
@@ -464,7 +464,7 @@ func (v *conversation) exited() {
 }
 
 // closedPipe tells of an agent that was ended since it had closed its output or its input while it still ran.
-func (a *link) closedPipe(status proxy.Status) map[string]string {
+func (a *agentProcess) closedPipe(status proxy.Status) map[string]string {
 	switch {
 	case status.Mute:
 		return map[string]string{"detail": "It had closed its output while it still ran, so that nothing more could come of it."}
@@ -540,7 +540,7 @@ func (v *conversation) capabilities() map[string]any {
 	}
 }
 
-func (a *link) initialize() {
+func (a *agentProcess) initialize() {
 	v := a.v
 	v.stage("initialize")
 	a.within(a.startLimit(), "initialize")
@@ -563,7 +563,7 @@ func (a *link) initialize() {
 }
 
 // failed ends the generation with the agent's own error.
-func (a *link) failed(failure *acp.Error) {
+func (a *agentProcess) failed(failure *acp.Error) {
 	if a.stopped(failure) {
 		return
 	}
@@ -599,7 +599,7 @@ func (c *Client) turnError(failure *acp.Error) *TurnError {
 }
 
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
-func (a *link) open() {
+func (a *agentProcess) open() {
 	failed := unopenedLately(a.v.fold.facts.Unopened, time.Now())
 	switch {
 	case a.v.importing():
@@ -623,7 +623,7 @@ func (a *link) open() {
 	}
 }
 
-func (a *link) load() {
+func (a *agentProcess) load() {
 	if a.waitToLoad() {
 		return
 	}
@@ -635,7 +635,7 @@ func (a *link) load() {
 // unopened notes that the start fails while the agent takes its session up. One that ends or says nothing over what it has kept of that would do so at
 // every start, for ever: the next one tries another way. Where there is none it is tried once more, since the new session that is left then knows
 // nothing of what was said.
-func (a *link) unopened() {
+func (a *agentProcess) unopened() {
 	if a.v.importing() {
 		return
 	}
@@ -667,13 +667,13 @@ func unopenedLately(list []unopened, now time.Time) []unopened {
 }
 
 // setup is what opens a session; our own tools are made for it anew.
-func (a *link) setup() map[string]any {
+func (a *agentProcess) setup() map[string]any {
 	params := a.workplace()
 	params["mcpServers"] = a.withTools()
 	return params
 }
 
-func (a *link) workplace() map[string]any {
+func (a *agentProcess) workplace() map[string]any {
 	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
 	if a.can.Directories && len(a.further) > 0 {
 		params["additionalDirectories"] = a.further // the whole list every time: one that is left out is closed to the agent
@@ -681,7 +681,7 @@ func (a *link) workplace() map[string]any {
 	return params
 }
 
-func (a *link) restore(method, how string, orElse func()) {
+func (a *agentProcess) restore(method, how string, orElse func()) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID
 	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
@@ -698,7 +698,7 @@ func (a *link) restore(method, how string, orElse func()) {
 	})
 }
 
-func (a *link) create(how string) {
+func (a *agentProcess) create(how string) {
 	a.v.request("session/new", a.setup(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
 			a.failed(failure)
@@ -716,7 +716,7 @@ func (a *link) create(how string) {
 	})
 }
 
-func (a *link) ready(how string) {
+func (a *agentProcess) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return
 	}
@@ -740,7 +740,7 @@ func (a *link) ready(how string) {
 }
 
 // holdsChoice ends the start of an agent that is not in the mode, or has not the model, that was chosen.
-func (a *link) holdsChoice() bool {
+func (a *agentProcess) holdsChoice() bool {
 	was := a.lostMode()
 	switch {
 	case was == nil:
@@ -804,7 +804,7 @@ func (v *conversation) promptReply(turn string) reply {
 
 // rechoose asks the agent for the next option that is not what it was before the agent started anew: a mode in which it asks first must
 // not become one in which it does not (lostMode). Then is called with the answer; false = all is as it was, or cannot be any more.
-func (a *link) rechoose(then func()) bool {
+func (a *agentProcess) rechoose(then func()) bool {
 	v := a.v
 	for len(a.chosen) > 0 {
 		was := a.chosen[0]
@@ -830,7 +830,7 @@ func (a *link) rechoose(then func()) bool {
 }
 
 // set takes the agent's answer to an option that it was told of.
-func (a *link) set(was ConfigOption, failure *acp.Error, then func()) {
+func (a *agentProcess) set(was ConfigOption, failure *acp.Error, then func()) {
 	a.setting = nil
 	if a.stopped(failure) {
 		return
@@ -852,7 +852,7 @@ func modesLast(list []ConfigOption) []ConfigOption {
 const modeCategory = "mode"
 
 // lostMode is a mode that was chosen and that the agent is not in, whatever it has answered: nothing may run in another without a word.
-func (a *link) lostMode() *ConfigOption {
+func (a *agentProcess) lostMode() *ConfigOption {
 	f := a.v.fold.facts
 	for _, was := range f.Chosen {
 		if was.Category == modeCategory && was.isSet() && !slices.ContainsFunc(f.Options, func(o ConfigOption) bool { return o.alike(was) && o.same(was) }) {
@@ -864,7 +864,7 @@ func (a *link) lostMode() *ConfigOption {
 
 // failsOver tells that the start fails while the agent is told of a mode. Whatever option it is told of, the next start does not ask for
 // that again: it would fail likewise, for ever.
-func (a *link) failsOver() bool {
+func (a *agentProcess) failsOver() bool {
 	if a.setting == nil {
 		return false
 	}
@@ -874,7 +874,7 @@ func (a *link) failsOver() bool {
 
 // drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen. Where that is the mode, it
 // goes on as a new conversation begins: in a mode that decides by itself only when somebody chooses that.
-func (a *link) drop(was ConfigOption) {
+func (a *agentProcess) drop(was ConfigOption) {
 	f := a.v.fold
 	if was.Category == modeCategory && f.facts.Start == nil {
 		f.facts.Start = &startWish{}

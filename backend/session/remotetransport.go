@@ -25,8 +25,8 @@ import (
 // gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
 type gapError struct{ remote.GapError }
 
-// startThere is how long an agent elsewhere may take to be installed and started.
-const startThere = 15 * time.Minute
+// remoteStartLimit is how long an agent elsewhere may take to be installed and started.
+const remoteStartLimit = 15 * time.Minute
 
 // Line is the connection to an agent elsewhere while it is broken.
 type Line struct {
@@ -53,16 +53,16 @@ func (v *conversation) noteLogin(refused *acp.Error) {
 }
 
 // startLimit is how long an agent may take to answer to initialize.
-func (a *link) startLimit() time.Duration {
+func (a *agentProcess) startLimit() time.Duration {
 	if a.v.there() {
-		return startThere
+		return remoteStartLimit
 	}
 	return initializeLimit
 }
 
 // there is an agent elsewhere as a transport.
-type there struct {
-	a       *link
+type remoteTransport struct {
+	a       *agentProcess
 	p       *farPlace
 	server  string
 	inst    *remote.Instance
@@ -74,8 +74,8 @@ type there struct {
 }
 
 // reach makes the line to an agent elsewhere.
-func (a *link) reach(p *farPlace, start remote.Start) *there {
-	t := &there{a: a, p: p, server: start.ServerID}
+func (a *agentProcess) reach(p *farPlace, start remote.Start) *remoteTransport {
+	t := &remoteTransport{a: a, p: p, server: start.ServerID}
 	start.Line = t.heard
 	c := a.v.c
 	runtime := c.runtimeOf(p)
@@ -87,7 +87,7 @@ func (a *link) reach(p *farPlace, start remote.Start) *there {
 }
 
 // runThere is run for an agent elsewhere.
-func (a *link) runThere(agent, cwd, serverID string) {
+func (a *agentProcess) runThere(agent, cwd, serverID string) {
 	v, c := a.v, a.v.c
 	p, err := c.place(v.look().Place)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *link) runThere(agent, cwd, serverID string) {
 	c.removeStray(a.ctx, p, v.id, serverID)
 	t := a.reach(p, remote.Start{ServerID: serverID, Agent: agent, Cwd: cwd})
 	defer a.end(t)
-	defer a.takeLeave(t)
+	defer a.closeSession(t)
 	v.links.Go(func() { a.write(t) })
 	begun := a.post(func() {
 		a.inst = t
@@ -122,7 +122,7 @@ func (a *link) runThere(agent, cwd, serverID string) {
 }
 
 // Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
-func (t *there) Send(ctx context.Context, msg []byte) (err error) {
+func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 	send := t.inst.Send
 	if t.again.Add(-1) >= 0 {
 		send = t.inst.SendAgain
@@ -148,10 +148,10 @@ func (t *there) Send(ctx context.Context, msg []byte) (err error) {
 }
 
 // After reads on from where the line is; its number is what the line was made with.
-func (t *there) After(uint64) reader { return farReader{t} }
+func (t *remoteTransport) After(uint64) reader { return remoteReader{t} }
 
 // Status is how the agent's process ended, as far as it is known here.
-func (t *there) Status() proxy.Status {
+func (t *remoteTransport) Status() proxy.Status {
 	exit := t.inst.Exit()
 	s := proxy.Status{Phase: proxy.Running, ExitCode: exit.Code, Signal: exit.Signal, StderrTail: exit.StderrTail}
 	if exit.Ended {
@@ -161,7 +161,7 @@ func (t *there) Status() proxy.Status {
 }
 
 // Problem is why it is gone, when its process has not told of its end.
-func (t *there) Problem() (string, map[string]string) {
+func (t *remoteTransport) Problem() (string, map[string]string) {
 	switch {
 	case t.inst.Exit().Ended:
 		return "", nil
@@ -174,10 +174,10 @@ func (t *there) Problem() (string, map[string]string) {
 }
 
 // Interrupt cannot: the API has no signals.
-func (*there) Interrupt() error { return proxy.ErrNoSignal }
+func (*remoteTransport) Interrupt() error { return proxy.ErrNoSignal }
 
 // Close ends the agent, unless it is to outlive this program.
-func (t *there) Close() error {
+func (t *remoteTransport) Close() error {
 	c := t.a.v.c
 	c.places.mu.Lock()
 	delete(t.p.lines, t)
@@ -193,7 +193,7 @@ func (t *there) Close() error {
 }
 
 // heard takes news of the line.
-func (t *there) heard(l remote.Line) {
+func (t *remoteTransport) heard(l remote.Line) {
 	c, v := t.a.v.c, t.a.v
 	switch l.State {
 	case remote.LineUp:
@@ -212,10 +212,10 @@ func (t *there) heard(l remote.Line) {
 	})
 }
 
-// farReader is the reading of an agent elsewhere.
-type farReader struct{ t *there }
+// remoteReader is the reading of an agent elsewhere.
+type remoteReader struct{ t *remoteTransport }
 
-func (r farReader) Next(ctx context.Context) ([]proxy.Message, error) {
+func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	for {
 		batch, err := r.t.inst.Next(ctx)
 		var gap *remote.GapError
@@ -244,8 +244,8 @@ func (r farReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	}
 }
 
-func (farReader) Working() {} // what is not taken waits in the line
-func (farReader) Close()   {}
+func (remoteReader) Working() {} // what is not taken waits in the line
+func (remoteReader) Close()   {}
 
 // progress notes how far the agent elsewhere is, with the step.
 func (v *conversation) progress(p progress) {
@@ -283,15 +283,15 @@ func (p *prompted) hear(env acp.Envelope) {
 	}
 }
 
-// unsend has the prompt of the turn be one that the agent has not got, so that it is taken back, when it is still on its way to an agent
+// recallPrompt has the prompt of the turn be one that the agent has not got, so that it is taken back, when it is still on its way to an agent
 // elsewhere. It may have arrived, and the word of that be lost with the line: then it is taken back too, and that is told; but not where
 // the agent has said something since, or has ended by itself, which may have been for it.
-func (v *conversation) unsend() {
+func (v *conversation) recallPrompt() {
 	a := v.agent
 	if a == nil || v.turn == nil || !v.state.sent || a.reached.Sent >= a.prompted.at {
 		return
 	}
-	t, far := a.inst.(*there)
+	t, far := a.inst.(*remoteTransport)
 	if !far {
 		return
 	}
@@ -313,7 +313,7 @@ func (v *conversation) unsend() {
 }
 
 // reached notes that a message of an agent elsewhere is in the journal, with the step.
-func (v *conversation) reached(a *link, seq uint64) {
+func (v *conversation) reached(a *agentProcess, seq uint64) {
 	if v.agent == a && a.reached.Server != "" {
 		a.reached.Seq = max(a.reached.Seq, seq)
 		v.progress(a.reached)
@@ -446,7 +446,7 @@ func (v *conversation) goOn() bool {
 	if v.agent == nil || v.turn == nil || v.state.base != Working || !v.state.sent || v.composing != nil {
 		return false
 	}
-	t, far := v.agent.inst.(*there)
+	t, far := v.agent.inst.(*remoteTransport)
 	if !far {
 		return false
 	}
@@ -477,7 +477,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	if !again {
 		return false
 	}
-	a := newLink(v)
+	a := newAgentProcess(v)
 	a.can, a.nextID, a.kept, a.servers = past.can, past.lastID, true, []any{}
 	a.from, a.reached, a.given, a.prompted = at.Seq, at, at.Sent, past.prompted
 	a.pending[past.prompted.key] = v.promptReply(v.turn.ID)
@@ -500,7 +500,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		defer close(a.gone)
 		defer a.stop()
 		defer a.end(t)
-		defer a.takeLeave(t)
+		defer a.closeSession(t)
 		v.links.Go(func() { a.write(t) })
 		a.read(t)
 		a.post(v.exited)
@@ -510,7 +510,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 
 // unsent are the messages that the agent had not got when the program ended, to be sent again. The journal has them without their secrets, and
 // what is not as it was said is not sent: an empty message stands in its place, since they are counted. What was answered so waits for an answer
-// again. A prompt is the draft again (takeBack), and its turn is over: false.
+// again. A prompt is the draft again (restoreDraft), and its turn is over: false.
 func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
 	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
 	lost, unanswered := false, map[string]bool{}
@@ -574,10 +574,10 @@ func (v *conversation) askAgain(ctx context.Context, id string) bool {
 	return true
 }
 
-// newLink is one that has no process yet.
-func newLink(v *conversation) *link {
-	a := &link{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
-	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // dismiss ends it, also when the program ends
+// newAgentProcess is one that has no process yet.
+func newAgentProcess(v *conversation) *agentProcess {
+	a := &agentProcess{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
 	return a
 }
 

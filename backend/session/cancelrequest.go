@@ -29,7 +29,7 @@ const withdrawnSteps = 2
 // too: what can be withdrawn is, and else, or asked once more, the agent is ended.
 func (v *conversation) cancel() error {
 	if v.composing != nil {
-		v.takeBack()
+		v.restoreDraft()
 	}
 	if v.state.base != Starting && v.state.base != Replaying || v.agent == nil {
 		if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
@@ -37,7 +37,7 @@ func (v *conversation) cancel() error {
 		}
 		return v.wish(doCancel{})
 	}
-	v.takeBack()
+	v.restoreDraft()
 	withdrawn := v.agent.withdrawOurs()
 	if withdrawn && v.state.turn == "" {
 		return nil
@@ -48,9 +48,9 @@ func (v *conversation) cancel() error {
 // longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
 const longestTakenBack = 1 << 20
 
-// takeBack makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
+// restoreDraft makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
 // start, may want to send it after the next. Where another was begun meanwhile, if only with a file, or it is too long for that, it waits in the queue.
-func (v *conversation) takeBack() {
+func (v *conversation) restoreDraft() {
 	if !v.unheard() || v.turn.back {
 		return
 	}
@@ -121,9 +121,9 @@ func (b *begunTurn) take(f journal.Frame) bool {
 	return false
 }
 
-// unsay has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
+// dropUnsentPrompt has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
 // its secrets.
-func (v *conversation) unsay(b begunTurn) {
+func (v *conversation) dropUnsentPrompt(b begunTurn) {
 	if v.turn == nil || v.turn.ID != b.said.Turn || b.sent {
 		return
 	}
@@ -134,7 +134,7 @@ func (v *conversation) unsay(b begunTurn) {
 }
 
 // withdrawOurs withdraws every request of ours that waits and can be; false = there is none.
-func (a *link) withdrawOurs() bool {
+func (a *agentProcess) withdrawOurs() bool {
 	found := false
 	for key, method := range a.methods {
 		if !canBeWithdrawn(method) || a.withdrawn[key] {
@@ -151,7 +151,7 @@ func (a *link) withdrawOurs() bool {
 }
 
 // unanswered takes a request that was withdrawn for cancelled, unless its answer has come.
-func (a *link) unanswered(key acp.Key) {
+func (a *agentProcess) unanswered(key acp.Key) {
 	then, waits := a.pending[key]
 	if !waits {
 		return
@@ -164,7 +164,7 @@ func (a *link) unanswered(key acp.Key) {
 
 // stopped tells whether a step of the start has failed because a person has stopped it, and then ends the agent: it is as if it had not
 // been started. What was sent since then is not what was stopped: it has a start of its own.
-func (a *link) stopped(failure *acp.Error) bool {
+func (a *agentProcess) stopped(failure *acp.Error) bool {
 	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
 		return false
 	}
