@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
+	"deskhand/backend/refusal"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
@@ -36,35 +37,17 @@ import (
 	"deskhand/backend/worktree"
 )
 
-// Errors of the client; RefusedError carries a code for everything that a person could have known.
+// Errors of the client; a RefusedError carries a code for everything that a person could have known.
 var (
-	ErrNotFound = errors.New("there is no such thing")
-	ErrStorage  = errors.New("the data directory cannot be written at the moment")
+	ErrNotFound = refusal.ErrNotFound
+	ErrStorage  = refusal.ErrStorage
 	ErrClosed   = errors.New("the client is closed")
 )
 
-// RefusedError is a wish that cannot be met as things stand; nothing was changed by it.
-type RefusedError struct {
-	Code   string            // stable and dotted, such as turn.running
-	Params map[string]string // what the text needs
-	Bad    bool              // the wish itself is wrong, rather than its time
-}
+// RefusedError is the refusal of a command.
+type RefusedError = refusal.Error
 
-func (r *RefusedError) Error() string {
-	text := "refused: " + r.Code
-	if detail := r.Params["detail"]; detail != "" {
-		text += ": " + detail
-	}
-	return text
-}
-
-func bad(code string, params ...string) *RefusedError {
-	r := &RefusedError{Code: code, Params: map[string]string{}, Bad: true}
-	for i := 0; i+1 < len(params); i += 2 {
-		r.Params[params[i]] = params[i+1]
-	}
-	return r
-}
+func bad(code string, params ...string) *RefusedError { return refusal.Bad(code, params...) }
 
 // Config of a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
 type Config struct {

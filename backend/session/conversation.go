@@ -42,7 +42,7 @@ type conversation struct {
 	frames    int64                   // the number of the last frame
 	agent     *agentProcess           // nil while there is no process
 	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
-	refusal   *refusal                // what the agent refused last for want of a login
+	refusal   *loginRefusal           // what the agent refused last for want of a login
 	lastExit  *Exit                   // how the agent ended, for the events that tell it
 	restored  string                  // how the agent got its session: new, resume, load, fresh
 	failure   *TurnError              // the error that the prompt ended with, for the turn
@@ -431,7 +431,9 @@ func (v *conversation) commit() (written bool) {
 		if len(stored) > 0 {
 			v.c.changedEntries()
 		}
-		v.ruled()
+		for _, f := range v.step.after {
+			f()
+		}
 		v.letGo()
 	}
 	v.noteRest(happened)

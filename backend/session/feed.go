@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/record"
 )
 
 // Bounds of the feed. A reader further behind than the ring is told to load snapshots, and loses nothing by it: events are
@@ -211,9 +213,5 @@ const (
 
 // mustJSON encodes our own records, which always can be.
 func mustJSON(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic("session: a record that is no JSON: " + err.Error())
-	}
-	return data
+	return record.JSON(v)
 }

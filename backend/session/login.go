@@ -451,8 +451,8 @@ func (c *Client) refusedLogin(agent string, err error) error {
 	return refusedAgent(agent, err)
 }
 
-// refusal is what an agent has refused for want of a login: its start, or a prompt.
-type refusal struct {
+// loginRefusal is what an agent has refused for want of a login: its start, or a prompt.
+type loginRefusal struct {
 	turn *Turn // the prompt, or what waited for the start; nil = none
 	at   time.Time
 }
@@ -462,7 +462,7 @@ const retryWithin = time.Hour
 
 // barred remembers what is refused at this moment, until something else is begun. A prompt that a person has stopped is not wanted again.
 func (v *conversation) barred() {
-	v.refusal = &refusal{at: time.Now()}
+	v.refusal = &loginRefusal{at: time.Now()}
 	if v.state.base != Cancelling {
 		v.refusal.turn = v.turn
 	}

@@ -3,21 +3,17 @@ package session
 import (
 	"encoding/json"
 	"strings"
-	"time"
+
+	"deskhand/backend/record"
 )
 
 // The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
 // UTC with milliseconds. The JSON names are the contract; the frontend's types are generated from here.
 
 // Time is an instant as the client API writes it: RFC 3339, milliseconds, UTC.
-type Time struct{ time.Time }
+type Time = record.Time
 
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-// MarshalJSON writes milliseconds always, so that texts of two times compare like the times.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + t.UTC().Format(timeLayout) + `"`), nil
-}
+const timeLayout = record.TimeLayout
 
 // Phase is where a session is in its life.
 type Phase string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 	"deskhand/backend/store"
 )
 
@@ -35,7 +36,7 @@ const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.la
 
 const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
 
-type scanner interface{ Scan(...any) error }
+type scanner = record.Scanner
 
 func scanSession(s scanner) (row, error) {
 	var r row
@@ -90,14 +91,9 @@ func (r *row) showFacts() {
 	}
 }
 
-func millis(t time.Time) int64 { return t.UnixMilli() }
-func fromMillis(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
-func optionalMillis(t *Time) int64 {
-	if t == nil {
-		return 0
-	}
-	return millis(t.Time)
-}
+func millis(t time.Time) int64     { return t.UnixMilli() }
+func fromMillis(ms int64) Time     { return record.FromMillis(ms) }
+func optionalMillis(t *Time) int64 { return record.OptionalMillis(t) }
 
 func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	exit := ""
@@ -129,12 +125,8 @@ type step struct {
 	turns     map[string]*Turn
 	requests  map[string]*Request
 	questions []Event        // of these, as questions; only told
-	rules     []Rule         // made of answers
-	hits      []string       // the ids of the rules that have answered
 	queue     []QueueItem    // added or changed
 	unqueued  []string       // the ids of those that are gone
-	approved  []Executable   // by a person
-	directory string         // that they are of
 	sync      bool           // a turn ended: wait for the disk
 	shown     chan struct{}  // closed when the step is over; nil = nobody waits for that
 	send      [][]byte       // for the agent, as it goes on the wire
@@ -144,10 +136,15 @@ type step struct {
 	closing   *gracefulClose // of an agent that hears what is written
 	attached  []Attachment   // that the journal names from now on
 	freed     []Attachment   // that a draft or the queue names no more
+
+	ruled *ruled // of rules that have answered, and rules made of answers; nil = none
+
+	writes []func(ctx context.Context, tx *sql.Tx) error // of the features, in the step's transaction; run again when it fails
+	after  []func()                                      // of the features, once the step is written and shown
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.attached) == 0
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.attached) == 0 && len(s.writes) == 0
 }
 
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
@@ -187,9 +184,21 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 		if err := saveEntries(ctx, tx, session, entries); err != nil {
 			return err
 		}
-		return errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
-			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved), s.saveRules(ctx, tx), s.saveAttachments(ctx, tx, session))
+		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
+			saveLine(ctx, tx, session, s.line), s.saveAttachments(ctx, tx, session)); err != nil {
+			return err
+		}
+		return s.runWrites(ctx, tx)
 	})
+}
+
+func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {
+	for _, f := range s.writes {
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []change) error {
@@ -240,30 +249,10 @@ func saveRequests(ctx context.Context, tx *sql.Tx, requests iter.Seq[*Request]) 
 
 // query runs a query and scans each row.
 func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
-	rows, err := db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	list := []T{}
-	for rows.Next() {
-		item, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, item)
-	}
-	return list, rows.Err()
+	return record.Query(ctx, db, scan, text, args...)
 }
 
-func scanJSON[T any](s scanner) (T, error) {
-	var data string
-	var v T
-	if err := s.Scan(&data); err != nil {
-		return v, err
-	}
-	return v, json.Unmarshal([]byte(data), &v)
-}
+func scanJSON[T any](s scanner) (T, error) { return record.ScanJSON[T](s) }
 
 // unreadable tells that a record was damaged on the disk.
 func unreadable(err error) bool {
@@ -306,10 +295,7 @@ func scanEntry(s scanner) (e Entry, err error) {
 	}}, nil
 }
 
-func scanText(s scanner) (string, error) {
-	var text string
-	return text, s.Scan(&text)
-}
+func scanText(s scanner) (string, error) { return record.ScanText(s) }
 
 func scanTurn(s scanner) (Turn, error) {
 	var t Turn

@@ -58,7 +58,8 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	a.Remember = nil
 	say := after
 	return func() error {
-		v.step.rules = append(v.step.rules, rule)
+		ruled := v.ruled()
+		ruled.made = append(ruled.made, rule)
 		return say()
 	}, nil
 }

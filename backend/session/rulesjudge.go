@@ -133,7 +133,7 @@ func (v *conversation) denies(command string, args []string, dir *string) *Rule 
 		return nil
 	}
 	rule := all[i]
-	v.step.hits = append(v.step.hits, rule.ID)
+	v.ruled().hits = append(v.ruled().hits, rule.ID)
 	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Title: clipTo(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: rule.Builtin,
 	}})
@@ -148,7 +148,7 @@ func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	rule := d.rule
 	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
 	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: d.option})), answeredByRule
-	v.step.hits = append(v.step.hits, d.used...)
+	v.ruled().hits = append(v.ruled().hits, d.used...)
 	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
 	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
@@ -184,9 +184,26 @@ func (v *conversation) judgeWaiting() {
 	}
 }
 
-// saveRules writes what a step has made of rules.
-func (s *step) saveRules(ctx context.Context, tx *sql.Tx) error {
-	for _, r := range s.rules {
+// ruled is what a step has to do with rules.
+type ruled struct {
+	made []Rule   // of answers
+	hits []string // the ids of the rules that have answered
+}
+
+// ruled returns what the step has to do with rules, which it writes and tells of.
+func (v *conversation) ruled() *ruled {
+	if v.step.ruled == nil {
+		r := &ruled{}
+		v.step.ruled = r
+		v.step.writes = append(v.step.writes, r.write)
+		v.step.after = append(v.step.after, func() { v.c.tellRuled(r) })
+	}
+	return v.step.ruled
+}
+
+// write stores the rules, and counts the answers.
+func (s *ruled) write(ctx context.Context, tx *sql.Tx) error {
+	for _, r := range s.made {
 		if err := saveRule(ctx, tx, r); err != nil {
 			return err
 		}
@@ -200,27 +217,24 @@ func (s *step) saveRules(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// ruled tells of the rules of a step that was written.
-func (v *conversation) ruled() {
-	if len(v.step.hits) == 0 && len(v.step.rules) == 0 {
-		return
-	}
-	ids := slices.Clone(v.step.hits)
-	for _, r := range v.step.rules {
+// tellRuled tells of the rules of a step that was written.
+func (c *Client) tellRuled(s *ruled) {
+	ids := slices.Clone(s.hits)
+	for _, r := range s.made {
 		ids = append(ids, r.ID)
 	}
 	slices.Sort(ids)
-	ctx := context.WithoutCancel(v.c.ctx)
-	list, err := query(ctx, v.c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+` AND r.id IN (SELECT value FROM json_each(?))`,
+	ctx := context.WithoutCancel(c.ctx)
+	list, err := query(ctx, c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+` AND r.id IN (SELECT value FROM json_each(?))`,
 		millis(time.Now()), string(mustJSON(slices.Compact(ids))))
 	if err != nil {
-		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
+		c.cfg.Logger.Error("rules cannot be read", "error", err)
 	}
 	for _, r := range list {
-		v.c.feed.publish(Event{Type: eventRule, Data: mustJSON(r)})
+		c.feed.publish(Event{Type: eventRule, Data: mustJSON(r)})
 	}
-	if len(v.step.rules) > 0 {
-		v.c.judgeAgain()
+	if len(s.made) > 0 {
+		c.judgeAgain()
 	}
 }
 

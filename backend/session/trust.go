@@ -255,8 +255,9 @@ func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string
 	}
 	a := v.agent
 	if answer.OptionID == trustApprove {
-		v.step.approved, v.step.directory = a.approval.about, filepath.Clean(v.row.Cwd)
-		v.c.heard(v.step.directory, v.step.approved, surface)
+		directory, about := filepath.Clean(v.row.Cwd), a.approval.about
+		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return approve(ctx, tx, directory, about) })
+		v.c.heard(directory, about, surface)
 	}
 	v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
 	return nil
