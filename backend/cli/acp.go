@@ -19,8 +19,8 @@ type acpCommand struct {
 	Login bool   `help:"Sign in to the agent at this terminal, and end."`
 }
 
-// Run is an agent for an editor: on standard input and output it speaks ACP, and what the editor begins is a session of the running app,
-// or of this process when none runs.
+// Run serves an editor as its agent: the command speaks ACP on standard input and output. A session that the editor begins belongs to the
+// running app, or to this process when no app runs.
 func (c *acpCommand) Run(p *Program) error {
 	if c.Login {
 		return (&loginCommand{common: c.common, Agent: c.Agent}).Run(p)
@@ -41,38 +41,37 @@ func (c *acpCommand) Run(p *Program) error {
 	if ctx.Err() == nil {
 		n.outlast(ctx, p)
 	} else {
-		err = nil // somebody wants us to end, and says so by a signal
+		err = nil // a signal has asked this process to end, which is no failure
 	}
 	calls.CloseIdleConnections()
 	return errors.Join(err, n.close())
 }
 
-// spoken says with each call who makes it.
+// spoken is a transport that sets the header naming the surface on every call.
 type spoken struct {
 	surface string
 	next    http.RoundTripper
 }
 
-// RoundTrip makes the call.
 func (s spoken) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(backend.SurfaceHeader, s.surface)
 	return s.next.RoundTrip(r)
 }
 
-// nearest finds the process that has the data directory, whenever it is asked. When there is none, it becomes that itself: an editor may
-// be opened before Deskhand is, or stay open when Deskhand ends.
+// nearest finds, at every call, the process that holds the data directory. When no process holds the directory, nearest opens the directory in
+// this process: an editor may start before Deskhand does, or stay open when Deskhand ends.
 type nearest struct {
 	cfg backend.Config
 
-	mu  sync.Mutex // protects own, and has one look at a time
+	mu  sync.Mutex // protects own, and serialises the search
 	own *backend.Backend
 }
 
 func (n *nearest) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	const tries, pause = 20, 100 * time.Millisecond // one that has just taken the directory gets a moment to open its socket
+	const tries, pause = 20, 100 * time.Millisecond // a process that has just taken the directory gets a moment to open its socket
 	var err error
 	for range tries {
 		var conn net.Conn
@@ -91,7 +90,7 @@ func (n *nearest) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, fmt.Errorf("the running Deskhand does not answer: %w", err)
 }
 
-// become takes the data directory, unless somebody has it.
+// become opens the data directory in this process, unless another process holds the directory.
 func (n *nearest) become(ctx context.Context) error {
 	if n.own != nil {
 		return nil
@@ -116,7 +115,7 @@ func dialOwner(ctx context.Context, places datadir.Paths) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", owner.Socket)
 }
 
-// outlast lets the turns end that run in this process, when the editor is gone.
+// outlast waits for the turns that run in this process after the editor is gone.
 func (n *nearest) outlast(ctx context.Context, p *Program) {
 	n.mu.Lock()
 	b := n.own
@@ -128,10 +127,11 @@ func (n *nearest) outlast(ctx context.Context, p *Program) {
 	lastTurns(ctx, b.Running, b.Working)
 }
 
-// personsTime is how long turns that wait for a person have: whoever opens Deskhand then cannot, as long as this process has its data.
+// personsTime limits how long this process waits for turns that wait for a person: as long as this process holds the data, a person who opens
+// Deskhand cannot answer them.
 const personsTime = 10 * time.Minute
 
-// lastTurns waits until no turn runs, or all that do have waited for a person for long enough: none has worked since.
+// lastTurns waits until no turn runs, or until every running turn has waited for a person for personsTime without any work in between.
 func lastTurns(ctx context.Context, running, working func() int) {
 	const pause = 200 * time.Millisecond
 	again := time.NewTicker(pause)

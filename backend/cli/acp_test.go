@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Once the editor is gone, a turn that works is left to its end, whatever waits beside it; turns that all wait for a person have their time.
+// TestTurnsAfterTheEditorIsGone: after the editor is gone, a working turn runs to its end, whatever waits beside it, and turns that all wait
+// for a person get personsTime.
 func TestTurnsAfterTheEditorIsGone(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		ends, works, signal time.Duration // from the beginning: until when turns run, until when one works, and when a signal comes
+		ends, works, signal time.Duration // since the start: when the last turn ends, when the last turn stops working, when a signal comes
 		want                time.Duration
 	}{
 		"one works for an hour beside one that waits": {ends: time.Hour, works: time.Hour, want: time.Hour},

@@ -22,7 +22,7 @@ type replayCommand struct {
 	Act   bool                  `help:"Have the client write files and run commands where the recorded agent did. Only with a recording that you trust."`
 }
 
-// replayFaults are the faults for the help.
+// replayFaults lists the faults of a replay for the help text.
 func replayFaults() string {
 	var list []string
 	for _, f := range backend.ReplayFaults() {
@@ -31,7 +31,7 @@ func replayFaults() string {
 	return strings.Join(list, " ")
 }
 
-// Validate is called when the command line has been read.
+// Validate checks the flags. kong calls Validate after parsing the command line.
 func (r *replayCommand) Validate() error {
 	if r.Speed < 0 || math.IsNaN(r.Speed) || math.IsInf(r.Speed, 0) {
 		return errors.New("--speed has to be 0 or more")
@@ -39,7 +39,7 @@ func (r *replayCommand) Validate() error {
 	return nil
 }
 
-// Run replays until the client is gone, or the recorded agent was.
+// Run replays the recording until the client is gone or the recorded agent ends.
 func (r *replayCommand) Run(p *Program) error {
 	cfg := backend.Replay{File: r.File, Speed: r.Speed, Faults: r.Fault, State: r.State, Act: r.Act}
 	err := backend.ReplayAgent(context.Background(), cfg, p.Stdin, p.Stdout, p.Stderr)
@@ -47,7 +47,7 @@ func (r *replayCommand) Run(p *Program) error {
 		if exit.Code == 0 {
 			return nil
 		}
-		return &failure{exit.Code, errors.New("")} // all is said
+		return &failure{exit.Code, errors.New("")} // ReplayAgent has written the message already
 	}
 	return err
 }

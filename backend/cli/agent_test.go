@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestAConversationAsATestCase is the whole way by the command line: converse, export, replay as an own agent, with and without a fault.
+// TestAConversationAsATestCase converses, exports the conversation, and replays the recording as an agent of agents.json, with and without a
+// fault.
 func TestAConversationAsATestCase(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -27,7 +28,7 @@ func TestAConversationAsATestCase(t *testing.T) {
 	entry := func(id string, flags ...string) map[string]any {
 		return map[string]any{"id": id, "command": self, "args": append([]string{"agent", "replay", file, "--speed", "0"}, flags...)}
 	}
-	again := t.TempDir() // one that has never seen it
+	again := t.TempDir() // a data directory that has never seen the conversation
 	data, err := json.Marshal(map[string]any{"agents": []any{entry("again"), entry("crashes", "--fault", "stderr@12", "--fault", "exit@12=9")}})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestAConversationAsATestCase(t *testing.T) {
 		t.Errorf("%d %s\n%s\nwant\n%s", code, stderr, text, said)
 	}
 	if _, stderr, code := run(t, again, "prompt", "--agent", "crashes", "--dir", work, "whatever"); code != 1 || !strings.Contains(stderr, "fault stderr@12") {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf(`deskhand AGAIN prompt --agent crashes --dir WORK whatever: got exit code %d, stderr %s, want exit code 1 and stderr with "fault stderr@12"`, code, stderr)
 	}
 }
 
@@ -67,7 +68,7 @@ func TestReplayByItself(t *testing.T) {
 	} {
 		out, stderr, code := run(t, dir, append([]string{"agent", "replay"}, test.args...)...)
 		if code != test.code || out != "" || !strings.Contains(stderr, test.says) {
-			t.Errorf("%s: %d %s\n%s", name, code, out, stderr)
+			t.Errorf("%s: want exit code %v, stdout \"\" and stderr with %v, got exit code %d\nstdout %s\nstderr %s", name, test.code, test.says, code, out, stderr)
 		}
 	}
 }

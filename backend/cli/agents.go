@@ -22,14 +22,15 @@ type agentsCommand struct {
 	Remove   agentsRemove   `cmd:"" help:"Remove what Deskhand installed of an agent."`
 }
 
-// agentList is what the API tells of agents.
+// agentList is the API's answer to GET /client/agents.
 type agentList struct {
 	Items   []backend.Agent `json:"items"`
-	Problem string          `json:"problem,omitempty"` // what is wrong with agents.json
+	Problem string          `json:"problem,omitempty"` // why agents.json cannot be read
 	Unasked string          `json:"unasked,omitempty"` // why the registry gave no answer
 }
 
-// agents gives the agents as the login shell shows them, or with all the whole catalogue; newest has the registry asked for newer versions.
+// agents lists the agents that the login shell shows or, with all, the whole catalogue. With newest, the registry is asked for newer versions
+// first.
 func (a *api) agents(ctx context.Context, all, newest bool) (list agentList, err error) {
 	path := fmt.Sprintf("agents?settled=true&all=%t&newest=%t", all, newest)
 	if err := a.call(ctx, "GET", path, nil, &list); err != nil {
@@ -38,7 +39,7 @@ func (a *api) agents(ctx context.Context, all, newest bool) (list agentList, err
 	return list, nil
 }
 
-// one gives one agent of a list.
+// one finds an agent of the list by its id.
 func (l agentList) one(id string) (backend.Agent, error) {
 	i := slices.IndexFunc(l.Items, func(a backend.Agent) bool { return a.ID == id })
 	if i < 0 {
@@ -47,7 +48,8 @@ func (l agentList) one(id string) (backend.Agent, error) {
 	return l.Items[i], nil
 }
 
-// noAgent is the failure of a command whose agent nobody knows. It may stand in an agents.json that cannot be read.
+// noAgent is the failure of a command whose agent is unknown. It names the problem of agents.json, since an agents.json that cannot be read
+// may define the agent.
 func noAgent(id, problem string) error {
 	text := fmt.Sprintf("there is no agent %q; `deskhand agents --all` lists them", id)
 	if problem != "" {
@@ -74,7 +76,7 @@ func (c *agentsList) Run(p *Program) error {
 		}
 		p.sayOf(list)
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "ID\tNAME\tSTATE\tVERSION\tAVAILABLE\tLOGIN") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "ID\tNAME\tSTATE\tVERSION\tAVAILABLE\tLOGIN") // Flush reports failures of w
 		for _, a := range list.Items {
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(a.ID), plain(a.Name), agentState(a), dash(plain(a.Version)), available(a), loginState(a))
 		}
@@ -86,18 +88,18 @@ func (c *agentsList) Run(p *Program) error {
 	})
 }
 
-// sayOf tells of what keeps a list of agents from being whole.
+// sayOf warns when a list of agents is incomplete.
 func (p *Program) sayOf(list agentList) {
 	if list.Problem != "" {
 		p.say("deskhand: %s\n", list.Problem)
 	}
 	if list.Unasked != "" {
-		reason, _, _ := strings.Cut(list.Unasked, ":") // the log has the rest
+		reason, _, _ := strings.Cut(list.Unasked, ":") // the log has the full reason
 		p.say("Whether there are newer versions is not known: %s.\n", reason)
 	}
 }
 
-// hints says what can be done about a list of agents.
+// hints suggests the commands that install or update agents of a list.
 func hints(list []backend.Agent, all bool) string {
 	var b strings.Builder
 	if slices.ContainsFunc(list, canInstall) {
@@ -115,13 +117,13 @@ func hints(list []backend.Agent, all bool) string {
 	return b.String()
 }
 
-// canInstall tells of an agent that is not here and can be.
+// canInstall reports whether an agent is missing on this machine and can be installed.
 func canInstall(a backend.Agent) bool { return !a.IsFound() && a.Installable }
 
-// canUpdate tells of an agent that Deskhand installed and of which there is a later version.
+// canUpdate reports whether Deskhand installed the agent and a later version exists.
 func canUpdate(a backend.Agent) bool { return a.IsInstalled() && a.Installable && a.HasUpdate() }
 
-// agentState is what has become of an agent on this machine, in a word or two.
+// agentState describes an agent's installation on this machine in a word or two.
 func agentState(a backend.Agent) string {
 	switch {
 	case a.Installing != nil:
@@ -149,7 +151,7 @@ func sizeInBrackets(a backend.Agent) string {
 	return "(" + megabytes(a.Size.Unpacked) + ")"
 }
 
-// available is the version that can be installed, where that is not the one that is here.
+// available is the version that can be installed, or none when that version is installed already.
 func available(a backend.Agent) string {
 	if !canInstall(a) && !a.HasUpdate() {
 		return none
@@ -157,7 +159,7 @@ func available(a backend.Agent) string {
 	return dash(plain(a.Pinned))
 }
 
-// loginState is what the agent has last said of its login, in this run of the Deskhand that asks.
+// loginState is the agent's latest report of its login, since the Deskhand that answers was started.
 func loginState(a backend.Agent) string {
 	if a.WantsLogin() {
 		return "needed"
@@ -165,19 +167,19 @@ func loginState(a backend.Agent) string {
 	return none
 }
 
-// none stands in a cell for what is not there.
+// none fills a cell that has no value.
 const none = "-"
 
 func dash(text string) string { return cmp.Or(text, none) }
 
-// change is what the commands have in common that change what is installed.
+// change holds the flags shared by the commands that change installed agents.
 type change struct {
 	common
 	Yes  bool `short:"y" help:"Do it without asking."`
 	JSON bool `name:"json" help:"Print the records of the agents as JSON when it is done."`
 }
 
-// agree asks the person at a terminal; elsewhere --yes has said it.
+// agree asks the person at a terminal for consent. Without a terminal only --yes consents.
 func (c *change) agree(ctx context.Context, p *Program, question, otherwise string) error {
 	if c.Yes {
 		return nil
@@ -186,11 +188,11 @@ func (c *change) agree(ctx context.Context, p *Program, question, otherwise stri
 		return &failure{exitUsage, errors.New("this is no terminal to ask at; --yes does it without asking")}
 	}
 	err := p.agrees(ctx, question, otherwise)
-	c.Yes = err == nil // should it have to be done again
+	c.Yes = err == nil // a repeated attempt asks no second time
 	return err
 }
 
-// agrees waits for a person's yes; otherwise is what the person is told without one.
+// agrees waits for a person's yes. Any other answer is a failure with the text otherwise.
 func (p *Program) agrees(ctx context.Context, question, otherwise string) error {
 	p.say("%s [y/N] ", question)
 	text, err := p.line(ctx)
@@ -203,7 +205,7 @@ func (p *Program) agrees(ctx context.Context, question, otherwise string) error 
 	return nil
 }
 
-// done prints the records of agents that were changed.
+// done prints the records of the changed agents when --json is given.
 func (c *change) done(ctx context.Context, p *Program, api *api, ids []string) error {
 	if !c.JSON {
 		return nil
@@ -223,7 +225,6 @@ type agentsInstall struct {
 	Reinstall bool   `help:"Install it anew, where that version is installed already."`
 }
 
-// Run installs an agent.
 func (c *agentsInstall) Run(p *Program) error {
 	return p.insist(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, true)
@@ -244,7 +245,7 @@ func (c *agentsInstall) Run(p *Program) error {
 	})
 }
 
-// install installs the agent, unless that version is installed already. A person at a terminal is told first how large it is, and asked.
+// install installs the agent, unless the same version is installed already. A person at a terminal first sees the size and is asked.
 func (c *agentsInstall) install(ctx context.Context, i *installer, a backend.Agent) error {
 	version := cmp.Or(c.Version, a.Pinned)
 	if a.IsInstalled() && a.IsFound() && a.Version == version && !c.Reinstall {
@@ -267,7 +268,6 @@ type agentsUpdate struct {
 	Agents []string `arg:"" optional:"" name:"agent" help:"The agents, by their ids. Default: all that Deskhand installed and that have a newer version."`
 }
 
-// Run installs newer versions.
 func (c *agentsUpdate) Run(p *Program) error {
 	return p.insist(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, true)
@@ -294,7 +294,7 @@ func (c *agentsUpdate) Run(p *Program) error {
 	})
 }
 
-// installEach installs the newest version of each agent, one after the other; one that fails does not keep the others from it.
+// installEach installs the newest version of each agent in turn. A failed installation does not stop those after it.
 func installEach(ctx context.Context, i *installer, todo []backend.Agent) (ids []string, err error) {
 	for _, a := range todo {
 		if ctx.Err() != nil {
@@ -306,7 +306,7 @@ func installEach(ctx context.Context, i *installer, todo []backend.Agent) (ids [
 	return ids, err
 }
 
-// chosen are the agents to update.
+// chosen lists the agents to update.
 func (c *agentsUpdate) chosen(list agentList) (todo []backend.Agent, err error) {
 	if len(c.Agents) == 0 {
 		return slices.DeleteFunc(slices.Clone(list.Items), func(a backend.Agent) bool { return !canUpdate(a) }), nil
@@ -330,7 +330,7 @@ type agentsRollback struct {
 	Agent string `arg:"" help:"The agent, by its id."`
 }
 
-// Run goes back to the version before.
+// Run restores the version that was installed before the current version.
 func (c *agentsRollback) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, false)
@@ -361,7 +361,7 @@ type agentsRemove struct {
 	Agent string `arg:"" help:"The agent, by its id."`
 }
 
-// Run removes what Deskhand installed of an agent.
+// Run removes the files that Deskhand installed for an agent.
 func (c *agentsRemove) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.agents(ctx, true, false)
@@ -390,7 +390,7 @@ func (c *agentsRemove) Run(p *Program) error {
 	})
 }
 
-// installRefused says what the API's codes mean to a person here.
+// installRefused translates the API's error codes of an installation into words.
 func installRefused(ctx context.Context, a backend.Agent, err error) error {
 	refused, ok := errors.AsType[*problem](err)
 	if !ok {
@@ -412,7 +412,7 @@ func installRefused(ctx context.Context, a backend.Agent, err error) error {
 	return err
 }
 
-// ended tells the end of the Deskhand that does it from other failures.
+// ended returns errHostEnded when the Deskhand that was asked has ended, else err.
 func ended(ctx context.Context, err error) error {
 	if err = unanswered(ctx, err); errors.Is(err, errEnded) {
 		return errHostEnded
@@ -420,11 +420,11 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// errHostEnded is the failure of a change that the Deskhand which was making it did not live to tell of.
+// errHostEnded is the failure of a change whose Deskhand ended before reporting the outcome.
 var errHostEnded = errors.New("the Deskhand that was doing this has ended; run the command again")
 
-// insist is withAPI for what can be done again by another Deskhand, or by this command itself, where the one that was asked has ended: a command
-// whose process installs for others ends as soon as it has what it wanted.
+// insist runs withAPI again when the Deskhand that was asked has ended: a command whose process installs for others ends as soon as its own
+// work is done, and another Deskhand, or this command, can then repeat the change.
 func (p *Program) insist(c common, f func(context.Context, *backend.Backend, *api) error) (err error) {
 	const most = 3
 	for range most {
@@ -435,7 +435,7 @@ func (p *Program) insist(c common, f func(context.Context, *backend.Backend, *ap
 	return err
 }
 
-// progressOf is the progress of an event, if it is one of this agent's installation.
+// progressOf decodes an event. ok is false unless the event reports progress of this agent's installation.
 func progressOf(e backend.Event, id string) (now backend.InstallProgress, ok bool) {
 	if e.Type != "install.progress" || json.Unmarshal(e.Data, &now) != nil {
 		return now, false

@@ -21,13 +21,13 @@ import (
 	"deskhand/backend/agents"
 )
 
-// depot is a server of an agent's archives. The agent is the demo agent.
+// depot serves the archives of an agent, which is the demo agent.
 type depot struct {
 	*httptest.Server
 
 	archive []byte
-	mu      sync.Mutex    // protects the field below
-	held    chan struct{} // while it is open, a download stays in the middle
+	mu      sync.Mutex    // protects held
+	held    chan struct{} // while held is open, a download stops half-way
 }
 
 func openDepot(t *testing.T) *depot {
@@ -79,7 +79,7 @@ func openDepot(t *testing.T) *depot {
 	return d
 }
 
-// hold keeps downloads from getting to their end, until the returned function is called.
+// hold stops downloads half-way until release is called.
 func (d *depot) hold() (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +93,7 @@ func (d *depot) hold() (release func()) {
 	}
 }
 
-// offer writes an agents.json with the agent packed, in a version.
+// offer writes an agents.json with the agent packed in the given version.
 func (d *depot) offer(t *testing.T, dir, version string) {
 	t.Helper()
 	binary := map[string]any{}
@@ -114,7 +114,7 @@ func (d *depot) offer(t *testing.T, dir, version string) {
 	}
 }
 
-// packed is what deskhand agents --json tells of the agent packed.
+// packed is the agent packed in the output of deskhand agents --json.
 func packed(t *testing.T, dir string) agents.Agent {
 	t.Helper()
 	out, stderr, code := run(t, dir, "agents", "--json")
@@ -131,7 +131,7 @@ func packed(t *testing.T, dir string) agents.Agent {
 	return agents.Agent{}
 }
 
-// leftOver are the directories of an agent's versions.
+// leftOver lists the version directories of an agent.
 func leftOver(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	items, err := os.ReadDir(filepath.Join(dir, "agents", "packed"))
@@ -159,7 +159,7 @@ func TestAgentsAreInstalledUpdatedAndRemoved(t *testing.T) {
 			for _, tc := range []struct {
 				args string
 				code int
-				want string // on one of the two streams
+				want string // expected on either stream
 			}{
 				{"agents", 0, "packed    Packed       not installed"},
 				{"agents install packed", 2, "--yes"},
@@ -177,7 +177,7 @@ func TestAgentsAreInstalledUpdatedAndRemoved(t *testing.T) {
 					t.Errorf("deskhand %s: exit %d, want %d and %q\n%s\n%s", tc.args, code, tc.code, tc.want, out, stderr)
 				}
 			}
-			if where == "by itself" { // the server's would still run when it is to be removed
+			if where == "by itself" { // a server's agent would still run when the version is removed
 				if _, stderr, code := run(t, dir, "prompt", "--agent", "packed", "silent"); code != 0 {
 					t.Errorf("prompt: exit %d, want 0\n%s", code, stderr)
 				}
@@ -229,7 +229,7 @@ func TestCtrlCEndsAnInstallation(t *testing.T) {
 	}
 }
 
-// TestCommandsShareAnInstallation: the second waits for the one that the first has begun, in the first one's process.
+// TestCommandsShareAnInstallation: the second command waits for the installation that the first command has begun in its own process.
 func TestCommandsShareAnInstallation(t *testing.T) {
 	t.Parallel()
 	dir, d := t.TempDir(), openDepot(t)
@@ -255,7 +255,7 @@ func TestCommandsShareAnInstallation(t *testing.T) {
 	}
 }
 
-// TestInstallationOutlastsTheCommandItRunsIn: the process of a turn that has ended goes on with what another command has it install.
+// TestInstallationOutlastsTheCommandItRunsIn: the process of an ended turn finishes the installation that another command began there.
 func TestInstallationOutlastsTheCommandItRunsIn(t *testing.T) {
 	t.Parallel()
 	dir, d := t.TempDir(), openDepot(t)
@@ -263,7 +263,7 @@ func TestInstallationOutlastsTheCommandItRunsIn(t *testing.T) {
 	release := d.hold()
 	host := start(t, dir, "prompt", "--agent", "mock", "slow")
 	if _, err := host.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, host.stderr)
+		t.Fatalf("ReadByte: got error %v, host.stderr %s, want no error", err, host.stderr)
 	}
 	p := start(t, dir, "agents", "install", "packed", "--yes")
 	p.says("downloading")

@@ -14,16 +14,16 @@ import (
 	"deskhand/backend"
 )
 
-// installer installs agents in the process that has the data directory, ours or another, and shows how far it is.
+// installer installs agents through the process that holds the data directory, and shows the progress.
 type installer struct {
 	p   *Program
 	api *api
 
-	line  string // the progress that was shown last
-	drawn bool   // it stands in the terminal's last line, which the next one replaces
+	line  string // the progress shown last
+	drawn bool   // line stands in the terminal's last row, which the next progress replaces
 }
 
-// plan finds out what an installation would get and how large that is, and tells the person. It fails where there is no room for it.
+// plan looks up the downloads of an installation, and tells the person their size. plan fails where the disk has no room for them.
 func (i *installer) plan(ctx context.Context, a backend.Agent, version string) error {
 	i.p.say("Looking up what %s %s needs…\n", plain(a.Name), plain(cmp.Or(version, a.Pinned)))
 	var plan backend.InstallPlan
@@ -40,7 +40,7 @@ func (i *installer) plan(ctx context.Context, a backend.Agent, version string) e
 	return nil
 }
 
-// planWords tells how large an installation is.
+// planWords describes the size of an installation.
 func planWords(plan backend.InstallPlan) string {
 	var parts []string
 	if plan.Packages > 1 {
@@ -69,7 +69,7 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%d MB", max(1, (n+mega/2)/mega))
 }
 
-// wishOf is what the API is asked to install.
+// wishOf is the body of an installation request.
 func wishOf(version string) any {
 	if version == "" {
 		return nil
@@ -77,8 +77,8 @@ func wishOf(version string) any {
 	return map[string]string{"version": version}
 }
 
-// get installs an agent, and returns when it is there or nothing of the attempt is left. The end of ctx ends the installation, unless somebody else
-// had begun it.
+// get installs an agent. get returns when the agent is installed, or when the attempt has ended and left nothing. Cancelling ctx cancels the
+// installation, unless another caller began that installation.
 func (i *installer) get(ctx context.Context, a backend.Agent, version string) error {
 	path := "agents/" + url.PathEscape(a.ID) + "/install"
 	ours := false
@@ -94,7 +94,7 @@ func (i *installer) get(ctx context.Context, a backend.Agent, version string) er
 	now, err := i.follow(ctx, a.ID, begin)
 	i.clear()
 	if ctx.Err() != nil && ours {
-		const patience = 30 * time.Second // npm and all that it started have to end
+		const patience = 30 * time.Second // npm and its child processes have to end
 		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer stop()
 		if err := i.api.call(ending, "DELETE", path, nil, nil); err != nil {
@@ -104,12 +104,12 @@ func (i *installer) get(ctx context.Context, a backend.Agent, version string) er
 		return ctx.Err()
 	}
 	if err != nil {
-		return installRefused(ctx, a, err) // with errHostEnded, should the other have ended
+		return installRefused(ctx, a, err) // errHostEnded if the other Deskhand has ended
 	}
 	return i.outcome(now, cmp.Or(version, a.Pinned))
 }
 
-// follow shows an installation until it has ended, and gives the agent as it is then.
+// follow shows an installation until its end, and returns the agent as of then.
 func (i *installer) follow(ctx context.Context, id string, begin func() (string, error)) (now backend.Agent, err error) {
 	for {
 		err := i.api.follow(ctx, begin, func(e backend.Event) (bool, error) {
@@ -125,20 +125,21 @@ func (i *installer) follow(ctx context.Context, id string, begin func() (string,
 		if !errors.Is(err, errAhead) {
 			return now, err
 		}
-		begin = func() (string, error) { return "", nil } // what was said meanwhile is lost; the end is not
+		begin = func() (string, error) { return "", nil } // progress meanwhile is lost; the end of the installation is not
 		if over, err := i.over(ctx, id, &now); over || err != nil {
 			return now, err
 		}
 	}
 }
 
-// isAgent tells whether an event tells how an agent is now.
+// isAgent reports whether an event carries the current state of the agent.
 func isAgent(e backend.Event, id string) bool {
 	var a struct{ ID string }
 	return e.Type == "agent.upsert" && json.Unmarshal(e.Data, &a) == nil && a.ID == id
 }
 
-// over tells whether no installation of the agent runs any more: an event may tell of the moment before it began.
+// over reports whether no installation of the agent runs. An event alone cannot say so, since the event may stem from the moment before the
+// installation began.
 func (i *installer) over(ctx context.Context, id string, now *backend.Agent) (bool, error) {
 	list, err := i.api.agents(ctx, true, false)
 	if err == nil {
@@ -147,7 +148,7 @@ func (i *installer) over(ctx context.Context, id string, now *backend.Agent) (bo
 	return err == nil && now.Installing == nil, err
 }
 
-// outcome tells how an installation has ended.
+// outcome reports how an installation has ended.
 func (i *installer) outcome(now backend.Agent, version string) error {
 	switch f := now.Failure; {
 	case f != nil:
@@ -163,7 +164,7 @@ func (i *installer) outcome(now backend.Agent, version string) error {
 	return nil
 }
 
-// show tells how far an installation is: at a terminal in one line that changes, elsewhere at each step, and at each quarter or 100 MB.
+// show prints the progress of an installation: at a terminal in one line that changes, elsewhere at each step and at each quarter or 100 MB.
 func (i *installer) show(now backend.InstallProgress) {
 	terminal := isTerminal(i.p.Stderr)
 	text := stepWords(now, terminal)
@@ -179,11 +180,11 @@ func (i *installer) show(now backend.InstallProgress) {
 	if runes := []rune(text); len(runes) > width {
 		text = string(runes[:width-1]) + "…"
 	}
-	_, _ = io.WriteString(i.p.Stderr, "\r\x1b[2K"+visible(text)) // nobody to tell if this fails
+	_, _ = io.WriteString(i.p.Stderr, "\r\x1b[2K"+visible(text)) // a failed write to stderr can be reported nowhere
 	i.drawn = true
 }
 
-// clear takes the line that changes off the terminal.
+// clear erases the progress line from the terminal.
 func (i *installer) clear() {
 	if i.drawn {
 		_, _ = io.WriteString(i.p.Stderr, "\r\x1b[2K")
@@ -191,7 +192,7 @@ func (i *installer) clear() {
 	}
 }
 
-// stepWords is a step for people; exact tells bytes, and what npm or uv says.
+// stepWords describes a step for people. With exact, stepWords adds the bytes and the output of npm or uv.
 func stepWords(now backend.InstallProgress, exact bool) string {
 	const hundred = 100_000_000
 	text := map[string]string{

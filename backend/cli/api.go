@@ -18,13 +18,13 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// api speaks the client API over the private socket of the process that holds the data directory.
+// api calls the client API over the private socket of the process that holds the data directory.
 type api struct {
 	http *http.Client
-	page int // how many conversations are listed in one call; 0 = as many as the API gives
+	page int // conversations listed per call; 0 = the API's maximum
 }
 
-// problem is an answer of the API that is no success.
+// problem is an error answer of the API.
 type problem struct {
 	Status int               `json:"status"`
 	Code   string            `json:"code"`
@@ -39,7 +39,7 @@ func (e *problem) Error() string {
 	return e.Code
 }
 
-// dial finds the socket of the running process. One that has just taken the directory gets a moment to open it.
+// dial connects to the running process. A process that has just taken the directory gets two seconds to open its socket.
 func dial(ctx context.Context, places datadir.Paths) (*api, error) {
 	var lastErr error
 	for range 20 {
@@ -60,8 +60,8 @@ func dial(ctx context.Context, places datadir.Paths) (*api, error) {
 	return nil, lastErr
 }
 
-// connect opens the data directory, and gives the API of the process that has it, ours or another. One that is just ending is waited for: the
-// directory is ours then, or that of whoever was faster.
+// connect opens the data directory or, when another process holds the directory, that process's API. connect waits for a process that is just
+// ending; the directory then belongs to this process, or to another that was faster.
 func connect(ctx context.Context, cfg backend.Config) (*backend.Backend, *api, error) {
 	const most = 3
 	for n := 1; ; n++ {
@@ -80,7 +80,7 @@ func connect(ctx context.Context, cfg backend.Config) (*backend.Backend, *api, e
 	}
 }
 
-// withAPI runs f with the API of the process that has the data directory, ours or another.
+// withAPI calls f with the API of the process that holds the data directory, which may be this process.
 func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *api) error) (err error) {
 	cfg, log, err := p.config(c, "command")
 	if err != nil {
@@ -111,21 +111,21 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 // errInterrupted is the failure of a command that a signal has ended.
 func errInterrupted() error { return &failure{exitCancel, errors.New("interrupted")} }
 
-// sayAgentsFile warns that agents.json cannot be read, or not all of it.
+// sayAgentsFile warns when agents.json cannot be read, wholly or in part.
 func (p *Program) sayAgentsFile(b *backend.Backend) {
 	if fault := b.AgentsFileProblem(); fault != "" {
 		p.say("deskhand: %s\n", fault)
 	}
 }
 
-// sayReadOnly warns that nothing can be changed.
+// sayReadOnly warns when the data can only be read.
 func (p *Program) sayReadOnly(b *backend.Backend) {
 	if why := b.ReadOnly(); why != "" {
 		p.say("%s.\n", why)
 	}
 }
 
-// withRunning runs f with the API of the Deskhand that runs; that none does is told.
+// withRunning calls f with the API of the running Deskhand, and fails when none runs.
 func withRunning(c common, f func(context.Context, *api) error) error {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -158,7 +158,7 @@ func socketAPI(socket string) *api {
 
 func (a *api) close() { a.http.CloseIdleConnections() }
 
-// call makes one call; in and out may be nil.
+// call makes one API call. in and out may be nil.
 func (a *api) call(ctx context.Context, method, path string, in, out any) error {
 	var data bytes.Buffer
 	if _, err := a.send(ctx, method, path, in, &data); err != nil {
@@ -173,7 +173,7 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 	return nil
 }
 
-// send makes one call and writes the answer, whatever it is; one that is no success is an error.
+// send makes one API call and copies a successful answer to out. Any other answer is an error.
 func (a *api) send(ctx context.Context, method, path string, in any, out io.Writer) (http.Header, error) {
 	var body io.Reader
 	if in != nil {
@@ -209,8 +209,8 @@ func (a *api) send(ctx context.Context, method, path string, in any, out io.Writ
 	return resp.Header, err
 }
 
-// follow hands over every event of a session, from now on, until each says that it has seen enough. started is called when none can
-// be missed any more.
+// follow passes every event of a session to each, from now on, until each returns enough. follow calls started once no later event can be
+// missed.
 func (a *api) follow(ctx context.Context, started func() (sessionID string, err error), each func(backend.Event) (enough bool, err error)) error {
 	batch, err := a.events(ctx, backend.FeedQuery{}, 0)
 	if err != nil {
@@ -220,7 +220,7 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 	if q.Session, err = started(); err != nil {
 		return err
 	}
-	last := int64(0) // of the entries
+	last := int64(0) // seq of the last entry
 	for {
 		batch, err := a.next(ctx, q, last)
 		if err != nil {
@@ -236,7 +236,7 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 	}
 }
 
-// next is the next batch of events; of what is told no more, what is there instead.
+// next is the next batch of events. After a gap in the feed, next returns the missed entries instead.
 func (a *api) next(ctx context.Context, q backend.FeedQuery, last int64) (backend.Batch, error) {
 	const wait = 25
 	batch, err := a.events(ctx, q, wait)
@@ -250,7 +250,7 @@ func (a *api) next(ctx context.Context, q backend.FeedQuery, last int64) (backen
 	return batch, err
 }
 
-// placeOf is where an entry stands; 0 for all else.
+// placeOf is the seq of an event's entry, or 0 for other events.
 func placeOf(e backend.Event) int64 {
 	var entry struct{ Seq int64 }
 	if e.Type != "entry.upsert" || json.Unmarshal(e.Data, &entry) != nil {
@@ -259,7 +259,7 @@ func placeOf(e backend.Event) int64 {
 	return entry.Seq
 }
 
-// missed is what a session has from its entry last on, told as its events would have: they went by while our output was not taken.
+// missed reads the entries from last on, as events, when this process read too slowly and the feed dropped them.
 func (a *api) missed(ctx context.Context, session string, last int64) (events []backend.Event, err error) {
 	const page = 1000
 	for after := last - 1; ; {
@@ -290,10 +290,10 @@ func (a *api) missed(ctx context.Context, session string, last int64) (events []
 
 var errAhead = errors.New("the program that runs the agent was restarted, or ran ahead too far")
 
-// errEnded stands for the failure of a call that nobody answers any more; the socket's own words help nobody.
+// errEnded replaces the socket's error when the process behind the API has ended: the error of a socket explains nothing to a person.
 var errEnded = errors.New("the Deskhand that ran the agent has ended; the conversation is kept as far as it was shown")
 
-// unanswered tells the end of the other program from an answer that is a problem, and from our own end.
+// unanswered returns errEnded for a call that nobody answered. Errors that are an answer of the API, or that stem from ctx, stay as they are.
 func unanswered(ctx context.Context, err error) error {
 	if _, answered := errors.AsType[*problem](err); err == nil || answered || ctx.Err() != nil || errors.Is(err, errAhead) {
 		return err
@@ -307,7 +307,7 @@ func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backen
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
 }
 
-// printJSON writes a value for programs.
+// printJSON writes a value as indented JSON.
 func printJSON(out io.Writer, value any) error {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)

@@ -10,7 +10,7 @@ import (
 
 const windowProgram = "deskhand-desktop"
 
-// become is the other program from here on: no process of ours stays around to wait for it.
+// become replaces this process by the program, so that no process of ours waits for its end.
 func become(program string, args []string) error {
 	//nolint:gosec // the program beside ours, with the arguments we were given
 	if err := syscall.Exec(program, append([]string{program}, args...), os.Environ()); err != nil {

@@ -1,4 +1,4 @@
-// Package cli is every command of the program: it reads the command line, uses a backend or the running app, and turns the outcome
+// Package cli holds every command of the program. A command parses the command line, uses a backend or the running app, and turns the outcome
 // into words and an exit code.
 package cli
 
@@ -24,7 +24,7 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// Exit codes of every command; exitCodes says what they mean.
+// Exit codes of every command; exitCodes describes them.
 const (
 	exitOK       = 0
 	exitError    = 1
@@ -34,10 +34,10 @@ const (
 	exitApproval = 5
 	exitLogin    = 6
 	exitMissing  = 7
-	exitUnread   = 141 // what a shell reports of a program that a closed pipe has ended
+	exitUnread   = 141 // the code that a shell reports for a program ended by a closed pipe
 )
 
-// Program is the world that a command runs in.
+// Program is the environment of a command: its arguments, its streams and its embedded files.
 type Program struct {
 	Args    []string // without the program's name
 	Stdin   io.Reader
@@ -45,19 +45,19 @@ type Program struct {
 	Stderr  io.Writer
 	Version string
 	Assets  fs.FS
-	// Window opens the window on a backend and returns when it is closed; nil in the program without one.
+	// Window opens the window on a backend and returns when the window is closed. Window is nil in the program without a window.
 	Window func(ctx context.Context, w Window) error
 
-	raw bool // --raw of the command: print leaves every character as it is, where no terminal reads it
+	raw bool // set by --raw: print changes no character unless a terminal reads the output
 }
 
-// Window is what the window needs of the program.
+// Window is the input of Program.Window.
 type Window struct {
 	Backend  *backend.Host
 	Places   datadir.Paths
 	Assets   fs.FS
 	Logger   *slog.Logger
-	Activate <-chan struct{} // a value for each time that the program was started again
+	Activate <-chan struct{} // receives a value each time the program is started again
 }
 
 type commands struct {
@@ -90,13 +90,13 @@ type commands struct {
 	OpenURL   openURLCommand  `cmd:"" name:"open-url" hidden:""`
 }
 
-// common are flags of every command that touches data.
+// common holds the flags of every command that uses data.
 type common struct {
 	DataDir string `name:"data-dir" env:"DESKHAND_DATA_DIR" placeholder:"DIR" help:"Keep everything in this directory instead of the usual places."`
 	Verbose bool   `help:"Write more to the log."`
 }
 
-// failure is an error with an exit code of its own.
+// failure is an error with an exit code.
 type failure struct {
 	code int
 	err  error
@@ -105,10 +105,10 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Run runs the command and gives its exit code.
+// Run runs the command and returns its exit code.
 func (p *Program) Run() int {
-	// Nobody who reads our output any more is a failure of the write, and no death by SIGPIPE: turns of other commands, or an editor's, may run
-	// in this process. It is not ignored, for the programs that we start would inherit that.
+	// A write to a closed pipe must fail, and must not end this process by SIGPIPE: turns of other commands or of an editor may run here.
+	// SIGPIPE is caught and not ignored, since child processes would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var cmds commands
 	exited := -1
@@ -119,7 +119,7 @@ func (p *Program) Run() int {
 	}
 	ctx, err := parser.Parse(p.Args)
 	if exited >= 0 {
-		return exited // --help
+		return exited // kong has answered --help
 	}
 	if p.unread(err) {
 		return exitUnread
@@ -135,7 +135,7 @@ func (p *Program) Run() int {
 	return exitOK
 }
 
-// misused is the command whose arguments are wrong, as far as it was understood.
+// misused names the command whose arguments are wrong, as far as the parser understood the command line.
 func (p *Program) misused(err error) string {
 	wrong, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || wrong.Context == nil || wrong.Context.Selected() == nil {
@@ -143,7 +143,7 @@ func (p *Program) misused(err error) string {
 	}
 	command := wrong.Context.Selected()
 	if command.Parent.DefaultCmd == command && !slices.Contains(p.Args, command.Name) {
-		command = command.Parent // who named none means all of them
+		command = command.Parent // without a subcommand, the help of the parent applies
 	}
 	return command.FullPath()
 }
@@ -157,13 +157,13 @@ func (p *Program) fail(err error) int {
 		code = f.code
 	}
 	if text := err.Error(); text != "" {
-		p.say("deskhand: %s\n", strings.ReplaceAll(text, "\r\n", "\n")) // what a program said on Windows, for one
+		p.say("deskhand: %s\n", strings.ReplaceAll(text, "\r\n", "\n")) // a program's output on Windows, for example, has such line ends
 	}
 	return code
 }
 
-// unread tells that nothing is wrong but that nobody reads our output any more: a pager was quit, or head has what it wanted. A pipe or a
-// socket of another kind that is broken is an error like any other.
+// unread reports whether err says only that nobody reads this program's output any more, as when a pager was quit or head has read enough. Any
+// other broken pipe or socket is an error.
 func (p *Program) unread(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !p.unread(err) })
@@ -173,12 +173,12 @@ func (p *Program) unread(err error) bool {
 	return ok && isFile && failed.Path == out.Name() && errors.Is(failed, syscall.EPIPE)
 }
 
-// say writes for people to standard error. Much of that is in the words of an agent, errors above all.
+// say writes to standard error for people. say makes control characters visible, since many messages quote an agent.
 func (p *Program) say(format string, args ...any) {
-	_, _ = io.WriteString(p.Stderr, visible(fmt.Sprintf(format, args...))) // nobody to tell if this fails
+	_, _ = io.WriteString(p.Stderr, visible(fmt.Sprintf(format, args...))) // a failed write to stderr can be reported nowhere
 }
 
-// print writes to standard output. A pipe gets no raw escape either, unless it is asked for: most pipes end at a terminal.
+// print writes to standard output. Without --raw, print escapes control characters for a pipe too, since most pipes end at a terminal.
 func (p *Program) print(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if !p.raw || isTerminal(p.Stdout) {
@@ -188,12 +188,12 @@ func (p *Program) print(format string, args ...any) error {
 	return err
 }
 
-// interruptible ends with SIGINT, SIGTERM and SIGHUP.
+// interruptible is a context that SIGINT, SIGTERM and SIGHUP cancel.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// config is what a backend is opened with, and its log.
+// config reads the settings of a backend and opens its log.
 func (p *Program) config(c common, kind string) (backend.Config, io.Closer, error) {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -218,19 +218,20 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	}, log, nil
 }
 
-// leastIdle is how long an agent has been idle before it may be put to sleep, where a test cannot wait as long as people can.
+// leastIdle is the idle time after which an agent may sleep. Tests shorten the time by DESKHAND_LEAST_IDLE.
 func leastIdle() time.Duration {
-	d, _ := time.ParseDuration(os.Getenv("DESKHAND_LEAST_IDLE")) // what is none stays 0, the usual time
+	d, _ := time.ParseDuration(os.Getenv("DESKHAND_LEAST_IDLE")) // an invalid duration is 0, which means the usual time
 	return max(d, 0)
 }
 
-// shellVariable with the value off has agents found and started with our own environment and nothing else.
+// shellVariable set to off makes Deskhand find and start agents with its own environment, without asking a login shell.
 const shellVariable = "DESKHAND_LOGIN_SHELL"
 
-// keyringVariable with the value off has what people enter for agents kept in a file, and the keyring of the system left alone.
+// keyringVariable set to off keeps the values entered for agents in a file instead of the system's keyring.
 const keyringVariable = "DESKHAND_KEYRING"
 
-// catalogueURL is where the agents' registry is: the public one, unless the environment or else the settings name another, or none.
+// catalogueURL is the address of the agents' registry: the public registry, unless the environment or the settings name another address or
+// none.
 func catalogueURL(places datadir.Paths) string {
 	if u, ok := os.LookupEnv("DESKHAND_CATALOGUE_URL"); ok {
 		return u
@@ -241,8 +242,8 @@ func catalogueURL(places datadir.Paths) string {
 	return "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 }
 
-// onTerminal tells whether a terminal is on one of our three streams. A desktop puts none there; who starts a server, a command or a
-// script without a terminal is a program or a service that gives it an environment, and is not taken for a desktop for it.
+// onTerminal reports whether one of the three standard streams is a terminal. A desktop starts programs without a terminal, and so do services
+// and scripts, which give their own environment and must not be taken for a desktop.
 func (p *Program) onTerminal() bool {
 	for _, stream := range []any{p.Stdin, p.Stdout, p.Stderr} {
 		if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -256,19 +257,19 @@ type demoCommand struct {
 	Login bool `hidden:"" help:"Sign in at this terminal, where the agent's environment asks for that."`
 }
 
-// Run is the demo agent on stdio.
+// Run is the demo agent on standard input and output.
 func (demoCommand) Run(p *Program) error {
 	return backend.DemoAgent(context.Background(), p.Stdin, p.Stdout)
 }
 
 type watchdogCommand struct{}
 
-// Run is the process that ends our agents when we are killed.
+// Run is the watchdog process, which ends the agents when Deskhand is killed.
 func (watchdogCommand) Run(p *Program) error { return backend.Watchdog(p.Stdin) }
 
 type environCommand struct{}
 
-// Run tells a login shell's environment, which it was started with.
+// Run prints the environment that a login shell gave this process.
 func (environCommand) Run(p *Program) error { return backend.PrintEnvironment(p.Stdout) }
 
 type serverCommand struct {
@@ -286,7 +287,7 @@ type serverCommand struct {
 	Preinstalled   bool          `name:"require-preinstall" help:"Never install an agent that a request names; it must be there."`
 }
 
-// Run serves until a signal.
+// Run serves until a signal ends the process.
 func (s *serverCommand) Run(p *Program) error {
 	cfg, log, err := p.config(s.common, "server")
 	if err != nil {
@@ -305,7 +306,7 @@ func (s *serverCommand) Run(p *Program) error {
 	return p.serve(cfg, s.Host, s.Port)
 }
 
-// serve runs a backend for browsers and programs until a signal ends it.
+// serve runs a backend for browsers and programs until a signal ends the process.
 func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 	ctx, stop := interruptible()
 	defer stop()
@@ -365,7 +366,8 @@ func (l *linkCommand) Run(p *Program) error {
 
 type openCommand struct{ common }
 
-// Run opens the window: ours, or that of the program beside us; with neither, or with no display, a browser is served.
+// Run opens the window of this program, or starts the program with the window that lies beside this program. Without a window or a display,
+// Run serves a browser.
 func (o *openCommand) Run(p *Program) error {
 	cfg, log, err := p.config(o.common, "window")
 	if err != nil {
@@ -395,7 +397,7 @@ func (o *openCommand) Run(p *Program) error {
 
 const defaultPort = 2468
 
-// window opens our own window, unless another process has one on the same data: then that one comes forward.
+// window opens the window of this program. When another process has a window on the same data, window raises that window instead.
 func (p *Program) window(cfg backend.Config) (err error) {
 	if !hasDisplay() {
 		return errors.New("there is no display; `deskhand server` serves the app to a browser")
@@ -406,7 +408,7 @@ func (p *Program) window(cfg backend.Config) (err error) {
 	cfg.Activate = func() {
 		select {
 		case again <- struct{}{}:
-		default: // one that is not seen yet is enough
+		default: // a pending value is enough
 		}
 	}
 	h, err := backend.OpenHost(ctx, cfg, true)
@@ -428,7 +430,7 @@ func (p *Program) window(cfg backend.Config) (err error) {
 	h.OpenLocal(ctx, defaultPort)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	go func() { // it ends with ctx
+	go func() { // the goroutine ends with ctx
 		select {
 		case err := <-h.Failed():
 			end(err)

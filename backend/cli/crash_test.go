@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// rounds is how often a story is broken off: a few times by default, and as often as DESKHAND_CRASH_ROUNDS says.
+// rounds is the number of times a story is interrupted: usual, or the value of DESKHAND_CRASH_ROUNDS.
 func rounds(t *testing.T, usual int) int {
 	t.Helper()
 	text := os.Getenv("DESKHAND_CRASH_ROUNDS")
@@ -35,7 +35,7 @@ func rounds(t *testing.T, usual int) int {
 	return n
 }
 
-// screen is what a surface has been shown of one conversation.
+// screen is everything that a surface has been shown of a conversation.
 type screen struct {
 	entries  map[string]session.Entry
 	turns    map[string]session.Turn
@@ -56,7 +56,7 @@ func (s *screen) show(e session.Event) {
 		s.entries[entry.ID] = entry
 	case "entry.append":
 		a := decode[session.Append](e)
-		if entry := s.entries[a.ID]; len(entry.Text) >= a.Offset { // all is ASCII here
+		if entry := s.entries[a.ID]; len(entry.Text) >= a.Offset { // every text is ASCII here
 			entry.Text = entry.Text[:a.Offset] + a.Text
 			s.entries[a.ID] = entry
 		}
@@ -69,7 +69,7 @@ func (s *screen) show(e session.Event) {
 	}
 }
 
-// missing tells what was shown and is not stored.
+// missing lists the parts that were shown and are not stored.
 func (s *screen) missing(now session.Session, t session.Transcript) []string {
 	var lost []string
 	say := func(format string, args ...any) { lost = append(lost, fmt.Sprintf(format, args...)) }
@@ -113,7 +113,7 @@ func (s *screen) missing(now session.Session, t session.Transcript) []string {
 	return lost
 }
 
-// watcher is a surface: it follows a conversation, and gives leave when it is asked.
+// watcher is a surface that follows a conversation and allows every approval.
 type watcher struct {
 	c      *caller
 	screen *screen
@@ -124,11 +124,11 @@ type watcher struct {
 func watch(t *testing.T, c *caller, id string) *watcher {
 	t.Helper()
 	w := &watcher{c: c, screen: newScreen(), id: id}
-	w.next(t.Context()) // says where the feed is
+	w.next(t.Context()) // returns the position of the feed
 	return w
 }
 
-// follow shows what comes until the server is gone, or until a turn more has ended than before.
+// follow shows the feed until the server is gone or one more turn has ended.
 func (w *watcher) follow(ctx context.Context, message string) {
 	w.try(ctx, "POST", "/client/sessions/"+w.id+"/prompt", `{"message":"`+message+`"}`, nil)
 	answered := map[string]bool{}
@@ -148,7 +148,7 @@ func (w *watcher) follow(ctx context.Context, message string) {
 	}
 }
 
-// next asks for what is new.
+// next asks for the new events.
 func (w *watcher) next(ctx context.Context) (session.Batch, bool) {
 	path := "/client/events?wait=25&session=" + w.id + "&gen=" + w.last.Gen + "&after=" + strconv.FormatInt(w.last.Seq, 10)
 	var batch session.Batch
@@ -159,7 +159,7 @@ func (w *watcher) next(ctx context.Context) (session.Batch, bool) {
 	return batch, !batch.Reset
 }
 
-// try makes a call that may fail, since the server may die in it.
+// try makes a call that may fail, since the server may die during the call.
 func (w *watcher) try(ctx context.Context, method, path, body string, out any) bool {
 	req, err := http.NewRequestWithContext(ctx, method, w.c.base+path, strings.NewReader(body))
 	if err != nil {
@@ -175,7 +175,7 @@ func (w *watcher) try(ctx context.Context, method, path, body string, out any) b
 	return err == nil && resp.StatusCode < 300 && (out == nil || json.Unmarshal(data, out) == nil)
 }
 
-// transcript is all that is stored of a conversation.
+// transcript is the stored transcript of a conversation.
 func (c *caller) transcript(id string) (s session.Session, t session.Transcript) {
 	c.t.Helper()
 	c.get("/client/sessions/"+id, &s)
@@ -185,13 +185,13 @@ func (c *caller) transcript(id string) (s session.Session, t session.Transcript)
 		c.get("/client/sessions/"+id+"/entries?limit=1000&before="+strconv.FormatInt(before, 10), &page)
 		t.Items, before = append(page.Items, t.Items...), page.Next
 	}
-	var whole session.Transcript // with every turn and request
+	var whole session.Transcript // including every turn and request
 	c.get("/client/sessions/"+id+"/entries?limit=1&after=1", &whole)
 	t.Turns, t.Requests = append(t.Turns, whole.Turns...), append(t.Requests, whole.Requests...)
 	return s, t
 }
 
-// sound checks the database while nobody has it.
+// sound checks a database that no process has open.
 func sound(t *testing.T, dir string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), dir)
@@ -203,20 +203,21 @@ func sound(t *testing.T, dir string) {
 		var said string
 		err := db.Read().QueryRowContext(t.Context(), "PRAGMA "+check).Scan(&said)
 		if check == "integrity_check" && said != "ok" || check == "foreign_key_check" && err == nil {
-			t.Fatalf("%s: %s %v", check, said, err)
+			t.Fatalf(`%s: got said %s, error %v, want not (check == "integrity_check" && said != "ok") and not (check == "foreign_key_check" && err == nil)`, check, said, err)
 		}
 	}
 }
 
-// stories are what is broken off: many words, many updates, tools with leave, a plan. The last one does not end by itself.
+// stories are the prompts that get interrupted: many words, many updates, tools that need approval, a plan. The last story does not end by
+// itself.
 func stories() []string {
 	return []string{"please write a note", "burst", "terminal and diff", "permission", "plan", endless}
 }
 
 const endless = "slow"
 
-// TestKilledAtAnyPoint kills the program in the middle of conversations, again and again, on one data directory: what was shown is there
-// after the next start, and the database is sound.
+// TestKilledAtAnyPoint kills the program in the middle of conversations, again and again on one data directory. After the next start
+// everything that was shown is stored, and the database is sound.
 func TestKilledAtAnyPoint(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -236,7 +237,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 				w.follow(ctx, stories()[n%len(stories())])
 			}
 		}()
-		<-time.After(rand.N(longest)) // any point is what is meant
+		<-time.After(rand.N(longest)) // the kill may hit any point
 		_ = p.Process.Kill()
 		_, _ = p.end()
 		<-done
@@ -260,8 +261,8 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	}
 }
 
-// harms are what a loss of power leaves of what was written last: written is how long the WAL is, ended how long it was when a turn had
-// ended, which waits for the disk. What verify may find then is told.
+// harms imitate a loss of power during the last writes. written is the length of the WAL, and ended its length when a turn had ended, which
+// syncs to the disk. Each harm returns the findings that verify may report.
 func harms() []func(t *testing.T, dir, wal string, ended, written int64) (found []string) {
 	overwrite := func(t *testing.T, wal string, at int64, data []byte) {
 		t.Helper()
@@ -292,24 +293,24 @@ func harms() []func(t *testing.T, dir, wal string, ended, written int64) (found 
 		return data
 	}
 	return []func(t *testing.T, dir, wal string, ended, written int64) []string{
-		func(t *testing.T, _, wal string, ended, written int64) []string { // the end is not there
+		func(t *testing.T, _, wal string, ended, written int64) []string { // the end is missing
 			t.Helper()
 			cut(t, wal, ended, written)
 			return nil
 		},
-		func(t *testing.T, _, wal string, ended, written int64) []string { // the end is something else
+		func(t *testing.T, _, wal string, ended, written int64) []string { // the end has other bytes
 			t.Helper()
 			at := cut(t, wal, ended, written)
 			overwrite(t, wal, at, garbage(1+rand.Int64N(3*4096)))
 			return nil
 		},
-		func(t *testing.T, _, wal string, ended, written int64) []string { // half a page is there, the rest of it is not, and what follows is
+		func(t *testing.T, _, wal string, ended, written int64) []string { // half of a page is written, its rest and the next pages are not
 			t.Helper()
 			at := ended + rand.Int64N(written-ended)
 			overwrite(t, wal, at, make([]byte, min(2048, written-at)))
 			return nil
 		},
-		func(t *testing.T, dir, _ string, _, _ int64) []string { // the file of a long message is not there
+		func(t *testing.T, dir, _ string, _, _ int64) []string { // the file of a long message is missing
 			t.Helper()
 			if err := os.Remove(newest(t, filepath.Join(dir, "blobs"))); err != nil {
 				t.Fatal(err)
@@ -319,7 +320,7 @@ func harms() []func(t *testing.T, dir, wal string, ended, written int64) (found 
 	}
 }
 
-// newest is the file that was written last.
+// newest is the file written last.
 func newest(t *testing.T, dir string) (name string) {
 	t.Helper()
 	var last time.Time
@@ -339,7 +340,7 @@ func newest(t *testing.T, dir string) (name string) {
 	return name
 }
 
-// verify has the running server look at all that it keeps, and gives what is found of a session.
+// verify makes the running server verify its data, and returns the findings of a session.
 func (c *caller) verify(id string) (codes []string) {
 	c.t.Helper()
 	c.post("/client/verify", session.Verify{}, nil)
@@ -355,18 +356,18 @@ func (c *caller) verify(id string) (codes []string) {
 		switch {
 		case f.Session == "" || f.Session == id && id != "":
 			codes = append(codes, f.Code)
-		case f.Code != "blob.missing": // of an earlier round
-			c.t.Errorf("%+v", f)
+		case f.Code != "blob.missing": // a finding of an earlier round
+			c.t.Errorf(`got f %+v, want Code "blob.missing"`, f)
 		}
 	}
 	return codes
 }
 
-// TestAWriteThatIsCutOff harms what was written last, as a loss of power does: the database opens and is sound, a turn that had ended is
-// whole, at most the running one is lost, and a verification finds nothing or says exactly what is missing.
+// TestAWriteThatIsCutOff harms the last writes as a loss of power does. The database opens and is sound, an ended turn is whole, at most the
+// running turn is lost, and a verification finds nothing or names exactly the missing parts.
 func TestAWriteThatIsCutOff(t *testing.T) {
 	t.Parallel()
-	const together = 8 // rounds on one directory: each looks at all that those before have left
+	const together = 8 // rounds per directory: each round checks the damage of the rounds before, too
 	var dir string
 	work := t.TempDir()
 	harmed := map[int]int{}
@@ -401,12 +402,12 @@ func TestAWriteThatIsCutOff(t *testing.T) {
 		_ = p.Process.Kill()
 		_, _ = p.end()
 		var found []string
-		if written := size(t, wal); written > ended { // else it was begun anew from its beginning meanwhile
+		if written := size(t, wal); written > ended { // else SQLite has restarted the WAL meanwhile
 			kind := round % len(harms())
 			harmed[kind]++
 			found = harms()[kind](t, dir, wal, ended, written)
 		}
-		_ = os.Remove(filepath.Join(dir, "deskhand.db-shm")) // which no loss of power leaves
+		_ = os.Remove(filepath.Join(dir, "deskhand.db-shm")) // no loss of power leaves the shared memory
 		sound(t, dir)
 		after, _ := server(t, dir)
 		again := onSocket(t, dir)

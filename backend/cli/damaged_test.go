@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// harmed is a way to damage a database of so many bytes. log is what lies beside it.
+// harmed is a database of data with its WAL log after one kind of damage.
 type harmed struct {
 	name string
 	do   func(data, log []byte, rng *rand.Rand) (newData, newLog []byte)
@@ -28,7 +28,7 @@ type harmed struct {
 
 const pageOf = 4096
 
-// ways are those that are tried, each with what it makes of the bytes.
+// ways are the kinds of damage that the test tries.
 func ways(pages int) (list []harmed) {
 	add := func(name string, do func(data, log []byte, rng *rand.Rand) ([]byte, []byte)) {
 		list = append(list, harmed{name, do})
@@ -74,7 +74,7 @@ func noise(length int, rng *rand.Rand) []byte {
 	return data
 }
 
-// asked calls the routes that show what is kept, and gives the ids of the conversations that are listed.
+// asked calls the routes that read stored data, and returns the ids of the listed conversations.
 func asked(t *testing.T, name string, b *backend.Backend) (ids []string) {
 	t.Helper()
 	get := func(path string) []byte {
@@ -95,7 +95,8 @@ func asked(t *testing.T, name string, b *backend.Backend) (ids []string) {
 	return ids
 }
 
-// Whatever is wrong with a database: it is shown, or refused with the way on; and what can be read of it is saved into a sound one.
+// TestADamagedDatabaseIsShownOrRefusedWithTheWayOn: a damaged database is either shown or refused with advice, and its readable part can be
+// salvaged into a sound database.
 func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
@@ -127,14 +128,14 @@ func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
 		return backend.Open(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "command", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)})
 	}
 	all := ways(len(data) / pageOf)
-	const few = 5 // of the pages, unless all are asked for
+	const few = 5 // pages, unless the test is told to try every page
 	refused, shown := 0, 0
 	for i, way := range all {
 		if strings.Contains(way.name, "page") && i%rounds(t, few) != 0 && os.Getenv("DESKHAND_CRASH_ROUNDS") == "" {
 			continue
 		}
 		dir := t.TempDir()
-		newData, newLog := way.do(slices.Clone(data), slices.Clone(log), rand.New(rand.NewPCG(uint64(i), 1))) //nolint:gosec // the same each time
+		newData, newLog := way.do(slices.Clone(data), slices.Clone(log), rand.New(rand.NewPCG(uint64(i), 1))) //nolint:gosec // the same damage on every run
 		for name, bytes := range map[string][]byte{"deskhand.db": newData, "deskhand.db-wal": newLog, "written-by": []byte("1.0.0\n")} {
 			if bytes != nil || name == "deskhand.db" {
 				if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o600); err != nil {

@@ -27,7 +27,7 @@ type dataWhereCommand struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// Run tells where the data is. It needs neither a running Deskhand nor the directory itself.
+// Run prints the data directory. Run needs neither a running Deskhand nor an existing directory.
 func (c *dataWhereCommand) Run(p *Program) error {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *dataWhereCommand) Run(p *Program) error {
 
 type dataAcceptCommand struct{ common }
 
-// Run takes a directory whose database is not the one that was there.
+// Run accepts a directory whose database is not the database that was there before.
 func (c *dataAcceptCommand) Run(p *Program) error {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -86,7 +86,7 @@ type dataMoveCommand struct {
 	Check     bool   `help:"Only tell what it would take, or what is in the way."`
 }
 
-// movePlan and dataMove are records of the API.
+// movePlan and dataMove decode records of the API.
 type movePlan struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
@@ -111,7 +111,7 @@ type dataPlace struct {
 	Move      *dataMove `json:"move"`
 }
 
-// Run moves the data: by the Deskhand that runs, else by itself.
+// Run moves the data through the running Deskhand, or by itself when none runs.
 func (c *dataMoveCommand) Run(p *Program) (err error) {
 	to, err := filepath.Abs(c.Directory)
 	if err != nil {
@@ -139,7 +139,8 @@ func (c *dataMoveCommand) Run(p *Program) (err error) {
 	})
 }
 
-// follow waits for the end of a move. In its last moment nobody answers: then the program is asked where the data is by then.
+// follow waits for the end of a move. In the move's last moment the API does not answer; follow then asks again at the directory where the
+// data is by then.
 func (c *dataMoveCommand) follow(ctx context.Context, p *Program, reach func() (*api, error)) error {
 	told, unheard := time.Now(), 0
 	for {
@@ -148,7 +149,7 @@ func (c *dataMoveCommand) follow(ctx context.Context, p *Program, reach func() (
 		case ctx.Err() != nil:
 			return c.cancel(ctx, reach)
 		case err != nil:
-			const most = 10 // each takes two seconds by itself
+			const most = 10 // each attempt takes two seconds by itself
 			if unheard++; unheard > most {
 				return fmt.Errorf("the Deskhand that moves the data does not answer: %w. `deskhand data where` tells where it is", err)
 			}
@@ -182,13 +183,13 @@ func (c *dataMoveCommand) look(ctx context.Context, reach func() (*api, error)) 
 	return *place.Move, nil
 }
 
-// cancel ends the move with us.
+// cancel cancels the move when this command is interrupted.
 func (c *dataMoveCommand) cancel(ctx context.Context, reach func() (*api, error)) error {
 	if a, err := reach(); err == nil {
 		defer a.close()
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer stop()
-		_ = a.call(ctx, "DELETE", "storage/move", nil, nil) // `data where` tells what came of it
+		_ = a.call(ctx, "DELETE", "storage/move", nil, nil) // `data where` shows the outcome
 	}
 	return &failure{exitCancel, errors.New("interrupted: the data is where it was, unless the copy was whole by then; `deskhand data where` tells it")}
 }
@@ -216,7 +217,7 @@ func moveResult(ctx context.Context, p *Program, m dataMove) error {
 	return fmt.Errorf("%w. The data is where it was", moveProblem(ctx, &problem{Code: m.Code, Params: m.Params}))
 }
 
-// moveProblem puts into words what is in the way.
+// moveProblem explains why a move is refused.
 func moveProblem(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*problem](err)
 	if !ok {
@@ -256,7 +257,7 @@ func moveProblem(ctx context.Context, err error) error {
 
 type dataDeleteCommand struct{ common }
 
-// Run deletes the old copy.
+// Run deletes the copy of the data that a move has left behind.
 func (c *dataDeleteCommand) Run(p *Program) error {
 	return p.withHost(c.common, func(ctx context.Context, reach func() (*api, error)) error {
 		a, err := reach()
@@ -272,8 +273,8 @@ func (c *dataDeleteCommand) Run(p *Program) error {
 	})
 }
 
-// withHost runs f with a way to the Deskhand that has the data and can move it: the one that runs, else ours. The way is found anew with
-// every use, since a move closes it.
+// withHost calls f with a way to the Deskhand that can move the data: the running Deskhand, else one opened in this process. f calls reach
+// anew for every call, since a move closes the earlier connection.
 func (p *Program) withHost(c common, f func(ctx context.Context, reach func() (*api, error)) error) (err error) {
 	cfg, log, err := p.config(c, "command")
 	if err != nil {
@@ -297,7 +298,7 @@ func (p *Program) withHost(c common, f func(ctx context.Context, reach func() (*
 	})
 }
 
-// dialMoving is dial for a program that may be moving its data: then nothing but that answers.
+// dialMoving is dial for a program that may be moving its data, where only the calls of the move answer.
 func dialMoving(ctx context.Context, places datadir.Paths) (*api, error) {
 	owner, err := places.Owner()
 	if err != nil {
@@ -312,7 +313,7 @@ type dataUseCommand struct {
 	Directory string `arg:"" placeholder:"DIR" help:"The directory, with data of Deskhand in it."`
 }
 
-// Run has the next start take another directory.
+// Run makes the next start use another directory.
 func (c *dataUseCommand) Run(p *Program) error {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -337,7 +338,7 @@ type dataWaitCommand struct {
 	Timeout time.Duration `help:"For how long; 0 = until it is there."`
 }
 
-// Run waits. Nothing tells that a disk was mounted in a way that works everywhere, so it looks each second.
+// Run waits for the data directory. Run looks once a second, since no portable notification tells of a mounted disk.
 func (c *dataWaitCommand) Run(p *Program) error {
 	places, err := datadir.Find(c.DataDir)
 	if err != nil {
@@ -365,7 +366,7 @@ func (c *dataWaitCommand) Run(p *Program) error {
 	}
 }
 
-// mebibytes is a size for people.
+// mebibytes formats a size for people.
 func mebibytes(n int64) string {
 	mib := float64(n) / (1 << 20)
 	if mib < 1<<10 {

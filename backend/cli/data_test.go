@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// atHome has a program keep its things where the system says, below a directory, and not where --data-dir does.
+// atHome makes the program use the system's directories, below a temporary directory, instead of --data-dir.
 func atHome(t *testing.T) (data string) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -23,7 +23,8 @@ func atHome(t *testing.T) (data string) {
 	return filepath.Join(home, "data", "deskhand")
 }
 
-// A conversation goes with the data while the server runs, and the next prompt is answered in the new place, behind the same address.
+// TestDataMovesUnderARunningServer: a conversation moves with the data while the server runs, and the next prompt is answered from the new
+// place at the same address.
 func TestDataMovesUnderARunningServer(t *testing.T) {
 	data, to := atHome(t), filepath.Join(t.TempDir(), "new disk")
 	_, link := server(t, "")
@@ -31,7 +32,7 @@ func TestDataMovesUnderARunningServer(t *testing.T) {
 	say := func(text string) {
 		t.Helper()
 		if out, stderr, code := run(t, "", "prompt", "--agent", "mock", "--dir", work, text); code != 0 {
-			t.Fatalf("%d %s %s", code, out, stderr)
+			t.Fatalf("deskhand prompt --agent mock --dir WORK TEXT: got exit code %d, stdout %s, stderr %s, want exit code 0", code, out, stderr)
 		}
 	}
 	say("burst 20")
@@ -43,13 +44,13 @@ func TestDataMovesUnderARunningServer(t *testing.T) {
 	c.get("/client/sessions/"+s.ID+"/entries", &before)
 
 	if out, stderr, code := run(t, "", "data", "move", "--check", to); code != 0 || !strings.Contains(stderr, "free") {
-		t.Fatalf("%d %s %s", code, out, stderr)
+		t.Fatalf(`deskhand data move --check TO: got exit code %d, stdout %s, stderr %s, want exit code 0 and stderr with "free"`, code, out, stderr)
 	}
 	if _, stderr, code := run(t, "", "data", "move", to); code != 0 || !strings.Contains(stderr, to) {
-		t.Fatalf("%d %s", code, stderr)
+		t.Fatalf("deskhand data move TO: got exit code %d, stderr %s, want exit code 0 and stderr with %v", code, stderr, to)
 	}
 	if out, stderr, code := run(t, "", "data"); code != 0 || strings.TrimSpace(out) != to || !strings.Contains(stderr, data) {
-		t.Errorf("%d %s %s", code, out, stderr)
+		t.Errorf("deskhand data: got exit code %d, stdout %s, stderr %s, want exit code 0, strings.TrimSpace(out) %v and stderr with %v", code, out, stderr, to, data)
 	}
 	c = onSocket(t, to)
 	var after session.Transcript
@@ -62,17 +63,17 @@ func TestDataMovesUnderARunningServer(t *testing.T) {
 	}
 	say("burst 30")
 	if out, stderr, code := run(t, "", "verify"); code != 0 {
-		t.Errorf("%d %s %s", code, out, stderr)
+		t.Errorf("deskhand verify: got exit code %d, stdout %s, stderr %s, want exit code 0", code, out, stderr)
 	}
 	if _, stderr, code := run(t, "", "data", "delete-old"); code != 0 {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf("deskhand data delete-old: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
-	if list, err := os.ReadDir(data); err != nil || len(list) != 1 || list[0].Name() != "moved.json" { // for a start that finds no settings
+	if list, err := os.ReadDir(data); err != nil || len(list) != 1 || list[0].Name() != "moved.json" { // moved.json tells a start that finds no settings
 		t.Errorf("%v of the old copy is there: %v", list, err)
 	}
 }
 
-// Turns that run are in the way until the person has said that they may end.
+// TestTurnsAreInTheWayOfAMove: running turns block a move until the person allows to stop them.
 func TestTurnsAreInTheWayOfAMove(t *testing.T) {
 	data, to := atHome(t), filepath.Join(t.TempDir(), "new")
 	server(t, "")
@@ -80,33 +81,34 @@ func TestTurnsAreInTheWayOfAMove(t *testing.T) {
 	s := c.begin(t.TempDir(), "stubborn")
 	c.watch("text", isText)
 	if _, stderr, code := run(t, "", "data", "move", to); code != 1 || !strings.Contains(stderr, "--stop-turns") {
-		t.Fatalf("%d %s", code, stderr)
+		t.Fatalf(`deskhand data move TO: got exit code %d, stderr %s, want exit code 1 and stderr with "--stop-turns"`, code, stderr)
 	}
 	if _, stderr, code := run(t, "", "data", "move", "--stop-turns", to); code != 0 {
-		t.Fatalf("%d %s", code, stderr)
+		t.Fatalf("deskhand data move --stop-turns TO: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
 	var tr session.Transcript
 	onSocket(t, to).get("/client/sessions/"+s.ID+"/entries", &tr)
 	if len(tr.Turns) != 1 || tr.Turns[0].State != "done" {
-		t.Errorf("%+v", tr.Turns)
+		t.Errorf(`got Turns %+v, want 1 in Turns and tr.Turns[0].State "done"`, tr.Turns)
 	}
 }
 
-// Without a Deskhand that runs the command moves the data by itself; a disk that is away is told by every command, and nothing is made.
+// TestDataThatIsAwayIsToldByEveryCommand: without a running Deskhand the command moves the data by itself. When the new disk is away, every
+// command says so and creates nothing.
 func TestDataThatIsAwayIsToldByEveryCommand(t *testing.T) {
 	data, to := atHome(t), filepath.Join(t.TempDir(), "new")
 	if _, stderr, code := run(t, "", "sessions", "list"); code != 0 {
 		t.Fatal(stderr)
 	}
 	if _, stderr, code := run(t, "", "data", "move", to); code != 0 {
-		t.Fatalf("%d %s", code, stderr)
+		t.Fatalf("deskhand data move TO: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
 	if err := os.Rename(to, to+"-away"); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"sessions", "list"}, {"server", "--port", "0"}, {"data"}, {"data", "wait", "--timeout", "10ms"}} {
 		if _, stderr, code := run(t, "", args...); code != 1 || !strings.Contains(stderr, to) || !strings.Contains(stderr, "data use "+data) {
-			t.Errorf("%v: %d %s", args, code, stderr)
+			t.Errorf(`%v: got exit code %d, stderr %s, want exit code 1, stderr with %v and stderr with "data use "+data`, args, code, stderr, to)
 		}
 	}
 	if _, err := os.Stat(to); !os.IsNotExist(err) {
@@ -117,28 +119,28 @@ func TestDataThatIsAwayIsToldByEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := waiting.end(); code != 0 {
-		t.Errorf("%d %s", code, waiting.stderr)
+		t.Errorf("got exit code %d, waiting.stderr %s, want exit code 0", code, waiting.stderr)
 	}
 	if err := os.Rename(to, to+"-away"); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, code := run(t, "", "data", "use", data); code != 0 {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf("deskhand data use DATA: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
 	out, stderr, code := run(t, "", "data", "where", "--json")
 	var w struct{ Directory string }
 	if err := json.Unmarshal([]byte(out), &w); err != nil || code != 0 || w.Directory != data {
-		t.Errorf("%d %s %s", code, out, stderr)
+		t.Errorf("Unmarshal: got exit code %d, stdout %s, stderr %s, want no error, exit code 0 and Directory %v", code, out, stderr, data)
 	}
 	if _, stderr, code := run(t, "", "sessions", "list"); code != 0 {
 		t.Error(stderr)
 	}
 }
 
-// With a directory of the person's choice there is nothing to be switched.
+// TestDataOfAFlagIsNotMoved: the directory of --data-dir cannot move, since the next start would not find the new place.
 func TestDataOfAFlagIsNotMoved(t *testing.T) {
 	t.Parallel()
 	if _, stderr, code := run(t, t.TempDir(), "data", "move", filepath.Join(t.TempDir(), "new")); code != 1 || !strings.Contains(stderr, "--data-dir") {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf(`deskhand data move: got exit code %d, stderr %s, want exit code 1 and stderr with "--data-dir"`, code, stderr)
 	}
 }

@@ -15,22 +15,22 @@ import (
 	"deskhand/backend"
 )
 
-// desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere
-// is taken back. The goroutine that reads the terminal cannot be interrupted; it ends with the process.
+// desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere is
+// withdrawn. The goroutine that reads the terminal cannot be interrupted and ends with the process.
 type desk struct {
 	t        *terminalTurn
 	lines    chan typed
-	terminal bool      // it is one that lines come from: what was typed before a request was shown is no answer to it
-	from     time.Time // when what is typed begins to count; of the goroutine of work
+	terminal bool      // lines come from a terminal: a line typed before a request was shown is no answer
+	from     time.Time // when a typed line begins to count; used by work's goroutine only
 	queue    chan backend.Request
 	done     chan struct{}
 	stop     context.CancelFunc
 
-	mu   sync.Mutex // protects what is below
+	mu   sync.Mutex // protects the fields below
 	open map[string]context.CancelFunc
 }
 
-// typed is a line, and when it was complete.
+// typed is a line with the time of its completion.
 type typed struct {
 	text string
 	at   time.Time
@@ -38,8 +38,8 @@ type typed struct {
 
 func openDesk(ctx context.Context, t *terminalTurn) *desk {
 	const (
-		most  = 64    // requests that wait; an agent asks one at a time
-		ahead = 1_000 // lines: one that waited to be taken could not tell when it was typed
+		most  = 64    // waiting requests; an agent asks one at a time
+		ahead = 1_000 // lines; a line that waits in the channel must carry its own time
 	)
 	d := &desk{t: t, lines: make(chan typed, ahead), terminal: isTerminal(t.p.Stdin), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
 	ctx, d.stop = context.WithCancel(ctx)
@@ -72,7 +72,7 @@ func (d *desk) put(r backend.Request) {
 	d.queue <- r
 }
 
-// forget takes a request back.
+// forget withdraws a request.
 func (d *desk) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,14 +82,14 @@ func (d *desk) forget(id string) {
 	delete(d.open, id)
 }
 
-// begin gives the context in which a request is asked; ok is false when it was taken back before.
+// begin returns the context in which a request is asked. ok is false when the request was withdrawn before.
 func (d *desk) begin(ctx context.Context, id string) (context.Context, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.open[id] == nil {
 		return nil, false
 	}
-	ctx, d.open[id] = context.WithCancel(ctx) //nolint:gosec // forget and close cancel it
+	ctx, d.open[id] = context.WithCancel(ctx) //nolint:gosec // forget and close cancel the context
 	return ctx, true
 }
 
@@ -109,12 +109,12 @@ func (d *desk) work(ctx context.Context) {
 	}
 }
 
-// ask asks until there is an answer that the API takes.
+// ask repeats a request until the API accepts the person's answer.
 func (d *desk) ask(ctx, asking context.Context, r backend.Request) {
 	for {
 		a, ok := d.read1(asking, r)
 		if !ok {
-			if asking.Err() == nil { // the terminal is closed: nobody can answer any more
+			if asking.Err() == nil { // the terminal is closed: no answer can come any more
 				d.tell(d.t.decide(ctx, r))
 			}
 			return
@@ -133,7 +133,7 @@ func (d *desk) tell(err error) {
 	}
 }
 
-// read1 shows a request and reads one answer to it; ok is false when it was taken back or the terminal is closed.
+// read1 shows a request and reads one answer. ok is false when the request was withdrawn or the terminal is closed.
 func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	switch r.Kind {
 	case "permission":
@@ -161,12 +161,12 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 	return backend.Answer{Action: "cancel"}, ok
 }
 
-// barred is a text of the agent's whose further lines cannot be taken for ours, such as one that looks like an option.
+// barred indents every further line of the agent's text behind a bar, so that no line of the text looks like an option of ours.
 func barred(text string) string {
 	return strings.ReplaceAll(backend.Reveal(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)), "\n", "\n      | ")
 }
 
-// detail shows what a permission is for, in full.
+// detail shows all that a permission asks for.
 func (d *desk) detail(ctx context.Context, r backend.Request) {
 	if r.Tool == nil {
 		return
@@ -205,14 +205,14 @@ func (d *desk) line(ctx context.Context) (string, bool) {
 	}
 }
 
-// newLine is a line that was typed when what it answers, shown a moment ago, could be read.
+// newLine is the next line typed after the person could read the question that has just been shown.
 func (d *desk) newLine(ctx context.Context) (string, bool) {
-	const settles = 400 * time.Millisecond // a key on its way when the request came, as in the window's own dialogs
+	const settles = 400 * time.Millisecond // for a key already on its way when the request came, as in the window's dialogs
 	d.from = time.Now().Add(settles)
 	return d.line(ctx)
 }
 
-// number reads one of 1…n, of which one may allow something, and gives it from 0.
+// number reads a number from 1 to n and returns the number from 0. One of the n options may allow an action.
 func (d *desk) number(ctx context.Context, n int) (int, bool) {
 	for line, ok := d.newLine(ctx); ; line, ok = d.line(ctx) {
 		if !ok {
@@ -255,7 +255,7 @@ func (d *desk) asked(r backend.Request) {
 	}
 }
 
-// address shows where a request leads: the whole of it, and the host by itself.
+// address shows the whole address of a request, and the host by itself.
 func (d *desk) address(r backend.Request) {
 	d.t.aside("  %s\n  at %s", barred(r.URL), barred(r.Host))
 	if r.Punycode {
@@ -263,7 +263,7 @@ func (d *desk) address(r backend.Request) {
 	}
 }
 
-// visit asks whether an address may be opened. Nothing is opened here: a terminal is no place for that.
+// visit asks whether an address may be opened. The command opens no address itself: a terminal is no place for a browser.
 func (d *desk) visit(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	d.t.aside("? %s asks you to open an address: %s", backend.Reveal(r.Agent), barred(r.Title))
 	d.address(r)
@@ -286,7 +286,7 @@ func questionHint(q backend.Question) string {
 	return hint + "; Enter alone turns it down"
 }
 
-// chosen turns numbers into ids and leaves words as they are.
+// chosen turns numbers into option ids and leaves words as they are.
 func chosen(q backend.Question, line string) []string {
 	var ids []string
 	for part := range strings.SplitSeq(line, ",") {
@@ -299,7 +299,7 @@ func chosen(q backend.Question, line string) []string {
 	return ids
 }
 
-// form asks for each property in turn; the API checks the whole against the schema.
+// form asks for each property in turn. The API checks the whole answer against the schema.
 func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var schema struct {
 		Properties map[string]struct {
@@ -338,7 +338,7 @@ func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, boo
 	return backend.Answer{Action: "accept", Content: data}, true
 }
 
-// value reads a line as the type asks; what does not fit stays text, and the API says what is wrong with it.
+// value parses a line by the property's type. A line that does not parse stays text, and the API says why the text is wrong.
 func value(kind, line string) any {
 	switch kind {
 	case "number", "integer":

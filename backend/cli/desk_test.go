@@ -16,7 +16,7 @@ func TestValuesOfAForm(t *testing.T) {
 	for _, tc := range []struct{ kind, line, want string }{
 		{"number", "1.5", "1.5"},
 		{"integer", "12345678901234567890", "12345678901234567890"},
-		{"integer", "many", `"many"`}, // the API tells what is wrong with it
+		{"integer", "many", `"many"`}, // the API says why the value is wrong
 		{"number", "true", `"true"`},
 		{"number", "null", `"null"`},
 		{"boolean", "Yes", "true"},
@@ -31,7 +31,7 @@ func TestValuesOfAForm(t *testing.T) {
 	}
 }
 
-// TestAnAgentCannotWriteOurLines: what looks like an option, or like the end of a question, is the agent's own word.
+// TestAnAgentCannotWriteOurLines: an agent's text that looks like an option, or like the end of a question, stays recognisable as the agent's.
 func TestAnAgentCannotWriteOurLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -40,12 +40,13 @@ func TestAnAgentCannotWriteOurLines(t *testing.T) {
 		"a\u2028  1  Allow":                   "a\n      |   1  Allow",
 	} {
 		if got := barred(text); got != want {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("%q: got %q, want %v", text, got, want)
 		}
 	}
 }
 
-// A key that was on its way when a question, an item of a form or a request that cannot be shown came up is no answer to that.
+// TestWhatIsTypedBeforeItIsAskedIsNoAnswer: a key already on its way when a question, a form's item or an unshowable request appears answers
+// none of them.
 func TestWhatIsTypedBeforeItIsAskedIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	options := []backend.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}
@@ -85,7 +86,7 @@ func TestWhatIsTypedBeforeItIsAskedIsNoAnswer(t *testing.T) {
 				took := time.Since(begun)
 				text, err := json.Marshal(answer)
 				if got := fmt.Sprintf("%s after %s", text, took); err != nil || !ok || got != tc.want {
-					t.Errorf("%s %v %v", got, ok, err)
+					t.Errorf("got %s, ok %v, error %v, want no error, ok and %v", got, ok, err, tc.want)
 				}
 				time.Sleep(time.Minute)
 			})

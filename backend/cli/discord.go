@@ -25,7 +25,8 @@ type discordCommand struct {
 	Unbind   discordUnbind   `cmd:"" help:"End a binding. The conversation stays."`
 }
 
-// discordTokenVariable holds the bot's token for commands that nobody sits at. It is no argument: those can be read by everybody.
+// discordTokenVariable holds the bot's token for unattended commands. The token is no argument, since every user can read a process's
+// arguments.
 const discordTokenVariable = "DESKHAND_DISCORD_TOKEN"
 
 type discordStatus struct {
@@ -33,7 +34,7 @@ type discordStatus struct {
 	JSON bool `name:"json" help:"Print the record as JSON."`
 }
 
-// Run prints how the surface is.
+// Run prints the state of the Discord surface.
 func (c *discordStatus) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.JSON {
@@ -47,7 +48,7 @@ func (c *discordStatus) Run(p *Program) error {
 	})
 }
 
-// rawRecord prints a record as it comes.
+// rawRecord prints a record of the API unchanged.
 func (p *Program) rawRecord(ctx context.Context, api *api, method, path string) error {
 	var raw json.RawMessage
 	if err := api.call(ctx, method, path, nil, &raw); err != nil {
@@ -65,7 +66,7 @@ func (p *Program) tellDiscord(s backend.DiscordState) error {
 		return p.print("Discord is not set up; deskhand discord setup does that.\n")
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, printable(text)) } // Flush tells of failures
+	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, printable(text)) } // Flush reports failures of w
 	row("Status", discordStatusWords(s))
 	if s.Bot != nil {
 		row("Bot", plain(s.Bot.Name)+" ("+s.Bot.ID+")")
@@ -129,7 +130,7 @@ type discordSetup struct {
 	JSON    bool     `name:"json" help:"Print the record as JSON, and check nothing."`
 }
 
-// Run sets up the bot, or turns it off.
+// Run sets up the bot, or turns the bot off.
 func (c *discordSetup) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		switch {
@@ -159,7 +160,7 @@ func (c *discordSetup) Run(p *Program) error {
 	})
 }
 
-// wish is what is asked of the person, and told by the command line.
+// wish is the body of the set-up call, from the command line and the person's answers.
 func (c *discordSetup) wish(ctx context.Context, p *Program, state backend.DiscordState) (map[string]any, error) {
 	wish := map[string]any{"enabled": true}
 	asked := &loginAtTerminal{p: p, in: bufio.NewReader(p.Stdin)}
@@ -190,7 +191,8 @@ func (c *discordSetup) wish(ctx context.Context, p *Program, state backend.Disco
 	return wish, nil
 }
 
-// discordToken is the token, from the environment, from who sits at the terminal, or from standard input; empty keeps the one that is there.
+// discordToken reads the token from the environment, from the person at the terminal, or from standard input. An empty token keeps the stored
+// token.
 func (p *Program) discordToken(ctx context.Context, asked *loginAtTerminal, has bool) (string, error) {
 	token, given := os.LookupEnv(discordTokenVariable)
 	if !given {
@@ -218,7 +220,7 @@ type discordCheck struct {
 	JSON bool `name:"json" help:"Print the record as JSON."`
 }
 
-// Run looks whether everything is as it has to be; what is missing is an exit code too.
+// Run checks the set-up. A missing part sets the exit code too.
 func (c *discordCheck) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.JSON {
@@ -258,7 +260,7 @@ func (p *Program) checkDiscord(ctx context.Context, api *api) error {
 	return nil
 }
 
-// missingWords say what to do.
+// missingWords explains how to supply a missing part.
 func missingWords(id string, params map[string]string) string {
 	switch id {
 	case "token":
@@ -303,7 +305,7 @@ func (c *discordChannels) Run(p *Program) error {
 			return discordWords(ctx, err)
 		}
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "CHANNEL\tKIND\tNAME\tSERVER\tLACKS") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "CHANNEL\tKIND\tNAME\tSERVER\tLACKS") // Flush reports failures of w
 		for _, s := range servers.Items {
 			for _, ch := range s.Channels {
 				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Kind, plain(ch.Name), plain(s.Name), strings.Join(ch.Missing, ", "))
@@ -353,7 +355,7 @@ func (c *discordBind) Run(p *Program) error {
 	})
 }
 
-// channelID is the id of a channel that was given as Discord shows it: as an address, as a mention, or as the id itself.
+// channelID extracts a channel's id from Discord's notations: an address, a mention, or the id itself.
 func channelID(text string) string {
 	if m := regexp.MustCompile(`^(?:https://(?:\w+\.)?discord\.com/channels/\d+/|<#)?(\d+)(?:/\d+)?>?$`).FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		return m[1]
@@ -366,14 +368,14 @@ type discordUnbind struct {
 	Channel string `arg:"" help:"The channel or thread: its id, or its address."`
 }
 
-// Run ends a binding.
+// Run removes a binding.
 func (c *discordUnbind) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		return discordWords(ctx, api.call(ctx, "DELETE", "discord/bindings/"+channelID(c.Channel), nil, nil))
 	})
 }
 
-// discordWords says what the API's codes mean to a person here.
+// discordWords translates the API's error codes of Discord into words.
 func discordWords(ctx context.Context, err error) error {
 	p, ok := errors.AsType[*problem](err)
 	switch {

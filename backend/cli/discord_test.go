@@ -19,7 +19,7 @@ func openDiscord(t *testing.T) *discordtest.Discord {
 	return dc
 }
 
-// tokenFile is a token on standard input.
+// tokenFile is a file with the token, for standard input.
 func tokenFile(t *testing.T, token string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
@@ -34,7 +34,7 @@ func discordState(t *testing.T, dir string) (s discord.State) {
 	p := start(t, dir, "discord", "--json")
 	out, code := p.end()
 	if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
-		t.Fatalf("%d %v: %s %s", code, err, out, p.stderr)
+		t.Fatalf("Unmarshal: got exit code %d, error %v, stdout %s, stderr %s, want no error and exit code 0", code, err, out, p.stderr)
 	}
 	return s
 }
@@ -59,70 +59,70 @@ func TestDiscordFromTheTerminal(t *testing.T) {
 		p := startWith(t, dir, tc.input, tc.args...)
 		out, code := p.end()
 		if code != tc.code || !strings.Contains(out+p.stderr.String(), tc.says) {
-			t.Errorf("%s: %d\n%s%s", name, code, out, p.stderr)
+			t.Errorf("%s: want exit code %v and out+p.stderr.String() with %v, got exit code %d\nstdout %s\nstderr %s", name, tc.code, tc.says, code, out, p.stderr)
 		}
 	}
 	p := startWith(t, dir, tokenFile(t, dc.Token), setup...)
 	out, code := p.end()
 	if code != 1 || !strings.Contains(out, "MISSING  A channel is bound") || !strings.Contains(out, "client_id="+dc.Application.String()) ||
 		strings.Contains(out+p.stderr.String(), dc.Token) {
-		t.Fatalf("%d\n%s%s", code, out, p.stderr)
+		t.Fatalf("want exit code 1, stdout with \"MISSING  A channel is bound\", stdout with \"client_id=\"+dc.Application.String() and out+p.stderr.String() without %v, got exit code %d\nstdout %s\nstderr %s", dc.Token, code, out, p.stderr)
 	}
 	if len(dc.Connects()) != 0 {
 		t.Error("a command that ends has connected")
 	}
 	p = start(t, dir, "discord", "bind", "https://discord.com/channels/"+dc.Guild.String()+"/"+dc.Channel.String(), "--dir", project, "--agent", "mock")
 	if out, code := p.end(); code != 0 || !strings.Contains(out, "#general in Workshop: "+project) {
-		t.Errorf("%d %s%s", code, out, p.stderr)
+		t.Errorf(`got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with "#general in Workshop: "+project`, code, out, p.stderr)
 	}
 	p = start(t, dir, "discord", "channels")
 	if out, code := p.end(); code != 0 || !strings.Contains(out, dc.Channel.String()+"  text  general  Workshop") {
-		t.Errorf("%d %s%s", code, out, p.stderr)
+		t.Errorf(`got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with dc.Channel.String()+" text general Workshop"`, code, out, p.stderr)
 	}
 
-	// The Deskhand that stays is the one that connects; commands speak to it.
+	// Commands use the API of the server, and only the server connects to Discord.
 	_, _ = server(t, dir)
 	if err := dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 1 && len(s.Commands(dc.Guild)) > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	p = start(t, dir, "discord", "check")
 	if out, code := p.end(); code != 0 || strings.Contains(out, "MISSING") {
-		t.Errorf("%d %s%s", code, out, p.stderr)
+		t.Errorf(`got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout without "MISSING"`, code, out, p.stderr)
 	}
 	if s := discordState(t, dir); !s.Enabled || s.TokenIn != "file" || len(s.Bindings) != 1 || s.Bindings[0].Directory != project || s.Bot == nil {
-		t.Errorf("%+v", s)
+		t.Errorf(`discordState: got s %+v, want Enabled, TokenIn "file", 1 in Bindings, s.Bindings[0].Directory %v and Bot not nil`, s, project)
 	}
 	for _, args := range [][]string{{"unbind", "<#" + dc.Channel.String() + ">"}, {"setup", "--off"}} {
 		p := start(t, dir, append([]string{"discord"}, args...)...)
 		if out, code := p.end(); code != 0 {
-			t.Errorf("%v: %d %s%s", args, code, out, p.stderr)
+			t.Errorf("%v: got exit code %d, stdout %s, stderr %s, want exit code 0", args, code, out, p.stderr)
 		}
 	}
 	if err := dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if s := discordState(t, dir); s.Enabled || !s.HasToken || len(s.Bindings) != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("discordState: got s %+v, want not Enabled, HasToken and no Bindings", s)
 	}
 	t.Setenv("DESKHAND_DISCORD_TOKEN", "")
-	p = start(t, dir, "discord", "setup") // an empty token keeps the one that is there
+	p = start(t, dir, "discord", "setup") // an empty token keeps the stored token
 	if out, _ := p.end(); !strings.Contains(out, "ok       Discord takes the token") {
-		t.Errorf("%s%s", out, p.stderr)
+		t.Errorf(`got stdout %s, stderr %s, want stdout with "ok       Discord takes the token"`, out, p.stderr)
 	}
 	var state discord.State
 	p = start(t, dir, "discord", "setup", "--json")
 	if out, code := p.end(); code != 0 || json.Unmarshal([]byte(out), &state) != nil || !state.Enabled {
-		t.Errorf("%d %s%s", code, out, p.stderr)
+		t.Errorf("got exit code %d, stdout %s, stderr %s, want exit code 0, no error of json.Unmarshal and state.Enabled", code, out, p.stderr)
 	}
 	p = start(t, dir, "discord", "setup", "--forget")
 	if out, code := p.end(); code != 0 {
-		t.Errorf("%d %s%s", code, out, p.stderr)
+		t.Errorf("got exit code %d, stdout %s, stderr %s, want exit code 0", code, out, p.stderr)
 	}
 	if s := discordState(t, dir); s.HasToken || s.Enabled || len(s.Users) != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("discordState: got s %+v, want not HasToken, not Enabled and no Users", s)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, "discord-token.json"))
 	if err != nil || strings.Contains(string(kept), dc.Token) {
-		t.Errorf("%v: %s", err, kept)
+		t.Errorf("ReadFile: got error %v, kept %s, want no error and kept without %v", err, kept, dc.Token)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// hasDisplay tells whether a window can be opened at all.
+// hasDisplay reports whether a window can be opened.
 func hasDisplay() bool {
 	if runtime.GOOS != "linux" {
 		return true

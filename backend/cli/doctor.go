@@ -17,14 +17,14 @@ type doctorCommand struct {
 	Agent string `arg:"" optional:"" help:"The agent to test, by its id. Default: all that are found, one after the other."`
 }
 
-// agentReports is what --json prints.
+// agentReports is the output of --json.
 type agentReports struct {
 	Items   []backend.Report `json:"items"`
-	Problem string           `json:"problem,omitempty"` // what is wrong with agents.json
-	Missing []backend.Agent  `json:"missing,omitempty"` // which could be installed; not where one agent is tested
+	Problem string           `json:"problem,omitempty"` // why agents.json cannot be read
+	Missing []backend.Agent  `json:"missing,omitempty"` // agents that can be installed; empty when a single agent is tested
 }
 
-// Run tests agents: by the running app if there is one, else on the data directory itself.
+// Run tests agents through the running app, or on the data directory itself when no app runs.
 func (c *doctorCommand) Run(p *Program) error {
 	var reports agentReports
 	err := p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) (err error) {
@@ -40,12 +40,12 @@ func (c *doctorCommand) Run(p *Program) error {
 		return err
 	}
 	if sick := slices.ContainsFunc(reports.Items, func(r backend.Report) bool { return !r.Healthy() }); sick || reports.Problem != "" {
-		return &failure{exitError, errors.New("")} // the page has said it
+		return &failure{exitError, errors.New("")} // the report has shown the failure
 	}
 	return nil
 }
 
-// test has the agents tested, and tells on stderr which one it is at.
+// test tests the agents in turn, and names the current agent on stderr.
 func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentReports, error) {
 	reports := agentReports{Items: []backend.Report{}}
 	ids := []string{c.Agent}
@@ -73,7 +73,7 @@ func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentRe
 	return reports, nil
 }
 
-// split gives the ids of the agents that are here, and the agents that could be installed.
+// split separates the ids of installed agents from the agents that can be installed.
 func split(list []backend.Agent) (ids []string, missing []backend.Agent) {
 	for _, a := range list {
 		switch {
@@ -86,7 +86,7 @@ func split(list []backend.Agent) (ids []string, missing []backend.Agent) {
 	return ids, missing
 }
 
-// missing says which agents could be installed, for people.
+// missing lists the agents that can be installed, for people.
 func missing(list []backend.Agent) string {
 	var b strings.Builder
 	b.WriteString("Not installed:\n")
@@ -115,7 +115,7 @@ func (c *doctorCommand) show(p *Program, reports agentReports) error {
 	return p.print("%s", strings.Join(pages, "\n"))
 }
 
-// page is one report for people.
+// page formats a report for people.
 func page(r backend.Report) string {
 	var b strings.Builder
 	a := r.Agent
@@ -176,7 +176,7 @@ func ending(r backend.Report) string {
 	return ""
 }
 
-// say puts advice into words; those of other surfaces are their own.
+// say translates an advice into words for the terminal. Other surfaces have their own words.
 func say(a backend.Advice) string {
 	detail := a.Params["detail"]
 	switch a.Code {

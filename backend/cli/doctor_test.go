@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// doctored is what deskhand doctor --json prints, as far as scripts rely on it.
+// doctored decodes the fields of deskhand doctor --json that scripts rely on.
 type doctored struct {
 	Items []struct {
 		Agent struct{ ID, State string }
@@ -26,7 +26,7 @@ type doctored struct {
 	}
 }
 
-// ownAgents writes the agents.json of a data directory: agents that are lines for the shell.
+// ownAgents writes an agents.json whose agents are shell scripts.
 func ownAgents(t *testing.T, dir string, scripts map[string]string) {
 	t.Helper()
 	var list []map[string]any
@@ -45,7 +45,7 @@ func ownAgents(t *testing.T, dir string, scripts map[string]string) {
 	}
 }
 
-// Whichever command meets an agents.json that cannot be read names the file and the line.
+// TestBrokenAgentsFileIsNamed: every command that reads a broken agents.json names the file and the line.
 func TestBrokenAgentsFileIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
@@ -81,7 +81,7 @@ func TestDoctor(t *testing.T) {
 		out, stderr, code := run(t, dir, "doctor", "mock", "--json")
 		var d doctored
 		if err := json.Unmarshal([]byte(out), &d); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("Unmarshal: got error %v, stdout %s, want no error", err, out)
 		}
 		if code != 0 || stderr != "" || len(d.Items) != 1 || d.Items[0].Agent.ID != "mock" || len(d.Items[0].Steps) != 4 || d.Items[0].Steps[3].Ms == nil {
 			t.Errorf("exit %d, stderr %q, %s", code, stderr, out)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// exitCode is what a code means to whoever reads it in a script.
+// exitCode is the meaning of an exit code for the author of a script.
 type exitCode struct {
 	code  int
 	words string
 }
 
-// exitCodes are the codes of every command. The manual and the man page have the same words.
+// exitCodes are the codes of every command. The manual and the man page use the same words.
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitOK, "it is done; of a turn: it ended well"},
@@ -26,7 +26,7 @@ func exitCodes() []exitCode {
 	}
 }
 
-// exitHelp is the codes as --help shows them: a line each, which no line break spoils.
+// exitHelp lists the codes for --help, a line each, in a block that kong does not wrap.
 func exitHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n\n")
@@ -36,8 +36,8 @@ func exitHelp() string {
 	return b.String()
 }
 
-// Help stands behind the summary of the program.
+// Help is shown below the program's summary.
 func (*commands) Help() string { return exitHelp() }
 
-// Help stands behind the summary of the command.
+// Help is shown below the command's summary.
 func (*promptCommand) Help() string { return exitHelp() }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestExitCodesAreTheSameEverywhere: a script is written from one of these pages.
+// TestExitCodesAreTheSameEverywhere compares the code, the manual and the man page, since a script's author reads any of them.
 func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{}
@@ -37,7 +37,7 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestAWrongCommandLineNamesItsHelp: the next step is one command away.
+// TestAWrongCommandLineNamesItsHelp: the message of a wrong command line names the command that shows the help.
 func TestAWrongCommandLineNamesItsHelp(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

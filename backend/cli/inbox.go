@@ -27,7 +27,7 @@ type inboxList struct {
 	JSON bool `name:"json" help:"Print the records as JSON."`
 }
 
-// Run prints a row for each request that waits.
+// Run prints a row for each waiting request.
 func (c *inboxList) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		var raw json.RawMessage
@@ -46,7 +46,7 @@ func (c *inboxList) Run(p *Program) error {
 			return nil
 		}
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "ID\tAGE\tKIND\tAGENT\tSESSION\tREQUEST") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "ID\tAGE\tKIND\tAGENT\tSESSION\tREQUEST") // Flush reports failures of w
 		for _, r := range page.Items {
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, age(r.CreatedAt.Time), kindOf(r), plain(r.Agent), r.Session, plain(r.Title))
 		}
@@ -54,7 +54,7 @@ func (c *inboxList) Run(p *Program) error {
 	})
 }
 
-// kindOf is what people call a kind of request.
+// kindOf is the everyday name of a kind of request.
 func kindOf(r backend.Request) string {
 	switch r.Kind {
 	case "permission":
@@ -67,7 +67,7 @@ func kindOf(r backend.Request) string {
 	return r.Kind
 }
 
-// waiting finds the request that begins so; last is the newest.
+// waiting finds the waiting request whose id begins with id; "last" is the newest request.
 func (a *api) waiting(ctx context.Context, id string) (backend.Request, error) {
 	var page inboxPage
 	if err := a.call(ctx, "GET", "inbox", nil, &page); err != nil {
@@ -88,10 +88,10 @@ func (a *api) waiting(ctx context.Context, id string) (backend.Request, error) {
 	return backend.Request{}, &failure{exitUsage, fmt.Errorf("%d requests begin with %q", len(found), id)}
 }
 
-// noneWaits is the failure of a command whose request does not wait: it has ended, which is told with who was first, or there is none.
+// noneWaits is the failure of a command whose request does not wait. Its text names who answered first when the request has ended.
 func (a *api) noneWaits(ctx context.Context, id string) error {
 	none := &failure{exitUsage, fmt.Errorf("no request %q waits; deskhand inbox lists those that do", id)}
-	const least = 4 // letters that the call takes
+	const least = 4 // letters that the API call requires
 	if len(id) < least || id == "last" {
 		return none
 	}
@@ -128,7 +128,7 @@ type inboxAnswer struct {
 	Remember string   `enum:",session,directory,everywhere" default:"" placeholder:"SCOPE" help:"Of an approval: let a rule answer the like of it from now on: session, directory or everywhere."`
 }
 
-// Run sends an answer. That somebody else was first is told, and is no success.
+// Run sends an answer. Run fails when another surface answered first, and names that surface.
 func (c *inboxAnswer) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		r, err := api.waiting(ctx, c.ID)
@@ -154,18 +154,18 @@ func (c *inboxAnswer) Run(p *Program) error {
 	})
 }
 
-// taken says which option of an approval was answered with: a number may have meant another one.
+// taken names the option that an approval was answered with, since the number may have meant another option.
 func taken(r backend.Request, answer map[string]any) string {
 	for _, o := range r.Options {
 		if o.ID == answer["optionId"] {
 			shown, does := plain(o.Shown()), " ("+effect(o.Kind)+")"
-			return " – " + strings.TrimSuffix(shown, does) + does // a label may say so already
+			return " – " + strings.TrimSuffix(shown, does) + does // the label may name the effect already
 		}
 	}
 	return ""
 }
 
-// notTaken is why an answer was not taken, in words.
+// notTaken explains why an answer was refused.
 func notTaken(ctx context.Context, err error) error {
 	p, ok := errors.AsType[*problem](err)
 	switch {
@@ -181,7 +181,7 @@ func notTaken(ctx context.Context, err error) error {
 	return err
 }
 
-// resolved tells who was first and when, or what became of the request.
+// resolved says who answered first and when, or how else the request ended.
 func resolved(params map[string]string) string {
 	when := ""
 	if at, err := time.Parse(time.RFC3339, params["resolvedAt"]); err == nil {
@@ -200,7 +200,7 @@ func resolved(params map[string]string) string {
 	return "too late: it was " + params["status"] + who + when
 }
 
-// hint is an answer of the kind that a request takes.
+// hint is an example of an answer to a request.
 func hint(r backend.Request) string {
 	switch r.Kind {
 	case "permission", "trust":
@@ -215,7 +215,7 @@ func hint(r backend.Request) string {
 	return "--cancel"
 }
 
-// describe shows a request in full: nobody answers what they have not seen.
+// describe shows a request in full, since nobody should answer a request unseen.
 func (p *Program) describe(ctx context.Context, api *api, r backend.Request) {
 	t := &terminalTurn{p: p, api: api}
 	d := &desk{t: t}
@@ -242,7 +242,7 @@ func (p *Program) describe(ctx context.Context, api *api, r backend.Request) {
 	}
 }
 
-// pretty is JSON for people, as it came where it cannot be read.
+// pretty indents JSON. Text that is no JSON stays unchanged.
 func pretty(raw json.RawMessage) string {
 	text, err := json.MarshalIndent(raw, "  ", "  ")
 	if err != nil {

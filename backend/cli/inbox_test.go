@@ -18,7 +18,7 @@ type inbox struct {
 	Questions []session.WaitingQuestion
 }
 
-// asks has the demo agent ask what a word makes it ask, and waits until it does.
+// asks sends the demo agent a word that makes the agent ask, and waits for the request.
 func (c *caller) asks(s session.Session, word string) session.Request {
 	c.t.Helper()
 	c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": word, "when": "queue"}, nil)
@@ -58,11 +58,11 @@ func (c *caller) ends(id string) session.Request {
 func TestTheInboxFromATerminal(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "inbox"); code != 1 || !strings.Contains(stderr, "no Deskhand runs") {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf(`deskhand inbox: got exit code %d, stderr %s, want exit code 1 and stderr with "no Deskhand runs"`, code, stderr)
 	}
 	server(t, dir)
 	if out, stderr, code := run(t, dir, "inbox"); code != 0 || out != "" || !strings.Contains(stderr, "Nothing waits") {
-		t.Errorf("%d %s%s", code, out, stderr)
+		t.Errorf(`deskhand inbox: got exit code %d, stdout %s, stderr %s, want exit code 0, stdout "" and stderr with "Nothing waits"`, code, out, stderr)
 	}
 	c := onSocket(t, dir)
 	var s session.Session
@@ -71,16 +71,16 @@ func TestTheInboxFromATerminal(t *testing.T) {
 	r := c.asks(s, "permission")
 	list, _, code := run(t, dir, "inbox", "list")
 	if code != 0 || !strings.Contains(list, r.ID) || !strings.Contains(list, "approval") || !strings.Contains(list, "Edit deskhand-demo.md") || !strings.Contains(list, s.ID) {
-		t.Errorf("%d\n%s", code, list)
+		t.Errorf("deskhand inbox list: want exit code 0, list with %v, list with \"approval\", list with \"Edit deskhand-demo.md\" and list with %v, got exit code %d\nlist %s", r.ID, s.ID, code, list)
 	}
 	raw, _, _ := run(t, dir, "inbox", "--json")
 	var page inbox
 	if err := json.Unmarshal([]byte(raw), &page); err != nil || len(page.Items) != 1 || page.Items[0].ID != r.ID {
-		t.Fatalf("%v\n%s", err, raw)
+		t.Fatalf("Unmarshal: want no error, 1 in page.Items and page.Items[0].ID %v, got error %v\nraw %s", r.ID, err, raw)
 	}
-	// Without an answer it is shown in full.
+	// Without an answer the command shows the request in full.
 	if out, stderr, code := run(t, dir, "inbox", "answer", r.ID); code != 2 || out != "" || !strings.Contains(stderr, "1  Allow once") || !strings.Contains(stderr, "deskhand-demo.md") || !strings.Contains(stderr, "--option 1") {
-		t.Errorf("%d %s%s", code, out, stderr)
+		t.Errorf(`deskhand inbox answer ID: got exit code %d, stdout %s, stderr %s, want exit code 2, stdout "", stderr with "1  Allow once", stderr with "deskhand-demo.md" and stderr with "--option 1"`, code, out, stderr)
 	}
 	for name, args := range map[string][]string{
 		"an option that is none":       {r.ID, "--option", "9"},
@@ -92,17 +92,17 @@ func TestTheInboxFromATerminal(t *testing.T) {
 		"an address for what has none": {r.ID, "--accept"},
 	} {
 		if out, stderr, code := run(t, dir, append([]string{"inbox", "answer"}, args...)...); code != 2 || out != "" || stderr == "" {
-			t.Errorf("%s: %d %s%s", name, code, out, stderr)
+			t.Errorf(`%s: got exit code %d, stdout %s, stderr %s, want exit code 2, stdout "" and stderr other than ""`, name, code, out, stderr)
 		}
 	}
 	if again := c.waits(s); again.ID != r.ID {
-		t.Fatalf("%+v", again)
+		t.Fatalf("waits: got again %+v, want again.ID %v", again, r.ID)
 	}
 	if _, stderr, code := run(t, dir, "inbox", "answer", r.ID[:20], "--decline"); code != 0 || !strings.Contains(stderr, "answered") {
-		t.Errorf("%d %s", code, stderr)
+		t.Errorf(`deskhand inbox answer --decline: got exit code %d, stderr %s, want exit code 0 and stderr with "answered"`, code, stderr)
 	}
 	if end := c.ends(r.ID); end.Status != "rejected" || end.AnsweredBy != "cli" {
-		t.Errorf("%+v", end)
+		t.Errorf(`ends: got end %+v, want end.Status "rejected" and end.AnsweredBy "cli"`, end)
 	}
 	if _, err := os.Stat(work + "/deskhand-demo.md"); err == nil {
 		t.Error("it was written all the same")
@@ -136,7 +136,7 @@ func TestTheInboxFromATerminal(t *testing.T) {
 			r := c.asks(s, tc.word)
 			out, stderr, code := run(t, dir, append([]string{"inbox", "answer", "last"}, tc.args...)...)
 			if code != 0 || out != tc.out {
-				t.Fatalf("%d %s%s", code, out, stderr)
+				t.Fatalf("got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout %v", code, out, stderr, tc.out)
 			}
 			if end := c.ends(r.ID); string(end.Answer) != tc.answer {
 				t.Errorf("answered is %s, want %s", end.Answer, tc.answer)
@@ -160,7 +160,7 @@ func TestTheInboxFromATerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := c.asks(s, tc.word)
 			if out, stderr, code := run(t, dir, append([]string{"inbox", "answer", r.ID}, tc.args...)...); code != 2 || out != "" || stderr == "" {
-				t.Errorf("%d %s%s", code, out, stderr)
+				t.Errorf(`got exit code %d, stdout %s, stderr %s, want exit code 2, stdout "" and stderr other than ""`, code, out, stderr)
 			}
 			if again := c.waits(s); again.ID != r.ID {
 				t.Errorf("it was answered: %+v", again)
@@ -171,7 +171,7 @@ func TestTheInboxFromATerminal(t *testing.T) {
 	}
 }
 
-// An answer may be one for the like of it, too: then there is a rule.
+// TestAnAnswerThatIsRemembered: an answer with --remember also stores a rule.
 func TestAnAnswerThatIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	server(t, dir)
@@ -180,10 +180,10 @@ func TestAnAnswerThatIsRemembered(t *testing.T) {
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: t.TempDir()}, &s)
 	r := c.asks(s, "permission")
 	if _, stderr, code := run(t, dir, "inbox", "answer", "last", "--option", "1", "--remember", "session"); code != 0 {
-		t.Fatalf("%d %s", code, stderr)
+		t.Fatalf("deskhand inbox answer last --option 1 --remember session: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
 	if end := c.ends(r.ID); end.Status != "answered" || end.AnsweredBy != "cli" {
-		t.Errorf("%+v", end)
+		t.Errorf(`ends: got end %+v, want end.Status "answered" and end.AnsweredBy "cli"`, end)
 	}
 	var rules struct {
 		Items []struct{ Session, Scope, Effect string }
@@ -198,7 +198,8 @@ func TestAnAnswerThatIsRemembered(t *testing.T) {
 	}
 }
 
-// Two programs answer at the same moment, each over a line of its own: one is taken, the other is told who was first.
+// TestTwoSurfacesAnswerAtOnce: two programs answer at the same moment, each over a connection of its own. One answer is accepted, and the
+// other program is told who was first.
 func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	_, link := server(t, dir)
@@ -211,7 +212,7 @@ func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 		var page inbox
 		there.get("/client/inbox", &page)
 		if len(page.Questions) != 1 || page.Questions[0].SessionID != s.ID || page.Questions[0].RequestID != r.ID || strings.Join(page.Questions[0].Options, " ") != "option-a option-b" {
-			t.Fatalf("%+v", page.Questions)
+			t.Fatalf(`got page.Questions %+v, want 1 in page.Questions, page.Questions[0].SessionID %v, page.Questions[0].RequestID %v and strings.Join(page.Questions[0].Options, " ") "option-a option-b"`, page.Questions, s.ID, r.ID)
 		}
 		type outcome struct {
 			status int
@@ -238,7 +239,7 @@ func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 		}
 		firsts[who]++
 		if first.status != http.StatusNoContent || second.status != http.StatusConflict || !strings.Contains(second.body, `"request.resolved"`) || !strings.Contains(second.body, `"answeredBy":"`+who+`"`) {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want first.status http.StatusNoContent, second.status http.StatusConflict, second.body with \"\\\"request.resolved\\\"\" and second.body with `\"answeredBy\":\"`+who+`\"`", got)
 		}
 		if end := here.ends(r.ID); end.AnsweredBy != who || !strings.Contains(string(end.Answer), want) {
 			t.Fatalf("%s was first, and %+v is told", who, end)
@@ -269,7 +270,7 @@ func onLoopback(t *testing.T, link string) *caller {
 	return c
 }
 
-// The seed's routes: 204, 404, 409, and nothing but their fields.
+// TestQuestionsOverTheAPI: the question routes of the seed answer 204, 404 or 409, with their own fields only.
 func TestQuestionsOverTheAPI(t *testing.T) {
 	dir := t.TempDir()
 	server(t, dir)
@@ -292,20 +293,20 @@ func TestQuestionsOverTheAPI(t *testing.T) {
 		"too many answers":        {path + r.ID + "/reply", map[string]any{"answers": [][]string{{"option-a"}, {"option-b"}}}, 400, "answer.count"},
 	} {
 		if status, body := c.do("POST", tc.path, tc.body); status != tc.status || !strings.Contains(string(body), `"`+tc.code+`"`) {
-			t.Errorf("%s: %d %s", name, status, body)
+			t.Errorf("%s: do(\"POST\"): got status %d, body %s, want status %v and body with `\"`+tc.code+`\"`", name, status, body, tc.status)
 		}
 	}
 	if status, body := c.do("POST", path+r.ID+"/reply", map[string]any{"answers": [][]string{{"option-b"}}}); status != http.StatusNoContent || len(body) != 0 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf(`do("POST"): got status %d, body %s, want status http.StatusNoContent and no body`, status, body)
 	}
 	for verb, body := range map[string]any{"/reply": map[string]any{"answers": [][]string{{"option-b"}}}, "/reject": nil} {
 		if status, body := c.do("POST", path+r.ID+verb, body); status != http.StatusConflict || !strings.Contains(string(body), `"answeredBy":"api"`) {
-			t.Errorf("%s: %d %s", verb, status, body)
+			t.Errorf("%s: do(\"POST\", %s): got status %d, want status http.StatusConflict and body with \"\\\"answeredBy\\\":\\\"api\\\"\"", verb, body, status)
 		}
 	}
 	second := c.asks(s, "question")
 	if status, body := c.do("POST", path+second.ID+"/reject", nil); status != http.StatusNoContent || len(body) != 0 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf(`do("POST"): got status %d, body %s, want status http.StatusNoContent and no body`, status, body)
 	}
 	var hello struct{ Gen string }
 	c.get("/client/hello", &hello)

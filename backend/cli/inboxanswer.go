@@ -16,7 +16,7 @@ func (c *inboxAnswer) given() bool {
 	return c.Option != "" || len(c.Choose) > 0 || c.Text != "" || len(c.Form) > 0 || c.JSON != "" || c.Accept || c.Decline || c.Cancel
 }
 
-// answer is the body of the call: what the flags mean to this kind of request.
+// answer is the body of the answer call: the flags, as this kind of request reads them.
 func (c *inboxAnswer) answer(r backend.Request) (map[string]any, error) {
 	body, err := c.said(r)
 	if err != nil {
@@ -45,14 +45,14 @@ func (c *inboxAnswer) said(r backend.Request) (map[string]any, error) {
 	return c.only(r, "cancel")
 }
 
-// wrong says which flags a request takes.
+// wrong names the flags that a request takes.
 func wrong(r backend.Request) error {
 	return fmt.Errorf("that is no answer to %s; %s is one", map[string]string{
 		"permission": "an approval", "trust": "an approval", "question": "a question", "form": "a form", "url": "an address",
 	}[r.Kind], hint(r))
 }
 
-// only takes one of the answers without content.
+// only accepts a single answer without content, out of actions.
 func (c *inboxAnswer) only(r backend.Request, actions ...string) (map[string]any, error) {
 	for name, given := range map[string]bool{"accept": c.Accept, "decline": c.Decline, "cancel": c.Cancel} {
 		if given && slices.Contains(actions, name) {
@@ -79,7 +79,7 @@ func (c *inboxAnswer) approval(r backend.Request) (map[string]any, error) {
 	ids, names := make([]string, len(r.Options)), make([]string, len(r.Options))
 	for i, o := range r.Options {
 		ids[i], names[i] = o.ID, o.Name
-		if !strings.EqualFold(o.Name, wanted) { // it may be what other surfaces show
+		if !strings.EqualFold(o.Name, wanted) { // other surfaces show the name
 			names[i] = o.Shown()
 		}
 	}
@@ -93,7 +93,7 @@ func (c *inboxAnswer) approval(r backend.Request) (map[string]any, error) {
 	return map[string]any{"optionId": ids[i]}, nil
 }
 
-// plainestNo is the id of the option that rejects once, or else always; "" where there is none.
+// plainestNo is the id of the option that rejects once, or else always; "" when no option rejects.
 func plainestNo(options []backend.RequestOption) string {
 	for _, kind := range []string{"reject_once", "reject_always"} {
 		if i := slices.IndexFunc(options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
@@ -103,7 +103,7 @@ func plainestNo(options []backend.RequestOption) string {
 	return ""
 }
 
-// namesakes counts the names that are the same but for case.
+// namesakes counts the names equal to name but for case.
 func namesakes(names []string, name string) (n int) {
 	for _, other := range names {
 		if strings.EqualFold(other, name) {
@@ -113,8 +113,8 @@ func namesakes(names []string, name string) (n int) {
 	return n
 }
 
-// pick finds a choice by its number from 1, as the list shows it, else by its id or name; -1 = it is none. The number comes first: agents give
-// their options numbers as ids, in whatever order.
+// pick finds a choice by its number in the shown list, else by its id or name. pick returns -1 when no choice matches. The number goes first,
+// since agents number their option ids in any order.
 func pick(wanted string, ids, names []string) int {
 	if n, err := strconv.Atoi(wanted); err == nil && n >= 1 && n <= len(ids) {
 		return n - 1
@@ -128,7 +128,7 @@ func pick(wanted string, ids, names []string) int {
 	return -1
 }
 
-// optionRows are the options of an approval as a person chooses from them: the number, the name, and what the option does.
+// optionRows lists the options of an approval for a person: the number, the name, and the option's effect.
 func optionRows(options []backend.RequestOption) []string {
 	rows := make([]string, len(options))
 	for i, o := range options {
@@ -137,7 +137,7 @@ func optionRows(options []backend.RequestOption) []string {
 	return rows
 }
 
-// effect is what an option does. Its name is the agent's and may say anything.
+// effect describes an option by its kind, since the option's name is the agent's and may claim anything.
 func effect(kind string) string {
 	does := map[string]string{"allow_once": "allows once", "allow_always": "allows always", "reject_once": "rejects once", "reject_always": "rejects always"}[kind]
 	if does == "" {
@@ -178,13 +178,13 @@ func (c *inboxAnswer) chosen(r backend.Request) (map[string]any, error) {
 	return map[string]any{"answers": answers}, nil
 }
 
-// choices reads what was chosen of one question: one choice, some with commas between, or words of one's own.
+// choices reads the answer to one question: a choice, several choices separated by commas, or the person's own words.
 func choices(q backend.Question, said string) ([]string, error) {
 	ids, labels := make([]string, len(q.Options)), make([]string, len(q.Options))
 	for i, o := range q.Options {
 		ids[i], labels[i] = o.ID, o.Label
 	}
-	if i := pick(said, ids, labels); i >= 0 { // also one with a comma in it
+	if i := pick(said, ids, labels); i >= 0 { // a choice's name may contain a comma
 		return []string{ids[i]}, nil
 	}
 	var list []string

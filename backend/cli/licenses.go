@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// licensesFile is made by build/licenses and travels with the frontend, whose page shows it, too.
+// licensesFile is made by build/licenses and embedded with the frontend, whose page shows the file too.
 const licensesFile = "licenses.json"
 
 type licensesCommand struct {
@@ -18,7 +18,7 @@ type licensesCommand struct {
 	JSON bool `xor:"form" help:"Print list and texts as JSON."`
 }
 
-// component is something of others that the program is made of, with the numbers of its texts. The first one is Deskhand itself.
+// component is a third-party part of the program, with the indexes of its licence texts. The first component is Deskhand itself.
 type component struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -26,7 +26,7 @@ type component struct {
 	Texts   []int  `json:"texts"`
 }
 
-// Run prints which licences the program and its parts are under.
+// Run prints the licences of the program and its parts.
 func (c *licensesCommand) Run(p *Program) error {
 	data, err := fs.ReadFile(p.Assets, licensesFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func (p *Program) listed(all []component) error {
 	return t.Flush()
 }
 
-// under names the components that a text belongs to.
+// under names the components that a licence text applies to.
 func under(all []component, text int) []string {
 	var names []string
 	for _, one := range all {

@@ -30,13 +30,13 @@ func TestLicencesAreListedWithTheirTexts(t *testing.T) {
 	names := "Deskhand      MIT\none       v1  MIT AND Apache-2.0\ntwo       v2  Apache-2.0\n"
 	line := strings.Repeat("-", 80)
 	if out, _, code := licences(assets); code != 0 || out != names+"\n"+line+"\nDeskhand, one\n\nBe free.\n\n"+line+"\none, two\n\nVersion 2.0\n" {
-		t.Errorf("%d %s", code, out)
+		t.Errorf("licences: got exit code %d, stdout %s, want exit code 0 and stdout names+\"\\n\"+line+\"\\nDeskhand, one\\n\\nBe free.\\n\\n\"+line+\"\\none, two\\n\\nVersion 2.0\\n\"", code, out)
 	}
 	if out, _, code := licences(assets, "--list"); code != 0 || out != names {
-		t.Errorf("%d %s", code, out)
+		t.Errorf(`licences("--list"): got exit code %d, stdout %s, want exit code 0 and stdout %v`, code, out, names)
 	}
 	if out, _, code := licences(assets, "--json"); code != 0 || out != twoLicences {
-		t.Errorf("%d %s", code, out)
+		t.Errorf(`licences("--json"): got exit code %d, stdout %s, want exit code 0 and stdout %v`, code, out, twoLicences)
 	}
 	if _, said, code := licences(assets, "--json", "--list"); code != exitUsage || said == "" {
 		t.Errorf("both forms at once: %d %s", code, said)
@@ -46,11 +46,11 @@ func TestLicencesAreListedWithTheirTexts(t *testing.T) {
 func TestAProgramWithoutItsFrontendSaysWhereTheLicencesAre(t *testing.T) {
 	t.Parallel()
 	if _, said, code := licences(fstest.MapFS{}); code != exitError || !strings.Contains(said, "frontend/public/licenses.json") {
-		t.Errorf("%d %s", code, said)
+		t.Errorf(`licences: got exit code %d, said %s, want exit code %v and said with "frontend/public/licenses.json"`, code, said, exitError)
 	}
 }
 
-// The page of the manual that the package brings is written by hand; it may forget no command.
+// TestTheManPageHasEveryCommand checks the man page of the Debian package, which is written by hand, for missing commands.
 func TestTheManPageHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "build", "linux", "deskhand.1"))

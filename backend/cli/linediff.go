@@ -6,7 +6,7 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// lineDiff is what makes one text of another: all lines, with - before those that went and + before those that came.
+// lineDiff lists all lines of two texts, with - before removed lines and + before added lines.
 func lineDiff(before, after string) []string {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	out := make([]string, 0, len(a)+len(b))

@@ -31,7 +31,8 @@ type logoutCommand struct {
 	Agent string `arg:"" help:"The agent, by its id."`
 }
 
-// Run signs in: by the running app if there is one, else on the data directory itself. A program that wants a terminal gets this one.
+// Run signs in through the running app, or on the data directory itself when no app runs. A login program that needs a terminal gets this
+// terminal.
 func (c *loginCommand) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
 		p.sayAgentsFile(b)
@@ -73,7 +74,7 @@ func (c *logoutCommand) Run(p *Program) error {
 	})
 }
 
-// loginAtTerminal is one login of a person at a terminal.
+// loginAtTerminal is a person's login at a terminal.
 type loginAtTerminal struct {
 	p           *Program
 	b           *backend.Backend
@@ -82,7 +83,7 @@ type loginAtTerminal struct {
 	in          *bufio.Reader
 }
 
-// known says what the API's codes mean to a person here.
+// known translates the API's error codes of a login into words.
 func (l *loginAtTerminal) known(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*problem](err)
 	if !ok {
@@ -149,13 +150,13 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// more tells whether there is something to read: at a terminal there always is, and of a pipe it waits for the next line or the end.
+// more reports whether input is left. At a terminal there always is; on a pipe, more waits for the next line or the end.
 func (l *loginAtTerminal) more(ctx context.Context) bool {
 	if isTerminal(l.p.Stdin) {
 		return true
 	}
 	there := make(chan bool, 1)
-	go func() { // it ends with the process, as that of line
+	go func() { // ends with the process, as line's goroutine does
 		_, err := l.in.Peek(1)
 		there <- err == nil
 	}()
@@ -167,7 +168,7 @@ func (l *loginAtTerminal) more(ctx context.Context) bool {
 	}
 }
 
-// line reads a line, without an echo if it is secret. The goroutine that reads cannot be interrupted; it ends with the process.
+// line reads a line, without echo when secret. The goroutine that reads cannot be interrupted and ends with the process.
 func (l *loginAtTerminal) line(ctx context.Context, prompt string, secret bool) (string, error) {
 	l.p.say("%s", prompt)
 	type answer struct {
@@ -179,7 +180,7 @@ func (l *loginAtTerminal) line(ctx context.Context, prompt string, secret bool) 
 	hidden := secret && isTerminal(l.p.Stdin)
 	var before *term.State
 	if hidden {
-		before, _ = term.GetState(int(f.Fd())) // without one there is nothing to restore
+		before, _ = term.GetState(int(f.Fd())) // without a state there is nothing to restore
 	}
 	go func() {
 		if hidden {
@@ -204,13 +205,13 @@ func (l *loginAtTerminal) line(ctx context.Context, prompt string, secret bool) 
 		return strings.TrimSpace(a.text), nil
 	case <-ctx.Done():
 		if before != nil {
-			_ = term.Restore(int(f.Fd()), before) // else the shell shows nothing that is typed
+			_ = term.Restore(int(f.Fd()), before) // else the shell would show no typed text
 		}
 		return "", ctx.Err()
 	}
 }
 
-// there has the process that has the data directory sign in, and waits for that.
+// there signs in through the process that holds the data directory, and waits for the end of the login.
 func (l *loginAtTerminal) there(ctx context.Context, m backend.LoginMethod) error {
 	wish := map[string]any{"method": m.ID}
 	if len(m.Vars) > 0 {
@@ -248,7 +249,7 @@ func (l *loginAtTerminal) end(ctx context.Context, begin func(*backend.Login) er
 	return nil
 }
 
-// follow begins a login and gives it as it was last.
+// follow begins a login and returns the login's last state.
 func (l *loginAtTerminal) follow(ctx context.Context, begin func(*backend.Login) error) (login backend.Login, err error) {
 	page, proving := "", false
 	err = l.api.follow(ctx, func() (string, error) {
@@ -275,8 +276,8 @@ func (l *loginAtTerminal) follow(ctx context.Context, begin func(*backend.Login)
 	return login, err
 }
 
-// values asks for what a method needs: each value once, in their order. A pipe that ends has no more of them, which is refused for one that is
-// needed alone.
+// values asks for each value of a method, in order. On a pipe that has ended, a missing value is an error when the method needs that value
+// alone.
 func (l *loginAtTerminal) values(ctx context.Context, m backend.LoginMethod) (map[string]string, error) {
 	if m.Link != "" {
 		l.p.say("See %s\n", m.Link)
@@ -305,7 +306,7 @@ func (l *loginAtTerminal) values(ctx context.Context, m backend.LoginMethod) (ma
 	return values, ctx.Err()
 }
 
-// here runs the agent's own program at this terminal.
+// here runs the agent's own login program at this terminal.
 func (l *loginAtTerminal) here(ctx context.Context, m backend.LoginMethod) error {
 	if !isTerminal(l.p.Stdin) || !isTerminal(l.p.Stdout) {
 		return fmt.Errorf("%s asks questions at a terminal, and this is none", m.Name)
@@ -314,7 +315,7 @@ func (l *loginAtTerminal) here(ctx context.Context, m backend.LoginMethod) error
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(program.Path, program.Args...) //nolint:noctx // Ctrl-C reaches it through the terminal, and it may want to say something then
+	cmd := exec.Command(program.Path, program.Args...) //nolint:noctx // Ctrl-C reaches the program through the terminal, and the program may want to answer
 	cmd.Dir, cmd.Env = program.Dir, append(program.Env, "TERM="+os.Getenv("TERM"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.p.Stdin, l.p.Stdout, l.p.Stderr
 	if err := cmd.Run(); err != nil {

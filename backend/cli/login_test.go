@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// wantLogin makes the demo agent of every program of this test want a login.
+// wantLogin makes the demo agent require a login in every program of this test.
 func wantLogin(t *testing.T, ways string) (dir, account string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -37,7 +37,7 @@ func TestLoginAndLogout(t *testing.T) {
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 6 || !strings.Contains(stderr, "deskhand login mock") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	// Which way is not said, and nobody can be asked.
+	// Without --method and without a terminal, the method stays unknown.
 	if _, stderr, code := run(t, dir, "login", "mock"); code != 2 || !strings.Contains(stderr, "--method") || !strings.Contains(stderr, "demo-never") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -74,7 +74,7 @@ func TestLoginIsInterrupted(t *testing.T) {
 	if _, code := p.end(); code != 4 {
 		t.Errorf("exit %d, want 4: %s", code, p.stderr)
 	}
-	// It is over in the server too: the next may begin.
+	// The login is over in the server too: another login may begin.
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -103,7 +103,8 @@ func TestLoginByValue(t *testing.T) {
 	}
 }
 
-// The agent's own program runs at the person's terminal, and what the running app was refused is tried again.
+// TestLoginAtThisTerminal: the agent's login program runs at the person's terminal, and then the running app retries the agent that was
+// refused.
 func TestLoginAtThisTerminal(t *testing.T) {
 	dir, account := wantLogin(t, "terminal")
 	server(t, dir)
@@ -177,7 +178,8 @@ func TestOnlyPagesAreOpened(t *testing.T) {
 	}
 }
 
-// A browser that an agent opens while it signs in outlives the agent, and has nothing that is for the agent alone.
+// TestBrowserOutlivesTheAgent: a browser that an agent opens during a login outlives the agent, and inherits no variable that is for the agent
+// alone.
 func TestBrowserOutlivesTheAgent(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	bin := filepath.Join(dir, "bin")
@@ -186,7 +188,7 @@ func TestBrowserOutlivesTheAgent(t *testing.T) {
 	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "xdg-open"), []byte(opener), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	ours := filepath.Join(dir, "ours") // what stands in for it before the agent would start us for ever
+	ours := filepath.Join(dir, "ours") // replaces the opener, which would else start this program for ever
 	loop := fmt.Sprintf("#!/bin/sh\nexec '%s' open-url \"$1\"\n", os.Args[0])
 	if err := errors.Join(os.Mkdir(ours, 0o700), os.WriteFile(filepath.Join(ours, "xdg-open"), []byte(loop), 0o700)); err != nil {
 		t.Fatal(err)
@@ -226,7 +228,7 @@ func TestBrowserOutlivesTheAgent(t *testing.T) {
 	}
 	for _, name := range []string{"KEY_OF_THE_AGENT", "DESKHAND_TREE", "DESKHAND_AGENT_HOME", "DESKHAND_WITHOUT", "DESKHAND_BROWSER", "DESKHAND_BROWSER_DIR"} {
 		if value, there := env[name]; there {
-			t.Errorf("%s=%s", name, value)
+			t.Errorf("got name %s, value %s, want not there", name, value)
 		}
 	}
 	if err := errors.Join(inst.Close(), set.Close()); err != nil {
@@ -241,7 +243,7 @@ func TestBrowserOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// The way by which an agent gets there: BROWSER is one file.
+// TestLoginHasOurBrowser: an agent finds the opener through BROWSER, which is a single file.
 func TestLoginHasOurBrowser(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	ownAgents(t, dir, map[string]string{"shy": `while read -r line; do
@@ -256,26 +258,26 @@ done`})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v", out, err)
+		t.Fatalf("CombinedOutput: got stdout %s, error %v, want no error", out, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "browser"))
 	if want := filepath.Join(dir, "agents", ".browser", "open-url"); err != nil || strings.TrimSpace(string(data)) != want {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("got data %s, error %v, want no error and strings.TrimSpace(string(data)) %v", data, err, want)
 	}
 	script, err := os.ReadFile(filepath.Join(dir, "agents", ".browser", "open-url"))
 	if err != nil || !strings.Contains(string(script), "open-url") {
-		t.Errorf("%s, %v", script, err)
+		t.Errorf(`ReadFile: got script %s, error %v, want no error and script with "open-url"`, script, err)
 	}
 	var list struct{ Items []json.RawMessage }
 	server(t, dir)
-	onSocket(t, dir).get("/client/agents?all=true", &list) // the file beside the agents is none
+	onSocket(t, dir).get("/client/agents?all=true", &list) // the opener beside the agents is no agent
 	if len(list.Items) == 0 || bytes.Contains(bytes.Join(rawBytes(list.Items), nil), []byte("open-url")) {
-		t.Errorf("%s", list.Items)
+		t.Errorf(`got list.Items %s, want some list.Items and bytes.Join(rawBytes(list.Items), nil) without []byte("open-url")`, list.Items)
 	}
 }
 
-// An agent that hands on PATH and little else, as those do that keep secrets from their tools, gets the system's program all the same, and
-// not us again and again.
+// TestPageOfAnAgentThatClearsItsEnvironment: an agent that passes on little but PATH, to hide secrets from its tools, still reaches the
+// system's opener, and does not start this program again and again.
 func TestPageOfAnAgentThatClearsItsEnvironment(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	bin, opened := filepath.Join(dir, "bin"), filepath.Join(dir, "opened")
@@ -295,11 +297,11 @@ done`})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v", out, err)
+		t.Fatalf("CombinedOutput: got stdout %s, error %v, want no error", out, err)
 	}
 	waitFor(t, func() bool { _, err := os.Stat(opened); return err == nil })
 	if page, err := os.ReadFile(opened); err != nil || string(page) != "https://example.test/\n" {
-		t.Errorf("%s, %v", page, err)
+		t.Errorf("ReadFile: got page %s, error %v, want no error and page \"https://example.test/\\n\"", page, err)
 	}
 }
 
@@ -311,7 +313,7 @@ func rawBytes(items []json.RawMessage) [][]byte {
 	return list
 }
 
-// formAgent takes two values from its environment, and begins a conversation for who has given the first of them.
+// formAgent takes two values from its environment, and begins a session when the first of them is set.
 const formAgent = `while read -r line; do
   id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case $line in
@@ -322,7 +324,7 @@ const formAgent = `while read -r line; do
   esac
 done`
 
-// What a pipe does not hold is not asked for once it has ended, and a login that the agent does not keep to says why.
+// TestLoginFormFromAPipe: after the end of a pipe the command asks for no further value, and a login that the agent does not honour says why.
 func TestLoginFormFromAPipe(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	ownAgents(t, dir, map[string]string{"form": formAgent})

@@ -9,7 +9,8 @@ import (
 
 type mcpCommand struct{}
 
-// Run carries the tools of one session to an agent that takes programs only. Deskhand has told the agent to start it, and with what.
+// Run relays a session's tools to an agent that only takes MCP servers as programs. Deskhand has passed this command and its environment to
+// the agent.
 func (mcpCommand) Run(p *Program) error {
 	return backend.ToolRelay(context.Background(), os.Getenv(backend.ToolSocket), os.Getenv(backend.ToolTicket), p.Stdin, p.Stdout)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// raise makes a data directory that of a version after ours.
+// raise gives a data directory the schema version of a later release.
 func raise(t *testing.T, dir string, changes ...string) {
 	t.Helper()
 	change(t, dir, append(changes, "PRAGMA user_version=99")...)
@@ -22,7 +22,7 @@ func raise(t *testing.T, dir string, changes ...string) {
 	}
 }
 
-// change changes the database of a data directory that nobody uses.
+// change runs SQL on the database of a data directory that no process uses.
 func change(t *testing.T, dir string, changes ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
@@ -44,7 +44,7 @@ func TestEveryCommandOnDataOfANewerVersion(t *testing.T) {
 		t.Fatal(code, stderr)
 	}
 	if _, stderr, code := run(t, dir, "sessions", "search", "zepp"); code != 0 {
-		t.Fatal(code, stderr) // so that all is in the index
+		t.Fatal(code, stderr) // the program's end completes the index
 	}
 	raise(t, dir, "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''", "CREATE TABLE later (id TEXT)")
 	file := filepath.Join(dir, "deskhand.db")
@@ -59,14 +59,14 @@ func TestEveryCommandOnDataOfANewerVersion(t *testing.T) {
 	} {
 		text, stderr, code := run(t, dir, args...)
 		if code != 0 || !strings.Contains(text, "the quick zeppelin") || !strings.Contains(stderr, says) {
-			t.Errorf("%s: %d\n%s%s", name, code, text, stderr)
+			t.Errorf("%s: want exit code 0, text with \"the quick zeppelin\" and stderr with %v, got exit code %d\ntext %s\nstderr %s", name, says, code, text, stderr)
 		}
 	}
 	for name, args := range map[string][]string{
 		"prompt": {"prompt", "--agent", "mock", "--dir", work, "x"}, "delete": {"sessions", "delete", "last", "--yes"},
 	} {
 		if text, stderr, code := run(t, dir, args...); code != 1 || !strings.Contains(stderr, "storage.newer") {
-			t.Errorf("%s: %d\n%s%s", name, code, text, stderr)
+			t.Errorf("%s: want exit code 1 and stderr with \"storage.newer\", got exit code %d\ntext %s\nstderr %s", name, code, text, stderr)
 		}
 	}
 	p, _ := server(t, dir)
@@ -75,13 +75,13 @@ func TestEveryCommandOnDataOfANewerVersion(t *testing.T) {
 		Newer struct{ Schema, Known, Version string }
 	}
 	if c.get("/client/hello", &hello); hello.Newer.Schema != "99" || hello.Newer.Version != "99.0" {
-		t.Errorf("%+v", hello)
+		t.Errorf(`get("/client/hello"): got hello %+v, want hello.Newer.Schema "99" and hello.Newer.Version "99.0"`, hello)
 	}
 	c.refusesChanges()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if _, code := p.end(); code != 0 || !strings.Contains(p.stderr.String(), says) { // what it says on stderr is there for sure once it has ended
+	if _, code := p.end(); code != 0 || !strings.Contains(p.stderr.String(), says) { // the warning on stderr is certain only after the program's end
 		t.Errorf("it ends with %d\n%s", code, p.stderr)
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
@@ -89,7 +89,7 @@ func TestEveryCommandOnDataOfANewerVersion(t *testing.T) {
 	}
 }
 
-// refusesChanges asks for everything in the document of the API that could change something.
+// refusesChanges calls every route of the API's document that could change data.
 func (c *caller) refusesChanges() {
 	c.t.Helper()
 	data, err := os.ReadFile("../httpapi/client.openapi.json")
@@ -111,7 +111,7 @@ func (c *caller) refusesChanges() {
 			asked++
 			status, said := c.do(strings.ToUpper(method), strings.NewReplacer("{", "", "}", "").Replace(path), nil)
 			if status != http.StatusConflict || !strings.Contains(string(said), `"code":"storage.newer"`) {
-				c.t.Errorf("%s %s: %d %s", method, path, status, said)
+				c.t.Errorf("got method %s, path %s, status %d, said %s, want status http.StatusConflict and said with \"\\\"code\\\":\\\"storage.newer\\\"\"", method, path, status, said)
 			}
 		}
 	}
@@ -127,10 +127,10 @@ func TestWhatANewerVersionHasOtherwiseIsSaid(t *testing.T) {
 	}
 	raise(t, dir, "ALTER TABLE session RENAME COLUMN title TO heading")
 	if text, stderr, code := run(t, dir, "sessions"); code != 1 || !strings.Contains(stderr, "no such column: s.title") || text != "" {
-		t.Errorf("%d\n%s%s", code, text, stderr)
+		t.Errorf("deskhand sessions: want exit code 1, stderr with \"no such column: s.title\" and text \"\", got exit code %d\ntext %s\nstderr %s", code, text, stderr)
 	}
 	server(t, dir)
 	if status, said := onSocket(t, dir).do("GET", "/client/sessions", nil); status != http.StatusConflict || !strings.Contains(string(said), "storage.newer_unreadable") {
-		t.Errorf("%d %s", status, said)
+		t.Errorf(`do("GET", "/client/sessions"): got status %d, said %s, want status http.StatusConflict and said with "storage.newer_unreadable"`, status, said)
 	}
 }

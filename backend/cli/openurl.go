@@ -17,15 +17,15 @@ import (
 	"deskhand/backend"
 )
 
-// openURLCommand is what agents have as BROWSER while they sign in. A browser that they started themselves would be of their processes,
-// and end with them, with every window that the person has opened in it since.
+// openURLCommand is an agent's BROWSER during a login. A browser started by the agent itself would belong to the agent's processes, and would
+// end with them, including every window that the person opened since.
 type openURLCommand struct {
 	Detached int    `hidden:"" help:"The process to wait for, before a browser is started."`
 	URL      string `arg:""`
 }
 
-// Run starts itself once more, in a session of its own, without the marks by which an agent's processes are found and with one that says
-// that it is apart, and ends: so the browser descends from nobody.
+// Run starts this program once more and exits, so that the browser has no agent among its ancestors. The second process has a session of its
+// own and lacks the variables by which an agent's processes are found.
 func (c *openURLCommand) Run(p *Program) error {
 	page, err := webPage(c.URL)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *openURLCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "open-url", "--detached="+strconv.Itoa(os.Getpid()), page) //nolint:noctx // it outlives us
+	cmd := exec.Command(self, "open-url", "--detached="+strconv.Itoa(os.Getpid()), page) //nolint:noctx // the second process outlives this process
 	cmd.Env, cmd.SysProcAttr = append(ofAPerson(os.Environ()), backend.ApartVariable+"=1"), apart()
 	if err := cmd.Start(); err != nil {
 		return err
@@ -54,15 +54,15 @@ func (c *openURLCommand) Run(p *Program) error {
 	return cmd.Process.Release()
 }
 
-// withoutOurs is a PATH without the directory in which we stand in for the system's own program.
+// withoutOurs removes from a PATH the directory in which this program stands in for the system's opener.
 func withoutOurs(path string) string {
 	ours := os.Getenv("DESKHAND_BROWSER_DIR")
 	dirs := slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return ours != "" && filepath.Clean(dir) == ours })
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// webPage is the URL of a page, as the parser writes it, so that what was checked is what is opened. An agent may have been told it by
-// anybody: other schemes can start programs.
+// webPage parses the address of a web page. webPage returns the address as the parser writes the address, so that the checked address is the
+// opened address. The agent may have the address from anybody: schemes other than http and https can start programs.
 func webPage(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -74,7 +74,7 @@ func webPage(text string) (string, error) {
 	return u.String(), nil
 }
 
-// opener is the system's program for pages, with its arguments.
+// opener is the system's command that opens a page.
 func opener(page string) ([]string, error) {
 	switch runtime.GOOS {
 	case "darwin":
@@ -90,8 +90,8 @@ func opener(page string) ([]string, error) {
 	return nil, errors.New("no program that opens web pages is on the PATH")
 }
 
-// ofAPerson is an environment without what is for an agent alone: the marks of its processes, the values that were entered for it, and
-// ourselves as its browser.
+// ofAPerson removes an agent's variables from an environment: the marks of the agent's processes, the values that the person entered for the
+// agent, and this program as BROWSER.
 func ofAPerson(environ []string) []string {
 	without := []string{"BROWSER", "DESKHAND_BROWSER", "DESKHAND_BROWSER_DIR", "DESKHAND_WITHOUT", "DESKHAND_TREE", "DESKHAND_AGENT_HOME"}
 	without = append(without, strings.Split(os.Getenv("DESKHAND_WITHOUT"), ",")...)
@@ -105,14 +105,14 @@ func ofAPerson(environ []string) []string {
 	return env
 }
 
-// orphaned waits for the process that has started us to end: until then we count as a descendant of the agent.
+// orphaned waits for the parent process to end. Until then this process counts as a descendant of the agent.
 func (c *openURLCommand) orphaned() {
 	const pause, patience = 2 * time.Millisecond, 20 * time.Second
 	limit, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	again := time.NewTicker(pause)
 	defer again.Stop()
-	for runtime.GOOS != "windows" && os.Getppid() == c.Detached { // there nobody gets another parent
+	for runtime.GOOS != "windows" && os.Getppid() == c.Detached { // Windows never changes a process's parent
 		select {
 		case <-again.C:
 		case <-limit.Done():

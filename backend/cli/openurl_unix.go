@@ -4,5 +4,5 @@ package cli
 
 import "syscall"
 
-// apart is a process in a session of its own.
+// apart starts a process in a session of its own.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

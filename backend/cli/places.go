@@ -23,7 +23,7 @@ type placesCommand struct {
 	Remove placesRemove `cmd:"" help:"Forget a runtime that no conversation uses."`
 }
 
-// placeTokenVariable holds the token of a place for commands that nobody sits at. It is no argument: those can be read by everybody.
+// placeTokenVariable holds a place's token for unattended commands. The token is no argument, since every user can read a process's arguments.
 const placeTokenVariable = "DESKHAND_PLACE_TOKEN"
 
 type placesList struct {
@@ -46,7 +46,7 @@ func (c *placesList) Run(p *Program) error {
 			return err
 		}
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "NAME\tSTATE\tSOFTWARE\tURL") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "NAME\tSTATE\tSOFTWARE\tURL") // Flush reports failures of w
 		for _, place := range list.Items {
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", plain(place.Name), place.State, plain(strings.TrimSpace(place.Software+" "+place.Version)), printable(place.URL))
 		}
@@ -61,7 +61,7 @@ type placesAdd struct {
 	Insecure bool   `help:"Take http to another machine, although everybody on the way can read the token."`
 }
 
-// Run adds a place and says how it is.
+// Run adds a place and prints its state.
 func (c *placesAdd) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		token, err := p.placeToken(ctx)
@@ -77,7 +77,7 @@ func (c *placesAdd) Run(p *Program) error {
 	})
 }
 
-// placeToken is the token of a place, from the environment, from who sits at the terminal, or from standard input; it may be empty.
+// placeToken reads a place's token from the environment, from the person at the terminal, or from standard input. The token may be empty.
 func (p *Program) placeToken(ctx context.Context) (string, error) {
 	if token, given := os.LookupEnv(placeTokenVariable); given {
 		return token, nil
@@ -89,7 +89,7 @@ func (p *Program) placeToken(ctx context.Context) (string, error) {
 	}
 	token, err := asked.line(ctx, prompt, true)
 	if err != nil && ctx.Err() == nil {
-		return "", nil // nothing on standard input is no token
+		return "", nil // an empty standard input means no token
 	}
 	return token, err
 }
@@ -104,7 +104,7 @@ func (p *Program) tellPlace(place backend.Place) error {
 	return p.print("%s is ready: %s\n", plain(place.Name), plain(strings.TrimSpace(place.Software+" "+place.Version)))
 }
 
-// place finds one by its name or id.
+// place finds a place by its name or id.
 func (a *api) place(ctx context.Context, name string) (backend.Place, error) {
 	var list struct{ Items []backend.Place }
 	if err := a.call(ctx, "GET", "places", nil, &list); err != nil {
@@ -123,7 +123,7 @@ type placesCheck struct {
 	Name string `arg:"" help:"The place."`
 }
 
-// Run asks a runtime what it is.
+// Run asks a place's runtime for its software and version.
 func (c *placesCheck) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		place, err := api.place(ctx, c.Name)
@@ -142,7 +142,6 @@ type placesToken struct {
 	Name string `arg:"" help:"The place."`
 }
 
-// Run changes a token.
 func (c *placesToken) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		place, err := api.place(ctx, c.Name)
@@ -165,7 +164,6 @@ type placesRemove struct {
 	Name string `arg:"" help:"The place."`
 }
 
-// Run forgets a place.
 func (c *placesRemove) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		place, err := api.place(ctx, c.Name)
@@ -183,7 +181,8 @@ func (c *placesRemove) Run(p *Program) error {
 	})
 }
 
-// directoryThere is a directory at a place elsewhere: nobody here can complete it.
+// directoryThere checks a directory at a remote place. The directory has to be absolute, since this machine cannot complete a relative path
+// there.
 func directoryThere(dir string) (string, error) {
 	if !path.IsAbs(dir) && !strings.Contains(dir, `:\`) {
 		return "", &failure{exitUsage, errors.New("with --place, --dir names the directory there, as an absolute path")}

@@ -27,7 +27,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// The test binary is the program: with a command as its first argument it runs that, watchdog and demo agent included.
+// TestMain makes the test binary the program: with a command as its first argument, the binary runs that command, including the watchdog and
+// the demo agent.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		p := cli.Program{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test"}
@@ -40,12 +41,12 @@ func TestMain(m *testing.M) {
 type program struct {
 	*exec.Cmd
 	t      *testing.T
-	pipe   io.Closer // where stdout comes out
+	pipe   io.Closer // the reading end of stdout
 	stdout *bufio.Reader
 	stderr *lockedBuffer
 }
 
-// lockedBuffer is read while the process still writes.
+// lockedBuffer can be read while the process still writes.
 type lockedBuffer struct {
 	ch  chan struct{}
 	buf bytes.Buffer
@@ -68,7 +69,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	return startWith(t, dir, "", args...)
 }
 
-// startWith is start with a file for standard input.
+// startWith is start with a file as standard input.
 func startWith(t *testing.T, dir, input string, args ...string) *program {
 	t.Helper()
 	self, err := os.Executable()
@@ -76,9 +77,9 @@ func startWith(t *testing.T, dir, input string, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
-	// A server that is killed leaves an agent that still writes where the test's directory is being removed.
+	// A killed server would leave an agent that still writes into the test's directory during its removal.
 	p.Cancel, p.WaitDelay = func() error { return p.Process.Signal(os.Interrupt) }, 5*time.Second
-	p.Env = append([]string{"DESKHAND_LOGIN_SHELL=off"}, os.Environ()...) // unless the test says otherwise
+	p.Env = append([]string{"DESKHAND_LOGIN_SHELL=off"}, os.Environ()...) // a test's own variable wins
 	p.Env = append(p.Env, "DESKHAND_CATALOGUE_URL=off")
 	p.Env = append(p.Env, "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
 	p.Stderr = p.stderr
@@ -102,18 +103,18 @@ func startWith(t *testing.T, dir, input string, args ...string) *program {
 	return p
 }
 
-// server starts `server` and gives the URL it prints.
+// server starts `deskhand server` and returns the URL that the server prints.
 func server(t *testing.T, dir string) (*program, string) {
 	t.Helper()
 	p := start(t, dir, "server", "--port", "0")
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {
-		t.Fatalf("%v\n%s", err, p.stderr)
+		t.Fatalf("ReadString: want no error, got error %v\nstderr %s", err, p.stderr)
 	}
 	return p, strings.TrimSpace(line)
 }
 
-// end waits for the process and gives its output and exit code.
+// end waits for the process, and returns its output and exit code.
 func (p *program) end() (string, int) {
 	p.t.Helper()
 	out, _ := io.ReadAll(p.stdout)
@@ -142,7 +143,7 @@ func waitFor(t *testing.T, holds func() bool) {
 	}
 }
 
-// says waits for words on stderr, which come by another pipe than stdout.
+// says waits for words on stderr, which is another pipe than stdout and may lag behind.
 func (p *program) says(words string) {
 	p.t.Helper()
 	defer func() {
@@ -153,7 +154,7 @@ func (p *program) says(words string) {
 	waitFor(p.t, func() bool { return strings.Contains(p.stderr.String(), words) })
 }
 
-// caller calls an API.
+// caller calls the API of a server.
 type caller struct {
 	t     *testing.T
 	http  *http.Client
@@ -231,7 +232,7 @@ func (c *caller) post(path string, in, out any) {
 	}
 }
 
-// watch follows the feed from its beginning until the event is there, and gives all that came.
+// watch follows the feed from its beginning until is matches an event, and returns every event up to then.
 func (c *caller) watch(what string, is func(session.Event) bool) []session.Event {
 	c.t.Helper()
 	var hello struct{ Gen string }
@@ -255,7 +256,7 @@ func (c *caller) watch(what string, is func(session.Event) bool) []session.Event
 
 func decode[T any](e session.Event) T {
 	var v T
-	_ = json.Unmarshal(e.Data, &v) // an event of another type is a zero record, which no test wants
+	_ = json.Unmarshal(e.Data, &v) // an event of another type decodes to a zero record, which no test expects
 	return v
 }
 
@@ -263,7 +264,7 @@ func isText(e session.Event) bool {
 	return e.Type == "entry.append" || e.Type == "entry.upsert" && decode[session.Entry](e).Kind == "agent"
 }
 
-// shownText is the agent's text as a surface has it after these events.
+// shownText is the agent's text as a surface shows the text after these events.
 func shownText(events []session.Event) string {
 	texts := map[string]string{}
 	var order []string
@@ -299,7 +300,7 @@ func (c *caller) begin(dir, text string) session.Session {
 	return s
 }
 
-// processes gives the pids whose command line has all of words, by /proc.
+// processes lists the processes of /proc whose command line contains word.
 func processes(t *testing.T, parent int, word string) []int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -409,7 +410,7 @@ func TestPromptExitCodes(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// codex calls a turn cancelled whose approval was turned down.
+	// codex reports a turn as cancelled after a rejected approval.
 	const codex = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
 		read l; echo '{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":null},"options":[{"optionId":"n","name":"No","kind":"reject_once"}]}}'
@@ -500,7 +501,7 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	c := onSocket(t, dir)
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
-	c.watch("the agent to be ready", func(e session.Event) bool { // a start can be cancelled
+	c.watch("the agent to be ready", func(e session.Event) bool { // a starting session can be cancelled
 		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
 	})
 	mine := "/client/sessions/" + s.ID
@@ -545,7 +546,8 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	}
 }
 
-// TestWhereAReaderStandsMayBeAHeader: a page has each call go to the same address, and reads what one with a query reads.
+// TestWhereAReaderStandsMayBeAHeader: a reader may pass its position in headers, so that every call has the same address, and gets the same
+// events as with a query.
 func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -562,7 +564,7 @@ func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	read := func(after int64, out *session.Batch) {
 		status, data := c.do("GET", "/client/events?wait=0", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", strconv.FormatInt(after, 10))
 		if err := json.Unmarshal(data, out); status != http.StatusOK || err != nil {
-			t.Fatalf("%d %s %v", status, data, err)
+			t.Fatalf("Unmarshal: got status %d, data %s, error %v, want status http.StatusOK and no error", status, data, err)
 		}
 	}
 	var same session.Batch
@@ -572,10 +574,10 @@ func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	}
 	read(same.Seq, &none)
 	if none.Reset || none.Seq < same.Seq || slices.ContainsFunc(none.Events, func(e session.Event) bool { return e.Seq <= same.Seq }) {
-		t.Errorf("%+v", none)
+		t.Errorf("got none %+v, want not none.Reset, none.Seq at least %v and not slices.ContainsFunc(none.Events, func(e session.Event) bool { return e.Seq <= same.Seq })", none, same.Seq)
 	}
 	if status, data := c.do("GET", "/client/events", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", "-1"); status != http.StatusBadRequest {
-		t.Errorf("%d %s", status, data)
+		t.Errorf(`do("GET", "/client/events", "Deskhand-Gen", "Deskhand-After", "-1"): got status %d, data %s, want status http.StatusBadRequest`, status, data)
 	}
 }
 
@@ -585,7 +587,7 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir, "server", "--port", "0", "--token", token)
 	if _, err := p.stdout.ReadString('\n'); err != nil {
-		t.Fatalf("%v\n%s", err, p.stderr)
+		t.Fatalf("ReadString: want no error, got error %v\nstderr %s", err, p.stderr)
 	}
 	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "echo "+token)
 	if code != 0 || strings.Contains(stdout, token) || !strings.Contains(stdout, "[redacted]") {
@@ -612,7 +614,7 @@ func TestServerRefusesATokenThatCanBeGuessed(t *testing.T) {
 	}
 }
 
-// A token of a file, or of the environment, opens /v1, and the list of processes does not show it.
+// TestServerTokenThatNobodyElseSees: a token from a file or from the environment opens /v1, and does not show in the list of processes.
 func TestServerTokenThatNobodyElseSees(t *testing.T) {
 	const token = "sixteen--letters"
 	file := filepath.Join(t.TempDir(), "token")
@@ -626,7 +628,7 @@ func TestServerTokenThatNobodyElseSees(t *testing.T) {
 		p := start(t, t.TempDir(), args...)
 		line, err := p.stdout.ReadString('\n')
 		if err != nil {
-			t.Fatalf("%v\n%s", err, p.stderr)
+			t.Fatalf("ReadString: want no error, got error %v\nstderr %s", err, p.stderr)
 		}
 		u, err := url.Parse(strings.TrimSpace(line))
 		if err != nil {
@@ -646,7 +648,7 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
 	if _, err := p.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, p.stderr)
+		t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -659,10 +661,10 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	var took time.Duration
-	for range 3 { // a busy machine may take as long as the cancel alone: eight, with an agent that does not listen
+	for range 3 { // the cancel alone may take a busy machine eight seconds with an agent that ignores the cancel
 		p := start(t, t.TempDir(), "prompt", "--agent", "mock", "--dir", t.TempDir(), "stubborn")
 		if _, err := p.stdout.ReadByte(); err != nil {
-			t.Fatalf("%v %s", err, p.stderr)
+			t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 		}
 		began := time.Now()
 		for range 2 {
@@ -715,7 +717,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A directory that cannot be made, which root's rights do not change.
+	// The directory cannot be created, not even with root's rights.
 	if _, stderr, code := run(t, filepath.Join(blocked, "data"), "server", "--port", "0"); code != 1 || !strings.Contains(stderr, blocked) {
 		t.Errorf("a data directory that cannot be: exit %d, %s", code, stderr)
 	}
@@ -759,7 +761,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 	})
 	last := decode[session.Entry](events[len(events)-1])
 	if last.Divider.Exit.Signal != "SIGKILL" {
-		t.Errorf("%+v", last.Divider.Exit)
+		t.Errorf(`got last.Divider.Exit %+v, want last.Divider.Exit.Signal "SIGKILL"`, last.Divider.Exit)
 	}
 	t.Logf("stored %v after the kill", last.At.Sub(killed))
 	c.post("/client/sessions/"+s.ID+"/restart", nil, nil)
@@ -807,10 +809,10 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 		t.Errorf("shown  %q\nstored %q", shown, stored.String())
 	}
 	if turn := tr.Turns[0]; turn.State != "done" || turn.StopReason != "interrupted" {
-		t.Errorf("%+v", turn)
+		t.Errorf(`got turn %+v, want turn.State "done" and turn.StopReason "interrupted"`, turn)
 	}
 	if last := tr.Items[len(tr.Items)-1]; last.Divider == nil || last.Divider.Code != "app.interrupted" {
-		t.Errorf("%+v", last)
+		t.Errorf(`got last %+v, want last.Divider not nil and last.Divider.Code "app.interrupted"`, last)
 	}
 	if text, stderr, code := run(t, dir, "sessions", "show", s.ID); code != 0 || !strings.Contains(text, "\n---\n\n*Deskhand was interrupted here*\n") {
 		t.Errorf("exit %d %s\n%s", code, stderr, text)
@@ -823,14 +825,14 @@ func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
 	p, _ := server(t, dir)
 	command := start(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
 	if _, err := command.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, command.stderr)
+		t.Fatalf("ReadByte: got error %v, command.stderr %s, want no error", err, command.stderr)
 	}
 	agents := processes(t, p.Process.Pid, "demo-agent")
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_, code := command.end()
-	for _, pid := range agents { // they write to the directory until they end
+	for _, pid := range agents { // the agents write to the directory until their end
 		gone(t, pid)
 	}
 	if text := command.stderr.String(); code != 1 || !strings.Contains(text, "has ended") || strings.Contains(text, "http://") {
@@ -865,7 +867,7 @@ func TestWithoutADisplayTheAppIsServed(t *testing.T) {
 	p := start(t, t.TempDir(), "open")
 	line, err := p.stdout.ReadString('\n')
 	if err != nil || !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/#code=`).MatchString(line) {
-		t.Fatalf("%q %v\n%s", line, err, p.stderr)
+		t.Fatalf("ReadString: want no error and regexp.MustCompile(`^http://127\\.0\\.0\\.1:\\d+/#code=`).MatchString(line), got line %q\nerror %v\nstderr %s", line, err, p.stderr)
 	}
 	p.says("no display")
 	if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -879,14 +881,14 @@ func TestWithoutADisplayTheAppIsServed(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	t.Parallel()
 	if out, _, code := run(t, t.TempDir(), "version"); code != 0 || !strings.HasPrefix(out, "deskhand test\n") {
-		t.Errorf("%d %q", code, out)
+		t.Errorf("deskhand version: got exit code %d, stdout %q, want exit code 0 and stdout beginning with \"deskhand test\\n\"", code, out)
 	}
 	if out, _, code := run(t, t.TempDir(), "environment"); code != 0 || !strings.Contains("\x00"+out, "\x00PATH=") || !strings.HasSuffix(out, "\x00") {
-		t.Errorf("%d %q", code, out)
+		t.Errorf("deskhand environment: got exit code %d, stdout %q, want exit code 0, \"\\x00\"+out with \"\\x00PATH=\" and stdout ending in \"\\x00\"", code, out)
 	}
 	out, _, code := run(t, t.TempDir(), "--help")
 	if code != 0 || !strings.Contains(out, "prompt") || strings.Contains(out, "watchdog") {
-		t.Errorf("%d %s", code, out)
+		t.Errorf(`deskhand --help: got exit code %d, stdout %s, want exit code 0, stdout with "prompt" and stdout without "watchdog"`, code, out)
 	}
 	fmt.Fprint(io.Discard, out)
 }

@@ -35,7 +35,7 @@ func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 	begin := func(id string) *program {
 		p := start(t, dir, "prompt", "--dir", work, "--agent", id, "go")
 		if _, err := p.stdout.ReadByte(); err != nil {
-			t.Fatalf("%v %s", err, p.stderr)
+			t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 		}
 		return p
 	}
@@ -48,7 +48,7 @@ func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 	b := begin("b")
 	open("a")
 	if out, _ := a.stdout.ReadString('\n'); out != "egun\n" {
-		t.Errorf("%q", out)
+		t.Errorf("ReadString: got %q, want \"egun\\n\"", out)
 	}
 	open("b")
 	for id, p := range map[string]*program{"a": a, "b": b} {
@@ -58,7 +58,7 @@ func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 }
 
-// Deskhand and its watchdog are killed, and an agent does not mind: ps names it, and the next start ends it.
+// TestPsNamesWhatACrashLeft: after a kill of Deskhand and its watchdog, ps lists the agent that survived, and the next start ends the agent.
 func TestPsNamesWhatACrashLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	pid := 0
 	for end := time.Now().Add(20 * time.Second); pid == 0; {
 		for _, item := range listRunning(t, dir).Items {
-			if item.Owner == "session" { // the watchdog may be there before the agent
+			if item.Owner == "session" { // the watchdog may be listed before the agent
 				pid = item.PID
 			}
 		}
@@ -76,7 +76,7 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 			t.Fatal("the agent does not start")
 		}
 	}
-	t.Cleanup(func() { // should the test fail, nobody else ends it
+	t.Cleanup(func() { // ends the agent when the test fails
 		if t.Failed() {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
@@ -102,7 +102,7 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	gone(t, pid)
 }
 
-// What a person types while nothing is asked answers nothing that is asked later.
+// TestALineTypedBeforeIsNoAnswer: a line typed before a request is shown does not answer the request.
 func TestALineTypedBeforeIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,18 +130,18 @@ func TestALineTypedBeforeIsNoAnswer(t *testing.T) {
 		if now := strings.Count(screen.String(), dropped); now > seen {
 			var page inbox
 			if c.get("/client/inbox", &page); seen == 0 && len(page.Items) != 1 {
-				t.Errorf("%+v", page.Items)
+				t.Errorf(`get("/client/inbox"): got page.Items %+v, want not (seen == 0 && len(page.Items) != 1)`, page.Items)
 			}
 			seen = now
-			_, _ = io.WriteString(tty, "1\n") // until it has stood there for a moment
+			_, _ = io.WriteString(tty, "1\n") // until the request has stood there for a moment
 		}
 	}
 	if err := cmd.Wait(); err != nil || seen == 0 {
-		t.Errorf("%v\n%s", err, &screen)
+		t.Errorf("Wait: want no error and seen other than 0, got error %v\nscreen %s", err, &screen)
 	}
 }
 
-// told is a line for the shell that tells an update of the session.
+// told is a shell command that sends a session/update.
 func told(update string) string {
 	return `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + update + "}}'\n"
 }
@@ -154,7 +154,7 @@ func floods(lines int) string {
 		` + told(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"line '$n', which is one of many that fill a pipe\\n"}}`) + "done\n"
 }
 
-// Nobody reads what is printed while more happens than is kept for those who are behind.
+// TestPromptThatIsReadLate: nobody reads the output while more events happen than the feed keeps for slow readers.
 func TestPromptThatIsReadLate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestPromptThatIsReadLate(t *testing.T) {
 		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
 	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
 	if _, err := p.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, p.stderr)
+		t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 	}
 	c := onSocket(t, dir)
 	var begun, now session.Batch
@@ -185,7 +185,7 @@ func TestPromptThatIsReadLate(t *testing.T) {
 	}
 }
 
-// Ctrl-C reaches the turn, and a second one the command, though nobody reads what it prints.
+// TestSignalsReachAPromptThatIsNotRead: Ctrl-C stops the turn and a second Ctrl-C ends the command, though nobody reads the output.
 func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -233,7 +233,7 @@ func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
 	}
 }
 
-// A command that is given up does not take with it the turn of another that came to its process.
+// TestACommandThatFailsOutlastsTheTurnsOfOthers: a cancelled command waits for the turn of another command in its process.
 func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	gate := filepath.Join(dir, "gate")
@@ -245,7 +245,7 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	login.says("Waiting for mock")
 	turn := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "a", "go")
 	if _, err := turn.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, turn.stderr)
+		t.Fatalf("ReadByte: got error %v, turn.stderr %s, want no error", err, turn.stderr)
 	}
 	if err := login.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -262,18 +262,19 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 }
 
-// unread closes the pipe of a program that has begun to print, as a pager does that is quit.
+// unread closes the pipe of a program that has begun to print, as a pager does when the person quits.
 func (p *program) unread() {
 	p.t.Helper()
 	if _, err := p.stdout.ReadByte(); err != nil {
-		p.t.Fatalf("%v %s", err, p.stderr)
+		p.t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 	}
 	if err := p.pipe.Close(); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// A pager that is quit ends what fills it, and no turn of another command that came to the same process.
+// TestACommandThatIsNotReadOutlastsTheTurnsOfOthers: quitting a pager ends the command that fills the pager, and no turn of another command in
+// the same process.
 func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -287,11 +288,11 @@ func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 	pager := start(t, dir, "sessions", "show", "last")
 	if _, err := pager.stdout.Peek(1); err != nil {
-		t.Fatalf("%v %s", err, pager.stderr)
+		t.Fatalf("Peek: got error %v, pager.stderr %s, want no error", err, pager.stderr)
 	}
 	turn := start(t, dir, "prompt", "--dir", work, "--agent", "a", "go")
 	if _, err := turn.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, turn.stderr)
+		t.Fatalf("ReadByte: got error %v, turn.stderr %s, want no error", err, turn.stderr)
 	}
 	pager.unread()
 	pager.says("A turn still runs here")
@@ -306,8 +307,8 @@ func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 }
 
-// A turn whose words nobody reads any more is stopped, and the agent is told so; it is not killed. What it starts dies of a closed pipe as
-// programs do.
+// TestPromptThatIsNotReadToItsEnd: a turn whose output nobody reads is cancelled, and the agent is told and not killed. A child of the agent
+// still dies of a closed pipe, as programs do.
 func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -316,7 +317,7 @@ func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// One word after the pipe is closed: an agent that floods it hears of that late, and is ended in between.
+	// The agent says one word after the pipe is closed: an agent that floods the pipe would read the cancel too late, and be ended meanwhile.
 	ownAgents(t, dir, map[string]string{"long": floods(1) + "read open <" + gate + "\n" + told(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"more\\n"}}`) + `
 		read l; echo "$l" >` + heard + `
 		if /bin/sh -c 'kill -PIPE $$'; then echo "it is ignored" >>` + heard + `; fi
@@ -330,11 +331,11 @@ func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, p.stderr)
 	}
 	if text, err := os.ReadFile(heard); err != nil || !strings.Contains(string(text), "session/cancel") || strings.Contains(string(text), "ignored") {
-		t.Errorf("%v\n%s", err, text)
+		t.Errorf("ReadFile: want no error, text with \"session/cancel\" and text without \"ignored\", got error %v\ntext %s", err, text)
 	}
 }
 
-// The help is cut off by head as often as anything.
+// TestHelpThatIsNotRead: people often cut the help off with head.
 func TestHelpThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -352,7 +353,7 @@ func TestHelpThatIsNotRead(t *testing.T) {
 	}
 }
 
-// What an agent says acts on no terminal, wherever a command repeats it; a pipe gets what was exported as it is.
+// TestNothingOfAnAgentsActsOnTheTerminal: no command passes an agent's control characters on to a terminal. A pipe gets an export unchanged.
 func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -365,29 +366,29 @@ func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
 			say '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"why ` + clipboard + `"}}'; read l`,
 		"dies": `printf 'dead \033]52;c;eA==\007\r\nof it\n' >&2; exit 7`,
 	})
-	for _, tc := range []struct{ has, args string }{ // the first begins the conversation
+	for _, tc := range []struct{ has, args string }{ // the first command begins the conversation
 		{"Agent rude needs a login: why", "prompt --agent rude --dir " + work + " go"},
 		{"said [U+001B]]52", "sessions show last"},
 		{"said [U+001B]]52", "sessions export last -o -"},
 		{`\u009b2J`, "sessions export last -o - --format json"},
 		{"[U+009B]2J", "login rude --method c"},
-		{"dead [U+001B]]52;c;eA==[U+0007]\r\n", "doctor dies"}, // the terminal's own end of a line
+		{"dead [U+001B]]52;c;eA==[U+0007]\r\n", "doctor dies"}, // the terminal's own line end
 		{"[U+001B]]52", "prompt --agent dies --dir " + work + " go"},
 	} {
 		screen, _ := atTerminal(t, dir, "> ", "", strings.Fields(tc.args)...)
 		if strings.ContainsAny(screen, "\x1b\a\u009b\u202e") || !strings.Contains(screen, tc.has) {
-			t.Errorf("%s: %q", tc.args, screen)
+			t.Errorf("%s: atTerminal(\"> \", \"\"): got screen %q, want not strings.ContainsAny(screen, \"\\x1b\\a\\u009b\\u202e\") and screen with %v", tc.args, screen, tc.has)
 		}
 	}
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 6 || !strings.Contains(stderr, "Agent rude needs a login: why") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 	if out, _, _ := run(t, dir, "sessions", "export", "last", "-o", "-"); !strings.Contains(out, "said \x1b]52;c;eA==\a \u009b2J") {
-		t.Errorf("%q", out)
+		t.Errorf("deskhand sessions export last -o -: got %q, want with \"said \\x1b]52;c;eA==\\a \\u009b2J\"", out)
 	}
 }
 
-// gated is an agent that says "begun", and no more until its gate is opened.
+// gated is an agent that says "begun", and goes on when its gate is opened.
 func gated(gate string) string {
 	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'

@@ -34,7 +34,7 @@ type promptCommand struct {
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
 }
 
-// Run runs one turn: by the running app if there is one, else on the data directory itself.
+// Run runs a turn through the running app, or on the data directory itself when no app runs.
 func (c *promptCommand) Run(p *Program) error {
 	p.raw = c.Raw
 	if err := c.check(); err != nil {
@@ -66,7 +66,7 @@ func (c *promptCommand) Run(p *Program) error {
 	p.sayAgentsFile(b)
 	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree, Mode: c.Mode, Model: c.Model}, text: text, files: files, install: c.Install, goesOn: c.continues}
 	err = t.run(ctx)
-	if t.outcome == nil && b.Running() > 0 { // it runs here, and nobody reads it any more
+	if t.outcome == nil && b.Running() > 0 { // the turn runs in this process, and nobody reads its output any more
 		t.leave(ctx)
 	}
 	api.close()
@@ -76,8 +76,8 @@ func (c *promptCommand) Run(p *Program) error {
 	return errors.Join(err, b.Close())
 }
 
-// outlast waits for the turns and installations that run in this process: those of other commands, which came to it because it had the data
-// directory, and our own turn that is being stopped. A signal ends the wait.
+// outlast waits for the turns and installations that run in this process: those of other commands, which use this process because it holds the
+// data directory, and this command's own turn while it is being stopped. A signal ends the wait.
 func (p *Program) outlast(b *backend.Backend) {
 	busy := func() bool { return b.Running() > 0 || b.Installing() > 0 }
 	switch {
@@ -90,7 +90,7 @@ func (p *Program) outlast(b *backend.Backend) {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	const pause = 200 * time.Millisecond // also what the other has to read how its turn ended
+	const pause = 200 * time.Millisecond // also the time in which the other command reads how its turn ended
 	again := time.NewTicker(pause)
 	defer again.Stop()
 	for running := true; running; {
@@ -129,10 +129,10 @@ func absolute(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// directory is where the agent works: here it is looked for, elsewhere the runtime does that.
+// directory is the agent's working directory. directory checks a local directory; the runtime checks a remote directory.
 func (c *promptCommand) directory() (string, error) {
 	if c.Session != "" {
-		return "", nil // the conversation has one
+		return "", nil // the conversation has a directory
 	}
 	if c.Place == "" {
 		return absolute(c.Dir)
@@ -143,7 +143,7 @@ func (c *promptCommand) directory() (string, error) {
 	return directoryThere(c.Dir)
 }
 
-// approval is what is done where the agent asks for an approval: ask, once, never, or nobody where there is no terminal and no flag says.
+// approval decides who answers approvals: ask, once, never, or nobody when there is neither a terminal nor a flag.
 func (c *promptCommand) approval(stdin io.Reader) string {
 	switch {
 	case c.Approve != "":
@@ -154,7 +154,7 @@ func (c *promptCommand) approval(stdin io.Reader) string {
 	return approveNobody
 }
 
-// terminalTurn is one turn that is shown on a terminal: the agent's words on stdout, everything else on stderr.
+// terminalTurn is a turn shown on a terminal: the agent's words on stdout, everything else on stderr.
 type terminalTurn struct {
 	p       *Program
 	api     *api
@@ -163,27 +163,27 @@ type terminalTurn struct {
 	text    string
 	files   []attachedFile
 
-	install bool             // the agent, without asking, where it is not here
-	goesOn  continues        // which conversation the turn goes on with
-	old     *backend.Session // that one; nil = a new one
-	before  int64            // where the last entry of that one stands
+	install bool             // install the agent without asking when the agent is missing
+	goesOn  continues        // names the conversation that the turn goes on with
+	old     *backend.Session // that conversation; nil = a new conversation
+	before  int64            // seq of its last entry
 
 	turn    string
-	agent   string         // its name
-	shown   map[string]int // of each entry, in UTF-16 units as the API counts them
+	agent   string         // the agent's name
+	shown   map[string]int // printed length by entry, in UTF-16 units as the API counts
 	said    map[string]bool
 	outcome *backend.Turn
-	exit    *backend.Exit // of the agent's process, once it has ended
-	desk    *desk         // asks the person, when there is one
+	exit    *backend.Exit // end of the agent's process, once it has ended
+	desk    *desk         // asks the person; nil when there is nobody to ask
 
-	mu      sync.Mutex // keeps lines whole; held while the reader of our output takes his time
+	mu      sync.Mutex // keeps lines whole; held while the reader of stdout is slow
 	midLine bool
 
-	state   sync.Mutex // protects what is below
-	id      string     // of the session
-	unmet   bool       // an approval was needed and nobody could give it
-	stopped bool       // by the person
-	left    bool       // who did not want to wait for that either
+	state   sync.Mutex // protects the fields below
+	id      string     // the session's id
+	unmet   bool       // an approval was needed and nobody could answer
+	stopped bool       // the person has stopped the turn
+	left    bool       // the person did not wait for the stop
 }
 
 func (t *terminalTurn) run(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (t *terminalTurn) run(ctx context.Context) error {
 		}
 		return err
 	}
-	if t.approve == approveAsk { // from here on it reads the terminal
+	if t.approve == approveAsk { // desk reads the terminal from here on
 		t.desk = openDesk(ctx, t)
 		defer t.desk.close()
 	}
@@ -214,13 +214,13 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	return err
 }
 
-// leave stops what the person no longer waits for, should it have begun all the same.
+// leave stops a turn that the person no longer waits for and that may have begun.
 func (t *terminalTurn) leave(ctx context.Context) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if id := t.sessionID(); id != "" {
-		_ = t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil) // nothing runs, or it is stopped already
+		_ = t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil) // nothing runs, or the turn is stopped already
 	}
 }
 
@@ -249,7 +249,7 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	return s.ID, t.refusedTurn(err)
 }
 
-// create makes the session, in a work tree that is named after what is said where one is wanted.
+// create makes the session and, with --worktree, its worktree on a branch named after the prompt.
 func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error) {
 	if t.session.Worktree {
 		if t.session.Branch, err = t.api.freeBranch(ctx, t.session.Cwd, t.text); err != nil {
@@ -281,7 +281,7 @@ func (t *terminalTurn) wasStopped() bool {
 	return t.stopped
 }
 
-// usage makes a wrong wish of the user's one of the usage exits.
+// usage gives the API's 400 answers the exit code of a wrong command line.
 func usage(err error) error {
 	var p *problem
 	if errors.As(err, &p) && p.Status == 400 {
@@ -300,8 +300,8 @@ func usage(err error) error {
 	return err
 }
 
-// cancelOnSignal stops the turn at the first Ctrl-C, and the command at the second. Neither waits for our output to be taken: a pager
-// that has stopped reading holds up all that is written.
+// cancelOnSignal stops the turn at the first Ctrl-C, and the command at the second. Neither signal waits for the output: a pager that has
+// stopped reading blocks every write.
 func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -325,11 +325,11 @@ func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release
 		}
 		t.leaveAtOnce()
 		stop()
-		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the third is not ours
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the third signal has its default effect
 		const patience = 5 * time.Second
 		select {
 		case <-time.After(patience):
-			os.Exit(exitCancel) // who writes cannot be interrupted; the watchdog ends what runs
+			os.Exit(exitCancel) // a blocked write cannot be interrupted; the watchdog ends the agents
 		case <-done:
 		}
 	})
@@ -361,7 +361,7 @@ func (t *terminalTurn) wasLeft() bool {
 	return t.left
 }
 
-// show takes one event; the turn's end is enough.
+// show prints an event. show returns enough at the end of the turn.
 func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) {
 	switch e.Type {
 	case "entry.upsert":
@@ -379,7 +379,7 @@ func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) 
 		if !agent {
 			return false, nil
 		}
-		more := beyond(a.Text, known-a.Offset) // what was read anew may be ahead of what is told
+		more := beyond(a.Text, known-a.Offset) // an entry read anew may be ahead of the feed
 		t.shown[a.ID] = max(known, a.Offset) + units(more)
 		return false, t.say(more)
 	case "turn.upsert":
@@ -401,7 +401,7 @@ func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) 
 	return false, nil
 }
 
-// request takes a request or its end. Each is seen several times; said keeps the first.
+// request handles a request or the end of a request. Each request arrives several times; said keeps the first.
 func (t *terminalTurn) request(ctx context.Context, r backend.Request) error {
 	switch {
 	case r.Status != "requested":
@@ -433,7 +433,7 @@ func (t *terminalTurn) sayLocked(text string) error {
 	return t.p.print("%s", text)
 }
 
-// newLine ends the line that the agent is in the middle of.
+// newLine ends the agent's unfinished line.
 func (t *terminalTurn) newLine() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -443,19 +443,19 @@ func (t *terminalTurn) newLine() error {
 	return t.sayLocked("\n")
 }
 
-// aside is a line on stderr, never in the middle of the agent's line on the same terminal.
+// aside prints a line on stderr, never in the middle of an agent's line on the same terminal.
 func (t *terminalTurn) aside(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.midLine {
-		_ = t.sayLocked("\n") // a broken pipe is found by the next word of the agent
+		_ = t.sayLocked("\n") // the agent's next word finds a broken pipe
 	}
 	t.p.say(format+"\n", args...)
 }
 
 func (t *terminalTurn) entry(e backend.Entry) error {
 	if e.Seq <= t.before {
-		return nil // of an earlier turn
+		return nil // an event of an earlier turn
 	}
 	switch e.Kind {
 	case "agent":
@@ -487,7 +487,7 @@ func (t *terminalTurn) entry(e backend.Entry) error {
 	return nil
 }
 
-// agentText prints what of a message was not printed yet.
+// agentText prints the part of a message that is not printed yet.
 func (t *terminalTurn) agentText(e backend.Entry) error {
 	known := t.shown[e.ID]
 	if known == 0 {
@@ -509,7 +509,7 @@ func (t *terminalTurn) agentText(e backend.Entry) error {
 	return nil
 }
 
-// units is a text's length as the API counts it.
+// units is the length of a text in UTF-16 units, as the API counts.
 func units(text string) (n int) {
 	for _, r := range text {
 		n += utf16.RuneLen(r)
@@ -517,7 +517,7 @@ func units(text string) (n int) {
 	return n
 }
 
-// beyond is a text without its first units.
+// beyond is a text without its first UTF-16 units.
 func beyond(text string, first int) string {
 	for i, r := range text {
 		if first <= 0 {
@@ -528,12 +528,12 @@ func beyond(text string, first int) string {
 	return ""
 }
 
-// describe is how an agent's process ended, with the end of its error output.
+// describe says how an agent's process ended, and quotes the end of its error output.
 func describe(x *backend.Exit, agent string) string {
 	return strings.TrimRight(x.Words(agent)+"\n"+x.StderrTail, "\n")
 }
 
-// result is the exit code of the turn. Some agents call a turn cancelled because they were turned down.
+// result is the exit code of the turn. Some agents report a turn as cancelled after a rejected approval.
 func (t *terminalTurn) result() error {
 	t.state.Lock()
 	defer t.state.Unlock()

@@ -11,11 +11,11 @@ import (
 	"deskhand/backend"
 )
 
-// authRequired is the code of ACP's error where a login is missing.
+// authRequired is ACP's error code for a missing login.
 const authRequired = -32000
 
-// prepare finds the conversation that the turn goes on with, or the agent that is asked, before anything begins. An agent of this machine that
-// is not here is installed, where the person agrees or --install says so.
+// prepare finds the conversation that the turn goes on with, or the agent to ask, before the turn begins. A missing local agent is installed
+// when the person agrees or --install is given.
 func (t *terminalTurn) prepare(ctx context.Context) error {
 	if err := t.goOn(ctx); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (t *terminalTurn) prepare(ctx context.Context) error {
 		id = t.old.Agent
 	}
 	if t.session.Place != "" || t.old != nil && t.old.Place != localPlace {
-		return nil // the runtime there tells what is missing
+		return nil // the remote runtime reports a missing agent
 	}
 	list, err := t.api.agents(ctx, true, false)
 	if err != nil {
@@ -41,8 +41,8 @@ func (t *terminalTurn) prepare(ctx context.Context) error {
 	return t.fetch(ctx, a)
 }
 
-// chooseAgent takes the first agent of the person's own that is ready, and says which. Without one a person at a terminal chooses what to
-// install; elsewhere the demo agent would answer in its place, which helps nobody.
+// chooseAgent takes the person's first ready agent and names the agent. When no agent is ready, a person at a terminal chooses an agent to
+// install. Elsewhere the command fails: an answer of the demo agent would help nobody.
 func (t *terminalTurn) chooseAgent(ctx context.Context, list agentList) error {
 	own := func(a backend.Agent) bool { return a.IsReady() && !a.IsBuiltin() }
 	if i := slices.IndexFunc(list.Items, own); i >= 0 {
@@ -67,13 +67,13 @@ func (t *terminalTurn) chooseAgent(ctx context.Context, list agentList) error {
 	return &failure{exitMissing, fmt.Errorf("no agent of your own is on this machine. `deskhand agents install ID` installs one of these: %s.\n`--agent ID --install` does it here, and --agent mock asks the demo agent, which knows no model", names(main))}
 }
 
-// mainAgents are those that most people use, and all that are here.
+// mainAgents lists the popular agents and every installed agent.
 func (a *api) mainAgents(ctx context.Context) ([]backend.Agent, error) {
 	list, err := a.agents(ctx, false, false)
 	return list.Items, err
 }
 
-// names are the ids of agents that can be installed.
+// names lists the ids of the agents that can be installed.
 func names(list []backend.Agent) string {
 	var ids []string
 	for _, a := range list {
@@ -84,7 +84,7 @@ func names(list []backend.Agent) string {
 	return strings.Join(ids, ", ")
 }
 
-// offer has the person at the terminal choose an agent to install, or the demo agent.
+// offer lets the person at the terminal choose an agent to install, or the demo agent.
 func (t *terminalTurn) offer(ctx context.Context, list []backend.Agent) error {
 	t.p.say("No agent of your own is on this machine. Which one shall answer?\n")
 	for n, a := range list {
@@ -107,11 +107,11 @@ func (t *terminalTurn) offer(ctx context.Context, list []backend.Agent) error {
 	if list[n-1].IsBuiltin() {
 		return nil
 	}
-	t.install = true // the choice was made with its size in sight
+	t.install = true // the person chose with the size in sight
 	return t.fetch(ctx, list[n-1])
 }
 
-// fetch installs an agent that is not here, or says how to.
+// fetch installs a missing agent, or says how to install the agent.
 func (t *terminalTurn) fetch(ctx context.Context, a backend.Agent) error {
 	switch {
 	case !a.Installable:
@@ -132,7 +132,7 @@ func (t *terminalTurn) fetch(ctx context.Context, a backend.Agent) error {
 	return i.get(ctx, a, "")
 }
 
-// needsLogin is the failure of a turn whose agent wants a login; why is in its own words.
+// needsLogin is the failure of a turn whose agent requires a login. why is the agent's own message.
 func needsLogin(a backend.Agent, why string) error {
 	text := plain(a.Name) + " needs a login"
 	if why != "" {
@@ -141,7 +141,7 @@ func needsLogin(a backend.Agent, why string) error {
 	return &failure{exitLogin, fmt.Errorf("%s.\nSign in with `deskhand login %s`, or in the Agents screen of the window", text, a.ID)}
 }
 
-// loginMissing is the failure of a turn that ended for want of a login, or nil.
+// loginMissing is the failure of a turn that ended because of a missing login, or nil.
 func (t *terminalTurn) loginMissing() error {
 	why, missing := "", false
 	if x := t.exit; x != nil && x.Problem == "agent.auth_required" {

@@ -9,16 +9,16 @@ import (
 	"deskhand/backend"
 )
 
-// What a prompt does where its agent asks for an approval.
+// Values of --approve: who answers when the agent asks for an approval.
 const (
 	approveAsk    = "ask"    // the person at the terminal answers
-	approveOnce   = "once"   // it is allowed once, where it can be
-	approveNever  = "never"  // it is turned down, as the person chose
+	approveOnce   = "once"   // the approval is given once, where the agent offers that
+	approveNever  = "never"  // the approval is rejected, by the person's choice
 	approveNobody = "nobody" // it is turned down, for there is no terminal and no flag
 )
 
-// decide answers a request without asking anybody: it allows an approval once where --approve says so, and turns everything else down. Where
-// an agent offers no way to say no, the turn is stopped.
+// decide answers a request without asking a person. decide allows an approval once with --approve once, and rejects every other request. When
+// the agent offers no rejection, decide stops the turn.
 func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	if r.Kind == "trust" {
 		return t.decideTrust(ctx, r)
@@ -43,8 +43,8 @@ func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	return err
 }
 
-// allowedOnce is the option by which --approve once allows a permission. There is none where the agent offers nothing but leave for ever, and
-// none where the permission is a choice between several ways, which a person alone can make.
+// allowedOnce is the option that --approve once selects. ok is false when the agent only offers to allow for ever, and when the permission is
+// a choice between several ways, since a person has to make that choice.
 func allowedOnce(r backend.Request) (backend.RequestOption, bool) {
 	i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == "allow_once" })
 	if r.Kind != "permission" || r.IsChoice() || i < 0 {
@@ -53,7 +53,7 @@ func allowedOnce(r backend.Request) (backend.RequestOption, bool) {
 	return r.Options[i], true
 }
 
-// why says why a request is turned down, and which flag would have answered it; can tells that it can be allowed once.
+// why explains why a request is rejected, and names the flag that would have answered. can reports whether the request could be allowed once.
 func (t *terminalTurn) why(r backend.Request, can bool) string {
 	const asks = "--approve ask, at a terminal, asks you"
 	switch {
@@ -71,14 +71,14 @@ func (t *terminalTurn) why(r backend.Request, can bool) string {
 	return "for nobody is here to answer (" + asks + ")"
 }
 
-// missed notes that an answer was needed and nobody gave it.
+// missed records that an answer was needed and nobody gave one.
 func (t *terminalTurn) missed() {
 	t.state.Lock()
 	defer t.state.Unlock()
 	t.unmet = true
 }
 
-// turnDown is the no to a request; ok is false where there is none to be said.
+// turnDown is the rejection of a request. ok is false when the request has no rejection.
 func turnDown(r backend.Request) (a backend.Answer, ok bool) {
 	switch r.Kind {
 	case "permission":
@@ -92,7 +92,7 @@ func turnDown(r backend.Request) (a backend.Answer, ok bool) {
 	return backend.Answer{Action: "cancel"}, true
 }
 
-// answer answers a request. ours is false where the request had ended before, which is told.
+// answer answers a request. ours is false when the request had ended before, which answer reports on stderr.
 func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.Answer) (ours bool, err error) {
 	err = t.api.call(ctx, "POST", "requests/"+r.ID+"/answer", a, nil)
 	if p, ok := errors.AsType[*problem](err); ok && p.Code == "request.resolved" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// asking is an agent that asks for one permission with these options, keeps the answer in a file, and ends its turn.
+// asking is an agent that asks for one permission with the given options, stores the answer in the file kept, and ends its turn.
 func asking(kept, toolCall, options string) string {
 	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
@@ -31,7 +31,7 @@ func TestPromptApprovalWithoutAPerson(t *testing.T) {
 	for name, tc := range map[string]struct {
 		call, options string
 		approve       string
-		answer        string // what the agent hears
+		answer        string // the answer that the agent receives
 		code          int
 		told          string
 	}{
@@ -70,7 +70,7 @@ func TestPromptApprovalWithoutAPerson(t *testing.T) {
 	}
 }
 
-// What an agent writes for a terminal reaches none, over a pipe either, unless the bytes are asked for.
+// TestPromptWritesEscapesOut: an agent's control characters reach neither a terminal nor a pipe, unless --raw is given.
 func TestPromptWritesEscapesOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

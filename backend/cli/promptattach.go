@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// What may go with one prompt, as attachment.Limits has it.
+// Limits of the files of one prompt, as in attachment.Limits.
 const (
 	mostAttached    = 100
 	longestAttached = 50 << 20
 )
 
-// attachedFile is a file as the client API takes it.
+// attachedFile is a file in the client API's format.
 type attachedFile struct {
 	Path string `json:"path"`
 }
 
-// attached checks the files of --attach before anything is started: a turn that cannot be what was meant is not begun.
+// attached checks the files of --attach before the agent starts, so that a wrong file name begins no turn.
 func attached(names []string) ([]attachedFile, error) {
 	if len(names) > mostAttached {
 		return nil, &failure{exitUsage, fmt.Errorf("%d files are the most that go with one prompt, and these are %d", mostAttached, len(names))}
@@ -56,7 +56,7 @@ func attachable(name, path string) error {
 	return nil
 }
 
-// refusedFile puts into words why a file cannot go with a prompt, as far as it shows only when the session is there.
+// refusedFile explains why a file cannot be attached, for reasons that only show once the session exists.
 func refusedFile(err error) error {
 	p, ok := errors.AsType[*problem](err)
 	if !ok || !strings.HasPrefix(p.Code, "attachment.") {

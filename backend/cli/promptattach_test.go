@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPromptAttach: files go with a prompt, and what cannot go is said before anything is begun.
+// TestPromptAttach: files go with a prompt, and a file that cannot be attached is named before any agent starts.
 func TestPromptAttach(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -32,7 +32,7 @@ func TestPromptAttach(t *testing.T) {
 	out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--attach", plain, "--attach", odd, "--attach", plans, "attachments")
 	first, second := strings.Index(out, "plain.txt"), strings.Index(out, "b%0A%E2%9C%93.txt")
 	if code != 0 || first < 0 || second < first || !strings.Contains(out, "3. file file://") || !strings.Contains(out, "/plans") {
-		t.Errorf("%d\n%s\n%s", code, out, log)
+		t.Errorf("want exit code 0, first at least 0, second at least %v, stdout with \"3. file file://\" and stdout with \"/plans\", got exit code %d\nstdout %s\nlog %s", first, code, out, log)
 	}
 	for _, c := range []struct {
 		want string
@@ -46,12 +46,12 @@ func TestPromptAttach(t *testing.T) {
 	} {
 		_, log, code := run(t, dir, append([]string{"prompt", "--agent", "mock", "--dir", work}, c.args...)...)
 		if code != 2 || !strings.Contains(log, c.want) {
-			t.Errorf("%s: %d %s", c.want, code, log)
+			t.Errorf("%s: got exit code %d, log %s, want exit code 2 and log with %s", c.want, code, log, c.want)
 		}
 	}
-	// A message may be nothing but its files.
+	// A message may consist of files alone.
 	if out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--approve", "once", "--attach", plain, ""); code != 0 {
-		t.Errorf("%d\n%s\n%s", code, out, log)
+		t.Errorf("deskhand prompt --agent mock --dir WORK --approve once --attach PLAIN: want exit code 0, got exit code %d\nstdout %s\nlog %s", code, out, log)
 	}
 }
 

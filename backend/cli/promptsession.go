@@ -13,13 +13,13 @@ import (
 // localPlace is the place of conversations on this machine.
 const localPlace = "local"
 
-// continues is how a prompt names the conversation that it goes on with.
+// continues holds the flags that name the conversation to continue.
 type continues struct {
 	Session string `xor:"conversation" placeholder:"ID" help:"Go on with this conversation: its id, the beginning of it, or last. Its agent and its directory stay."`
 	Last    bool   `xor:"conversation" help:"Go on with the last conversation of the directory, with --agent the last one with that agent."`
 }
 
-// check refuses flags that say of a conversation that there is how it begins.
+// check rejects flags that describe a new conversation when an existing conversation is named.
 func (c *promptCommand) check() error {
 	begins := map[string]bool{"--worktree": c.Worktree, "--mode": c.Mode != "", "--model": c.Model != ""}
 	if c.Session != "" {
@@ -36,7 +36,7 @@ func (c *promptCommand) check() error {
 	return nil
 }
 
-// goOn finds the conversation that the turn goes on with, where one is named.
+// goOn finds the named conversation, if a conversation is named.
 func (t *terminalTurn) goOn(ctx context.Context) error {
 	id, err := t.named(ctx)
 	if id == "" || err != nil {
@@ -66,7 +66,7 @@ func (t *terminalTurn) goOn(ctx context.Context) error {
 	return nil
 }
 
-// named is the id of the conversation that the turn goes on with; "" where a new one begins.
+// named is the id of the conversation to continue; "" for a new conversation.
 func (t *terminalTurn) named(ctx context.Context) (id string, err error) {
 	switch {
 	case t.goesOn.Session != "":
@@ -103,7 +103,7 @@ func (t *terminalTurn) named(ctx context.Context) (id string, err error) {
 	return "", &failure{exitUsage, fmt.Errorf("there is no conversation%s in %s to go on with; without --last a new one begins", with, t.session.Cwd)}
 }
 
-// begin makes the conversation, or gives the one that the turn goes on with.
+// begin creates a conversation, or returns the conversation to continue.
 func (t *terminalTurn) begin(ctx context.Context) (backend.Session, error) {
 	if t.old != nil {
 		return *t.old, t.judgeOld()
@@ -114,7 +114,7 @@ func (t *terminalTurn) begin(ctx context.Context) (backend.Session, error) {
 	return t.create(ctx)
 }
 
-// refusedTurn says what a person can do about a conversation that takes no prompt now.
+// refusedTurn explains how to proceed when a conversation takes no prompt at the moment.
 func (t *terminalTurn) refusedTurn(err error) error {
 	p, ok := errors.AsType[*problem](err)
 	if !ok || t.old == nil || p.Code != "turn.running" {

@@ -22,7 +22,7 @@ func TestPromptGoesOnWithAConversation(t *testing.T) {
 			for _, tc := range []struct {
 				args []string
 				code int
-				want string // on one of the two streams
+				want string // expected on either stream
 				not  string
 			}{
 				{[]string{"--last", "--dir", work, "echo none"}, 2, "there is no conversation in " + work, ""},
@@ -50,7 +50,7 @@ func TestPromptGoesOnWithAConversation(t *testing.T) {
 	}
 }
 
-// TestPromptOfAConversationThatIsAtWork is refused, and says what else can be done.
+// TestPromptOfAConversationThatIsAtWork: the prompt is refused with advice.
 func TestPromptOfAConversationThatIsAtWork(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -64,7 +64,7 @@ func TestPromptOfAConversationThatIsAtWork(t *testing.T) {
 	}
 }
 
-// TestLastOfADirectoryIsFoundByALink: the shell's directory may be called by a link.
+// TestLastOfADirectoryIsFoundByALink: the shell may name its directory by a symbolic link.
 func TestLastOfADirectoryIsFoundByALink(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -101,7 +101,7 @@ func TestDoctorTellsWhatCouldBeInstalled(t *testing.T) {
 	}
 }
 
-// TestATurnThatFailedStandsInTheConversation, with its cause, in each of its forms.
+// TestATurnThatFailedStandsInTheConversation: every format of a conversation shows a failed turn with its cause.
 func TestATurnThatFailedStandsInTheConversation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"deskhand/backend"
 )
 
-// judgeMode looks at the mode that the conversation is to begin in before there is one. Where the agent decides by itself nobody is asked, so
-// that --approve can hold nothing back: who has not named such a mode is refused, and who has is warned.
+// judgeMode checks the mode of a new conversation before the conversation is created. In a mode that decides by itself the agent asks nobody,
+// and --approve has no effect: judgeMode refuses such a mode unless the person named the mode, and warns otherwise.
 func (t *terminalTurn) judgeMode(ctx context.Context) error {
 	q := url.Values{"cwd": {t.session.Cwd}, "place": {t.session.Place}, "mode": {t.session.Mode}}
 	var start backend.StartMode
@@ -51,7 +51,7 @@ func (t *terminalTurn) judgeMode(ctx context.Context) error {
 	return nil
 }
 
-// judgeOld looks at the mode of the conversation that the turn goes on with, likewise.
+// judgeOld applies judgeMode's check to the mode of the conversation to continue.
 func (t *terminalTurn) judgeOld() error {
 	for _, o := range t.old.ConfigOptions {
 		for _, m := range t.old.Modes {
@@ -68,7 +68,7 @@ func (t *terminalTurn) judgeOld() error {
 	return nil
 }
 
-// offered are the modes to choose from, where they are known.
+// offered lists the known modes to choose from.
 func offered(start backend.StartMode) (text string) {
 	for _, m := range start.Modes {
 		text += "\n  " + m.Value
@@ -79,7 +79,7 @@ func offered(start backend.StartMode) (text string) {
 	return text
 }
 
-// notBegun is the error of a conversation that could not begin in its mode or with its model, or nil.
+// notBegun is the error of a conversation that could not start in its mode or with its model, or nil.
 func (t *terminalTurn) notBegun() error {
 	if t.exit == nil || !strings.HasPrefix(t.exit.Problem, "start.") {
 		return nil

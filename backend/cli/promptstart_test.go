@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// The mode and the model that a conversation begins in are named, and wrong ones are told with those that there are. Where the agent decides by
-// itself --approve holds nothing back: that is refused unless the mode is named, and told when it is.
+// TestPromptInAMode: --mode and --model name the start mode, and a wrong name is answered with the known names. In a mode that decides by
+// itself --approve has no effect: such a mode is refused unless the person named the mode, and gets a warning then.
 func TestPromptInAMode(t *testing.T) {
 	t.Parallel()
-	// The agent begins in the mode auto, and would run what it is told.
+	// The agent begins in the mode auto, and would run every command.
 	const agent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","modes":{"currentModeId":"auto","availableModes":[{"id":"auto","name":"Auto"},{"id":"MODE","name":"Other"}]}}}'
 		while read l; do
@@ -22,7 +22,7 @@ func TestPromptInAMode(t *testing.T) {
 			esac
 		done`
 	for name, tc := range map[string]struct {
-		other string // the second mode that it offers
+		other string // the second mode on offer
 		args  []string
 		code  int
 		out   string

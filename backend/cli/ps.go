@@ -22,7 +22,7 @@ type psCommand struct {
 	PSS  bool `name:"pss" help:"Count memory that processes share once, not once for each. It takes longer."`
 }
 
-// Run shows what runs in the running app.
+// Run lists the processes of the running app.
 func (c *psCommand) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		var list json.RawMessage
@@ -40,13 +40,13 @@ func (c *psCommand) Run(p *Program) error {
 	})
 }
 
-// everOwned is false when no process says that it has the data directory: then there is none to wait for.
+// everOwned reports whether any process has recorded itself as the owner of the data directory.
 func everOwned(places datadir.Paths) bool {
 	_, err := places.Owner()
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// nobodyRuns says so, and what the last one has left if it did not end well.
+// nobodyRuns is the failure of a command that needs a running Deskhand. Its text lists the processes that a crashed Deskhand has left.
 func nobodyRuns(places datadir.Paths) error {
 	text := "no Deskhand runs on " + places.Data
 	left, err := backend.Leftovers(places)
@@ -61,10 +61,10 @@ func nobodyRuns(places datadir.Paths) error {
 	return errors.New(b.String())
 }
 
-// table is a row for each agent or other program that was started, and one for the program itself.
+// table prints a row for each agent or other child process, and a row for the program itself.
 func (c *psCommand) table(out io.Writer, list backend.ProcessList) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells of failures
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush reports failures of w
 	row("AGENT", "WHOSE", "PID", "AGE", "CPU", "MEMORY", "PROCESSES")
 	for _, a := range list.Items {
 		row(agentOf(a), whose(a), strconv.Itoa(a.PID), age(a.StartedAt.Time), cpu(a.CPUSeconds), c.memory(a.RSSBytes, a.PSSBytes), count(a))
@@ -73,7 +73,7 @@ func (c *psCommand) table(out io.Writer, list backend.ProcessList) error {
 	return w.Flush()
 }
 
-// agentOf is the agent that a program is, or is about.
+// agentOf names the agent that a process runs or serves.
 func agentOf(a backend.AgentProcesses) string {
 	if a.Agent == "" {
 		return unknown
@@ -81,7 +81,7 @@ func agentOf(a backend.AgentProcesses) string {
 	return plain(a.Agent)
 }
 
-// age is how long ago something began.
+// age formats the time since began.
 func age(began time.Time) string {
 	if began.IsZero() {
 		return unknown
@@ -89,7 +89,7 @@ func age(began time.Time) string {
 	return span(time.Since(began))
 }
 
-// whose tells what a program is for: a conversation by its title, a caller of the API, or something that Deskhand does.
+// whose names the owner of a process: a conversation's title, a caller of the API, or a task of Deskhand.
 func whose(a backend.AgentProcesses) string {
 	switch a.Owner {
 	case "session":
@@ -114,10 +114,10 @@ func whose(a backend.AgentProcesses) string {
 	case "watchdog":
 		return "watchdog of Deskhand"
 	}
-	return plain(a.Owner) // of a Deskhand that is newer than we are
+	return plain(a.Owner) // an owner that only a newer Deskhand knows
 }
 
-// plain is a text of somebody else's in one cell: short, and without what a terminal would act on.
+// plain fits foreign text into a cell: short, on a single line, and without control characters.
 func plain(text string) string {
 	const most = 40
 	runes := []rune(printable(text))
@@ -127,7 +127,7 @@ func plain(text string) string {
 	return string(runes)
 }
 
-// unknown stands for what the system does not tell.
+// unknown fills a cell that the system gives no value for.
 const unknown = "-"
 
 func count(a backend.AgentProcesses) string {
@@ -158,7 +158,7 @@ func (c *psCommand) memory(rss, pss *int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(*size)/(1<<30))
 }
 
-// span is a time in two units at most.
+// span formats a duration in at most two units.
 func span(d time.Duration) string {
 	d = max(d, 0)
 	const day = 24 * time.Hour

@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// running is what deskhand ps --json prints, as far as scripts rely on it.
+// running decodes the fields of deskhand ps --json that scripts rely on.
 type running struct {
 	Items []struct {
 		Owner, Session, Title, ServerID, Agent string
@@ -56,7 +56,7 @@ func TestPs(t *testing.T) {
 	begun := time.Now()
 	srv, _ := server(t, dir)
 	if r := listRunning(t, dir); len(r.Items) != 0 || r.Items == nil || r.Self.PID != srv.Process.Pid || *r.Self.RSSBytes < 1<<20 || *r.Self.CPUSeconds <= 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("listRunning: got r %+v, want no Items, Items not nil, r.Self.PID %v, r.Self.RSSBytes at least 1<<20 and r.Self.CPUSeconds more than 0", r, srv.Process.Pid)
 	}
 	c := onSocket(t, dir)
 	before := time.Now()
@@ -69,7 +69,7 @@ func TestPs(t *testing.T) {
 
 	r := listRunning(t, dir, "--pss")
 	if len(r.Items) != 3 {
-		t.Fatalf("%+v", r)
+		t.Fatalf(`listRunning("--pss"): got r %+v, want 3 in Items`, r)
 	}
 	if at := r.Self.StartedAt; at.Before(begun.Add(-time.Second)) || at.After(before) {
 		t.Errorf("Deskhand started at %v, not at %v", at, begun)
@@ -77,13 +77,13 @@ func TestPs(t *testing.T) {
 	own, api, dog := r.Items[0], r.Items[1], r.Items[2]
 	if dog.Owner != "watchdog" || dog.Agent != "" || dog.ServerID != "" || dog.StartedAt.Before(begun.Add(-time.Second)) || len(dog.Processes) != 1 ||
 		*dog.RSSBytes < 1<<20 || !slices.Equal(processes(t, srv.Process.Pid, "watchdog"), []int{dog.PID}) {
-		t.Errorf("%+v", dog)
+		t.Errorf(`got dog %+v, want dog.Owner "watchdog", dog.Agent "", dog.ServerID "", not dog.StartedAt.Before(begun.Add(-time.Second)), 1 in dog.Processes, dog.RSSBytes at least 1<<20 and processes(t, srv.Process.Pid, "watchdog") []int{dog.PID}`, dog)
 	}
 	if own.Owner != "session" || own.Session != s.ID || own.Title != s.Title || own.ServerID != s.ID+".1" {
-		t.Errorf("%+v", own)
+		t.Errorf(`got own %+v, want own.Owner "session", own.Session %v, own.Title %v and own.ServerID s.ID+".1"`, own, s.ID, s.Title)
 	}
 	if api.Owner != "api" || api.Session != "" || api.Title != "" || api.ServerID != "nightly" {
-		t.Errorf("%+v", api)
+		t.Errorf(`got api %+v, want api.Owner "api", api.Session "", api.Title "" and api.ServerID "nightly"`, api)
 	}
 	children := processes(t, srv.Process.Pid, "demo-agent")
 	for _, i := range r.Items[:2] {
@@ -94,7 +94,7 @@ func TestPs(t *testing.T) {
 			t.Errorf("RSS %d, PSS %d, CPU %v", *i.RSSBytes, *i.PSSBytes, *i.CPUSeconds)
 		}
 		if len(i.Processes) != 1 || i.Processes[0].PID != i.PID || i.Processes[0].Name == "" || i.Processes[0].CPUSeconds == nil || *i.Processes[0].RSSBytes != *i.RSSBytes {
-			t.Errorf("%+v", i.Processes)
+			t.Errorf(`got Processes %+v, want 1 in Processes, i.Processes[0].PID %v, i.Processes[0].Name other than "", i.Processes[0].CPUSeconds not nil and i.Processes[0].RSSBytes *i.RSSBytes`, i.Processes, i.PID)
 		}
 	}
 

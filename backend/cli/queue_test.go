@@ -15,8 +15,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestTheQueueIsThereAfterAKill kills the program at any point while prompts are queued and go out: each that was accepted has become a
-// turn or waits still, never both, and what waits is held, so that nothing runs by itself.
+// TestTheQueueIsThereAfterAKill kills the program at any point while prompts are queued and sent. Every accepted prompt has become a turn or
+// still waits, never both, and a waiting prompt is held, so that nothing runs by itself.
 func TestTheQueueIsThereAfterAKill(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -34,7 +34,7 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 		go func() {
 			defer close(done)
 			for n := 0; ; n++ {
-				// Short turns, so that items leave the queue all the time.
+				// Turns are short, so that items leave the queue all the time.
 				message := fmt.Sprintf("/silent %d", n)
 				var sent session.Sent
 				if !w.try(ctx, "POST", "/client/sessions/"+s.ID+"/prompt", `{"message":"`+message+`","when":"queue"}`, &sent) {
@@ -51,7 +51,7 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 				}
 			}
 		}()
-		<-time.After(longest/4 + rand.N(longest)) // any point is what is meant
+		<-time.After(longest/4 + rand.N(longest)) // the kill may hit any point
 		_ = p.Process.Kill()
 		_, _ = p.end()
 		<-done
@@ -128,31 +128,31 @@ func TestTheQueueOverTheAPI(t *testing.T) {
 		QueueItem session.QueueItem
 	}
 	if err := json.Unmarshal(data, &sent); err != nil || status != http.StatusAccepted || sent.Turn != nil || sent.QueueItem.Message != "plan" {
-		t.Fatalf("%d %s", status, data)
+		t.Fatalf(`Unmarshal: got status %d, data %s, want no error, status http.StatusAccepted, sent.Turn nil and sent.QueueItem.Message "plan"`, status, data)
 	}
 	item := path + "/queue/" + sent.QueueItem.ID
 	if status, data := c.do("PATCH", item, map[string]any{"message": "thought", "held": true, "position": 5}); status != http.StatusOK {
-		t.Errorf("%d %s", status, data)
+		t.Errorf(`do("PATCH"): got status %d, data %s, want status http.StatusOK`, status, data)
 	}
 	var queue session.Page[session.QueueItem]
 	c.get(path+"/queue", &queue)
 	if len(queue.Items) != 1 || queue.Items[0].Message != "thought" || queue.Items[0].Held != "person" {
-		t.Errorf("%+v", queue)
+		t.Errorf(`got queue %+v, want 1 in queue.Items, queue.Items[0].Message "thought" and queue.Items[0].Held "person"`, queue)
 	}
 	refuse("PATCH", item, map[string]any{"position": -1}, http.StatusBadRequest, "request.invalid")
 	refuse("PATCH", item, map[string]any{"message": ""}, http.StatusBadRequest, "prompt.empty")
 	refuse("PATCH", path+"/queue/other", map[string]any{"send": true}, http.StatusConflict, "queue.gone")
 	refuse("GET", "/client/sessions/other/queue", nil, http.StatusNotFound, "not_found")
 	if status, data := c.do("DELETE", item, nil); status != http.StatusNoContent {
-		t.Errorf("%d %s", status, data)
+		t.Errorf(`do("DELETE"): got status %d, data %s, want status http.StatusNoContent`, status, data)
 	}
 	refuse("DELETE", item, nil, http.StatusConflict, "queue.gone")
 	c.post(item+"/restore", nil, &sent.QueueItem)
 	if sent.QueueItem.Message != "thought" {
-		t.Errorf("%+v", sent.QueueItem)
+		t.Errorf(`got sent.QueueItem %+v, want sent.QueueItem.Message "thought"`, sent.QueueItem)
 	}
 	if status, data := c.do("PATCH", item, map[string]any{"send": true}); status != http.StatusOK {
-		t.Errorf("%d %s", status, data)
+		t.Errorf(`do("PATCH"): got status %d, data %s, want status http.StatusOK`, status, data)
 	}
 	c.watch("end of the turn", func(e session.Event) bool {
 		return e.Type == "turn.upsert" && decode[session.Turn](e).ID == sent.QueueItem.ID && decode[session.Turn](e).StopReason == "end_turn"

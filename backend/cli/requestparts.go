@@ -10,10 +10,10 @@ import (
 	"deskhand/backend"
 )
 
-// atTerminal is how much of a long request a terminal shows; a pipe gets all of it.
+// atTerminal limits the part of a long request that a terminal shows. A pipe gets the whole request.
 const atTerminal = 256 << 10 // bytes
 
-// showParts prints all of what a permission asks for, which its record has no room for, page by page.
+// showParts prints the full content of a permission page by page, since the permission's record only holds its beginning.
 func (t *terminalTurn) showParts(ctx context.Context, id string) error {
 	var list struct {
 		Items []backend.RequestPart `json:"items"`
@@ -22,7 +22,7 @@ func (t *terminalTurn) showParts(ctx context.Context, id string) error {
 	if err := t.api.call(ctx, "GET", route, nil, &list); err != nil {
 		return err
 	}
-	room := -1 // all of it
+	room := -1 // no limit
 	if isTerminal(t.p.Stderr) {
 		room = atTerminal
 	}
@@ -50,7 +50,7 @@ func (t *terminalTurn) showParts(ctx context.Context, id string) error {
 	return nil
 }
 
-// partHeading names a part with its true counts.
+// partHeading names a part and its true counts.
 func partHeading(p backend.RequestPart) string {
 	heading := fmt.Sprintf("%s, %d letters in %d lines", p.Kind, p.Letters, p.Lines)
 	if p.Kind == "diff" {

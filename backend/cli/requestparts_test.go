@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A request that is longer than its record is printed to its end into a pipe, with its true counts.
+// TestInboxPrintsAllOfALongRequest: a pipe gets the whole of a request that is longer than its record, with its true counts.
 func TestInboxPrintsAllOfALongRequest(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {

@@ -10,11 +10,11 @@ import (
 	"deskhand/backend"
 )
 
-// tokenVariable has the token of the API, where the list of processes does not show it.
+// tokenVariable holds the API's token. Unlike an argument, a variable does not show in the list of processes.
 const tokenVariable = "DESKHAND_TOKEN"
 
-// token is the API's token that the person has chosen, "" where there is none: of --token, of a file, or of the environment, which nothing
-// that this process starts is given.
+// token is the API's token from --token, from a file, or from the environment; "" when the person chose none. token unsets the variable, so
+// that no child process inherits the token.
 func (s *serverCommand) token() (token string, err error) {
 	ofEnvironment := os.Getenv(tokenVariable)
 	if err := os.Unsetenv(tokenVariable); err != nil {

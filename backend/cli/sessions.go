@@ -65,7 +65,7 @@ func (c *sessionsList) Run(p *Program) error {
 			return err
 		}
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "ID\tWHEN\tSTATE\tAGENT\tDIRECTORY\tTITLE") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "ID\tWHEN\tSTATE\tAGENT\tDIRECTORY\tTITLE") // Flush reports failures of w
 		for _, s := range list.Items {
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, when(s.UpdatedAt.Time), state(s), plain(s.AgentName), directoryOf(s), plain(s.Title))
 		}
@@ -73,7 +73,7 @@ func (c *sessionsList) Run(p *Program) error {
 	})
 }
 
-// when is a time as people look for it: today's by the clock.
+// when formats a time: the clock for today, the date for other days.
 func when(t time.Time) string {
 	t = t.Local()
 	if y, m, d := time.Now().Date(); t.After(time.Date(y, m, d, 0, 0, 0, 0, time.Local)) {
@@ -82,7 +82,7 @@ func when(t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// state is what a session does, in a word.
+// state describes a session's activity in a word.
 func state(s backend.Session) string {
 	if s.Phase == "closed" {
 		if s.Exit != nil {
@@ -93,7 +93,7 @@ func state(s backend.Session) string {
 	return string(s.Phase)
 }
 
-// each hands over every conversation, the most recent first and those that were put away behind all others, until it is enough.
+// each passes every conversation to f, the most recent first and archived conversations last, until f returns enough.
 func (a *api) each(ctx context.Context, f func(backend.Session) (enough bool)) error {
 	const most = 1000
 	for _, archived := range []string{"false", "true"} {
@@ -112,7 +112,8 @@ func (a *api) each(ctx context.Context, f func(backend.Session) (enough bool)) e
 	return nil
 }
 
-// find gives the id that begins so. All of them are looked at for a beginning: one that is not seen may share it, and be the one that is meant.
+// find returns the id that begins with id. find lists every conversation for that, since a conversation not yet listed may share the
+// beginning.
 func (a *api) find(ctx context.Context, id string) (string, error) {
 	const whole = 36
 	switch len(id) {
@@ -141,12 +142,12 @@ func (a *api) find(ctx context.Context, id string) (string, error) {
 	return "", &failure{exitUsage, fmt.Errorf("%d conversations begin with %q", len(found), id)}
 }
 
-// noConversation is the failure of a command whose conversation is not there.
+// noConversation is the failure of a command whose conversation does not exist.
 func noConversation(name string) error {
 	return &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", name)}
 }
 
-// export writes a conversation, and warns when that is not all of it.
+// export writes a conversation, and warns when the conversation is incomplete.
 func (p *Program) export(ctx context.Context, api *api, id, format string, out io.Writer) error {
 	id, err := api.find(ctx, id)
 	if err != nil {
@@ -168,7 +169,6 @@ type sessionsShow struct {
 	Raw bool   `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 }
 
-// Run prints a conversation.
 func (c *sessionsShow) Run(p *Program) error {
 	p.raw = c.Raw
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
@@ -176,7 +176,7 @@ func (c *sessionsShow) Run(p *Program) error {
 	})
 }
 
-// show prints a conversation at once.
+// show prints a whole conversation with a single write.
 func (p *Program) show(ctx context.Context, api *api, id, format string) error {
 	var text strings.Builder
 	if err := p.export(ctx, api, id, format, &text); err != nil {
@@ -195,7 +195,7 @@ type sessionsExport struct {
 	Output string `short:"o" required:"" placeholder:"FILE" help:"Where to; - for standard output. A file that is there is not replaced."`
 }
 
-// Run writes a conversation to a file, which is there whole or not at all.
+// Run writes a conversation to a file. The file appears whole or not at all.
 func (c *sessionsExport) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.Output == "-" {
@@ -213,7 +213,7 @@ func (c *sessionsExport) Run(p *Program) error {
 		if err == nil {
 			err = backend.NameFile(f.Name(), c.Output)
 		}
-		if errors.Is(err, fs.ErrExist) { // it came meanwhile
+		if errors.Is(err, fs.ErrExist) { // another process created the file meanwhile
 			err = there
 		}
 		if err != nil {
@@ -224,7 +224,7 @@ func (c *sessionsExport) Run(p *Program) error {
 	})
 }
 
-// print writes it to standard output; at a terminal as text, unless it is an archive, which is none.
+// print writes the export to standard output: at a terminal with control characters escaped, unless the format is an archive.
 func (c *sessionsExport) print(ctx context.Context, p *Program, api *api) error {
 	if isTerminal(p.Stdout) && c.Format != "recording" {
 		return p.show(ctx, api, c.ID, c.Format)
@@ -243,10 +243,10 @@ type sessionsSearch struct {
 	JSON  bool     `name:"json" help:"Print the records as JSON."`
 }
 
-// day is the beginning of a day of the calendar, in the time of the person, as the times are that are printed.
+// day is the first moment of a calendar day in the person's time zone, in which the commands print times too.
 type day time.Time
 
-// UnmarshalText reads it from the command line.
+// UnmarshalText parses a day of the command line.
 func (d *day) UnmarshalText(text []byte) error { return d.read(string(text), time.Local) }
 
 func (d *day) read(text string, zone *time.Location) error {
@@ -258,7 +258,7 @@ func (d *day) read(text string, zone *time.Location) error {
 	return nil
 }
 
-// Run prints where it was said.
+// Run prints the places where the words were said.
 func (c *sessionsSearch) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
 		v := c.parameters()
@@ -280,9 +280,9 @@ func (c *sessionsSearch) Run(p *Program) error {
 	})
 }
 
-// ask asks until all is in the index, if it grows: who has just said something looks for it next.
+// ask repeats the search until the index is complete, as long as the index grows: a person may search for words said a moment ago.
 func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Values, grows bool) (json.RawMessage, backend.Found, error) {
-	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 3 * time.Second // without any progress
+	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 3 * time.Second // limits without any progress
 	least, at := 0, time.Now()
 	for began, told := at, false; ; {
 		raw, found, err := askOnce(ctx, api, v)
@@ -314,7 +314,7 @@ func askOnce(ctx context.Context, api *api, v url.Values) (raw json.RawMessage, 
 	return raw, found, json.Unmarshal(raw, &found)
 }
 
-// parameters are what the API is asked for. It takes moments: To is over when the day after it begins.
+// parameters is the query of the API call. The API takes moments, so that the search ends where the day after To begins.
 func (c *sessionsSearch) parameters() url.Values {
 	v := url.Values{"q": {query(c.Query)}, "limit": {strconv.Itoa(c.Limit)}}
 	if c.Agent != "" {
@@ -329,7 +329,7 @@ func (c *sessionsSearch) parameters() url.Values {
 	return v
 }
 
-// query puts together what the shell has taken apart: an argument with spaces was quoted, so it is a phrase.
+// query restores the query that the shell split: an argument with spaces was quoted, and so is a phrase.
 func query(args []string) string {
 	if len(args) == 1 {
 		return args[0]
@@ -375,7 +375,7 @@ type tailCommand struct {
 	ID string `arg:"" default:"last" help:"The conversation: its id, the beginning of it, or last."`
 }
 
-// Run shows what is said in a conversation from now on, until a signal ends it.
+// Run prints a conversation from now on, until a signal ends the command.
 func (c *tailCommand) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -402,7 +402,7 @@ func (c *tailCommand) Run(p *Program) error {
 	})
 }
 
-// because puts a reason behind what happened, where there is one.
+// because appends a reason, if there is a reason.
 func because(words string) string {
 	if words == "" {
 		return ""
@@ -410,7 +410,7 @@ func because(words string) string {
 	return ": " + words
 }
 
-// overhear shows what is said, and answers nothing.
+// overhear prints an event and answers no request.
 func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
 	switch e.Type {
 	case "session.removed":

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend"
 )
 
-// changedFiles is what the API tells of a turn's changes, as far as it is printed.
+// changedFiles decodes the printed part of a turn's changes.
 type changedFiles struct {
 	State  string `json:"state"`
 	Reason string `json:"reason"`
@@ -57,7 +57,6 @@ func (c *sessionsChanges) query() string {
 	return v.Encode()
 }
 
-// Run prints a row for each file.
 func (c *sessionsChanges) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -98,7 +97,7 @@ func (l *changedFiles) print(p *Program) error {
 		if f.Between {
 			name += " (also changed between turns)"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t+%d\t-%d\t%s\n", f.Kind, f.Added, f.Removed, name) // Flush tells of failures
+		_, _ = fmt.Fprintf(w, "%s\t+%d\t-%d\t%s\n", f.Kind, f.Added, f.Removed, name) // Flush reports failures of w
 	}
 	if l.Mixed {
 		p.say("%s\n", mixed(l.Reason))
@@ -106,7 +105,7 @@ func (l *changedFiles) print(p *Program) error {
 	return w.Flush()
 }
 
-// mixed is why some of it may be somebody else's work, in words.
+// mixed explains why the changes may include somebody else's work.
 func mixed(reason string) string {
 	if reason == "changes.late" {
 		return "Deskhand ended in the middle of the turn: what was done in the directory until its next start may be in this."
@@ -114,7 +113,7 @@ func mixed(reason string) string {
 	return "Another conversation worked in the directory at the same time: some of this may be its work."
 }
 
-// unlooked is why nobody looked, in words.
+// unlooked explains why no snapshot was taken.
 func unlooked(reason string) string {
 	if text := map[string]string{
 		"changes.no_git": "git is not on this computer", "changes.too_large": "it holds too much", "changes.slow": "reading it took too long", "changes.elsewhere": "it is elsewhere",
@@ -134,7 +133,7 @@ type sessionsUndo struct {
 	Yes   bool   `short:"y" help:"Do not ask."`
 }
 
-// Run takes back what a turn changed, once a person has seen what that does.
+// Run undoes a turn's changes after the person has seen and confirmed the effect.
 func (c *sessionsUndo) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -156,7 +155,7 @@ func (c *sessionsUndo) Run(p *Program) error {
 	})
 }
 
-// undo shows what would be done, asks, and does it.
+// undo shows the effect of an undo, asks, and undoes.
 func (c *sessionsUndo) undo(ctx context.Context, p *Program, api *api, path string) error {
 	wish := map[string]any{"turn": c.Turn, "preview": true, "force": c.Force}
 	var would, done restoredFiles

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestChangesAndUndo: a turn's changes are listed, and taken back once somebody has said so.
+// TestChangesAndUndo: a turn's changes are listed, and undone after a person has confirmed.
 func TestChangesAndUndo(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	t.Chdir(work)
@@ -26,7 +26,7 @@ func TestChangesAndUndo(t *testing.T) {
 		_ = cmd.Run()
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
-	for range 3 { // a directory that cannot be read in five seconds, as on a busy machine, is none whose changes are known
+	for range 3 { // on a busy machine a snapshot may time out after five seconds, and the turn's changes stay unknown
 		_ = os.Remove(file)
 		if _, errs, code := run(t, dir, "prompt", "--agent", "mock", "--approve", "once", "write it down"); code != 0 {
 			t.Fatal(code, errs)
@@ -39,21 +39,21 @@ func TestChangesAndUndo(t *testing.T) {
 		}
 	}
 	if out, errs, code := run(t, dir, "sessions", "changes", "last"); code != 0 || !strings.HasPrefix(out, "added  +") || !strings.Contains(out, "deskhand-demo.md") {
-		t.Fatalf("%d %q %s", code, out, errs)
+		t.Fatalf(`deskhand sessions changes last: got exit code %d, stdout %q, stderr %s, want exit code 0, stdout beginning with "added  +" and stdout with "deskhand-demo.md"`, code, out, errs)
 	}
 	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || !strings.Contains(out, "deskhand-demo.md") {
-		t.Errorf("%d %q", code, out)
+		t.Errorf(`deskhand sessions changes --all last: got exit code %d, stdout %q, want exit code 0 and stdout with "deskhand-demo.md"`, code, out)
 	}
 	if _, errs, code := run(t, dir, "sessions", "undo", "last"); code == 0 || !strings.Contains(errs, "--yes") {
-		t.Fatalf("%d %s", code, errs)
+		t.Fatalf(`deskhand sessions undo last: got exit code %d, stderr %s, want exit code other than 0 and stderr with "--yes"`, code, errs)
 	}
 	if out, errs, code := run(t, dir, "sessions", "undo", "--yes", "last"); code != 0 || out != "removed  deskhand-demo.md\n" {
-		t.Fatalf("%d %q %s", code, out, errs)
+		t.Fatalf("deskhand sessions undo --yes last: got exit code %d, stdout %q, stderr %s, want exit code 0 and stdout \"removed  deskhand-demo.md\\n\"", code, out, errs)
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it is still there")
 	}
-	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || out != "nothing was changed\n" { // what is undone counts no more
-		t.Errorf("%d %q", code, out)
+	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || out != "nothing was changed\n" { // undone changes do not count
+		t.Errorf("deskhand sessions changes --all last: got exit code %d, stdout %q, want exit code 0 and stdout \"nothing was changed\\n\"", code, out)
 	}
 }

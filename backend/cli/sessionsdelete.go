@@ -19,7 +19,7 @@ type sessionsDelete struct {
 	Yes bool     `short:"y" help:"Do not ask."`
 }
 
-// Run deletes conversations for good, once a person has said so.
+// Run deletes conversations for good after the person has confirmed.
 func (c *sessionsDelete) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.sessions(ctx, c.ID)
@@ -43,7 +43,7 @@ func (c *sessionsDelete) Run(p *Program) error {
 	})
 }
 
-// sessions gives the conversations that are named so, each once. When one of them is not there, none is given.
+// sessions finds the named conversations, each once. sessions fails when a single name is unknown.
 func (a *api) sessions(ctx context.Context, names []string) ([]backend.Session, error) {
 	var list []backend.Session
 	for _, name := range names {
@@ -67,7 +67,7 @@ func (a *api) sessions(ctx context.Context, names []string) ([]backend.Session, 
 	return list, nil
 }
 
-// askToDelete asks at a terminal; elsewhere nobody can answer.
+// askToDelete asks at a terminal. Without a terminal askToDelete fails.
 func (p *Program) askToDelete(ctx context.Context, list []backend.Session) error {
 	if !isTerminal(p.Stdin) {
 		return &failure{exitUsage, errors.New("this is no terminal to ask at; --yes deletes without asking")}
@@ -83,7 +83,7 @@ func (p *Program) askToDelete(ctx context.Context, list []backend.Session) error
 	return p.yes(ctx, "nothing was deleted")
 }
 
-// yes waits for a person's yes; otherwise is what it is told without one.
+// yes waits for a person's yes. Any other answer is a failure with the text otherwise.
 func (p *Program) yes(ctx context.Context, otherwise string) error {
 	text, err := p.line(ctx)
 	if err == nil && text != "yes" {
@@ -92,8 +92,8 @@ func (p *Program) yes(ctx context.Context, otherwise string) error {
 	return err
 }
 
-// line reads a line of a person at a terminal; the end of the input is an empty one. The goroutine that reads cannot be interrupted; it ends with
-// the process.
+// line reads a line typed by a person. The end of the input reads as an empty line. The goroutine that reads cannot be interrupted and ends
+// with the process.
 func (p *Program) line(ctx context.Context) (string, error) {
 	answered := make(chan string, 1)
 	go func() {
@@ -114,7 +114,7 @@ type sessionsRelink struct {
 	New string `arg:"" help:"Where it is now."`
 }
 
-// Run has the conversations of a directory follow it.
+// Run attaches the conversations of a moved directory to the directory's new path.
 func (c *sessionsRelink) Run(p *Program) error {
 	now, err := filepath.Abs(c.New)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *sessionsRelink) Run(p *Program) error {
 	})
 }
 
-// workspace is the directory of this machine at a path, if conversations work in it.
+// workspace finds the workspace of a local directory.
 func (a *api) workspace(ctx context.Context, path string) (backend.Workspace, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -161,7 +161,7 @@ func conversations(n int) string {
 	return fmt.Sprintf("%d conversations", n)
 }
 
-// refused says why a directory was not taken.
+// refused explains why a directory was refused.
 func (c *sessionsRelink) refused(p *problem) error {
 	text := map[string]string{
 		"directory.missing":    "there is no directory " + plain(c.New),

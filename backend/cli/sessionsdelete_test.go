@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// atTerminal runs a command at a terminal, and types an answer once it asks.
+// atTerminal runs a command at a terminal, and types the answer when the command asks.
 func atTerminal(t *testing.T, dir, asks, answer string, args ...string) (screen string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -47,13 +47,13 @@ func atTerminal(t *testing.T, dir, asks, answer string, args ...string) (screen 
 	return screen, cmd.ProcessState.ExitCode()
 }
 
-// begun gives the ids of the conversations that there are, the newest first.
+// begun lists the ids of all conversations, the newest first.
 func begun(t *testing.T, dir string) []string {
 	t.Helper()
 	raw, stderr, code := run(t, dir, "sessions", "--json")
 	var page session.Page[session.Session]
 	if err := json.Unmarshal([]byte(raw), &page); err != nil || code != 0 {
-		t.Fatalf("%d %v\n%s%s", code, err, raw, stderr)
+		t.Fatalf("Unmarshal: want no error and exit code 0, got exit code %d\nerror %v\nraw %s\nstderr %s", code, err, raw, stderr)
 	}
 	var ids []string
 	for _, s := range page.Items {
@@ -76,7 +76,7 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 	}
 	const asks = "Type yes to do it: "
 	if screen, code := atTerminal(t, dir, asks, "y", "sessions", "delete", ids[0]); code != 4 || !strings.Contains(screen, "echo three") || !strings.Contains(screen, "nothing was deleted") {
-		t.Errorf("%d %s", code, screen)
+		t.Errorf(`atTerminal("y", "sessions", "delete"): got exit code %d, screen %s, want exit code 4, screen with "echo three" and screen with "nothing was deleted"`, code, screen)
 	}
 	if n := len(begun(t, dir)); n != 3 {
 		t.Fatalf("%d are left", n)
@@ -85,26 +85,26 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 		t.Errorf("one that is not there: %d %s%s", code, out, stderr)
 	}
 	if screen, code := atTerminal(t, dir, asks, "yes", "sessions", "delete", "last", ids[0]); code != 0 || strings.Count(screen, "deleted "+ids[0]) != 1 {
-		t.Errorf("%d %s", code, screen)
+		t.Errorf(`atTerminal("yes", "sessions", "delete", "last"): got exit code %d, screen %s, want exit code 0 and 1 time "deleted "+ids[0] in screen`, code, screen)
 	}
 	if left := begun(t, dir); len(left) != 2 || left[0] != ids[1] {
-		t.Errorf("%v", left)
+		t.Errorf("begun: got left %v, want 2 in left and left[0] %v", left, ids[1])
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[1]); code != 0 || strings.Count(out, "deleted ") != 1 {
-		t.Errorf("%d %s%s", code, out, stderr)
+		t.Errorf(`deskhand sessions delete --yes IDS[1]: got exit code %d, stdout %s, stderr %s, want exit code 0 and 1 time "deleted " in stdout`, code, out, stderr)
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ""); code != 2 || out != "" || !strings.Contains(stderr, `no conversation ""`) {
 		t.Errorf("no name, where one conversation is left: %d %s%s", code, out, stderr)
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[2][:20]); code != 0 || strings.Count(out, "deleted ") != 1 {
-		t.Errorf("%d %s%s", code, out, stderr)
+		t.Errorf(`deskhand sessions delete --yes: got exit code %d, stdout %s, stderr %s, want exit code 0 and 1 time "deleted " in stdout`, code, out, stderr)
 	}
 	for name, code := range map[string]int{"show": 2, "delete": 2} {
 		if _, stderr, got := run(t, dir, "sessions", name, ids[1]); got != code {
-			t.Errorf("%s: %d %s", name, got, stderr)
+			t.Errorf("%s: deskhand sessions NAME IDS[1]: got %d, stderr %s, want %v", name, got, stderr, code)
 		}
 	}
-	// No process was left to erase them later.
+	// The command erased the entries itself: no process was left to erase them later.
 	db, err := store.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// The Deskhand that runs is told, and whoever looks at it sees the conversation go.
+// TestSessionsDeletesInTheRunningProgram: the deletion goes through the running Deskhand, whose surfaces see the conversation disappear.
 func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -129,11 +129,11 @@ func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
 		return e.Type == "request.upsert" && decode[session.Request](e).Status == "requested"
 	})
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", "last"); code != 0 || !strings.HasPrefix(out, "deleted "+s.ID) {
-		t.Fatalf("%d %s%s", code, out, stderr)
+		t.Fatalf(`deskhand sessions delete --yes last: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout beginning with "deleted "+s.ID`, code, out, stderr)
 	}
 	c.watch("removal", func(e session.Event) bool { return e.Type == "session.removed" && e.Session == s.ID })
 	if ids := begun(t, dir); len(ids) > 0 {
-		t.Errorf("%v", ids)
+		t.Errorf("begun: got ids %v, want no ids", ids)
 	}
 }
 
@@ -156,11 +156,11 @@ func TestSessionsRelink(t *testing.T) {
 		"one argument":          {from},
 	} {
 		if out, stderr, code := run(t, dir, append([]string{"sessions", "relink"}, args...)...); code != 2 || out != "" {
-			t.Errorf("%s: %d %s%s", name, code, out, stderr)
+			t.Errorf(`%s: got exit code %d, stdout %s, stderr %s, want exit code 2 and stdout ""`, name, code, out, stderr)
 		}
 	}
 	if out, stderr, code := run(t, dir, "sessions", "relink", from, to); code != 0 || out != to+" is the directory of 1 conversation now.\n" {
-		t.Errorf("%d %s%s", code, out, stderr)
+		t.Errorf("deskhand sessions relink FROM TO: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout to+\" is the directory of 1 conversation now.\\n\"", code, out, stderr)
 	}
 	if out, _, _ := run(t, dir, "sessions"); !strings.Contains(out, to) || strings.Contains(out, from) {
 		t.Error(out)

@@ -15,7 +15,7 @@ type sessionsEnd struct {
 	PID []int  `arg:"" optional:"" help:"The processes of those commands that are to end; all without."`
 }
 
-// Run ends what stopped turns have left running in the running app.
+// Run ends the stragglers of stopped turns in the running app.
 func (c *sessionsEnd) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -49,7 +49,7 @@ func (c *sessionsEnd) end(ctx context.Context, p *Program, api *api, path string
 	return nil
 }
 
-// choose gives the entries whose processes are named.
+// choose selects the entries whose processes are named.
 func (c *sessionsEnd) choose(all []backend.Entry) ([]backend.Entry, error) {
 	if len(c.PID) == 0 {
 		return all, nil

@@ -11,8 +11,8 @@ import (
 	"deskhand/backend"
 )
 
-// A beginning of an id is looked for among all conversations, however many pages they fill: what stands on a later one is found, and makes a
-// beginning that it shares ambiguous.
+// TestBeginningsAreLookedForOnEveryPage: the beginning of an id is looked for on every page of the conversations, so that a conversation of a
+// later page is found, and makes a shared beginning ambiguous.
 func TestBeginningsAreLookedForOnEveryPage(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	for name, value := range map[string]string{
@@ -31,7 +31,7 @@ func TestBeginningsAreLookedForOnEveryPage(t *testing.T) {
 	err := p.withAPI(common{DataDir: dir}, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		var list sessionList
 		if err := api.call(ctx, "GET", "sessions", nil, &list); err != nil || len(list.Items) != 3 {
-			t.Fatalf("%+v, %v", list, err)
+			t.Fatalf(`call("GET", "sessions"): got list %+v, error %v, want no error and 3 in list.Items`, list, err)
 		}
 		oldest := list.Items[2].ID
 		if err := api.call(ctx, "PATCH", "sessions/"+oldest, map[string]bool{"archived": true}, nil); err != nil {

@@ -20,7 +20,7 @@ type sessionsImport struct {
 	JSON  bool     `name:"json" help:"Print the records as JSON."`
 }
 
-// Run lists the conversations that an agent has, or takes some of them in.
+// Run lists an agent's own conversations, or imports some of them.
 func (c *sessionsImport) Run(p *Program) error {
 	if !c.List && len(c.IDs) == 0 && c.Dir == "" {
 		return &failure{exitUsage, errors.New("say which: ids of conversations, a directory with --dir, or --list to see them")}
@@ -37,7 +37,7 @@ func (c *sessionsImport) Run(p *Program) error {
 	})
 }
 
-// all are the conversations that the agent has, page by page.
+// all lists the agent's conversations, page by page.
 func (c *sessionsImport) all(ctx context.Context, api *api) (list []backend.AgentSession, err error) {
 	v := url.Values{}
 	if c.Dir != "" {
@@ -47,7 +47,7 @@ func (c *sessionsImport) all(ctx context.Context, api *api) (list []backend.Agen
 		}
 		v.Set("directory", dir)
 	}
-	const pages = 100 // an agent that goes on for ever ends here
+	const pages = 100 // stops an agent that never ends its list
 	for range pages {
 		var page backend.AgentSessions
 		if err := api.call(ctx, "GET", "agents/"+url.PathEscape(c.Agent)+"/sessions?"+v.Encode(), nil, &page); err != nil {
@@ -70,7 +70,7 @@ func (c *sessionsImport) show(p *Program, list []backend.AgentSession) error {
 		return printJSON(p.Stdout, list)
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ID\tWHEN\tHERE\tDIRECTORY\tTITLE") // Flush tells of failures
+	_, _ = fmt.Fprintln(w, "ID\tWHEN\tHERE\tDIRECTORY\tTITLE") // Flush reports failures of w
 	for _, s := range list {
 		at, here := "", ""
 		if s.UpdatedAt != nil {
@@ -84,7 +84,7 @@ func (c *sessionsImport) show(p *Program, list []backend.AgentSession) error {
 	return w.Flush()
 }
 
-// take imports what was asked for, and waits for each until its history is here: a program that ends takes its agents with it.
+// take imports the chosen conversations. take waits until the history of each is stored, since a program that ends takes its agents with it.
 func (c *sessionsImport) take(ctx context.Context, p *Program, api *api, list []backend.AgentSession) error {
 	known := map[string]backend.AgentSession{}
 	wanted := c.IDs
@@ -128,12 +128,12 @@ func (c *sessionsImport) takeOne(ctx context.Context, p *Program, api *api, from
 	return p.print("%s  %s\n", made.ID, plain(made.Title))
 }
 
-// settle waits until a session that starts is there, or is not going to be.
+// settle waits until a starting session is ready or has failed.
 func (a *api) settle(ctx context.Context, s *backend.Session) error {
 	const wait = 25
 	q := backend.FeedQuery{Session: s.ID}
 	for s.Phase == "starting" || s.Phase == "replaying" {
-		batch, err := a.events(ctx, q, wait) // the first is told where the feed is, and so is one that is left behind by a long history
+		batch, err := a.events(ctx, q, wait) // the first answer has the feed's position, as has the answer to a reader that a long history left behind
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ type sessionsFork struct {
 	ID string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
 }
 
-// Run forks a conversation, and prints the id of the fork.
+// Run forks a conversation, and prints the fork's id.
 func (c *sessionsFork) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -170,7 +170,7 @@ type sessionsSummary struct {
 	ID string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
 }
 
-// Run prints what was said in a conversation, in a length that can be sent to an agent that does not know it.
+// Run prints a summary of a conversation, short enough to send to an agent that does not know the conversation.
 func (c *sessionsSummary) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		id, err := api.find(ctx, c.ID)
@@ -193,7 +193,7 @@ type sessionsSteer struct {
 	Text string `arg:"" help:"What to say."`
 }
 
-// Run says something to an agent that is at work, of the running app.
+// Run sends a message to an agent of the running app in the middle of its turn.
 func (c *sessionsSteer) Run(p *Program) error {
 	return withRunning(c.common, func(ctx context.Context, api *api) error {
 		id, err := api.find(ctx, c.ID)

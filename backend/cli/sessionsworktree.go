@@ -18,7 +18,7 @@ type sessionsWorktree struct {
 	Yes     bool   `short:"y" help:"Do not ask."`
 }
 
-// treeRemoval is what the API tells of a removal, as far as it is printed.
+// treeRemoval decodes the printed part of a worktree's removal.
 type treeRemoval struct {
 	Branch       string
 	BranchStays  bool
@@ -37,7 +37,7 @@ type treeRemoval struct {
 	Left         string
 }
 
-// Run tells about the work tree of a conversation, removes it or brings it back.
+// Run describes the worktree of a conversation, removes the worktree or restores the worktree.
 func (c *sessionsWorktree) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := api.sessions(ctx, []string{c.ID})
@@ -74,7 +74,7 @@ func tellTree(p *Program, s backend.Session) error {
 	return p.print("%s", text)
 }
 
-// directoryOf is where a conversation works, in a list.
+// directoryOf is a conversation's working directory as a list shows the directory.
 func directoryOf(s backend.Session) string {
 	switch {
 	case s.Worktree == nil:
@@ -85,9 +85,9 @@ func directoryOf(s backend.Session) string {
 	return printable(s.Cwd) + " (work tree, " + s.Worktree.State + ")"
 }
 
-// freeBranch asks for the name of a branch for what is wanted, in a directory that can have a work tree.
+// freeBranch asks the API for an unused branch name for a new worktree in cwd.
 func (a *api) freeBranch(ctx context.Context, cwd, name string) (string, error) {
-	const most = 300 // of a name, in runes: the beginning is enough
+	const most = 300 // runes of name that matter for the branch's name
 	if runes := []rune(name); len(runes) > most {
 		name = string(runes[:most])
 	}
@@ -105,7 +105,7 @@ func files(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
-// remove shows what would be kept and what would go, asks, and does it.
+// remove shows the effect of a removal, asks, and removes the worktree.
 func (c *sessionsWorktree) remove(ctx context.Context, p *Program, api *api, s backend.Session, path string) error {
 	var would, done treeRemoval
 	if err := api.call(ctx, "DELETE", path+"?preview=true", nil, &would); err != nil {
@@ -132,7 +132,7 @@ func (c *sessionsWorktree) remove(ctx context.Context, p *Program, api *api, s b
 	return p.print("removed %s\n", printable(s.Worktree.Path))
 }
 
-// words is what a removal does, for a person.
+// words describes the effect of a removal.
 func (r treeRemoval) words() string {
 	var text strings.Builder
 	switch {
@@ -174,7 +174,7 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
-// refusedTree says why there is no work tree, or none is removed.
+// refusedTree explains why a worktree is absent or stays.
 func refusedTree(ctx context.Context, err error) error {
 	p, ok := errors.AsType[*problem](err)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAWorkTreeFromTheTerminal: a conversation begins in one, which is removed after its preview, and brought back.
+// TestAWorkTreeFromTheTerminal: a conversation begins in a worktree, which the command removes after a preview, and restores.
 func TestAWorkTreeFromTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	work, err := filepath.EvalSymlinks(t.TempDir())
@@ -38,7 +38,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 	}
 	prompt := []string{"prompt", "--agent", "mock", "--approve", "once", "--worktree", "Write it down"}
 	if _, errs, code := run(prompt...); code != 2 || !strings.Contains(errs, "is in no git repository") {
-		t.Fatalf("%d %s", code, errs)
+		t.Fatalf(`deskhand PROMPT: got exit code %d, stderr %s, want exit code 2 and stderr with "is in no git repository"`, code, errs)
 	}
 	for _, args := range [][]string{{"init", "--quiet"}, {"commit", "--quiet", "--allow-empty", "-m", "first"}} {
 		if _, errs, code := start(dir, "git", args...); code != 0 {
@@ -46,7 +46,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 		}
 	}
 	if _, errs, code := run(prompt...); code != 0 || !strings.Contains(errs, "on the branch deskhand/write-it-down-") {
-		t.Fatalf("%d %s", code, errs)
+		t.Fatalf(`deskhand PROMPT: got exit code %d, stderr %s, want exit code 0 and stderr with "on the branch deskhand/write-it-down-"`, code, errs)
 	}
 	made, err := filepath.Glob(filepath.Join(work+".worktrees", "write-it-down-*", "deskhand-demo.md"))
 	if err != nil || len(made) != 1 {
@@ -56,13 +56,13 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 		t.Error(out)
 	}
 	if out, _, code := run("sessions", "worktree", "last"); code != 0 || !strings.Contains(out, "state       ready") || !strings.Contains(out, filepath.Dir(made[0])+"\n") {
-		t.Errorf("%d %s", code, out) // its path is whole, however long it is
+		t.Errorf("deskhand sessions worktree last: got exit code %d, stdout %s, want exit code 0, stdout with \"state       ready\" and stdout with filepath.Dir(made[0])+\"\\n\"", code, out) // the path is not shortened, however long it is
 	}
 	if _, errs, code := run("sessions", "worktree", "last", "--remove"); code == 0 || !strings.Contains(errs, "--yes") {
-		t.Errorf("%d %s", code, errs)
+		t.Errorf(`deskhand sessions worktree last --remove: got exit code %d, stderr %s, want exit code other than 0 and stderr with "--yes"`, code, errs)
 	}
 	if out, errs, code := run("sessions", "worktree", "last", "--remove", "--yes"); code != 0 || !strings.Contains(out, "1 file kept in refs/deskhand/kept/") {
-		t.Errorf("%d %s %s", code, out, errs)
+		t.Errorf(`deskhand sessions worktree last --remove --yes: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with "1 file kept in refs/deskhand/kept/"`, code, out, errs)
 	}
 	if out, _, _ := run("sessions"); !strings.Contains(out, "(work tree, removed)") {
 		t.Error(out)
@@ -71,7 +71,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 		t.Error("it is still there")
 	}
 	if out, errs, code := run("sessions", "worktree", "last", "--restore"); code != 0 || !strings.Contains(out, "is back, on deskhand/write-it-down-") {
-		t.Errorf("%d %s %s", code, out, errs)
+		t.Errorf(`deskhand sessions worktree last --restore: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with "is back, on deskhand/write-it-down-"`, code, out, errs)
 	}
 	if _, err := os.Stat(made[0]); err != nil {
 		t.Error(err)

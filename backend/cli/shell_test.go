@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// hangingShell gives the test a home whose shell says that it was started and never answers.
+// hangingShell gives the test a home whose login shell reports its start and never answers.
 func hangingShell(t *testing.T) (started func() bool) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -32,11 +32,11 @@ func hangingShell(t *testing.T) (started func() bool) {
 	}
 }
 
-// TestServerDoesNotWaitForTheLoginShell: it serves while the shell hangs, and ends without it.
+// TestServerDoesNotWaitForTheLoginShell: the server answers while the shell hangs, and exits without waiting for the shell.
 func TestServerDoesNotWaitForTheLoginShell(t *testing.T) {
 	var took time.Duration
-	for range 3 { // the machine may have had something else to do
-		if took = serveBesideAHangingShell(t); took < 9*time.Second { // the shell has 10
+	for range 3 { // the machine may have been busy
+		if took = serveBesideAHangingShell(t); took < 9*time.Second { // the shell has ten seconds
 			return
 		}
 	}
@@ -60,7 +60,7 @@ func serveBesideAHangingShell(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	if response.StatusCode != http.StatusUnauthorized { // which is an answer
+	if response.StatusCode != http.StatusUnauthorized { // a status of 401 proves that the server answers
 		t.Error(response.Status)
 	}
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {

@@ -43,7 +43,7 @@ func (c *tokensList) Run(p *Program) error {
 			return p.print("No token was made yet; deskhand tokens make does that.\n")
 		}
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "NAME\tOPENS\tEXPIRES\tUSED\tID") // Flush tells of failures
+		_, _ = fmt.Fprintln(w, "NAME\tOPENS\tEXPIRES\tUSED\tID") // Flush reports failures of w
 		for _, t := range list.Items {
 			expires, used := tokenTimes(t)
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", plain(t.Name), strings.Join(t.Scopes, ", "), expires, used, t.ID)
@@ -52,7 +52,7 @@ func (c *tokensList) Run(p *Program) error {
 	})
 }
 
-// tokenTimes says until when a token is good, and when it was used.
+// tokenTimes formats a token's expiry and its last use.
 func tokenTimes(t backend.Token) (expires, used string) {
 	expires, used = "never", "never"
 	if t.ExpiresAt != nil {
@@ -74,7 +74,7 @@ type tokensMake struct {
 	Days  int      `default:"30" help:"For how many days; 0 = until it is revoked."`
 }
 
-// Run makes a token. It alone goes to standard output.
+// Run creates a token. Only the token goes to standard output.
 func (c *tokensMake) Run(p *Program) error {
 	if c.Days < 0 {
 		return &failure{exitUsage, errors.New("--days cannot be less than 0")}
@@ -94,7 +94,7 @@ func (c *tokensMake) Run(p *Program) error {
 	})
 }
 
-// tokenWords says what is wrong with a wish.
+// tokenWords translates the API's error codes of tokens into words.
 func tokenWords(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*problem](err)
 	if !ok {
@@ -117,7 +117,7 @@ type tokensRevoke struct {
 	Token string `arg:"" help:"Its name or id."`
 }
 
-// Run ends a token.
+// Run revokes a token.
 func (c *tokensRevoke) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		var list struct{ Items []backend.Token }
@@ -143,7 +143,7 @@ type tokensAudit struct {
 	JSON  bool `name:"json" help:"Print the records as JSON."`
 }
 
-// Run prints a row for each call, the last one last.
+// Run prints a row for each audited call, the latest last.
 func (c *tokensAudit) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		var raw json.RawMessage

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A token is made, used against a server that runs, seen in the audit, and revoked; it alone goes to standard output.
+// TestTokens creates a token, uses the token against a running server, finds the calls in the audit, and revokes the token. Only the token
+// goes to standard output.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,7 +40,7 @@ func TestTokens(t *testing.T) {
 		return res.StatusCode
 	}
 	if v1, client := call("/v1/health"), call("/client/hello"); v1 != 200 || client != 403 {
-		t.Errorf("%d %d", v1, client)
+		t.Errorf(`call("/v1/health"): got v1 %d, client %d, want v1 200 and client 403`, v1, client)
 	}
 	if out, _, code := run(t, dir, "tokens", "list"); code != 0 || !strings.Contains(out, "nightly script") || strings.Contains(out, secret) || !strings.Contains(out, "127.0.0.1") {
 		t.Errorf("exit %d\n%s", code, out)

@@ -7,8 +7,8 @@ import (
 	"deskhand/backend"
 )
 
-// decideTrust answers for a person who is not asked: what a directory brings starts this once, or not at all. Where the turn goes on
-// without it, no approval was missing; an agent that reads it by itself does not start, and one was.
+// decideTrust answers a trust request without asking a person: the directory's executables start this once, or not at all. The turn goes on
+// without them and then misses no approval; an agent that reads them by itself does not start, which counts as a missing approval.
 func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error {
 	wanted, said := "reject_once", "· started without what is not approved here: %s"
 	if t.approve == approveOnce {
@@ -39,7 +39,7 @@ func executables(r backend.Request) string {
 	return strings.Join(names, ", ")
 }
 
-// trust shows what a directory would start beside the agent, and what that was before.
+// trust shows the executables that a directory would start beside the agent, with their earlier content.
 func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	d.t.aside("? %s brings what starts with %s:", backend.Readable(r.Detail), backend.Readable(r.Agent))
 	d.brought(r)
@@ -53,14 +53,14 @@ func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bo
 	return backend.Answer{OptionID: r.Options[i].ID}, true
 }
 
-// brought shows each thing in full.
+// brought shows each executable in full.
 func (d *desk) brought(r backend.Request) {
 	for _, e := range r.Executables {
 		d.t.aside("  %s %s\n    %s", sortOf(e.Kind), backend.Readable(e.Name), indented(shownExecutable(e)))
 	}
 }
 
-// shownExecutable is what it is; where something else was approved under its name, line by line what has changed.
+// shownExecutable is an executable's content, as a line diff when other content was approved under the same name.
 func shownExecutable(e backend.Executable) string {
 	switch e.Before {
 	case "":

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A directory that brings an MCP server: without a person it does not start, and the turn goes on.
+// TestPromptStartsNothingThatNobodyApproved: a directory's MCP server does not start without a person's approval, and the turn goes on.
 func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), filepath.Join(t.TempDir(), "work\u202e")
@@ -20,7 +20,7 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// A server that is none will do: that it was started shows in what the agent says of it.
+	// The server need not speak MCP: the agent's report shows that the program was started.
 	file, _ := json.Marshal(map[string]any{"srv\u202e": map[string]any{"type": "local", "command": []string{self, "--version"}}})
 	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), file, 0o600); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,8 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	}
 }
 
-// What an agent reads by itself: it does not start without an approval, and deskhand trust shows what changed.
+// TestWhatAnAgentReadsByItself: an agent that reads a directory's executables by itself does not start without an approval, and deskhand trust
+// shows the changes.
 func TestWhatAnAgentReadsByItself(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -82,7 +83,7 @@ func TestWhatAnAgentReadsByItself(t *testing.T) {
 		t.Helper()
 		stdout, stderr, code := run(t, dir, args...)
 		if text = stdout + stderr; strings.Contains(text, "\u202e") {
-			t.Errorf("%v: %q", args, text)
+			t.Errorf("%v: got %q, want without \"\\u202e\"", args, text)
 		}
 		return text, code
 	}
@@ -112,7 +113,7 @@ func TestWhatAnAgentReadsByItself(t *testing.T) {
 	step(0, "revoked: script", "trust", "revoke", "--dir", work, ".claude/hooks/x\u202e.sh")
 	step(0, "", "trust", "revoke", "--dir", work, "--all")
 	if text, _ := says("trust", "list", "--all"); strings.Contains(text, work) {
-		t.Errorf("%s", text)
+		t.Errorf(`says("trust", "list", "--all"): got %s, want without %v`, text, work)
 	}
 	step(2, "does not exist", "trust", filepath.Join(work, "none"))
 }

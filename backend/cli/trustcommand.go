@@ -21,7 +21,7 @@ type trustCommand struct {
 	Revoke  trustRevoke  `cmd:"" help:"Take approvals back. What runs goes on."`
 }
 
-// inTrusted is the directory of these commands.
+// inTrusted holds the directory flag of the trust commands.
 type inTrusted struct {
 	common
 	Dir string `name:"dir" placeholder:"DIR" help:"The directory (default: this one)."`
@@ -34,7 +34,7 @@ func (c inTrusted) query() (string, error) {
 	return "?directory=" + url.QueryEscape(dir), err
 }
 
-// trusted is what there is in the directory.
+// trusted lists the executables of the directory.
 func (c inTrusted) trusted(ctx context.Context, api *api) (list []backend.Executable, err error) {
 	query, err := c.query()
 	if err != nil {
@@ -60,7 +60,7 @@ type trustList struct {
 	JSON bool   `name:"json" help:"Print the records as JSON."`
 }
 
-// Run prints a row for each thing.
+// Run prints a row for each executable.
 func (c *trustList) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		in := inTrusted{Dir: c.Dir}
@@ -94,7 +94,7 @@ func (p *Program) printTrusted(raw json.RawMessage) error {
 		return err
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "STATE\tKIND\tHASH\tNAME") // Flush tells of failures
+	_, _ = fmt.Fprintln(w, "STATE\tKIND\tHASH\tNAME") // Flush reports failures of w
 	for _, e := range list.Items {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\n", trustState(e), sortOf(e.Kind), e.Hash, backend.Readable(e.Name))
 	}
@@ -117,7 +117,7 @@ func (p *Program) printApprovals(raw json.RawMessage) error {
 		return err
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "APPROVED\tKIND\tHASH\tNAME\tDIRECTORY") // Flush tells of failures
+	_, _ = fmt.Fprintln(w, "APPROVED\tKIND\tHASH\tNAME\tDIRECTORY") // Flush reports failures of w
 	for _, a := range list.Items {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\t%s\n", a.ApprovedAt.Local().Format("2006-01-02 15:04"), sortOf(a.Kind), a.Hash, backend.Readable(a.Name), backend.Readable(a.Directory))
 	}
@@ -129,7 +129,7 @@ type trustShow struct {
 	What []string `arg:"" optional:"" help:"Names, or beginnings of hashes (default: all that is not approved)."`
 }
 
-// Run prints things in full.
+// Run prints executables in full.
 func (c *trustShow) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := c.trusted(ctx, api)
@@ -149,7 +149,7 @@ func (c *trustShow) Run(p *Program) error {
 	})
 }
 
-// choose gives what was asked for by name or by the beginning of its hash; where nothing was, what others says.
+// choose selects executables by name or by the beginning of their hash. Without any names, choose selects the executables that others accepts.
 func choose(list []backend.Executable, what []string, others func(backend.Executable) bool) (chosen []backend.Executable, err error) {
 	if len(what) == 0 {
 		return slices.DeleteFunc(slices.Clone(list), func(e backend.Executable) bool { return !others(e) }), nil
@@ -164,12 +164,12 @@ func choose(list []backend.Executable, what []string, others func(backend.Execut
 	return chosen, nil
 }
 
-// matchesHash tells of a hash and its beginning, in as many letters as nobody types by chance.
+// matchesHash reports whether beginning begins hash, with enough letters that no name matches by chance.
 func matchesHash(hash, beginning string) bool {
 	return len(beginning) >= 8 && strings.HasPrefix(hash, strings.ToLower(beginning))
 }
 
-// somethingOrAll refuses a command that says neither, or both.
+// somethingOrAll rejects a command that names neither executables nor --all, or both.
 func somethingOrAll(what []string, all bool, verb string) error {
 	if len(what) == 0 == all {
 		return nil
@@ -183,7 +183,7 @@ type trustApprove struct {
 	All  bool     `help:"All that is there now."`
 }
 
-// Run approves, by the hashes of what there is now.
+// Run approves executables by their current hashes.
 func (c *trustApprove) Run(p *Program) error {
 	if err := somethingOrAll(c.What, c.All, "approve"); err != nil {
 		return err
@@ -221,7 +221,7 @@ type trustRevoke struct {
 	All  bool     `help:"All approvals of the directory."`
 }
 
-// Run takes approvals back, also those of what is not there any more.
+// Run revokes approvals, including those of executables that are gone.
 func (c *trustRevoke) Run(p *Program) error {
 	if err := somethingOrAll(c.What, c.All, "revoke"); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (c *trustRevoke) Run(p *Program) error {
 	})
 }
 
-// revoke takes back what has one of the names, or the beginning of one of the hashes.
+// revoke revokes the approvals that match a name or the beginning of a hash.
 func (p *Program) revoke(ctx context.Context, api *api, query string, what []string) error {
 	var list struct{ Items []approvalRow }
 	if err := api.call(ctx, "GET", "trust/approvals"+query, nil, &list); err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Only the closed pipe of our own output is a quiet end: what else is wrong is told, beside it too.
+// TestWhatIsAnOutputThatIsNotRead: only the closed pipe of this program's own output is a quiet end. Other errors are reported, beside a
+// closed pipe too.
 func TestWhatIsAnOutputThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	written := func(name string, err error) error { return &fs.PathError{Op: "write", Path: name, Err: err} }
@@ -29,7 +30,7 @@ func TestWhatIsAnOutputThatIsNotRead(t *testing.T) {
 		"a socket":            {&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}, false},
 	} {
 		if got := (&Program{Stdout: os.Stdout}).unread(tc.err); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
 }

@@ -27,10 +27,10 @@ type verifyCommand struct {
 	JSON bool `name:"json" help:"Print what was found as JSON."`
 }
 
-// verifyEvery is how often the progress is asked for.
+// verifyEvery is the interval between requests for the progress.
 const verifyEvery = 200 * time.Millisecond
 
-// Run compares what is kept with its journal: by the running app if there is one, else on the data directory itself.
+// Run compares the stored data with the journal, through the running app or on the data directory itself when no app runs.
 func (c *verifyCommand) Run(p *Program) error {
 	if c.Salvage != "" {
 		return c.salvage(p)
@@ -48,12 +48,12 @@ func (c *verifyCommand) Run(p *Program) error {
 	case v.State != "done":
 		return errors.New("the verification was ended before it was through")
 	case len(v.Findings) > 0:
-		return &failure{exitError, errors.New("")} // the page has said it
+		return &failure{exitError, errors.New("")} // the report has shown the failure
 	}
 	return nil
 }
 
-// salvage saves what a damaged database has, without opening it.
+// salvage copies the readable part of a damaged database into a new directory, without opening a backend on the database.
 func (c *verifyCommand) salvage(p *Program) error {
 	if c.Agents || c.Repair || len(c.TakeJournal)+len(c.KeepTranscript) > 0 {
 		return &failure{exitUsage, errors.New("--salvage goes with nothing else: verify the new directory afterwards")}
@@ -99,7 +99,7 @@ func (c *verifyCommand) salvage(p *Program) error {
 	return err
 }
 
-// run begins a verification and waits for its end. With us it ends too.
+// run begins a verification and waits for its end. Interrupting the command cancels the verification.
 func (c *verifyCommand) run(ctx context.Context, p *Program, api *api) (v backend.Verification, err error) {
 	if err := api.call(ctx, "POST", "verify", backend.Verify{Agents: c.Agents, Repair: c.Repair, TakeJournal: c.TakeJournal, KeepTranscript: c.KeepTranscript}, nil); err != nil {
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "verify.running" {
@@ -139,7 +139,7 @@ func (c *verifyCommand) look(ctx context.Context, api *api) (v backend.Verificat
 func (c *verifyCommand) cancel(ctx context.Context, api *api) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
-	_ = api.call(ctx, "DELETE", "verify", nil, nil) // it ends by itself where nobody hears us
+	_ = api.call(ctx, "DELETE", "verify", nil, nil) // the verification ends by itself if this call fails
 }
 
 func (c *verifyCommand) show(out io.Writer, v backend.Verification) error {
@@ -185,13 +185,13 @@ func (c *verifyCommand) show(out io.Writer, v backend.Verification) error {
 	return err
 }
 
-// contradicts tells that only a person knows which of a transcript and its journal is right.
+// contradicts reports whether a transcript and its journal differ in a way that only a person can decide.
 func contradicts(f backend.Finding) bool {
 	of := func(param string) bool { return f.Params[param] != "" && f.Params[param] != "0" }
 	return (f.Code == "entries.differ" || f.Code == "turns.differ") && !f.Repaired && (of("different") || of("extra"))
 }
 
-// sidesOf shows both.
+// sidesOf shows the transcript's version and the journal's version.
 func sidesOf(f backend.Finding) string {
 	var b strings.Builder
 	if f.Code == "entries.differ" {
@@ -210,7 +210,7 @@ func sidesOf(f backend.Finding) string {
 	return b.String()
 }
 
-// foundText puts a finding into words; those of other surfaces are their own.
+// foundText translates a finding into words for the terminal. Other surfaces have their own words.
 func foundText(f backend.Finding) string {
 	text, known := map[string]string{
 		"verify.failed":         "something could not be looked at: {detail}",
@@ -239,7 +239,7 @@ func foundText(f backend.Finding) string {
 		"agent.unlisted":        "{agent} does not tell which conversations it has: {detail}",
 	}[f.Code]
 	if !known {
-		text = f.Code // of a Deskhand that is newer than we are
+		text = f.Code // a code that only a newer Deskhand knows
 	}
 	for name, value := range f.Params {
 		text = strings.ReplaceAll(text, "{"+name+"}", value)

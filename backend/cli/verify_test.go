@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// harm changes a database that nobody has open.
+// harm changes a database that no process has open.
 func harm(t *testing.T, dir, text string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), dir)
@@ -51,12 +51,12 @@ func TestVerify(t *testing.T) {
 	if out, _, code := run(t, dir, "verify", "--take-journal", v.Findings[0].Session); code != 1 || !strings.Contains(out, "repaired") {
 		t.Errorf("verify --take-journal: got exit %d\n%s\nwant exit 1, and repaired", code, out)
 	}
-	srv, _ := server(t, dir) // and by way of one that runs
+	srv, _ := server(t, dir) // verify through a running server too
 	if out, stderr, code := run(t, dir, "verify"); code != 0 {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 	if text, _, _ := run(t, dir, "sessions", "show", "last"); !strings.Contains(text, "the quick zeppelin") || strings.Contains(text, "something else") {
-		t.Errorf("%s", text)
+		t.Errorf(`deskhand sessions show last: got text %s, want text with "the quick zeppelin" and text without "something else"`, text)
 	}
 	if out, stderr, code := run(t, dir, "verify", "--agents"); code != 0 {
 		t.Errorf("with the agents: exit %d\n%s%s", code, out, stderr)

@@ -12,11 +12,11 @@ type versionCommand struct {
 	JSON bool `help:"Print it as JSON."`
 }
 
-// Run prints the version, and what the program was built from.
+// Run prints the version and the build's details.
 func (c *versionCommand) Run(p *Program) error {
 	built := struct {
 		backend.Build
-		Window bool `json:"window"` // whether this is the program with the window
+		Window bool `json:"window"` // whether the program includes the window
 	}{backend.Built(p.Version), p.Window != nil}
 	if c.JSON {
 		data, err := json.MarshalIndent(built, "", "  ")

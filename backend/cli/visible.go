@@ -7,9 +7,9 @@ import (
 	"unicode/utf16"
 )
 
-// visible writes by its number, as [U+001B], each character that a terminal acts on or that nobody can see: control characters, marks of
-// direction, characters of no width. Line ends and tabs stay, and a joiner between two characters outside of ASCII, where writing and emoji need
-// one. A text that somebody decides about is written by backend.Reveal, which leaves no joiner and no blank but the usual one.
+// visible replaces each character that a terminal acts on, or that nobody can see, by its code point, as in [U+001B]: control characters,
+// direction marks and zero-width characters. Line ends and tabs stay, and so does a joiner between two non-ASCII characters, where scripts and
+// emoji need one. A text that a person decides about goes through backend.Reveal instead, which keeps no joiner and no blank but U+0020.
 func visible(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
@@ -26,9 +26,9 @@ func visible(text string) string {
 	return out.String()
 }
 
-// hidden tells of a character that is not seen, or that changes how others are seen.
+// hidden reports whether a character is invisible or changes the display of other characters.
 func hidden(r rune) bool {
-	const text, emoji = '\ufe0e', '\ufe0f' // which form of a sign is meant
+	const text, emoji = '\ufe0e', '\ufe0f' // variation selectors: which form of a sign is meant
 	switch r {
 	case '\n', '\t', text, emoji:
 		return false
@@ -36,7 +36,7 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// joins tells of a joiner, or a non-joiner, that writing needs.
+// joins reports whether text[i] is a joiner or non-joiner that the surrounding script needs.
 func joins(text []rune, i int) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	if text[i] != nonJoiner && text[i] != joiner || i == 0 || i == len(text)-1 {
@@ -45,7 +45,7 @@ func joins(text []rune, i int) bool {
 	return text[i-1] > unicode.MaxASCII && text[i+1] > unicode.MaxASCII && !hidden(text[i-1]) && !hidden(text[i+1])
 }
 
-// visibleJSON escapes what visible would write by its number, as JSON does: the value stays the same for whoever reads it.
+// visibleJSON escapes the characters that visible replaces, in JSON notation, so that the decoded value stays the same.
 func visibleJSON(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
@@ -64,7 +64,7 @@ func visibleJSON(text string) string {
 	return out.String()
 }
 
-// printable is a text on one line.
+// printable puts a text on a single line.
 func printable(text string) string {
 	return visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }

@@ -76,7 +76,7 @@ func TestOptionNumberComesBeforeItsID(t *testing.T) {
 	}
 }
 
-// Three buttons of one name do three things: none of them is chosen by that name.
+// TestOptionsOfOneNameAreChosenByNumber: the name of several options chooses none of them, since their effects may differ.
 func TestOptionsOfOneNameAreChosenByNumber(t *testing.T) {
 	t.Parallel()
 	r := backend.Request{Kind: "permission", Options: []backend.RequestOption{
@@ -103,7 +103,8 @@ func (l late) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// A request that somebody else has answered, or that its agent took back, needs no answer: the turn ends by its stop reason.
+// TestPromptIsNotUnmetByWhatEndedElsewhere: a request that another surface answered, or that the agent withdrew, needs no answer: the turn
+// ends by its stop reason.
 func TestPromptIsNotUnmetByWhatEndedElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"answered", "cancelled"} {
