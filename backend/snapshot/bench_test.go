@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkTake is of a directory with 20,000 files: the first tree, one of which nothing has changed, and one of which ten files have.
+// BenchmarkTake measures snapshots of a directory with 20,000 files: the first snapshot, a snapshot without changes, and a snapshot with ten
+// changed files.
 func BenchmarkTake(b *testing.B) {
 	d := open(b)
 	for i := range 20_000 {

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// maxShown is how long a file may be whose lines are compared.
+// maxShown limits the bytes of a file whose lines are compared.
 const maxShown = 2 << 20
 
-// mostPatch is how much of the lines of all files is given at a time; of the files behind it there are none.
+// mostPatch limits the bytes of lines that a comparison returns for all files together. Files beyond the limit are Cut.
 const mostPatch = 32 << 20
 
-// Kind is how a file is not what it was.
+// Kind is the kind of a change.
 type Kind string
 
-// The kinds. Retyped is a file that has become a link, or the other way round.
+// The kinds. Retyped is a file that became a link, or the reverse.
 const (
 	Added    Kind = "added"
 	Modified Kind = "modified"
@@ -30,55 +30,55 @@ const (
 	Retyped  Kind = "type"
 )
 
-// Side is a file at one of two moments; without an ID there was none.
+// Side is a file in one of two trees. An empty ID means that the tree has no such file.
 type Side struct {
 	ID   string // git's name of the content
-	Mode string // 100644, 100755 (a program) or 120000 (a link, whose content is where it leads)
+	Mode string // 100644, 100755 (a program) or 120000 (a link, whose content is its target)
 	Size int64
 }
 
-// The modes of git.
+// git's modes.
 const (
 	modeFile    = "100644"
 	modeProgram = "100755"
 	modeLink    = "120000"
 )
 
-// Regular tells of a file that is there and no link.
+// Regular reports whether the file exists and is no link.
 func (s Side) Regular() bool { return s.Mode == modeFile || s.Mode == modeProgram }
 
-// Change is what became of a file.
+// Change is the difference of a file between two trees.
 type Change struct {
 	Kind           Kind
-	Path           string // in the bytes that the system has
-	Was            string // of a renamed one
+	Path           string // in the system's bytes
+	Was            string // the former path of a renamed file
 	Before, After  Side
 	Added, Removed int
-	Binary, Large  bool // there are no lines then
+	Binary, Large  bool // the change has no lines
 	Hunks          []Hunk
-	Cut            bool // it may have lines that are not here: compare it alone
+	Cut            bool // lines may be missing; compare the file alone to get them
 }
 
-// Hunk is lines that are different, with three around them, as git has it.
+// Hunk is a run of changed lines with three lines of context, as in a git diff.
 type Hunk struct {
 	OldStart, OldLines, NewStart, NewLines int
 	Heading                                string
 	Lines                                  []Line
 }
 
-// Line is one line. Op is ' ', '+' or '-'.
+// Line is a line of a hunk. Op is ' ', '+' or '-'.
 type Line struct {
 	Op        byte
-	Text      string // without its end
-	NoNewline bool   // the file ends with it, and has no newline there
+	Text      string // without its line end
+	NoNewline bool   // the file ends with this line, without a newline
 }
 
-// Compare tells what is different between two trees, by path; of these files alone where some are named.
+// Compare lists the differences between two trees, sorted by path. Compare is limited to the files of only, if any are named.
 func (s *Store) Compare(ctx context.Context, before, after string, only ...string) ([]Change, error) {
 	return s.compare(ctx, before, after, true, only)
 }
 
-// Differ is Compare without the lines: which files are different, and by how many.
+// Differ is Compare without the lines: the changed files and their line counts.
 func (s *Store) Differ(ctx context.Context, before, after string) ([]Change, error) {
 	return s.compare(ctx, before, after, false, nil)
 }
@@ -92,7 +92,7 @@ func (s *Store) compare(ctx context.Context, before, after string, lines bool, o
 		"--src-prefix=a/", "--dst-prefix=b/", before, after, "--",
 	}
 	d := &diffReader{}
-	// The lines are asked for by themselves: with -z git writes names as they are, and one with newlines could be taken for lines.
+	// The lines come from a git run of their own: with -z git writes raw names, and a name with newlines could pass for lines.
 	type part struct {
 		read  func() error
 		flags []string
@@ -118,7 +118,7 @@ func (s *Store) compare(ctx context.Context, before, after string, lines bool, o
 	return list, nil
 }
 
-// measure looks up how long the files are.
+// measure fills in the file sizes.
 func (s *Store) measure(ctx context.Context, list []Change) error {
 	sides := map[string]int64{}
 	for i := range list {
@@ -160,18 +160,18 @@ func readSizes(out io.Reader, sizes map[string]int64) error {
 	return lines.Err()
 }
 
-// diffReader reads what git says of a difference: all names, all counts, and all lines, in the same order.
+// diffReader reads git's diff output: all names, all counts and all lines, in the same order.
 type diffReader struct {
 	r    *bufio.Reader
 	list []Change
 	read int // bytes of lines
 	line string
-	over error // the end of it
+	over error // the read error at the end of the output
 }
 
 var errDiff = fmt.Errorf("%w: its difference is not understood", ErrGit)
 
-// files reads which files are different, and by how many lines.
+// files reads the changed files and their line counts.
 func (d *diffReader) files() error {
 	if err := d.names(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (d *diffReader) field() (string, error) {
 	return text[:len(text)-1], nil
 }
 
-// names reads ":100644 100644 ID ID M" and one or two names, as long as there are any.
+// names reads records of ":100644 100644 ID ID M" with one or two names, up to the first other record.
 func (d *diffReader) names() error {
 	for {
 		first, err := d.r.Peek(1)
@@ -226,7 +226,7 @@ func (d *diffReader) name() (c Change, err error) {
 	return c, err
 }
 
-// kinds are what git's letters mean.
+// kinds maps git's status letters to kinds.
 func kinds() map[byte]Kind {
 	return map[byte]Kind{'A': Added, 'D': Deleted, 'M': Modified, 'T': Retyped, 'R': Renamed}
 }
@@ -238,7 +238,7 @@ func side(mode, id string) Side {
 	return Side{ID: id, Mode: mode}
 }
 
-// counts reads "3\t1\tname", and for a renamed one "3\t1\t" and two names.
+// counts reads "3\t1\tname", or "3\t1\t" and two names for a renamed file.
 func (d *diffReader) counts() error {
 	for i := range d.list {
 		c := &d.list[i]
@@ -275,7 +275,7 @@ func (c *Change) count(added, removed string) error {
 	return nil
 }
 
-// next reads a line; false at the end.
+// next reads a line. next returns false at the end.
 func (d *diffReader) next() bool {
 	if d.over != nil {
 		return false
@@ -294,7 +294,7 @@ func (d *diffReader) next() bool {
 
 const diffHead = "diff --git "
 
-// patches reads the lines of all files. A link that was a file is two of them: one that goes, one that comes.
+// patches reads the lines of all files. A file that became a link has two patches, a deletion and an addition.
 func (d *diffReader) patches() error {
 	more := d.next()
 	for i := range d.list {
@@ -326,7 +326,7 @@ func (d *diffReader) patchesOf(c *Change, more bool) (bool, error) {
 		}
 	}
 	if c.Kind == Retyped {
-		c.Hunks = nil // the two have nothing in common
+		c.Hunks = nil // a file and a link have no common lines
 	}
 	return more, nil
 }
@@ -338,11 +338,11 @@ func (d *diffReader) fault() error {
 	return d.over
 }
 
-// patch reads what stands below a file's head, up to the next one.
+// patch reads the hunks between a file's header and the next header.
 func (d *diffReader) patch(c *Change, more bool) (bool, error) {
 	for more && !strings.HasPrefix(d.line, diffHead) {
 		if !strings.HasPrefix(d.line, "@@ -") {
-			more = d.next() // index, mode, rename, ---, +++
+			more = d.next() // the lines index, mode, rename, --- and +++
 			continue
 		}
 		h, err := parseHunk(d.line)
@@ -357,7 +357,7 @@ func (d *diffReader) patch(c *Change, more bool) (bool, error) {
 	return more, nil
 }
 
-// lines reads as many lines as the head of a hunk says.
+// lines reads the lines that a hunk's header announces.
 func (d *diffReader) lines(h *Hunk) (more bool, err error) {
 	more = d.next()
 	for old, now := h.OldLines, h.NewLines; more && (old > 0 || now > 0 || strings.HasPrefix(d.line, `\`)); more = d.next() {
@@ -412,7 +412,7 @@ func parseRange(text string) (start, lines int, err error) {
 	return start, lines, nil
 }
 
-// Read gives the content that has this name, if it is not longer than that.
+// Read returns the content named id. Read fails when the content has more than most bytes.
 func (s *Store) Read(ctx context.Context, id string, most int64) (data []byte, err error) {
 	if !isID(id) {
 		return nil, fmt.Errorf("%w: it is no file", ErrGit)

@@ -15,10 +15,10 @@ import (
 	"deskhand/backend/store"
 )
 
-// Step is two trees.
+// Step is a pair of trees.
 type Step struct{ Before, After string }
 
-// Steps tells of each of these steps which files are different, without their lines. None is taken for renamed.
+// Steps lists the changed files of every step, without their lines. Steps detects no renames.
 func (s *Store) Steps(ctx context.Context, steps []Step) ([][]Change, error) {
 	var in strings.Builder
 	for _, step := range steps {
@@ -34,7 +34,7 @@ func (s *Store) Steps(ctx context.Context, steps []Step) ([][]Change, error) {
 	err := s.git(ctx, run{in: []byte(in.String()), read: func(out io.Reader) error {
 		d := &diffReader{r: bufio.NewReaderSize(out, 64<<10)}
 		for range steps {
-			if _, err := d.r.ReadString('\n'); err != nil { // the two names again
+			if _, err := d.r.ReadString('\n'); err != nil { // git repeats the two names
 				return errors.Join(errDiff, err)
 			}
 			d.list = nil
@@ -48,14 +48,14 @@ func (s *Store) Steps(ctx context.Context, steps []Step) ([][]Change, error) {
 	return lists, err
 }
 
-// Part is a file of a tree that is put together.
+// Part is a file of a composed tree.
 type Part struct {
 	Path string
 	Side Side
-	From string // the tree that it is of, for who may read it
+	From string // the tree that holds the file's permissions
 }
 
-// Compose makes a tree of files that are kept already.
+// Compose makes a tree of files that the store holds already.
 func (s *Store) Compose(ctx context.Context, parts []Part) (string, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Store) Compose(ctx context.Context, parts []Part) (string, error) {
 	return id, errors.Join(s.keepModes(id, modesOf(perms)), s.keep(id), removeIfThere(index))
 }
 
-// Adopt takes over all that another store keeps, which stays as it is. What is kept has the name of its contents, so no two contradict each
-// other.
+// Adopt copies everything that another store holds, and leaves the other store unchanged. The two stores cannot contradict each other, since
+// every object is named by its content.
 func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	if s == from {
 		return nil
@@ -112,12 +112,12 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	}
 	defer leaveOther()
 	if _, err := os.Stat(filepath.Join(from.path, "HEAD")); err != nil {
-		return nil // it has nothing
+		return nil // the other store is empty
 	}
 	if err := s.make(); err != nil {
 		return err
 	}
-	for _, part := range []string{"objects", "modes", filepath.Join("refs", "trees")} { // a tree that is named is there already
+	for _, part := range []string{"objects", "modes", filepath.Join("refs", "trees")} { // refs last: a named tree has to be complete
 		if err := s.adopt(ctx, from, part); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	return nil
 }
 
-// adopt takes over the files of a folder.
+// adopt copies the files of a folder.
 func (s *Store) adopt(ctx context.Context, from *Store, part string) error {
 	root := filepath.Join(from.path, part)
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
@@ -155,7 +155,7 @@ func (s *Store) adopt(ctx context.Context, from *Store, part string) error {
 	})
 }
 
-// linkOrCopy gives a file that nobody writes to a second name, or makes another one where the system has no such names.
+// linkOrCopy hard-links an immutable file, or copies the file where the file system has no hard links.
 func linkOrCopy(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/snapshot"
 )
 
-// TestStepsAndWhatIsComposed: what is different in each of many steps is told at once, and a tree of some of it can be compared and gone back to.
+// TestStepsAndWhatIsComposed: Steps lists the changes of many steps in one call, and a composed tree can be compared and restored.
 func TestStepsAndWhatIsComposed(t *testing.T) {
 	d := open(t)
 	d.write("a", "1\n", "b", "1\n", odd, "1\n")
@@ -44,14 +44,14 @@ func TestStepsAndWhatIsComposed(t *testing.T) {
 		t.Errorf("the key is %v", got)
 	}
 	if empty, err := d.Compose(t.Context(), nil); err != nil || len(d.compare(snapshot.Tree{ID: empty}, snapshot.Tree{ID: empty})) != 0 {
-		t.Errorf("%q %v", empty, err)
+		t.Errorf("Compose: got empty %q, error %v, want no error and no d.compare(snapshot.Tree{ID: empty}, snapshot.Tree{ID: empty})", empty, err)
 	}
 }
 
-// TestAdopt: what one store keeps another one has from then on, also when the first one is gone.
+// TestAdopt: an adopting store holds the trees of the other store, also after the other store is gone.
 func TestAdopt(t *testing.T) {
 	d := open(t)
-	for i := range 250 { // a pack, and objects of their own
+	for i := range 250 { // a pack and loose objects
 		d.write(filepath.Join("dir", strings.Repeat("x", i%20)+string(rune('a'+i%26))+strings.Repeat("y", i/26)), strings.Repeat("z", i))
 	}
 	d.write("a", "1\n")

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// localDisk tells which disk a directory is on, and whether it is one that only this computer writes to, and whose clock is this computer's.
+// localDisk returns the device of a directory. local is true when only this computer writes to the device, by its own clock.
 func localDisk(dir string) (device uint64, local bool) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -22,7 +22,7 @@ func localDisk(dir string) (device uint64, local bool) {
 	return 0, false
 }
 
-// deviceOf is the disk that a file is on.
+// deviceOf is the device of a file.
 func deviceOf(name string) (device uint64, known bool) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -35,7 +35,7 @@ func deviceOf(name string) (device uint64, known bool) {
 	return stat.Dev, true
 }
 
-// changedAt is when a file, or who may use it, or a name of it, was changed last. Nobody but the system sets it.
+// changedAt is the time of the last change of a file's content, permissions or names. Only the system sets this time.
 func changedAt(info os.FileInfo) (at time.Time, device uint64, known bool) {
 	stat, is := info.Sys().(*syscall.Stat_t)
 	if !is {
@@ -44,7 +44,7 @@ func changedAt(info os.FileInfo) (at time.Time, device uint64, known bool) {
 	return time.Unix(stat.Ctim.Unix()), stat.Dev, true
 }
 
-// several tells of a file that has more than one name.
+// several reports whether a file has more than one name.
 func several(info os.FileInfo) bool {
 	stat, is := info.Sys().(*syscall.Stat_t)
 	return is && stat.Nlink > 1

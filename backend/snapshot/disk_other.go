@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// localDisk knows of no directory whether it is on a disk of this computer.
+// localDisk takes no directory for local on this system.
 func localDisk(string) (device uint64, local bool) { return 0, false }
 
 func deviceOf(string) (device uint64, known bool) { return 0, false }
 
-// changedAt knows of no file when it was changed.
+// changedAt knows no change times on this system.
 func changedAt(os.FileInfo) (at time.Time, device uint64, known bool) { return time.Time{}, 0, false }
 
 func several(os.FileInfo) bool { return false }

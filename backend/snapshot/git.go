@@ -17,13 +17,14 @@ import (
 	"deskhand/backend/store"
 )
 
-// emptyTree is git's name for a tree without anything.
+// emptyTree is git's name of the empty tree.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// attributes are those that go before all others: what is kept is what is in the file, whatever a repository says of it.
+// attributes override all other attributes, so that the store keeps the bytes of a file, whatever its repository configures.
 const attributes = "* -text !eol -filter -ident -working-tree-encoding !diff !merge\n"
 
-// settings come before the command. The store's own configuration could say the same, but what stands here needs nobody to keep it.
+// settings are passed on git's command line. The store's own configuration file could hold the same settings, but that file would have to be
+// maintained.
 func settings() []string {
 	list := []string{
 		"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.autocrlf=false", "core.safecrlf=false", "core.bare=false",
@@ -35,21 +36,21 @@ func settings() []string {
 		list = append(list, "core.fileMode=false", "core.symlinks=false", "core.ignoreCase=true")
 	case "darwin":
 		list = append(list, "core.ignoreCase=true", "core.precomposeUnicode=true", "core.protectNTFS=false")
-	default: // a name such as GIT~1 is one like others
+	default: // a name such as GIT~1 is an ordinary name
 		list = append(list, "core.protectNTFS=false")
 	}
 	return list
 }
 
-// run is one run of git.
+// run describes a run of git.
 type run struct {
-	top   string // the work tree; the store itself where there is none
-	index string // its file
-	magic bool   // paths are not literal: of a command that knows no others, and takes what stands there for a name all the same
+	top   string // the working tree; the store itself when there is none
+	index string // path of the index
+	magic bool   // paths are not literal: some commands know no other mode, yet take their arguments for names
 	in    []byte
-	read  func(io.Reader) error // its stdout; nil = it is not read
+	read  func(io.Reader) error // reads git's stdout; nil = stdout is not read
 
-	objects string // those of another repository, to be read; "" = the store's
+	objects string // another repository's objects to read; "" = the store's objects
 }
 
 func (s *Store) git(ctx context.Context, r run, args ...string) error {
@@ -71,7 +72,7 @@ func (s *Store) git(ctx context.Context, r run, args ...string) error {
 	return err
 }
 
-// say is git for an answer that is short.
+// say runs git and returns its short output.
 func (s *Store) say(ctx context.Context, r run, args ...string) (string, error) {
 	const most = 1 << 20
 	var out []byte
@@ -83,7 +84,7 @@ func (s *Store) say(ctx context.Context, r run, args ...string) (string, error) 
 	return strings.TrimSpace(string(out)), err
 }
 
-// make sees that the folder is there. It is written here and not by git init: that would look into the person's templates.
+// make creates the store's folder. make does not run git init, which would read the person's templates.
 func (s *Store) make() error {
 	if s.made {
 		return nil
@@ -104,7 +105,7 @@ func (s *Store) make() error {
 	return nil
 }
 
-// keep makes a tree one that is kept, from now on.
+// keep records a tree as just taken, so that Prune spares the tree.
 func (s *Store) keep(id string) error {
 	name, now := s.ref(id), time.Now()
 	if err := os.Chtimes(name, now, now); err == nil {
@@ -115,13 +116,13 @@ func (s *Store) keep(id string) error {
 
 func (s *Store) ref(id string) string { return filepath.Join(s.path, "refs", "trees", id) }
 
-// isID tells whether it is a name of git's: what stands in a database goes into an argument.
+// isID reports whether id is a git object name. Ids come from a database and end up in git's arguments.
 func isID(id string) bool {
 	const length = 40
 	return len(id) == length && strings.Trim(id, "0123456789abcdef") == ""
 }
 
-// eachRecord calls f with what stands between NULs.
+// eachRecord calls f with every NUL-terminated record.
 func eachRecord(r io.Reader, f func([]byte) error) error {
 	buf := make([]byte, 0, 64<<10)
 	part := make([]byte, 64<<10)

@@ -14,8 +14,8 @@ import (
 	"deskhand/backend/snapshot"
 )
 
-// TestWhatARepositoryHasAllTheSame: a file that rules leave out and that a repository has stays in the trees when it was gone for a while, in
-// a worktree, in a repository below, and when a rule for it comes later.
+// TestWhatARepositoryHasAllTheSame: trees keep an ignored file that a repository tracks, after the file was missing for a while, in a
+// worktree, in a repository below, and with a later rule.
 func TestWhatARepositoryHasAllTheSame(t *testing.T) {
 	for _, where := range []string{"repository", "worktree", "below"} {
 		t.Run(where, func(t *testing.T) {
@@ -72,8 +72,8 @@ func (d *desk) mode(name string) os.FileMode {
 	return info.Mode().Perm()
 }
 
-// TestPermissions: a file that comes back is readable by those by whom it was, and so is one whose permissions were changed alone; one that is
-// there keeps out whom it keeps out now; where nothing is known, the folder tells.
+// TestPermissions: a restored file gets its former permissions, also when only the permissions changed. An existing file keeps excluding
+// everybody whom it excludes, and without a record the folder's permission decides.
 func TestPermissions(t *testing.T) {
 	d := open(t)
 	before := map[string]os.FileMode{
@@ -91,7 +91,7 @@ func TestPermissions(t *testing.T) {
 	}
 	chmod("private", 0o700)
 	d.take()
-	chmod("secret", 0o600) // no content of the directory is different
+	chmod("secret", 0o600) // no content changes
 	before["secret"] = 0o600
 	was := d.take()
 	for name := range before {
@@ -118,7 +118,7 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("the private folder is %v", got)
 	}
 
-	// Of a tree of before there are no permissions.
+	// A tree of an earlier version has no modes.
 	if err := os.RemoveAll(filepath.Join(d.data, "w", "modes")); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestPermissions(t *testing.T) {
 	chmod(".", 0o700)
 	d.wayBack(was, gone)
 	if got, other := d.mode("private/x"), d.mode("key"); got != 0o640 || other != 0o600 {
-		t.Errorf("%v %v", got, other)
+		t.Errorf(`mode("private/x"): got %v, other %v, want 0o640 and other 0o600`, got, other)
 	}
 }
 
@@ -150,7 +150,7 @@ func (d *desk) wayBack(a, b snapshot.Tree) snapshot.Way {
 	return w
 }
 
-// age makes all that is kept as old as what nobody names may be forgotten at.
+// age makes everything in the stores old enough for Prune.
 func age(tb testing.TB, data string) {
 	tb.Helper()
 	names, err := filepath.Glob(filepath.Join(data, "*", "refs", "trees", "*"))
@@ -165,7 +165,7 @@ func age(tb testing.TB, data string) {
 	}
 }
 
-// slowGC is a git whose gc waits for a gate; begun tells when it does.
+// slowGC is a git whose gc waits for the file gate, after creating the file begun.
 func slowGC(t *testing.T) (path, begun, gate string) {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -183,7 +183,7 @@ func slowGC(t *testing.T) (path, begun, gate string) {
 
 func exists(name string) bool { _, err := os.Stat(name); return err == nil }
 
-// TestALookDoesNotWaitForAPrune: what is given back to the disk is given back later, and then all of it.
+// TestALookDoesNotWaitForAPrune: a snapshot interrupts a prune, and the next prune frees all the space.
 func TestALookDoesNotWaitForAPrune(t *testing.T) {
 	d := open(t)
 	d.write("a", "1\n", "noise", strings.Repeat("noise", 1000))
@@ -218,7 +218,7 @@ func TestALookDoesNotWaitForAPrune(t *testing.T) {
 	if err := <-pruned; err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Prune(t.Context(), keep); err != nil { // which has nothing to forget, but something to give back
+	if err := d.Prune(t.Context(), keep); err != nil { // this prune drops no tree, but frees space
 		t.Fatal(err)
 	}
 	if _, err := d.Compare(t.Context(), old.ID, now.ID); !errors.Is(err, snapshot.ErrGit) {
@@ -226,13 +226,13 @@ func TestALookDoesNotWaitForAPrune(t *testing.T) {
 	}
 }
 
-// TestWhatWasJustTakenStays: whoever took a tree has not written it down yet.
+// TestWhatWasJustTakenStays: Prune keeps a fresh tree, whose name its taker may not have stored yet.
 func TestWhatWasJustTakenStays(t *testing.T) {
 	d := open(t)
 	d.write("a", "1\n")
 	was := d.take()
 	age(t, d.data)
-	d.take() // the same
+	d.take() // the same tree again
 	d.write("a", "2\n")
 	now := d.take()
 	if err := d.Prune(t.Context(), nil); err != nil {
@@ -251,7 +251,7 @@ func TestWhatWasJustTakenStays(t *testing.T) {
 	}
 }
 
-// TestAFullDiskEndsALook: git is not asked for each of the files once more, when nothing can be written.
+// TestAFullDiskEndsALook: when git cannot write, the snapshot fails without asking git for each file.
 func TestAFullDiskEndsALook(t *testing.T) {
 	d := open(t)
 	for i := range 100 {
@@ -269,7 +269,7 @@ func TestAFullDiskEndsALook(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
 	if _, err := d.Take(t.Context()); !errors.Is(err, snapshot.ErrGit) {
-		t.Errorf("%v", err)
+		t.Errorf("Take: got %v, want snapshot.ErrGit", err)
 	}
 	if said, err := os.ReadFile(runs); err != nil || len(said) == 0 || len(said) > 2*30 {
 		t.Errorf("%d runs, %v", len(said)/2, err)

@@ -28,7 +28,7 @@ type desk struct {
 	data string
 	dir  string
 	home string
-	gone *bool // git is nowhere
+	gone *bool // git cannot be found
 }
 
 func open(tb testing.TB) *desk { tb.Helper(); return openWith(tb, snapshot.Config{}) }
@@ -61,7 +61,7 @@ func openWith(tb testing.TB, cfg snapshot.Config) *desk {
 	return d
 }
 
-// environ is a person's whose git is set up to do all that it must not do here.
+// environ is the environment of a person whose git configuration does everything that a snapshot must not do.
 func (d *desk) environ() []string {
 	if d.gone != nil && *d.gone {
 		return []string{"PATH=/none"}
@@ -118,7 +118,7 @@ func (d *desk) compare(a, b snapshot.Tree) []snapshot.Change {
 	return list
 }
 
-// kinds is what is different, a line a file.
+// kinds lists the changes, a line per file.
 func kinds(list []snapshot.Change) string {
 	var lines []string
 	for _, c := range list {
@@ -138,7 +138,7 @@ func want(tb testing.TB, what, got, want string) {
 	}
 }
 
-// all is everything below a folder, with modes, links and contents.
+// all maps every path below a folder to its mode and its content or link target.
 func all(tb testing.TB, dir string) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
@@ -200,7 +200,7 @@ func (d *desk) git(dir string, args ...string) {
 	}
 }
 
-// back puts back all that is different between two trees, as far as it is still so.
+// back restores the differences between two trees, for files that still match b.
 func (d *desk) back(a, b snapshot.Tree, preview bool) snapshot.Way {
 	d.tb.Helper()
 	list := d.compare(a, b)

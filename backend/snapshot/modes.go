@@ -17,11 +17,11 @@ import (
 	"deskhand/backend/store"
 )
 
-// modes are the permissions of what a tree holds. git keeps of them only who may run a file; the rest is beside the tree: what most files
-// have, and who has others. Permissions that change while no content does are those of the newest look.
+// modes are the permissions of a tree's files and folders. git stores only the executable bit; modes stores, beside the tree, the permissions
+// of most files and the list of exceptions. When permissions change and no content does, the modes of the latest snapshot count.
 type modes struct {
 	file, program, folder fs.FileMode
-	other                 map[string]fs.FileMode // by path; that of a folder has a slash at its end
+	other                 map[string]fs.FileMode // exceptions by path; a folder's path ends with a slash
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 	mayRun         = fs.FileMode(0o111)
 )
 
-// of is what a file had.
+// of is the recorded permission of a file.
 func (m *modes) of(name string, program bool) fs.FileMode {
 	if perm, odd := m.other[name]; odd {
 		return perm
@@ -48,7 +48,7 @@ func (m *modes) ofFolder(name string) fs.FileMode {
 	return m.folder
 }
 
-// String is how they are written. Names are bytes, so it is no JSON.
+// String is the stored format. The format is no JSON, since names are arbitrary bytes.
 func (m *modes) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%o %o %o\x00", m.file, m.program, m.folder)
@@ -74,7 +74,7 @@ func parseModes(text string) *modes {
 	return m
 }
 
-// modesOf finds out what most have among files and folders, whose names end with a slash.
+// modesOf computes the modes of files and folders. A folder's name ends with a slash.
 func modesOf(perms map[string]fs.FileMode) *modes {
 	class := func(name string, perm fs.FileMode) int {
 		switch {
@@ -111,7 +111,7 @@ func modesOf(perms map[string]fs.FileMode) *modes {
 
 func (s *Store) modesFile(tree string) string { return filepath.Join(s.path, "modes", tree) }
 
-// keepModes writes them down beside their tree.
+// keepModes stores the modes of a tree.
 func (s *Store) keepModes(tree string, m *modes) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -127,7 +127,7 @@ func (s *Store) keepModes(tree string, m *modes) error {
 	return store.WriteFile(name, []byte(text), 0o600)
 }
 
-// loadModes are those of a tree; nil where nothing is known of them.
+// loadModes reads the modes of a tree, or nil when none are stored.
 func (s *Store) loadModes(tree string) *modes {
 	if !isID(tree) {
 		return nil
@@ -142,9 +142,9 @@ func (s *Store) loadModes(tree string) *modes {
 	return parseModes(string(text))
 }
 
-// modes are those of what was taken, by the ways below the directory.
+// modes are the permissions of the new snapshot, by paths below the directory.
 func (t *taking) modes() *modes {
-	t.walkFolders() // those of files that were forced, too
+	t.walkFolders() // includes folders of forced files
 	perms := make(map[string]fs.FileMode, len(t.perms)+len(t.folders))
 	for name, perm := range t.perms {
 		if below, is := strings.CutPrefix(name, t.at.prefix); is {
@@ -159,7 +159,7 @@ func (t *taking) modes() *modes {
 	return modesOf(perms)
 }
 
-// recorded are the permissions of the tree that a file is taken from.
+// recorded are the stored modes of a file's tree.
 func (p *putting) recorded(tree string) *modes {
 	m, known := p.modes[tree]
 	if !known {
@@ -172,8 +172,9 @@ func (p *putting) recorded(tree string) *modes {
 	return m
 }
 
-// perm is what a file gets that is written. One that comes back has what it had; one that is there keeps out whom it keeps out now, whether a
-// person or the agent has shut it. Where nothing is known its folder tells who may look into it.
+// perm is the permission of a file about to be written. A file that is restored gets its recorded permission. A file that exists keeps
+// excluding everybody whom its present permission excludes, whether the person or the agent set that permission. Without a record, the
+// folder's permission decides.
 func (p *putting) perm(dir *os.Root, name string, mode string, from string) (fs.FileMode, error) {
 	program := mode == modeProgram
 	info, err := dir.Lstat(path.Base(name))

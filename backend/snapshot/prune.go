@@ -12,12 +12,12 @@ import (
 	"deskhand/backend/store"
 )
 
-// spared is how long a tree is kept that nobody names: it was taken, and is about to be written down. A lock that is held from the one to the
-// other would have every look wait for every prune.
+// spared is the age below which Prune keeps an unnamed tree, since the caller of Take may not have stored the tree's name yet. A lock between
+// Take and that moment would make every snapshot wait for every prune.
 const spared = time.Hour
 
-// Prune forgets all trees but these and those that were taken a moment ago, and gives back what they took of the disk. The latter takes its time,
-// and nobody waits for it: it is broken off when somebody wants the store, and is done by the next Prune.
+// Prune drops all trees except keep and the trees taken recently, and frees their disk space. Freeing space is slow and blocks nobody: Prune
+// stops when another call wants the store, and the next Prune continues.
 func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
 	}
 	defer leave()
 	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
-		return nil // nothing was ever kept
+		return nil // the store never held anything
 	}
 	left, err := s.drop(keep)
 	if err != nil {
@@ -35,15 +35,15 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
 		return s.forget()
 	}
 	if _, err := os.Stat(s.unpruned()); err != nil {
-		return nil // there is nothing to give back
+		return nil // no space to free
 	}
 	return s.collect(ctx)
 }
 
-// unpruned is a file that is there as long as trees were forgotten whose contents are still on the disk.
+// unpruned is a marker file, present while dropped trees still occupy disk space.
 func (s *Store) unpruned() string { return filepath.Join(s.path, "unpruned") }
 
-// drop forgets trees, and tells how many are left.
+// drop removes the refs of trees, and returns the number of trees left.
 func (s *Store) drop(keep map[string]bool) (left int, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.path, "refs", "trees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func removeIfThere(name string) error {
 	return nil
 }
 
-// collect has git remove what no tree names.
+// collect makes git delete the objects that no tree names.
 func (s *Store) collect(ctx context.Context) error {
 	newest, err := s.dropIndexes()
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) collect(ctx context.Context) error {
 	}
 	idle, over := s.yielding(ctx)
 	defer over()
-	err = s.git(idle, run{index: newest}, "gc", "--quiet", "--force", "--prune=now") // force: we are alone, whatever lock a killed one has left
+	err = s.git(idle, run{index: newest}, "gc", "--quiet", "--force", "--prune=now") // force: no other git runs here, whatever lock a killed git has left
 	if idle.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s *Store) collect(ctx context.Context) error {
 	return os.Remove(s.unpruned())
 }
 
-// dropUnfinished removes what a gc that was broken off has left.
+// dropUnfinished removes the temporary files of an interrupted gc.
 func (s *Store) dropUnfinished() error {
 	entries, err := os.ReadDir(filepath.Join(s.path, "objects", "pack"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -115,12 +115,12 @@ func (s *Store) dropUnfinished() error {
 	return err
 }
 
-// unfinished tells whether a file is one that git has not got done.
+// unfinished reports whether a file is a temporary file of git's.
 func unfinished(name string) bool {
 	return strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-")
 }
 
-// dropIndexes removes all indexes but the newest: git keeps what stands in that one alone.
+// dropIndexes removes all indexes but the newest, since git keeps the objects of a single index.
 func (s *Store) dropIndexes() (newest string, err error) {
 	names, err := filepath.Glob(filepath.Join(s.path, "index-*"))
 	if err != nil {

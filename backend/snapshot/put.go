@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // git's names are made with it
+	"crypto/sha1" //nolint:gosec // git's object names are SHA-1
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// Outcome is what became of a file that was to be put back.
+// Outcome is the outcome of restoring a file.
 type Outcome string
 
-// The outcomes. Of a Conflict the file was left alone.
+// The outcomes. A file with a Conflict was left alone.
 const (
 	Restored Outcome = "restored"
 	Removed  Outcome = "removed"
@@ -33,39 +33,39 @@ const (
 	Conflict Outcome = "conflict"
 )
 
-// Reason is why there is a conflict.
+// Reason is the reason of a conflict.
 type Reason string
 
 // The reasons.
 const (
-	Edited     Reason = "edited"     // it is not what was expected
+	Edited     Reason = "edited"     // the file differs from Put.Expect
 	InTheWay   Reason = "in_the_way" // a folder or a link stands there
-	NotKept    Reason = "not_kept"   // what stands there is in no tree: it would be lost
+	NotKept    Reason = "not_kept"   // no tree holds the file in the way, which would be lost
 	Unwritable Reason = "unwritable"
 )
 
-// Put is a file that is to be put back.
+// Put describes a file to restore.
 type Put struct {
 	Path   string
-	Want   Side   // without an ID: it is to be removed
-	Expect *Side  // what must be there now; nil = whatever there is
-	With   string // another of them that must be possible, else this one is not done: the two halves of a renamed file
-	From   string // the tree that Want is of, for who may read the file; empty = its folder tells
+	Want   Side   // without an ID: remove the file
+	Expect *Side  // the required present content; nil = any content
+	With   string // path of another Put that has to succeed as well: the other half of a renamed file
+	From   string // the tree that holds the permissions of Want; empty = the folder's permissions decide
 
-	// Edit makes the new content of the file's present one, in place of Want; false = it does not fit. A file that is empty then is removed
-	// where Remove says so.
+	// Edit computes the new content from the present content, and replaces Want. Edit returns false when the content does not fit. With
+	// Remove, a file that becomes empty is removed.
 	Edit   func(now []byte) ([]byte, bool)
 	Remove bool
 }
 
-// PutResult is what became of it.
+// PutResult is the result of a Put.
 type PutResult struct {
 	Path    string
 	Outcome Outcome
 	Reason  Reason
 }
 
-// Way is files that were put back, and how the directory was before and after.
+// Way is a completed restore: the trees before and after, and the result of every file.
 type Way struct {
 	Was, Became Tree
 	Files       []PutResult
@@ -73,15 +73,16 @@ type Way struct {
 
 func (r PutResult) changed() bool { return r.Outcome == Restored || r.Outcome == Removed }
 
-// Changed tells whether anything was done.
+// Changed reports whether any file was changed.
 func (w *Way) Changed() bool { return slices.ContainsFunc(w.Files, PutResult.changed) }
 
-// longestWriting is how long files are put back for.
+// longestWriting limits the duration of a restore.
 const longestWriting = 10 * time.Minute
 
-// Restore puts files back. The directory is kept as it is before, so that there is a way back; what is not in that tree is not touched.
-// plan is asked then for what to do; a failure of it is returned, with nothing done. From there on the end of ctx counts no more: half of it
-// is what nobody wants. preview only tells what would be done. No link is followed, and each file is either as it was or as it is to be.
+// Restore puts files back. Restore first takes a snapshot, so that the restore can be undone, and touches no file outside that snapshot.
+// Restore then calls plan with the snapshot; an error of plan is returned, with nothing done. From there on Restore ignores the end of ctx,
+// since half a restore helps nobody. With preview, Restore changes no file and only reports. Restore follows no link, and writes every file
+// whole or not at all.
 func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) ([]Put, error)) (Way, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -116,19 +117,19 @@ func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) (
 		w.Files = append(w.Files, p.results[put.Path])
 	}
 	if !preview && w.Changed() {
-		w.Became, err = s.take(ctx) // what was done must be known
+		w.Became, err = s.take(ctx) // the result must be on record
 	}
 	return w, err
 }
 
-// lasting is a context that does not end with another one, but with the library.
+// lasting is a context that outlives ctx, and ends with the library or after limit.
 func (l *Library) lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(l.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// Target is what a put makes of a file as it is now; false where it would leave the file alone.
+// Target is the Side that a Put would make of the present file. Target returns false when the Put would leave the file alone.
 func (s *Store) Target(put Put) (Side, bool) {
 	if put.Edit == nil {
 		return put.Want, true
@@ -158,11 +159,11 @@ func (s *Store) Target(put Put) (Side, bool) {
 	return Side{ID: blobID(now), Mode: side.Mode, Size: int64(len(now))}, true
 }
 
-// sides are the files of a tree.
+// sides lists the files of a tree.
 func (s *Store) sides(ctx context.Context, tree string) (map[string]Side, error) {
 	have := map[string]Side{}
 	err := s.git(ctx, run{read: func(out io.Reader) error {
-		return eachRecord(out, func(line []byte) error { // "100644 blob ID\tname"
+		return eachRecord(out, func(line []byte) error { // a record is "100644 blob ID\tname"
 			head, name, ok := strings.Cut(string(line), "\t")
 			f := strings.Fields(head)
 			if !ok || len(f) != 3 {
@@ -175,26 +176,26 @@ func (s *Store) sides(ctx context.Context, tree string) (map[string]Side, error)
 	return have, err
 }
 
-// putting is files that are being put back.
+// putting is a restore in progress.
 type putting struct {
 	s       *Store
 	root    *os.Root
-	have    map[string]Side // what the tree of now has
+	have    map[string]Side // the files of the snapshot taken before
 	preview bool
 	going   map[string]bool // the files that are removed
 	modes   map[string]*modes
 	results map[string]PutResult
 }
 
-// set sets the result of a file. What was done stays what became of it, whatever comes later: there has to be a way back from it.
+// set records the result of a file. A change stays recorded, whatever fails later, since a person has to be able to undo the change.
 func (p *putting) set(name string, o Outcome, r Reason) {
 	if !p.results[name].changed() {
 		p.results[name] = PutResult{name, o, r}
 	}
 }
 
-// all does what is to be done: removals first, which make room. Where a file is removed because it is written under another name, that comes
-// first: else it would be under neither, if it cannot be written.
+// all performs the puts: removals first, which make room. The old half of a renaming is removed after its new half is written, so that a
+// failed write leaves the file under its old name.
 func (p *putting) all(ctx context.Context, puts []Put) error {
 	p.going = map[string]bool{}
 	for _, put := range puts {
@@ -235,7 +236,7 @@ func (p *putting) all(ctx context.Context, puts []Put) error {
 	return p.removeWritten(ctx, later)
 }
 
-// removeWritten removes files that are written under another name by now, if they are.
+// removeWritten removes files whose other half is written by now.
 func (p *putting) removeWritten(ctx context.Context, puts []Put) error {
 	for _, put := range puts {
 		if ctx.Err() != nil {
@@ -250,7 +251,8 @@ func (p *putting) removeWritten(ctx context.Context, puts []Put) error {
 	return nil
 }
 
-// roomFor tells of a file whether another one cannot be written as long as it is there: its folder is to be a file, or it a folder.
+// roomFor returns a function that reports whether a file has to go before another file can be written: a folder of the other file has the same
+// path, or the reverse.
 func roomFor(puts []Put, ready map[string]bool) func(name string) bool {
 	written, folders := map[string]bool{}, map[string]bool{}
 	for _, put := range puts {
@@ -271,7 +273,7 @@ func roomFor(puts []Put, ready map[string]bool) func(name string) bool {
 	}
 }
 
-// foldersOf are the folders above a file, the nearest first.
+// foldersOf lists the folders above a file, the nearest first.
 func foldersOf(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
@@ -282,14 +284,15 @@ func foldersOf(name string) iter.Seq[string] {
 	}
 }
 
-// removeReady removes a file that was ready once: with thousands of them somebody may have saved this one since.
+// removeReady removes a file that was ready before. removeReady checks again, since removals of thousands of files take time, in which a
+// person may have saved this file.
 func (p *putting) removeReady(put Put) {
 	if p.ready(put) {
 		p.remove(put.Path)
 	}
 }
 
-// ready tells whether the file is to be put back, and may be; where not, its result is set.
+// ready reports whether a file needs restoring and can be restored. Otherwise ready records the file's result.
 func (p *putting) ready(put Put) bool {
 	now := p.have[put.Path]
 	disk, err := p.look(put.Path)
@@ -332,10 +335,10 @@ func reasonOf(err error) Reason {
 	return Unwritable
 }
 
-// folder opens the folder of a file, without following any link. nil is one that is not there.
+// folder opens the folder of a file, following no link. folder returns nil for a missing folder.
 func (p *putting) folder(name string) (*os.Root, error) { return p.way(name, false, nil) }
 
-// way is folder, which makes what is missing where create says so: with these permissions, if they are known.
+// way is folder, and creates missing folders if create is set, with the permissions of m if those are known.
 func (p *putting) way(name string, create bool, m *modes) (*os.Root, error) {
 	dir, err := p.root.OpenRoot(".")
 	if err != nil {
@@ -362,12 +365,12 @@ func (p *putting) way(name string, create bool, m *modes) (*os.Root, error) {
 	return dir, nil
 }
 
-// step opens a folder of a folder: the very one that is no link.
+// step opens a folder in dir, and fails when the entry is a link.
 func step(dir *os.Root, name string, create bool, perm fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !create {
-			return nil, nil //nolint:nilnil // it is not there
+			return nil, nil //nolint:nilnil // the folder is missing
 		}
 		if err := makeFolder(dir, name, perm); err != nil {
 			return nil, err
@@ -391,7 +394,7 @@ func step(dir *os.Root, name string, create bool, perm fs.FileMode) (*os.Root, e
 	return below, nil
 }
 
-// makeFolder makes one that nobody may look into who may not look into the one above it.
+// makeFolder creates a folder that excludes everybody whom the parent folder excludes.
 func makeFolder(dir *os.Root, name string, perm fs.FileMode) error {
 	above, err := dir.Stat(".")
 	if err != nil {
@@ -406,11 +409,11 @@ func makeFolder(dir *os.Root, name string, perm fs.FileMode) error {
 	return dir.Chmod(name, perm|0o700)
 }
 
-// look is what stands on the disk.
+// look reads the file on the disk.
 func (p *putting) look(name string) (Side, error) {
 	dir, err := p.folder(name)
 	if errors.Is(err, errWay) && p.have[name].ID == "" && p.clears(name) {
-		return Side{}, nil // a file that goes
+		return Side{}, nil // the file in the way is about to be removed
 	}
 	if dir == nil || err != nil {
 		return Side{}, err
@@ -418,12 +421,12 @@ func (p *putting) look(name string) (Side, error) {
 	defer dir.Close()
 	side, _, err := p.s.read(dir, path.Base(name), false)
 	if errors.Is(err, errWay) && p.clears(name) {
-		return Side{}, nil // a folder whose files all go
+		return Side{}, nil // a folder whose files are all about to be removed
 	}
 	return side, err
 }
 
-// clears tells whether what stands in the way of a file is removed before it is written.
+// clears reports whether the file or folder in the way of name is removed before name is written.
 func (p *putting) clears(name string) bool {
 	for above := range foldersOf(name) {
 		if p.going[above] {
@@ -442,7 +445,7 @@ func (p *putting) clears(name string) bool {
 	return below
 }
 
-// read is what a file holds, and the name that git has for it. whole asks for the content too.
+// read returns a file's Side and, with whole, its content.
 func (s *Store) read(dir *os.Root, name string, whole bool) (Side, []byte, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -485,13 +488,13 @@ func (s *Store) read(dir *os.Root, name string, whole bool) (Side, []byte, error
 
 // blobID is git's name of a content.
 func blobID(data []byte) string {
-	h := sha1.New() //nolint:gosec // see above
+	h := sha1.New() //nolint:gosec // see the import
 	h.Write([]byte("blob " + strconv.Itoa(len(data)) + "\x00"))
 	h.Write(data)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// edit changes a file by what is in it.
+// edit replaces a file's content by the result of put.Edit.
 func (p *putting) edit(put Put) {
 	dir, err := p.folder(put.Path)
 	if err != nil {
@@ -525,8 +528,8 @@ func (p *putting) edit(put Put) {
 	}
 }
 
-// done sets the result of something that may have failed; want is what it was to make of the file. It may have done so all the same, as where
-// the folder cannot be synced: then a person wants to get back from it.
+// done records the result of an operation that may have failed. An operation with an error may have reached its goal want all the same, for
+// example when the folder cannot be synced; the change is then recorded, so that a person can undo the change.
 func (p *putting) done(name string, o Outcome, want Side, err error) {
 	if err == nil {
 		p.set(name, o, "")
@@ -541,7 +544,7 @@ func (p *putting) done(name string, o Outcome, want Side, err error) {
 	p.set(name, Conflict, reasonOf(err))
 }
 
-// remove removes a file, and the folders above it that are empty then.
+// remove removes a file, and the folders above that become empty.
 func (p *putting) remove(name string) {
 	if p.preview {
 		p.set(name, Removed, "")
@@ -563,12 +566,12 @@ func (p *putting) remove(name string) {
 		if err != nil || dir == nil {
 			return
 		}
-		err = dir.Remove(path.Base(above)) // which fails where something is in it
+		err = dir.Remove(path.Base(above)) // fails when the folder is not empty
 		_ = dir.Close()
 	}
 }
 
-// write writes files as they were, in the order in which git gives them: none is held but the one that is written.
+// write writes files in the order of git's output, so that a single content is in memory at a time.
 func (p *putting) write(ctx context.Context, puts []Put) error {
 	if len(puts) == 0 {
 		return nil
@@ -586,7 +589,7 @@ func (p *putting) write(ctx context.Context, puts []Put) error {
 	return p.s.git(ctx, run{in: []byte(in.String()), read: func(out io.Reader) error {
 		r := bufio.NewReader(out)
 		for _, put := range puts {
-			if ctx.Err() != nil { // git may have said all of it
+			if ctx.Err() != nil { // git may have finished its output already
 				return ctx.Err()
 			}
 			data, err := nextBlob(r, p.s.l.cfg.MostFile)
@@ -619,7 +622,7 @@ func nextBlob(r *bufio.Reader, most int64) ([]byte, error) {
 }
 
 func (p *putting) writeOne(put Put, data []byte) {
-	if !p.ready(put) { // once more: git has taken its time
+	if !p.ready(put) { // git took time, in which the file may have changed
 		return
 	}
 	dir, err := p.way(put.Path, true, p.recorded(put.From))
@@ -636,7 +639,7 @@ func (p *putting) writeOne(put Put, data []byte) {
 	p.done(put.Path, Restored, put.Want, p.replace(dir, put.Path, put.Want.Mode, put.From, data, was))
 }
 
-// still is asked by who is about to replace a file: to write another one to the disk takes its time, and a person may have saved it meanwhile.
+// still returns the last check before a file is replaced: writing the new file takes time, in which a person may have saved the old file.
 func (s *Store) still(dir *os.Root, name string, was Side) func() error {
 	return func() error {
 		now, _, err := s.read(dir, path.Base(name), false)
@@ -647,7 +650,7 @@ func (s *Store) still(dir *os.Root, name string, was Side) func() error {
 	}
 }
 
-// replace writes a file atomically in place of what was there.
+// replace replaces a file atomically.
 func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte, was Side) error {
 	if p.preview {
 		return nil
@@ -659,7 +662,7 @@ func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte, wa
 	return p.s.l.cfg.Replace(dir, path.Base(name), data, perm, p.s.still(dir, name, was))
 }
 
-// link makes a link in place of what is there.
+// link replaces an entry by a link.
 func link(dir *os.Root, name, leads string, last func() error) error {
 	temp := ".deskhand-" + rand.Text()
 	if err := dir.Symlink(filepath.FromSlash(leads), temp); err != nil {
@@ -675,7 +678,7 @@ func link(dir *os.Root, name, leads string, last func() error) error {
 	return nil
 }
 
-// Look tells of each of these sides whether it is what stands on the disk now. It waits for nobody.
+// Look compares each change's After side with the file on the disk. Look does not wait for the store.
 func (s *Store) Look(ctx context.Context, list []Change) (map[string]Now, error) {
 	root, err := os.OpenRoot(s.directory())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -697,17 +700,17 @@ func (s *Store) Look(ctx context.Context, list []Change) (map[string]Now, error)
 		}
 		side, err := p.look(c.Path)
 		if errors.Is(err, errWay) && c.After.ID == "" {
-			side, err = Side{}, nil // a folder or a link is no file of it
+			side, err = Side{}, nil // a folder or a link takes the file's place
 		}
 		found[c.Path] = Now{Same: err == nil && sameSide(side, c.After), Gone: err == nil && side.ID == ""}
 	}
 	return found, nil
 }
 
-// Now is what stands on the disk beside what stood there after a change.
+// Now is the state of a file on the disk, compared with the file after a change.
 type Now struct{ Same, Gone bool }
 
-// Content is what a file of the directory holds now; false where there is none, or no text of a length to be shown.
+// Content is the present content of a file. Content returns false when there is no such file, or no text short enough to show.
 func (s *Store) Content(name string) ([]byte, bool) {
 	root, err := os.OpenRoot(s.directory())
 	if err != nil {

@@ -1,14 +1,15 @@
-// Package snapshot hides a private git store in which the contents of a directory are kept, as trees: how it was at a moment, what is
-// different between two moments, and the way back.
+// Package snapshot hides a private git store of a directory's contents. The store records the directory at a moment as a tree, compares two
+// trees, and restores files of a tree.
 //
-// Nothing of it is in the directory, nor in a repository that the directory belongs to: git works with a folder of ours, without
-// anybody's configuration, hooks, filters and attributes, and the files come back byte for byte. What .gitignore files leave out is not
-// kept, unless a repository has it all the same; nor are files that are too long or cannot be read, which [Tree.Left] names. Repositories
-// below the directory are kept like other folders, without their .git; links are kept as links.
+// The store lies neither in the directory nor in the directory's repository. git works on a folder of ours, without anybody's configuration,
+// hooks, filters and attributes, and files come back byte for byte. A snapshot leaves out the files that .gitignore excludes, unless a
+// repository tracks them, and files that are too long or unreadable, which [Tree.Left] lists. Repositories below the directory are kept like
+// other folders, without their .git. Links are kept as links.
 //
-// A directory has a store by an id; calls for one store wait for each other. A tree is kept until [Store.Prune] is told that nobody names
-// it, and for an hour at least: whoever took it may still be about to write down its name. Taking one costs what has changed: the first of a directory reads all of it. What was done of it when its context ends is not done
-// again the next time.
+// Every directory has a store, named by an id. Calls on one store wait for each other. A tree is kept until [Store.Prune] runs without naming
+// the tree, and for an hour at least, since the caller of [Store.Take] may not have stored the tree's name yet. A snapshot costs time for
+// changed files; the first snapshot of a directory reads every file. A snapshot that ends with its context leaves its progress to the next
+// snapshot.
 package snapshot
 
 import (
@@ -38,7 +39,7 @@ var (
 	ErrClosed  = errors.New("the snapshots are closed")
 )
 
-// TooLargeError tells that a directory has more than is kept. One of the two is not 0.
+// TooLargeError reports that a directory exceeds a limit. One of the two fields is not 0.
 type TooLargeError struct {
 	Files int
 	Bytes int64
@@ -51,35 +52,35 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the files of the directory are longer than %d bytes", e.Bytes)
 }
 
-// Config of a library. Dir, Beside, Environ and Replace are required.
+// Config configures a Library. Dir, Beside, Environ and Replace are required.
 type Config struct {
-	Dir     string                         // ours alone; it is made when something is kept
-	Beside  *proxy.Set                     // whose watchdog and ledger git's processes get
-	Environ func(context.Context) []string // where git is looked for, and what it is started in
+	Dir     string                         // used by the library alone; created with the first snapshot
+	Beside  *proxy.Set                     // provides the watchdog and the ledger of git's processes
+	Environ func(context.Context) []string // the environment in which git is found and started
 	Logger  *slog.Logger
 
-	// Replace replaces a file atomically, unless last is against it when it is about to (files.ReplaceIf).
+	// Replace replaces a file atomically, unless last returns an error just before (files.ReplaceIf).
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error
 
-	MostFile  int64 // bytes of one file that is kept; 0 = 32 MiB
-	MostBytes int64 // of all that a tree adds; 0 = 2 GiB
-	MostFiles int   // of a tree; 0 = 100,000
-	Unwatched bool  // every look is in full
+	MostFile  int64 // largest file in bytes; 0 = 32 MiB
+	MostBytes int64 // bytes that a tree may add; 0 = 2 GiB
+	MostFiles int   // files of a tree; 0 = 100,000
+	Unwatched bool  // watch no directory: every snapshot looks at every file
 }
 
-// Library is the stores of one data directory.
+// Library holds the stores of a data directory.
 type Library struct {
 	cfg       Config
 	processes *proxy.Set
-	life      context.Context //nolint:containedctx // of every process
+	life      context.Context //nolint:containedctx // ends every process of git
 	stop      context.CancelFunc
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	stores  map[string]*Store
-	watched []*Store // whose directories are watched, and more
+	watched []*Store // stores with a watched directory, the least recently used first
 }
 
-// Open makes a library. Nothing is made on the disk, and no process runs, before something is kept.
+// Open makes a library. Open writes nothing and starts no process; the first snapshot does.
 func Open(ctx context.Context, cfg Config) (*Library, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -102,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Library, error) {
 	return l, nil
 }
 
-// Close ends what runs, and waits for it.
+// Close ends the running processes, and waits for them.
 func (l *Library) Close() error {
 	l.stop()
 	err := l.processes.Close()
@@ -110,7 +111,7 @@ func (l *Library) Close() error {
 	watched := slices.Clone(l.watched)
 	l.mu.Unlock()
 	for _, s := range watched {
-		s.turn <- struct{}{} // who has it has no process any more
+		s.turn <- struct{}{} // the holder of the store has no process any more
 		s.unwatch()
 		s.watchNot = time.Now().Add(longestRun)
 		<-s.turn
@@ -118,8 +119,8 @@ func (l *Library) Close() error {
 	return err
 }
 
-// Store is what is kept of one directory. id is ours, and says under which name; dir is where the directory is now, or empty for who does
-// not care.
+// Store returns the store of a directory. id names the store. dir is the present path of the directory, or empty for a caller that does not
+// need the directory.
 func (l *Library) Store(id, dir string) *Store {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +135,7 @@ func (l *Library) Store(id, dir string) *Store {
 	return s
 }
 
-// IDs are those of the stores that are on the disk.
+// IDs lists the stores on the disk.
 func (l *Library) IDs() ([]string, error) {
 	entries, err := os.ReadDir(l.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,14 +150,14 @@ func (l *Library) IDs() ([]string, error) {
 	return ids, nil
 }
 
-// Size is how many bytes all stores take of the disk.
+// Size is the disk space of all stores in bytes.
 func (l *Library) Size(ctx context.Context) (total int64, err error) {
 	err = filepath.WalkDir(l.cfg.Dir, func(_ string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil { // else git has removed it meanwhile
+			if info, err := d.Info(); err == nil { // else git has removed the file meanwhile
 				total += info.Size()
 			}
 		}
@@ -168,29 +169,29 @@ func (l *Library) Size(ctx context.Context) (total int64, err error) {
 	return total, err
 }
 
-// Store is what is kept of one directory.
+// Store holds the snapshots of a directory.
 type Store struct {
 	l    *Library
 	path string
-	turn chan struct{} // holds a token while somebody works with the store
+	turn chan struct{} // holds a token while a call works with the store
 
-	early atomic.Pointer[earlyMark] // of the look that is the first; nil = there is none
-	whole atomic.Pointer[place]     // of which the index has all that was there once; nil = of none
+	early atomic.Pointer[earlyMark] // the mark of the first snapshot; nil = none
+	whole atomic.Pointer[place]     // the place of the last complete index; nil = none
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	dir     string
-	waiting int            // who wants the turn
-	yield   func()         // ends what can be done later; nil = nothing such is done
-	hides   map[place]bool // whether the repository leaves the directory out
+	waiting int            // calls that wait for the turn
+	yield   func()         // ends work that can be postponed; nil = no such work
+	hides   map[place]bool // whether the repository ignores the whole directory
 
-	// Of who has the turn.
-	made      bool      // the folder is one that git can use
-	last      Tree      // of the index as it is; without an id when that is not known
-	lastOf    place     // where last was taken
+	// The following fields belong to the call that holds the turn.
+	made      bool      // the folder is a valid git repository
+	last      Tree      // the tree of the present index; without an ID when unknown
+	lastOf    place     // the place of last
 	watching  *watching // nil = the directory is not watched
-	watchNot  time.Time // before then the system is not asked to watch it again
-	hiddenNow *hidden   // of the tree that was taken last; nil = it is not known
-	nested    []string  // folders that are repositories of their own, by their paths from the top, with a slash at the end
+	watchNot  time.Time // no attempt to watch the directory before this time
+	hiddenNow *hidden   // of the last tree; nil = unknown
+	nested    []string  // folders with repositories of their own, as paths from the top with a final slash
 }
 
 func (s *Store) setDir(dir string) {
@@ -205,7 +206,7 @@ func (s *Store) directory() string {
 	return s.dir
 }
 
-// want tells who does something that can wait that somebody waits.
+// want announces that a call waits for the store, and ends work that can be postponed.
 func (s *Store) want() (noMore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Store) want() (noMore func()) {
 	}
 }
 
-// yielding is a context that ends as soon as somebody wants the store; over ends it.
+// yielding is a context that ends as soon as another call wants the store. The caller calls over when its work is done.
 func (s *Store) yielding(ctx context.Context) (_ context.Context, over func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -237,7 +238,7 @@ func (s *Store) yielding(ctx context.Context) (_ context.Context, over func()) {
 	}
 }
 
-// enter waits for the store until ctx ends. What it gives ends with the library too; leave gives the store back.
+// enter waits for the store until ctx ends. The returned context also ends with the library. The caller calls leave to release the store.
 func (s *Store) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	defer s.want()()
 	select {
@@ -252,7 +253,7 @@ func (s *Store) enter(ctx context.Context) (_ context.Context, leave func(), err
 	return ctx, func() { stop(); cancel(); <-s.turn }, nil
 }
 
-// Forget removes the store and all that is kept in it.
+// Forget removes the store with all its trees.
 func (s *Store) Forget(ctx context.Context) error {
 	_, leave, err := s.enter(ctx)
 	if err != nil {
@@ -269,13 +270,14 @@ func (s *Store) forget() error {
 	return os.RemoveAll(s.path)
 }
 
-// place is where git works: below top, the folder of the repository that the directory belongs to, or the directory itself. prefix is the
-// way from there, with a slash at its end where there is one: the rules of folders above the directory count in it.
+// place is the position of a directory in its repository: top is the repository's folder, or the directory itself outside any repository.
+// prefix is the path from top to the directory, with a final slash unless empty. git works at top, since the ignore rules of the folders above
+// the directory count.
 type place struct{ top, prefix string }
 
 func (p place) dir() string { return filepath.Join(p.top, filepath.FromSlash(p.prefix)) }
 
-// find is where the directory is, if it may be kept.
+// find locates the directory, and fails when the directory may not be kept.
 func (s *Store) find(ctx context.Context) (place, error) {
 	dir, err := filepath.EvalSymlinks(s.directory())
 	if err != nil {
@@ -288,13 +290,13 @@ func (s *Store) find(ctx context.Context) (place, error) {
 		return place{}, ErrWide
 	}
 	at := place{dir, ""}
-	if above := repository(dir); above.prefix != "" && !s.leavesOut(ctx, above) { // else its rules would leave out all of it
+	if above := repository(dir); above.prefix != "" && !s.leavesOut(ctx, above) { // else the repository's rules would exclude every file
 		at = above
 	}
 	return at, nil
 }
 
-// repository is where a directory lies in the repository that it belongs to; the directory itself where it belongs to none.
+// repository locates a directory in its repository, or makes the directory its own top outside any repository.
 func repository(dir string) place {
 	for top := dir; ; top = filepath.Dir(top) {
 		if _, found := os.Lstat(filepath.Join(top, ".git")); found == nil {
@@ -310,7 +312,7 @@ func repository(dir string) place {
 	}
 }
 
-// wide tells of a directory that nobody works in as a whole.
+// wide reports whether nobody works in the directory as a whole: a disk's root, a home directory, or a directory that holds our data.
 func (l *Library) wide(dir string) bool {
 	if filepath.Dir(dir) == dir {
 		return true
@@ -330,5 +332,5 @@ func (l *Library) wide(dir string) bool {
 	return false
 }
 
-// A process of git that takes longer than this has come upon something that never ends.
+// A git process that takes longer has met an input without an end, such as a pipe.
 const longestRun = 10 * time.Minute

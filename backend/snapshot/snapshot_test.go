@@ -17,7 +17,7 @@ import (
 
 const odd = "new\nline \x80\xff.txt"
 
-// TestWhatIsDifferent: of a directory that is no repository, with every kind of change, and names that are no text.
+// TestWhatIsDifferent: a directory outside a repository, with every kind of change and with names that are no text.
 func TestWhatIsDifferent(t *testing.T) {
 	d := open(t)
 	long := strings.Repeat("a line that stays\n", 40)
@@ -62,16 +62,16 @@ func TestWhatIsDifferent(t *testing.T) {
 		},
 	}}))
 	if c.Added != 2 || c.Removed != 2 || c.Before.Size != 45 || c.Binary || c.Large {
-		t.Errorf("%+v", c)
+		t.Errorf("got c %+v, want Added 2, Removed 2, c.Before.Size 45, not Binary and not Large", c)
 	}
 	if b := byPath["binary"]; !b.Binary || len(b.Hunks) != 0 || b.After.Size != 3 {
-		t.Errorf("%+v", b)
+		t.Errorf("got b %+v, want Binary, no Hunks and b.After.Size 3", b)
 	}
 	if o := byPath[odd]; len(o.Hunks) != 1 || o.Hunks[0].Lines[1].Text != "odder" {
-		t.Errorf("%+v", o)
+		t.Errorf(`got o %+v, want 1 in Hunks and o.Hunks[0].Lines[1].Text "odder"`, o)
 	}
 	if r := byPath["new/name.txt"]; r.Added != 1 || len(r.Hunks) != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("got r %+v, want Added 1 and 1 in Hunks", r)
 	}
 	if again := d.take(); again.ID != became.ID {
 		t.Error("nothing was changed, and it is another tree")
@@ -85,10 +85,10 @@ func TestWhatIsDifferent(t *testing.T) {
 	d.remove("new.txt")
 	now := look(t, d, list)
 	if n := now["change.txt"]; n.Same || n.Gone {
-		t.Errorf("%+v", n)
+		t.Errorf("got n %+v, want not Same and not Gone", n)
 	}
 	if n := now["new.txt"]; n.Same || !n.Gone {
-		t.Errorf("%+v", n)
+		t.Errorf("got n %+v, want not Same and Gone", n)
 	}
 }
 
@@ -101,7 +101,7 @@ func look(t *testing.T, d *desk, list []snapshot.Change) map[string]snapshot.Now
 	return now
 }
 
-// TestTheWayThereAndBack: all of a turn is taken back, and that again; each time every byte, mode and link is as it was.
+// TestTheWayThereAndBack: a turn is undone and redone; each time every byte, mode and link matches.
 func TestTheWayThereAndBack(t *testing.T) {
 	d := open(t)
 	d.write("keep.txt", "keep\n", "edit.txt", "one\ntwo\n", "gone.txt", "gone\n", "a/b/c.txt", "deep\n", "crlf.txt", "a\r\nb\n", odd, "odd\n", "swap", "file\n", "dir/below", "below\n", "empty", "",
@@ -129,7 +129,7 @@ func TestTheWayThereAndBack(t *testing.T) {
 	want(t, "what the preview told", outcomes(preview), outcomes(back))
 	sameAll(t, "back", all(t, d.dir), first)
 	if back.Became.ID != was.ID || back.Was.ID != became.ID {
-		t.Errorf("%+v", back)
+		t.Errorf("got back %+v, want back.Became.ID %v and back.Was.ID %v", back, was.ID, became.ID)
 	}
 	if got := outcomes(d.back(back.Was, back.Became, false)); strings.Contains(got, "conflict") {
 		t.Fatal(got)
@@ -137,7 +137,7 @@ func TestTheWayThereAndBack(t *testing.T) {
 	sameAll(t, "there again", all(t, d.dir), second)
 }
 
-// TestConflicts: what was changed since, what stands in the way and what no tree has is left alone; the rest is put back.
+// TestConflicts: files that were edited since, stand in the way or are in no tree are left alone; the others are restored.
 func TestConflicts(t *testing.T) {
 	d := openWith(t, snapshot.Config{MostFile: 100})
 	outside := t.TempDir()
@@ -163,14 +163,14 @@ func TestConflicts(t *testing.T) {
 	delete(before, "new.txt")
 	sameAll(t, "the directory", all(t, d.dir), before)
 	if data, err := os.ReadFile(filepath.Join(outside, "x.txt")); err != nil || string(data) != "outside\n" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("ReadFile: got data %q, error %v, want no error and data \"outside\\n\"", data, err)
 	}
 	if len(w.Was.Left) != 1 || w.Was.Left[0].Path != "long.txt" || w.Was.Left[0].Size != 800 || w.Was.Left[0].Unreadable {
-		t.Errorf("%+v", w.Was.Left)
+		t.Errorf(`got w.Was.Left %+v, want 1 in w.Was.Left, w.Was.Left[0].Path "long.txt", w.Was.Left[0].Size 800 and not w.Was.Left[0].Unreadable`, w.Was.Left)
 	}
 }
 
-// TestEdit: a part of a file is changed in what it is now.
+// TestEdit: a Put with Edit changes a part of the present content.
 func TestEdit(t *testing.T) {
 	d := open(t)
 	d.write("a.txt", "one\ntwo\n", "b.txt", "x")
@@ -193,7 +193,7 @@ func TestEdit(t *testing.T) {
 	want(t, "kinds", kinds(d.compare(w.Was, w.Became)), "modified a.txt\ndeleted b.txt")
 }
 
-// TestAFileThatIsSavedBeforeItsRemoval: what somebody saved after all files were looked at, and before this one's turn came, stays.
+// TestAFileThatIsSavedBeforeItsRemoval: a file that a person saves after the check of all files, and before its own removal, stays.
 func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
 	d := open(t)
 	d.write("a.txt", "one\n", "b.txt", "the agent's\n")
@@ -216,7 +216,7 @@ func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsSavedWhileItIsPutBack: what somebody saved after the file was looked at, and before the other content takes its place, stays.
+// TestAFileThatIsSavedWhileItIsPutBack: a file that a person saves after its check, and before its replacement, stays.
 func TestAFileThatIsSavedWhileItIsPutBack(t *testing.T) {
 	var d *desk
 	d = openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
@@ -241,7 +241,7 @@ func TestAFileThatIsSavedWhileItIsPutBack(t *testing.T) {
 	}
 }
 
-// TestARenamingIsUndoneAsAWhole: where the file cannot be written under its name of before, it stays under the one that it has.
+// TestARenamingIsUndoneAsAWhole: a file that cannot be written under its old name stays under its new name.
 func TestARenamingIsUndoneAsAWhole(t *testing.T) {
 	full := true
 	d := openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
@@ -290,7 +290,7 @@ func TestARenamingIsUndoneAsAWhole(t *testing.T) {
 	}
 }
 
-// TestARepositoryIsNotTouched: not a byte of what is in its .git, and nothing of what its configuration asks for is done.
+// TestARepositoryIsNotTouched: no byte of .git changes, and nothing that the repository's configuration asks for happens.
 func TestARepositoryIsNotTouched(t *testing.T) {
 	d := open(t)
 	d.git(d.dir, "init", "--quiet")
@@ -333,11 +333,11 @@ func TestARepositoryIsNotTouched(t *testing.T) {
 		t.Error("something that the configuration names was run")
 	}
 	if data, err := os.ReadFile(filepath.Join(d.dir, "a.txt")); err != nil || string(data) != "one\r\n" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("ReadFile: got data %q, error %v, want no error and data \"one\\r\\n\"", data, err)
 	}
 }
 
-// TestBelowARepository: the rules of the folders above count, but for those that leave the whole directory out.
+// TestBelowARepository: the rules of the folders above count, except those that ignore the whole directory.
 func TestBelowARepository(t *testing.T) {
 	d := open(t)
 	top := d.dir
@@ -357,14 +357,14 @@ func TestBelowARepository(t *testing.T) {
 	}
 }
 
-// TestRepositoriesBelow: what is in them is kept like the rest; what is in their .git is not.
+// TestRepositoriesBelow: trees hold the files of repositories below, without their .git.
 func TestRepositoriesBelow(t *testing.T) {
 	d := open(t)
 	d.git(d.dir, "init", "--quiet")
 	for _, dir := range []string{"lib", "lib/deeper", "bare"} {
 		d.write(dir+"/code.txt", "1\n", dir+"/noise.tmp", "1", dir+"/.gitignore", "*.tmp\n")
 		d.git(filepath.Join(d.dir, dir), "init", "--quiet")
-		if dir != "bare" { // one without a commit is an error to git add
+		if dir != "bare" { // git add rejects a repository without a commit
 			d.git(filepath.Join(d.dir, dir), "add", "code.txt")
 			d.git(filepath.Join(d.dir, dir), "commit", "--quiet", "-m", "x")
 		}
@@ -378,7 +378,7 @@ func TestRepositoriesBelow(t *testing.T) {
 	}
 }
 
-// TestWhereNothingIsKept: each has its error.
+// TestWhereNothingIsKept: every directory that is not kept has its error.
 func TestWhereNothingIsKept(t *testing.T) {
 	d := openWith(t, snapshot.Config{MostFiles: 20, MostBytes: 5000})
 	t.Setenv("HOME", d.dir)
@@ -388,12 +388,12 @@ func TestWhereNothingIsKept(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for _, dir := range []string{"/", filepath.Dir(d.data), filepath.Dir(os.Getenv("HOME"))} {
 		if _, err := d.Library.Store("wide", dir).Take(t.Context()); !errors.Is(err, snapshot.ErrWide) {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: got %v, want snapshot.ErrWide", dir, err)
 		}
 	}
 	for _, dir := range []string{filepath.Join(d.dir, "none")} {
 		if _, err := d.Library.Store("none", dir).Take(t.Context()); !errors.Is(err, snapshot.ErrMissing) {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: got %v, want snapshot.ErrMissing", dir, err)
 		}
 	}
 	for i := range 20 {
@@ -401,29 +401,29 @@ func TestWhereNothingIsKept(t *testing.T) {
 	}
 	d.take()
 	d.write("f20", "x")
-	d.take() // it counts what is new at once
+	d.take() // the limit counts the new files of a single snapshot
 	d.Store = d.Library.Store("other", d.dir)
 	var large *snapshot.TooLargeError
 	if _, err := d.Take(t.Context()); !errors.As(err, &large) || large.Files != 20 {
-		t.Errorf("%v", err)
+		t.Errorf("Take: got error %v, want errors.As(err, &large) and large.Files 20", err)
 	}
 	d.remove("f20")
 	d.write("f19", strings.Repeat("x", 5001))
 	if _, err := d.Take(t.Context()); !errors.As(err, &large) || large.Bytes != 5000 {
-		t.Errorf("%v", err)
+		t.Errorf("Take: got error %v, want errors.As(err, &large) and large.Bytes 5000", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.Take(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Take: got %v, want context.Canceled", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if _, err := d.Library.Store("another", d.dir).Take(t.Context()); !errors.Is(err, snapshot.ErrNoGit) {
-		t.Errorf("%v", err)
+		t.Errorf("Take: got %v, want snapshot.ErrNoGit", err)
 	}
 }
 
-// TestFilesThatChangeMeanwhile: they come and go and grow while they are read; a tree is made all the same, of what does not change.
+// TestFilesThatChangeMeanwhile: while files come, go and grow, the tree holds the files that do not change.
 func TestFilesThatChangeMeanwhile(t *testing.T) {
 	d := open(t)
 	for i := range 300 {
@@ -462,12 +462,12 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 	}
 	for _, c := range d.compare(last, d.take()) {
 		if !strings.HasPrefix(c.Path, "busy-") {
-			t.Errorf("%s %s", c.Kind, c.Path)
+			t.Errorf(`got Kind %s, Path %s, want Path beginning with "busy-"`, c.Kind, c.Path)
 		}
 	}
 }
 
-// TestUnreadable: a file and a folder that may not be read are left out, and named.
+// TestUnreadable: an unreadable file and an unreadable folder are left out and listed.
 func TestUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root reads everything")
@@ -485,12 +485,12 @@ func TestUnreadable(t *testing.T) {
 	}
 	became := d.take()
 	if len(became.Left) != 2 || became.Left[0].Path != "secret" || !became.Left[0].Unreadable || became.Left[1].Path != "shut/in" {
-		t.Errorf("%+v", became.Left)
+		t.Errorf(`take: got became.Left %+v, want 2 in became.Left, became.Left[0].Path "secret", became.Left[0].Unreadable and became.Left[1].Path "shut/in"`, became.Left)
 	}
-	want(t, "kinds", kinds(d.compare(was, became)), "modified a\ndeleted secret\ndeleted shut/in") // as far as trees tell
+	want(t, "kinds", kinds(d.compare(was, became)), "modified a\ndeleted secret\ndeleted shut/in") // as far as trees can show
 }
 
-// TestPrune: what nobody names goes, with its bytes; the rest can still be read.
+// TestPrune: unnamed trees go with their bytes; the others stay readable.
 func TestPrune(t *testing.T) {
 	d := open(t)
 	noise := make([]byte, 0, 1<<20)
@@ -528,7 +528,7 @@ func TestPrune(t *testing.T) {
 	}
 	ids, err := d.IDs()
 	if err != nil || len(ids) != 1 || ids[0] != "w" {
-		t.Errorf("%v %v", ids, err)
+		t.Errorf(`got ids %v, error %v, want no error, 1 in ids and ids[0] "w"`, ids, err)
 	}
 	if err := d.Forget(t.Context()); err != nil {
 		t.Fatal(err)
@@ -541,7 +541,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestADamagedIndex is made anew.
+// TestADamagedIndex: a damaged index is rebuilt.
 func TestADamagedIndex(t *testing.T) {
 	d := open(t)
 	d.write("a", "1\n")

@@ -4,5 +4,5 @@ package snapshot
 
 import "syscall"
 
-// noWait opens a pipe that nobody writes to without waiting for who does, and nothing through a link.
+// noWait opens a named pipe without waiting for a writer, and refuses links.
 const noWait = syscall.O_NONBLOCK | syscall.O_NOFOLLOW

@@ -3,7 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // a name for a file of ours, not a proof of anything
+	"crypto/sha1" //nolint:gosec // names a file of ours, proves nothing
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,10 +20,10 @@ import (
 	"deskhand/backend/git"
 )
 
-// Tree is what a directory held at a moment.
+// Tree is the content of a directory at a moment.
 type Tree struct {
-	ID   string // git's name of it
-	Left []Left // what it held beside, by path
+	ID   string // git's name of the tree
+	Left []Left // the files left out, by path
 }
 
 // Left is a file whose content is not kept.
@@ -31,17 +31,17 @@ type Left struct {
 	Path       string
 	Size       int64
 	Modified   time.Time
-	Unreadable bool // else it is too long
-	Late       bool `json:",omitempty"` // else: it was changed before it could be read, and how long it was is not known
+	Unreadable bool // else the file is too long
+	Late       bool `json:",omitempty"` // else: the file changed before the snapshot read the file, so its size at that moment is unknown
 }
 
-// atOnce is how many files one process takes in: what it has done counts, whatever becomes of the next one.
+// atOnce is the number of files that one git process reads. The files read by a process stay read, even if a later process fails.
 const atOnce = 4000
 
-// deepest is how far repositories may lie within each other.
+// deepest limits the nesting of repositories.
 const deepest = 8
 
-// Take keeps what the directory holds now.
+// Take takes a snapshot of the directory.
 func (s *Store) Take(ctx context.Context) (Tree, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Take(ctx context.Context) (Tree, error) {
 	return s.take(ctx)
 }
 
-// take is Take for who has the store. An index that git cannot use is made anew, once.
+// take is Take for the holder of the store. take rebuilds an unusable index once.
 func (s *Store) take(ctx context.Context) (Tree, error) {
 	if err := s.make(); err != nil {
 		return Tree{}, err
@@ -83,13 +83,13 @@ func (s *Store) take(ctx context.Context) (Tree, error) {
 	return tree, err
 }
 
-// index is the file of what git knows of a place: another place has other paths.
+// index is the path of a place's index. Every place has its own, since paths differ between places.
 func (s *Store) index(at place) string {
-	sum := sha1.Sum([]byte(at.top + "\x00" + at.prefix)) //nolint:gosec // see above
+	sum := sha1.Sum([]byte(at.top + "\x00" + at.prefix)) //nolint:gosec // see the import
 	return filepath.Join(s.path, "index-"+hex.EncodeToString(sum[:8]))
 }
 
-// leavesOut tells whether the repository at top has a rule that leaves the whole directory out.
+// leavesOut reports whether the repository at top has a rule that ignores the whole directory.
 func (s *Store) leavesOut(ctx context.Context, at place) bool {
 	s.mu.Lock()
 	out, known := s.hides[at]
@@ -110,7 +110,7 @@ func (s *Store) leavesOut(ctx context.Context, at place) bool {
 	return err == nil
 }
 
-// taking is one tree that is being taken.
+// taking is a snapshot in progress.
 type taking struct {
 	s     *Store
 	at    place
@@ -118,20 +118,20 @@ type taking struct {
 
 	seen    map[string]bool
 	add     []string
-	gone    []string // from the index
+	gone    []string // files to remove from the index
 	left    []Left
 	bytes   int64
-	links   map[string]bool        // folders on the way, and whether one of them is a link
-	only    []string               // what is looked at; nil = all
-	perms   map[string]fs.FileMode // of all files that the tree will have
-	folders map[string]fs.FileMode // in which they are
-	linked  map[string]time.Time   // files that have further names, and when they were changed
+	links   map[string]bool        // folders on the way, and whether each is reached through a link
+	only    []string               // the paths to look at; nil = all
+	perms   map[string]fs.FileMode // permissions of every file of the tree
+	folders map[string]fs.FileMode // permissions of the folders of those files
+	linked  map[string]time.Time   // files with further names, and the times of their last change
 }
 
 func (t *taking) run() run { return run{top: t.at.top, index: t.index} }
 
 func (t *taking) take(ctx context.Context) (Tree, error) {
-	if err := os.Remove(t.index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a git that was killed: we are alone
+	if err := os.Remove(t.index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed git; no other git runs here
 		return Tree{}, err
 	}
 	t.seen, t.links = map[string]bool{}, map[string]bool{}
@@ -141,7 +141,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	var touched map[string]bool
 	if w := t.s.watching; w != nil {
 		w.mu.Lock()
-		touched = maps.Clone(w.touched) // what is told from now on is looked at the next time
+		touched = maps.Clone(w.touched) // later changes belong to the next snapshot
 		w.mu.Unlock()
 		if t.only != nil {
 			t.resume()
@@ -176,7 +176,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	return tree, nil
 }
 
-// write makes a tree of the index: that of the directory, without what is above it.
+// write writes the index as a tree, without the folders above the directory.
 func (t *taking) write(ctx context.Context) (string, error) {
 	args := []string{"write-tree"}
 	if t.at.prefix != "" {
@@ -192,18 +192,18 @@ func (t *taking) write(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// empty writes the tree without anything, which git knows without having it, but does not keep.
+// empty writes the empty tree, whose name git knows without storing the tree.
 func (t *taking) empty(ctx context.Context) (string, error) {
 	return t.s.say(ctx, run{}, "mktree")
 }
 
-// list looks what is not as the index has it.
+// list finds the files that differ from the index.
 func (t *taking) list(ctx context.Context) error {
 	args := []string{"--cached", "--others", "--modified", "--deleted"}
 	if err := t.names(ctx, t.run(), "", args, 0); err != nil {
 		return err
 	}
-	if t.only != nil { // repositories below are where they were
+	if t.only != nil { // the known repositories below stay the same
 		return t.forced(ctx, t.at.top, "")
 	}
 	t.walkFolders()
@@ -220,7 +220,7 @@ func (t *taking) list(ctx context.Context) error {
 	return t.forced(ctx, t.at.top, "")
 }
 
-// walkFolders looks at the folders in which the files are.
+// walkFolders records the permissions of the folders that hold the files.
 func (t *taking) walkFolders() {
 	for name := range t.perms {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
@@ -235,10 +235,10 @@ func (t *taking) walkFolders() {
 	}
 }
 
-// tagged is how long the sign and the blank are that git puts before each name.
+// tagged is the length of the sign and the blank that git writes before each name.
 const tagged = 2
 
-// names has git list files of a work tree, which lies at base below top.
+// names makes git list the files of a working tree, which lies at base below top.
 func (t *taking) names(ctx context.Context, r run, base string, args []string, depth int) error {
 	var nested []string
 	args = append([]string{"ls-files", "-z", "-t", "--exclude-standard"}, args...)
@@ -274,7 +274,7 @@ func (t *taking) names(ctx context.Context, r run, base string, args []string, d
 	return nil
 }
 
-// within are the arguments for what of the work tree is looked at.
+// within limits git to the paths that the snapshot looks at.
 func (t *taking) within() []string {
 	switch {
 	case t.only != nil:
@@ -293,23 +293,23 @@ func (t *taking) below(ctx context.Context, r run, base, folder string, depth in
 	t.seen[base+folder+"/"] = true
 	below := run{top: filepath.Join(r.top, filepath.FromSlash(folder))}
 	if info, err := os.Lstat(below.top); err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // it has gone meanwhile
+		return nil //nolint:nilerr // the folder is gone by now
 	}
 	return t.names(ctx, below, base+folder+"/", []string{"--others"}, depth+1)
 }
 
-// The signs of git.
+// git's signs.
 const (
 	signCached = 'H'
 	signOther  = '?'
 )
 
-// listed takes note of one name. ours tells that it is told of from our own index.
+// listed handles a listed name. ours is set when the name comes from our own index.
 func (t *taking) listed(name string, sign byte, ours bool) error {
 	_, has := t.perms[name]
 	switch {
 	case !ours && has:
-		return nil // of a repository below, or of what is forced: our index has it, and has told what became of it
+		return nil // a repository below, or a tracked file that rules ignore: our index lists the file, too, with its present state
 	case ours && sign == signCached:
 		if info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
 			t.perms[name] = info.Mode().Perm()
@@ -322,7 +322,7 @@ func (t *taking) listed(name string, sign byte, ours bool) error {
 	return t.name(name, ours && sign != signOther)
 }
 
-// excluding names the rules that a repository has beside its .gitignore files.
+// excluding names the file of a repository's ignore rules beside .gitignore.
 func excluding(top string) []string {
 	_, all := gitDir(top)
 	name := filepath.Join(all, "info", "exclude")
@@ -333,7 +333,7 @@ func excluding(top string) []string {
 	return []string{"--exclude-from=" + name}
 }
 
-// gitDir is where a repository has what is its own, and what all of its worktrees have together; empty where there is none.
+// gitDir returns a repository's own git directory, and the git directory that all its worktrees share. Both are empty without a repository.
 func gitDir(top string) (own, all string) {
 	own = filepath.Join(top, ".git")
 	info, err := os.Stat(own)
@@ -361,7 +361,7 @@ func below(dir, way string) string {
 	return filepath.Join(dir, way)
 }
 
-// firstLine of a short file; empty where there is none.
+// firstLine is the first line of a short file, or empty without such a file.
 func firstLine(name string) string {
 	f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -380,15 +380,15 @@ func firstLine(name string) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
-// forced adds what a repository has though its rules leave it out: whoever undoes a turn means these files too. It is read from the
-// repository's index each time, by a git that has no other part of that repository: a rule, or the file, may have come since. An index that
-// means nothing without its repository is passed over.
+// forced adds the files that a repository tracks though its rules ignore them, since an undo should restore these files too. forced reads the
+// repository's index at each snapshot, since a rule or a file may be new, by a git that has no other part of the repository. forced skips an
+// index that is invalid without its repository.
 func (t *taking) forced(ctx context.Context, top, base string) error {
 	own, _ := gitDir(top)
 	theirs := filepath.Join(own, "index")
 	info, err := os.Lstat(theirs)
 	if own == "" || err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // there is none
+		return nil //nolint:nilerr // the repository has no index
 	}
 	var names []string
 	args := append([]string{"ls-files", "-z", "--exclude-standard", "--cached", "--ignored"}, excluding(top)...)
@@ -412,8 +412,8 @@ func (t *taking) forced(ctx context.Context, top, base string) error {
 	return nil
 }
 
-// Hidden lists what rules leave out of the tree that was taken last, at most so many: folders that are left out whole have a slash at their
-// end. A file among it that shows later, because a rule has gone, was there before.
+// Hidden lists the ignored files of the last snapshot, at most so many. A folder that is ignored as a whole ends with a slash. A file of the
+// list that appears later, after a rule is gone, existed before.
 func (s *Store) Hidden(ctx context.Context, most int) ([]string, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -440,14 +440,14 @@ func (s *Store) Hidden(ctx context.Context, most int) ([]string, error) {
 	return names, err
 }
 
-// hidden is what rules leave out of a directory in which nothing was touched since.
+// hidden is the list of a directory's ignored files, valid until a file is touched.
 type hidden struct {
 	at    place
 	most  int
 	names []string
 }
 
-// ignored lists what rules leave out, by the ways from the top.
+// ignored lists the ignored files, by paths from the top.
 func (s *Store) ignored(ctx context.Context, at place, most int) (names []string, err error) {
 	list := func(r run, base string, only ...string) error {
 		r.read = func(out io.Reader) error {
@@ -472,7 +472,7 @@ func (s *Store) ignored(ctx context.Context, at place, most int) (names []string
 	return names, err
 }
 
-// name takes in one file that is not as the index has it; known tells whether the index may have it at all.
+// name records a file that differs from the index. known is set when the index may hold the file.
 func (t *taking) name(name string, known bool) error {
 	if t.seen[name] {
 		return nil
@@ -489,7 +489,7 @@ func (t *taking) name(name string, known bool) error {
 	case errors.Is(err, fs.ErrPermission):
 		t.leave(name, known, Left{Unreadable: true})
 	case err != nil, t.behindLink(path.Dir(name)), !link && !info.Mode().IsRegular():
-		t.drop(name, known) // a folder, a pipe, or nothing
+		t.drop(name, known) // a folder, a pipe, or no file at all
 	case link:
 		t.add = append(t.add, name)
 		t.perms[name] = 0o600
@@ -515,7 +515,7 @@ func (t *taking) leave(name string, known bool, l Left) {
 	t.left = append(t.left, l)
 }
 
-// drop takes a file out of the index: a tree has what is kept and nothing else.
+// drop removes a file from the index, since a tree holds kept files only.
 func (t *taking) drop(name string, known bool) {
 	if known {
 		t.gone = append(t.gone, name)
@@ -531,7 +531,7 @@ func readable(file string) bool {
 	return true
 }
 
-// behindLink tells whether a folder is reached through a link: what is there belongs to another folder, or to nobody here.
+// behindLink reports whether a folder is reached through a link. Files there belong to another folder, or to no folder of the directory.
 func (t *taking) behindLink(folder string) bool {
 	if folder == "." {
 		return false
@@ -548,7 +548,7 @@ func (t *taking) behindLink(folder string) bool {
 	return is
 }
 
-// update brings the index up to date.
+// update applies the recorded differences to the index.
 func (t *taking) update(ctx context.Context) error {
 	if len(t.gone) > 0 {
 		var in bytes.Buffer
@@ -572,15 +572,15 @@ func (t *taking) update(ctx context.Context) error {
 	return nil
 }
 
-// What goes into a pack: many files that are short.
+// Limits of a pack: at least fewFiles files, each at most shortFile bytes, mostPack bytes together.
 const (
 	fewFiles  = 200
 	shortFile = 64 << 10
 	mostPack  = 32 << 20
 )
 
-// pack writes what is in many short files into a pack, so that git finds it when it takes them in: as files of their own 20,000 of them take
-// it six times as long. Whatever is not in it, because the file has changed in between, git writes then.
+// pack writes the contents of many short files into a pack, where git finds them when it updates the index: 20,000 loose objects take six
+// times as long. git itself writes the content of a file that has changed in between.
 func (t *taking) pack(ctx context.Context, names []string) error {
 	if len(names) < fewFiles {
 		return nil
@@ -615,7 +615,7 @@ func (t *taking) pack(ctx context.Context, names []string) error {
 	return flush()
 }
 
-// short is what is in a file that is short; nil where there is none.
+// short is the content of a short file, or nil for any other file.
 func (t *taking) short(name string) []byte {
 	f, err := os.OpenFile(filepath.Join(t.at.top, filepath.FromSlash(name)), os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -632,8 +632,8 @@ func (t *taking) short(name string) []byte {
 	return data
 }
 
-// takeIn has git read files. One that changes under its hands fails all that were given with it: then they are tried by halves, and that
-// one is left out.
+// takeIn makes git read files. A file that changes meanwhile makes git fail for the whole batch; takeIn then retries halves of the batch, down
+// to the failing file, which is left out.
 func (t *taking) takeIn(ctx context.Context, names []string) error {
 	r := t.run()
 	r.in = []byte(strings.Join(names, "\x00") + "\x00")
@@ -643,13 +643,13 @@ func (t *taking) takeIn(ctx context.Context, names []string) error {
 	}
 	if len(names) > 1 {
 		if err := t.takeIn(ctx, names[:len(names)/2]); err != nil {
-			return err // not even that a file is left out can be written: the disk may be full
+			return err // git cannot even record that a file is left out: the disk may be full
 		}
 		return t.takeIn(ctx, names[len(names)/2:])
 	}
 	info, gone := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(names[0])))
 	if gone != nil {
-		return nil //nolint:nilerr // it is there no more
+		return nil //nolint:nilerr // the file is gone by now
 	}
 	t.left = append(t.left, Left{Path: strings.TrimPrefix(names[0], t.at.prefix), Size: info.Size(), Modified: info.ModTime(), Unreadable: true})
 	r.in = fmt.Appendf(nil, "0 %s\t%s\x00", strings.Repeat("0", len(emptyTree)), names[0])

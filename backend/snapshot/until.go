@@ -18,43 +18,43 @@ import (
 	"time"
 )
 
-// ErrLate tells of a look that was not over when somebody else began to write, on a disk that does not tell when a file was changed.
+// ErrLate reports that a snapshot was unfinished when another writer began, on a disk that does not record when a file was changed.
 var ErrLate = errors.New("the look was not over in time")
 
-// Limit is the moment from which on somebody else writes into a directory whose look is not over. The tree is that of the moment all the same:
-// a file that was not changed since is what it was then, and the system tells when a file was changed last, by a clock that nobody else sets.
-// Of the others the Mark tells; of those that it does not know the content, [Tree.Left] says so.
+// Limit is the moment at which another writer begins to write into a directory while its snapshot is unfinished. The tree is the directory at
+// that moment all the same: a file without a later change is the file of that moment, and the system records the last change by a clock that
+// no process sets. The Mark describes the changed files. [Tree.Left] lists the files whose content at that moment is unknown.
 type Limit struct {
-	At   time.Time // of time.Now, with its monotonic clock
-	Mark *Mark     // nil = none
+	At   time.Time // from time.Now, with its monotonic clock
+	Mark *Mark     // nil = no mark
 }
 
-// Mark is what the names and times of a directory's files tell, before any is read: which files are there, and which have the content that
-// an index of git's names.
+// Mark describes a directory by the names and times of its files, without reading their contents: the existing files, and those whose content
+// a git index knows.
 type Mark struct {
 	at     place
 	files  map[string]marked
-	nested []string        // folders of which nothing is known, with a slash at the end
-	unsure map[string]bool // files that were touched since
-	late   bool            // it was made behind the limit: of files that are not what the index has it knows nothing
-	theirs string          // the objects of the repository whose index it was; "" = ours
+	nested []string        // folders without any information, with a final slash
+	unsure map[string]bool // files touched since
+	late   bool            // the mark was made after the limit and knows nothing of files that differ from the index
+	theirs string          // the objects of the repository whose index the mark used; "" = the store's
 }
 
-// earlyMark is made when a directory is looked at for the first time, which takes long, while what is touched is watched.
+// earlyMark is the mark of a directory's first snapshot, which takes long. The directory is watched meanwhile.
 type earlyMark struct {
 	*Mark
 	over  time.Time
-	index string    // whose it is, by its time and size
-	w     *watching // nil = it is not watched
+	index string    // the index that the mark used, with its time and size
+	w     *watching // nil = the directory is not watched
 }
 
-// marked is one file of it.
+// marked is a file of a mark.
 type marked struct {
-	id, mode string // "" = the content is not known
+	id, mode string // "" = the content is unknown
 	size     int64
 }
 
-// Mark makes one. Nobody waits for the store, which may be at work with a look that takes its time.
+// Mark makes a mark of the directory. Mark does not wait for the store, which may be taking a long snapshot.
 func (s *Store) Mark(ctx context.Context) (*Mark, error) {
 	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Store) Mark(ctx context.Context) (*Mark, error) {
 	return s.mark(ctx, at)
 }
 
-// sinceFirst is the mark of the first look as it is now, if the system tells what was touched since.
+// sinceFirst is the first snapshot's mark, less the files touched since. sinceFirst returns nil unless the system knows the touched files.
 func (s *Store) sinceFirst(at place) *Mark {
 	e := s.early.Load()
 	if e == nil || e.w == nil || e.at != at {
@@ -89,7 +89,7 @@ func (s *Store) sinceFirst(at place) *Mark {
 	return &m
 }
 
-// markFirst makes the mark of a first look, where there is a repository to tell what is in files that nobody has read yet.
+// markFirst makes the mark of a first snapshot, when a repository knows the contents of files that no snapshot has read yet.
 func (s *Store) markFirst(ctx context.Context, at place) {
 	if whole := s.whole.Load(); whole != nil && *whole == at {
 		return
@@ -99,15 +99,15 @@ func (s *Store) markFirst(ctx context.Context, at place) {
 		return
 	}
 	m, err := s.mark(ctx, at)
-	if err != nil { // it is an index that means nothing here
+	if err != nil { // the index is invalid without its repository
 		s.l.cfg.Logger.Debug("the index of a repository cannot be read", "error", err)
 		return
 	}
 	s.early.Store(&earlyMark{m, time.Now(), filepath.Join(own, "index"), s.watching})
 }
 
-// behind is the mark of a first look that was made behind the limit. What the index has of a file that it takes for unchanged stood in the file
-// at the limit too, as long as nobody has written the index since.
+// behind is the first snapshot's mark when the mark was made after the limit. An index entry that matches its file also matched at the limit,
+// provided that the index was not written since.
 func (t *settling) behind() *Mark {
 	e := t.s.early.Load()
 	if e == nil || e.at != t.at || e.theirs == "" || e.over.Before(t.by.At) {
@@ -129,7 +129,7 @@ func (s *Store) mark(ctx context.Context, at place) (*Mark, error) {
 	m := &Mark{at: at, files: map[string]marked{}}
 	index := s.index(at)
 	own, all := gitDir(at.top)
-	if whole := s.whole.Load(); own != "" && (whole == nil || *whole != at) { // ours is not complete yet
+	if whole := s.whole.Load(); own != "" && (whole == nil || *whole != at) { // our index is incomplete
 		if info, err := os.Lstat(filepath.Join(own, "index")); err == nil && info.Mode().IsRegular() {
 			index, m.theirs = filepath.Join(own, "index"), filepath.Join(all, "objects")
 		}
@@ -147,14 +147,14 @@ func (s *Store) mark(ctx context.Context, at place) (*Mark, error) {
 	return m, nil
 }
 
-// markReader reads what git lists. A file of the index is told of several times: as one that is there, and by what is different of it.
+// markReader reads git's listing. git lists a file of the index several times: as cached, and as modified or deleted.
 type markReader struct {
 	m         *Mark
-	not, gone map[string]bool // files that are not what the index has, and those that are not there
-	last      string          // whose numbers come next
+	not, gone map[string]bool // files that differ from the index, and missing files
+	last      string          // the file whose numbers come next
 }
 
-// debugLines is how many lines of numbers follow the name of a file of the index.
+// debugLines is the number of lines that follow the name of an index entry.
 const debugLines = 5
 
 func (r *markReader) record(rec []byte) error {
@@ -207,7 +207,7 @@ func (r *markReader) cached(sign byte, mode, id, stage, name string) {
 	r.last = name
 }
 
-// size reads "  size: 7	flags: 0".
+// size reads "  size: 7 flags: 0".
 func (r *markReader) size(line string) {
 	f := strings.Fields(line)
 	if len(f) < 2 || r.last == "" {
@@ -220,13 +220,13 @@ func (r *markReader) size(line string) {
 	}
 }
 
-// over takes out what is not known.
+// over clears the contents that are unknown.
 func (r *markReader) over(none bool) {
 	for name, one := range r.m.files {
 		switch {
 		case none, r.not[name]:
 			one = marked{}
-		case one.id != "" && one.size == 0: // git writes 0 where a time alone cannot tell that a file is the same, and has looked into this one
+		case one.id != "" && one.size == 0: // git writes 0 when the time alone cannot prove that the file is unchanged; git has read this file
 			if info, err := os.Lstat(filepath.Join(r.m.at.top, filepath.FromSlash(name))); err == nil {
 				one.size = info.Size()
 			}
@@ -238,7 +238,7 @@ func (r *markReader) over(none bool) {
 	}
 }
 
-// converts tells whether what the repository has of a file may be something else than what stands in it, though it is as long.
+// converts reports whether a repository may store other bytes than a file of the same length holds.
 func converts(top, all string, files map[string]marked) bool {
 	names := []string{filepath.Join(all, "info", "attributes"), "/etc/gitattributes"}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -266,7 +266,7 @@ func converts(top, all string, files map[string]marked) bool {
 	})
 }
 
-// TakeUntil is Take, of which a limit may be set before it is over. It is asked for the limit when the tree is there.
+// TakeUntil is Take with a limit that another writer may set during the snapshot. TakeUntil calls limit when the tree is complete.
 func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error
 	}
 	defer leave()
 	defer s.early.Store(nil)
-	early := limit() == nil // else the names are listed behind it already
+	early := limit() == nil // else the names were listed after the limit
 	tree, err := s.take(ctx)
 	if err != nil {
 		return Tree{}, err
@@ -283,7 +283,7 @@ func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error
 	if by == nil {
 		return tree, nil
 	}
-	if early { // what came between the listing of names and the limit was there before
+	if early { // a file created between the listing and the limit existed at the limit
 		if tree, err = s.take(ctx); err != nil {
 			return Tree{}, err
 		}
@@ -291,33 +291,33 @@ func (s *Store) TakeUntil(ctx context.Context, limit func() *Limit) (Tree, error
 	return s.settle(ctx, tree, by)
 }
 
-// How far behind the clock is by which a file was changed.
+// Greatest lag of the clock that stamps changes.
 const (
 	clockStep   = 50 * time.Millisecond
-	coarseClock = 2 * time.Second // of a disk that counts in seconds
+	coarseClock = 2 * time.Second // on disks that count in seconds
 )
 
-// settling finds what a directory held at the limit, from what it holds now.
+// settling computes the tree at the limit from the present tree.
 type settling struct {
 	s      *Store
 	at     place
 	by     *Limit
 	device uint64
-	moved  map[string]bool // folders, and whether they may have had other names at the limit
+	moved  map[string]bool // folders, and whether each may have had another name at the limit
 	left   map[string]bool
 
-	tree  Tree              // of now, and at the end that of the limit
-	have  map[string]Side   // what it has
-	ruled bool              // rules were changed behind the limit
-	out   []string          // of the tree, by their paths from the top
-	back  map[string]marked // what stood there instead
+	tree  Tree              // the present tree, and in the end the tree at the limit
+	have  map[string]Side   // the files of tree
+	ruled bool              // ignore rules changed after the limit
+	out   []string          // files to remove, by paths from the top
+	back  map[string]marked // files to add, with their content at the limit
 }
 
 func (s *Store) settle(ctx context.Context, tree Tree, by *Limit) (Tree, error) {
 	at := s.lastOf
 	device, local := localDisk(at.dir())
 	now := time.Now()
-	if step := now.Sub(by.At) - now.Round(0).Sub(by.At.Round(0)); !local || step.Abs() > clockStep/2 { // somebody has set the clock meanwhile
+	if step := now.Sub(by.At) - now.Round(0).Sub(by.At.Round(0)); !local || step.Abs() > clockStep/2 { // the clock was set meanwhile
 		return Tree{}, ErrLate
 	}
 	t := &settling{s: s, at: at, by: by, device: device, tree: tree, moved: map[string]bool{}, left: map[string]bool{}, back: map[string]marked{}}
@@ -340,7 +340,7 @@ func (s *Store) settle(ctx context.Context, tree Tree, by *Limit) (Tree, error) 
 	return t.compose(ctx)
 }
 
-// judge goes through all files that are there, and those that were.
+// judge goes through the present files and the files of the mark.
 func (t *settling) judge() {
 	var before map[string]marked
 	if t.by.Mark != nil && t.by.Mark.at == t.at {
@@ -370,13 +370,13 @@ func (t *settling) judge() {
 	}
 }
 
-// firm tells of a file that was there at the limit as it is now.
+// firm reports whether a file is unchanged since the limit.
 func (t *settling) firm(name string) bool {
 	info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name)))
 	return err == nil && !t.since(info) && !t.elsewhere(parent(name))
 }
 
-// since tells whether something was changed behind the limit.
+// since reports whether a file was changed after the limit.
 func (t *settling) since(info fs.FileInfo) bool {
 	at, device, known := changedAt(info)
 	step := clockStep
@@ -386,7 +386,7 @@ func (t *settling) since(info fs.FileInfo) bool {
 	return !known || device != t.device || !at.Before(t.by.At.Add(-step))
 }
 
-// elsewhere tells whether a folder may have had another name. One that was moved was changed, and so was the folder around it.
+// elsewhere reports whether a folder may have had another name at the limit: a move changes the folder and the folder around it.
 func (t *settling) elsewhere(folder string) bool {
 	if folder == "." || folder+"/" == t.at.prefix || folder == "" {
 		return false
@@ -403,7 +403,7 @@ func (t *settling) elsewhere(folder string) bool {
 	return is
 }
 
-// present judges a file that is there now.
+// present judges a file that exists.
 func (t *settling) present(name string, now Side) {
 	if t.firm(name) {
 		return
@@ -420,21 +420,21 @@ func (t *settling) present(name string, now Side) {
 	}
 }
 
-// marked is what the mark knows of a file: what it was, whether it was there, and whether the mark can tell.
+// marked looks a file up in the mark: the file at the limit, whether the file existed, and whether the mark is sure.
 func (t *settling) marked(name string) (one marked, was, sure bool) {
 	m := t.by.Mark
 	if m == nil || m.at != t.at || m.unsure[name] || m.late && m.files[name].id == "" || slices.ContainsFunc(m.nested, func(folder string) bool { return strings.HasPrefix(name+"/", folder) }) {
 		return one, false, false
 	}
 	one, was = m.files[name]
-	return one, was, was || !t.ruled // rules may have left it out then
+	return one, was, was || !t.ruled // rules may have ignored the file at the limit
 }
 
-// absent judges files that were there.
+// absent judges files of the mark that do not exist any more.
 func (t *settling) absent(names iter.Seq[string]) {
 	for name := range names {
 		below, within := strings.CutPrefix(name, t.at.prefix)
-		if _, there := t.have[below]; there || !within || t.left[name] || t.firm(name) { // a firm one was no file that is kept then either
+		if _, there := t.have[below]; there || !within || t.left[name] || t.firm(name) { // a firm file that tree leaves out was left out at the limit too
 			continue
 		}
 		switch one, was, sure := t.marked(name); {
@@ -446,7 +446,7 @@ func (t *settling) absent(names iter.Seq[string]) {
 	}
 }
 
-// unknown says of a file that nobody knows what it was.
+// unknown records that a file's content at the limit is unknown.
 func (t *settling) unknown(name string) {
 	t.out = append(t.out, name)
 	t.left[name] = true
@@ -457,10 +457,10 @@ func (t *settling) unknown(name string) {
 	t.tree.Left = append(t.tree.Left, l)
 }
 
-// mostFetched is how many files are looked up by the mark.
+// mostFetched limits the contents fetched for a mark.
 const mostFetched = 10_000
 
-// fetch gets the contents that the mark names. One that cannot be had, or is not as long as the file was, is not known.
+// fetch gets the contents that the mark names. A content that is missing, or of another length than the file, counts as unknown.
 func (t *settling) fetch(ctx context.Context) error {
 	ids := map[string]int64{}
 	for _, one := range t.back {
@@ -480,7 +480,7 @@ func (t *settling) fetch(ctx context.Context) error {
 	return nil
 }
 
-// bring has the store have contents, from other objects where those are named, and tells how long they are.
+// bring adds contents to the store, from the objects of theirs if named, and sets their lengths in ids.
 func (s *Store) bring(ctx context.Context, theirs string, ids map[string]int64, most int64) error {
 	var in bytes.Buffer
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
@@ -505,7 +505,7 @@ func (s *Store) bring(ctx context.Context, theirs string, ids map[string]int64, 
 	return err
 }
 
-// copyFrom copies contents from other objects. Some may not be there, or be too long.
+// copyFrom copies contents from other objects. copyFrom skips contents that are missing or too long.
 func (s *Store) copyFrom(ctx context.Context, theirs string, ids []byte, most int64) error {
 	var pack bytes.Buffer
 	var total int64
@@ -520,7 +520,7 @@ func (s *Store) copyFrom(ctx context.Context, theirs string, ids []byte, most in
 			return err
 		})
 	}}, "cat-file", "--batch")
-	if errors.Is(err, ErrGit) { // contents that are not there stay unknown
+	if errors.Is(err, ErrGit) { // missing contents stay unknown
 		err = nil
 		pack.Reset()
 	}
@@ -531,7 +531,7 @@ func (s *Store) copyFrom(ctx context.Context, theirs string, ids []byte, most in
 	return s.git(ctx, run{in: pack.Bytes()}, "fast-import", "--quiet", "--done")
 }
 
-// compose makes the tree of the limit.
+// compose makes the tree at the limit.
 func (t *settling) compose(ctx context.Context) (Tree, error) {
 	index := filepath.Join(t.s.path, "settled")
 	if err := errors.Join(removeIfThere(index), removeIfThere(index+".lock")); err != nil {
@@ -562,7 +562,7 @@ func (t *settling) compose(ctx context.Context) (Tree, error) {
 	}
 	now := t.s.loadModes(t.tree.ID)
 	if now != nil && id != t.tree.ID {
-		for name, one := range t.back { // who may read one that is gone is not known any more
+		for name, one := range t.back { // the permissions of a deleted file are unknown
 			if _, there := t.have[strings.TrimPrefix(name, t.at.prefix)]; !there {
 				now.other[strings.TrimPrefix(name, t.at.prefix)] = private(one.mode)
 			}
@@ -574,7 +574,7 @@ func (t *settling) compose(ctx context.Context) (Tree, error) {
 	return t.tree, errors.Join(err, t.s.keep(id), removeIfThere(index))
 }
 
-// private is for the owner alone.
+// private is the permission for the owner alone.
 func private(mode string) fs.FileMode {
 	if mode == modeProgram {
 		return 0o700
@@ -582,7 +582,7 @@ func private(mode string) fs.FileMode {
 	return 0o600
 }
 
-// eachBlob reads what git says of contents that it was asked for: "ID blob SIZE", and the content; or "ID missing".
+// eachBlob reads git's answers about contents: "ID blob SIZE" and the content, or "ID missing".
 func eachBlob(out io.Reader, f func(size int64, data io.Reader) error) error {
 	r := bufio.NewReaderSize(out, 64<<10)
 	for {
@@ -599,10 +599,10 @@ func eachBlob(out io.Reader, f func(size int64, data io.Reader) error) error {
 	}
 }
 
-// blobAfter reads the content that follows a head.
+// blobAfter reads the content after a header.
 func blobAfter(head []string, r *bufio.Reader, f func(size int64, data io.Reader) error) error {
 	if len(head) != 3 {
-		return nil // it is missing
+		return nil // the content is missing
 	}
 	size, err := strconv.ParseInt(head[2], 10, 64)
 	if err != nil {
@@ -614,7 +614,7 @@ func blobAfter(head []string, r *bufio.Reader, f func(size int64, data io.Reader
 			return err
 		}
 	}
-	if _, err := io.Copy(io.Discard, data); err != nil { // what f has left of it
+	if _, err := io.Copy(io.Discard, data); err != nil { // the rest that f has not read
 		return err
 	}
 	_, err = r.Discard(1)

@@ -13,17 +13,17 @@ import (
 	"deskhand/backend/snapshot"
 )
 
-// repository makes the directory a repository in which everything is committed.
+// repository makes the directory a repository with every file committed.
 func (d *desk) repository() {
 	d.tb.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "all"}} {
 		if out, err := exec.Command("git", append([]string{"-C", d.dir}, args...)...).CombinedOutput(); err != nil {
-			d.tb.Fatalf("%v: %s", err, out)
+			d.tb.Fatalf("CombinedOutput: got error %v, out %s, want no error", err, out)
 		}
 	}
 }
 
-// late is the tree of a look that begins when an agent has done something already.
+// late is the tree of a snapshot that begins after an agent has changed files.
 func (d *desk) late(s *snapshot.Store, marked bool, agent func()) snapshot.Tree {
 	d.tb.Helper()
 	limit := &snapshot.Limit{}
@@ -57,7 +57,7 @@ func onLinux(t *testing.T) {
 	}
 }
 
-// made is a store that is there, and has looked at nothing yet.
+// made is an existing store without a snapshot.
 func (d *desk) made() *snapshot.Store {
 	d.tb.Helper()
 	empty := d.tb.TempDir()
@@ -68,7 +68,7 @@ func (d *desk) made() *snapshot.Store {
 	return d.Library.Store("late", d.dir)
 }
 
-// TestALateLookAtARepository: what the agent has changed before it could be read comes from the repository's own objects.
+// TestALateLookAtARepository: the contents that the agent changed before the snapshot read them come from the repository's objects.
 func TestALateLookAtARepository(t *testing.T) {
 	onLinux(t)
 	d := open(t)
@@ -76,7 +76,7 @@ func TestALateLookAtARepository(t *testing.T) {
 	d.repository()
 	d.write("own", "untracked", "dirty", "")
 	d.write("sub/own", "the person's")
-	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
+	time.Sleep(100 * time.Millisecond) // lets the file system's clock tick
 	before, err := d.Library.Store("full", d.dir).Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestALateLookAtARepository(t *testing.T) {
 	if err := d.taken().Adopt(t.Context(), d.Library.Store("full", "")); err != nil {
 		t.Fatal(err)
 	}
-	// Of sub/own the person had changed the content, and nobody has read it.
+	// The person had changed the content of sub/own, which no snapshot has read.
 	want(t, "what the agent has changed", kinds(d.taken().compareIn(t, before, tree)), "deleted sub/own")
 	want(t, "what is not known", leftPaths(tree), "sub/own")
 	if !tree.Left[0].Late {
@@ -101,7 +101,7 @@ type inStore struct{ *snapshot.Store }
 
 func (d *desk) taken() inStore { return inStore{d.Library.Store("late", "")} }
 
-// compareIn compares a tree of another store.
+// compareIn compares with a tree of another store.
 func (s inStore) compareIn(t *testing.T, a, b snapshot.Tree) []snapshot.Change {
 	t.Helper()
 	list, err := s.Compare(t.Context(), a.ID, b.ID)
@@ -111,12 +111,12 @@ func (s inStore) compareIn(t *testing.T, a, b snapshot.Tree) []snapshot.Change {
 	return list
 }
 
-// TestALateLookTakesNoFileForAnother: whatever was done before the limit and behind it, a file of the tree is what it was at the limit, or said to be
-// unknown.
+// TestALateLookTakesNoFileForAnother: whatever was done before and after the limit, every file of the tree is the file at the limit, or listed
+// as unknown.
 func TestALateLookTakesNoFileForAnother(t *testing.T) {
 	onLinux(t)
 	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it chooses what a test does
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // chooses the actions of the test
 	for round := range 16 {
 		repository, marked := round%2 == 0, round%4 < 3
 		d := openWith(t, snapshot.Config{MostFile: 500})
@@ -129,7 +129,7 @@ func TestALateLookTakesNoFileForAnother(t *testing.T) {
 			did = append(did, d.anything(random))
 		}
 		if round%3 == 0 {
-			time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
+			time.Sleep(100 * time.Millisecond) // lets the file system's clock tick
 		}
 		store := d.made()
 		before, err := d.Library.Store("full", d.dir).Take(t.Context())
@@ -151,7 +151,7 @@ func TestALateLookTakesNoFileForAnother(t *testing.T) {
 		}
 		for _, c := range list {
 			if c.Kind == snapshot.Added && (strings.HasPrefix(c.Path, "built/") || strings.HasSuffix(c.Path, ".log")) {
-				continue // rules left it out before, and its time tells that it is the same
+				continue // rules ignored the file before, and its time shows no change
 			}
 			unknown := slices.ContainsFunc(tree.Left, func(l snapshot.Left) bool { return l.Path == c.Path || l.Path == c.Was })
 			if !unknown && (marked || c.Kind != snapshot.Deleted) || c.Kind != snapshot.Deleted {
@@ -161,7 +161,7 @@ func TestALateLookTakesNoFileForAnother(t *testing.T) {
 	}
 }
 
-// TestTheMarkOfAFirstLookIsKeptUpToDate: it is made when the look begins, and what the person has touched since is not taken from the repository.
+// TestTheMarkOfAFirstLookIsKeptUpToDate: files that the person touched after the snapshot began are not taken from the repository.
 func TestTheMarkOfAFirstLookIsKeptUpToDate(t *testing.T) {
 	onLinux(t)
 	d := open(t)
@@ -174,8 +174,8 @@ func TestTheMarkOfAFirstLookIsKeptUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.write("both", "the person's", "new", "the person's")
-	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
-	none = true                        // no process is needed for it
+	time.Sleep(100 * time.Millisecond) // lets the file system's clock tick
+	none = true                        // the mark needs no process
 	mark, err := s.Mark(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -201,14 +201,15 @@ func (d *desk) look(s *snapshot.Store) snapshot.Tree {
 	return tree
 }
 
-// TestAMarkBehindTheLimitKnowsWhatTheIndexKnows: of a file that was not touched by then, and as long as nobody has written the index.
+// TestAMarkBehindTheLimitKnowsWhatTheIndexKnows: a mark made after the limit knows the files untouched by then, unless the index was written
+// since.
 func TestAMarkBehindTheLimitKnowsWhatTheIndexKnows(t *testing.T) {
 	onLinux(t)
 	for _, committed := range []bool{false, true} {
 		d := open(t)
 		d.write("early", "1", "late", "2", "gone", "3")
 		d.repository()
-		time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
+		time.Sleep(100 * time.Millisecond) // lets the file system's clock tick
 		s := d.made()
 		limit := &snapshot.Limit{At: time.Now()}
 		d.write("early", "agent", "new", "agent")
@@ -231,7 +232,7 @@ func TestAMarkBehindTheLimitKnowsWhatTheIndexKnows(t *testing.T) {
 	}
 }
 
-// TestALookThatIsOverInTimeHasNoLimit: nothing of it is judged by times.
+// TestALookThatIsOverInTimeHasNoLimit: a snapshot finished before the limit judges no file by its time.
 func TestALookThatIsOverInTimeHasNoLimit(t *testing.T) {
 	d := open(t)
 	d.write("a", "1")
@@ -241,7 +242,7 @@ func TestALookThatIsOverInTimeHasNoLimit(t *testing.T) {
 	}
 }
 
-// TestAConvertedFileIsNotTakenFromTheRepository: what the repository has of it is not what stood in it.
+// TestAConvertedFileIsNotTakenFromTheRepository: the repository's bytes of a converted file differ from the file's.
 func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
 	onLinux(t)
 	for name, attributes := range map[string]string{"a filter": "* filter=none\n", "line ends": "* text eol=crlf\n"} {
@@ -258,6 +259,6 @@ func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
 func (d *desk) rename(one, other string) {
 	d.tb.Helper()
 	if out, err := exec.Command("mv", filepath.Join(d.dir, one), filepath.Join(d.dir, other)).CombinedOutput(); err != nil {
-		d.tb.Fatalf("%v: %s", err, out)
+		d.tb.Fatalf("CombinedOutput: got error %v, out %s, want no error", err, out)
 	}
 }

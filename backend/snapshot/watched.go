@@ -18,35 +18,35 @@ import (
 	"deskhand/backend/snapshot/watch"
 )
 
-// A directory of which the system tells what was touched is looked at in full once; from then on a look is at what was touched. Where nothing
-// was, the tree that was taken last is that of now, and no process runs. What is touched outside of the directory and counts all the same (the
-// index of its repository, rules) is compared by its size and its time.
+// A watched directory is read in full once; later snapshots look only at the touched files. When no file was touched, the last tree is the
+// present tree, and no process runs. Files outside the directory that count all the same (the repository's index, ignore rules) are compared
+// by size and time.
 
 const (
-	mostTouched  = 200              // files that are looked at one by one; of more all are
-	mostIgnored  = 100_000          // names that rules leave out, of a directory that is watched
-	watchAgain   = 10 * time.Minute // how long a directory is not tried again that the system could not watch
-	unseenAgain  = time.Second      // the same, of one with folders that are known only now
-	mostWatching = 8                // directories at a time; the one that was looked at least lately is watched no more
+	mostTouched  = 200              // files looked at individually; with more, the snapshot looks at every file
+	mostIgnored  = 100_000          // ignored names of a watched directory
+	watchAgain   = 10 * time.Minute // pause before the next attempt, after the system could not watch a directory
+	unseenAgain  = time.Second      // the same pause for a directory with folders that became known late
+	mostWatching = 8                // watched directories at a time; the least recently used is dropped
 )
 
-// watching is what is known of a directory that is watched.
+// watching is the state of a watched directory.
 type watching struct {
 	*watch.Watch
 	at place
 
-	// Of who has the store.
-	folders map[string]bool        // that are watched
-	perms   map[string]fs.FileMode // of what the tree has
-	outside string                 // what else counts, as it was when the tree was taken
+	// The following fields belong to the call that holds the store.
+	folders map[string]bool        // the watched folders
+	perms   map[string]fs.FileMode // permissions of the tree's files
+	outside string                 // fingerprint of the files outside that count, as of the tree
 
-	mu      sync.Mutex           // protects what is below
-	touched map[string]bool      // since the tree was taken, by their paths from the top
-	lost    bool                 // more was
-	linked  map[string]time.Time // files of the tree with further names, which may lie where nobody watches, and when they were changed
+	mu      sync.Mutex           // protects the fields below
+	touched map[string]bool      // since the tree was taken, by paths from the top
+	lost    bool                 // further files were touched
+	linked  map[string]time.Time // files of the tree with further names, which may lie in unwatched folders, and the times of their last change
 }
 
-// pending reads what was touched, and keeps it until a tree was taken; lost is that more was.
+// pending reads the touched files, and keeps them until a tree is taken. lost reports that further files were touched.
 func (w *watching) pending() (touched map[string]bool, lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,8 @@ func (s *Store) unwatch() {
 	s.hiddenNow = nil
 }
 
-// unchanged is the tree that was taken last, if nothing was touched since. Else it says what was, or nothing where all is to be looked at.
+// unchanged returns the last tree when no file was touched since. Otherwise unchanged returns the touched files, or none when the snapshot has
+// to look at every file.
 func (s *Store) unchanged(at place) (tree Tree, same bool, only []string) {
 	w := s.watching
 	if w == nil {
@@ -109,13 +110,13 @@ func (s *Store) unchanged(at place) (tree Tree, same bool, only []string) {
 	return Tree{}, false, only
 }
 
-// rules tells of a file by which others than these are kept from now on.
+// rules reports whether a file changes the set of kept files.
 func rules(name string) bool {
 	base := name[strings.LastIndexByte(name, '/')+1:]
 	return base == ".git" || base == ".gitignore"
 }
 
-// outside are files that lie in no watched directory, and decide what is kept.
+// outside is a fingerprint of the files that lie in no watched directory and affect the set of kept files.
 func (s *Store) outside(at place) string {
 	var text strings.Builder
 	add := func(name string) {
@@ -139,7 +140,8 @@ func (s *Store) outside(at place) string {
 	return text.String()
 }
 
-// watch begins to watch a directory, before it is looked at. Where the system cannot, looks are in full.
+// watch begins to watch a directory before the snapshot looks at the directory. Where the system cannot watch, every snapshot looks at every
+// file.
 func (s *Store) watch(ctx context.Context, at place) {
 	if s.watching != nil {
 		return
@@ -189,7 +191,7 @@ func (s *Store) watchAll(ctx context.Context, at place) error {
 	return nil
 }
 
-// watchWalk goes through the folders of a directory.
+// watchWalk adds the folders of a directory to a watch.
 type watchWalk struct {
 	*watch.Watch
 	at               place
@@ -221,7 +223,7 @@ func (w *watchWalk) visit(name string, e fs.DirEntry, err error) error {
 	return orUnread(w.Add(name, way))
 }
 
-// orUnread is nothing for what is gone, or what nobody can read, and so is not kept.
+// orUnread drops the error of a file that is gone or unreadable, which no snapshot keeps.
 func orUnread(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -229,7 +231,8 @@ func orUnread(err error) error {
 	return err
 }
 
-// ignoredFolders are those that rules leave out whole. A folder with nothing but files that rules leave out is none: another file may come.
+// ignoredFolders lists the folders that rules ignore as a whole. A folder whose present files are all ignored is not among them, since a new
+// file may not be ignored.
 func (s *Store) ignoredFolders(ctx context.Context, at place) (map[string]bool, error) {
 	names, err := s.ignored(ctx, at, mostIgnored)
 	if err != nil {
@@ -255,12 +258,12 @@ func (s *Store) ignoredFolders(ctx context.Context, at place) (map[string]bool, 
 		})
 	}}, "check-ignore", "--no-index", "-z", "--stdin")
 	if status := (*git.StatusError)(nil); errors.As(err, &status) && status.Code == 1 {
-		err = nil // there is none
+		err = nil // the folder is gone
 	}
 	return folders, err
 }
 
-// spareWatches ends the watch that is used least lately, where there are too many: the system has few.
+// spareWatches ends the least recently used watch when there are too many, since the system's watches are few.
 func (l *Library) spareWatches(newest *Store) {
 	l.mu.Lock()
 	l.watched = slices.DeleteFunc(l.watched, func(s *Store) bool { return s == newest })
@@ -285,13 +288,13 @@ func (l *Library) spareWatches(newest *Store) {
 	}
 }
 
-// settled takes note of a tree that was taken with everything that was told of until it was begun.
+// settled records a tree that includes every change reported before the snapshot began.
 func (t *taking) settled(outside string, touched map[string]bool) {
 	w := t.s.watching
 	if w == nil {
 		return
 	}
-	for folder := range t.folders { // one that rules leave out may have files that are kept all the same
+	for folder := range t.folders { // an ignored folder may hold kept files
 		if !w.folders[folder] && (folder+"/" == t.at.prefix || strings.HasPrefix(folder+"/", t.at.prefix)) {
 			t.s.unwatch()
 			t.s.watchNot = time.Now().Add(unseenAgain)
@@ -311,18 +314,18 @@ func (t *taking) settled(outside string, touched map[string]bool) {
 	}
 }
 
-// named takes note of a file that has further names.
+// named records a file that has further names.
 func (t *taking) named(name string, info fs.FileInfo) {
 	if several(info) {
 		t.linked[name], _, _ = changedAt(info)
 	}
 }
 
-// resume begins with what the tree before had, but for what was touched: only that is looked at.
+// resume starts from the files of the last tree, less the touched files, which alone are looked at.
 func (t *taking) resume() {
 	w := t.s.watching
 	t.perms, t.linked = w.perms, maps.Clone(w.linked)
-	w.perms = nil // until it is whole again
+	w.perms = nil // until the tree is complete again
 	touched := map[string]bool{}
 	for _, name := range t.only {
 		touched[name] = true

@@ -14,18 +14,18 @@ import (
 	"deskhand/backend/snapshot"
 )
 
-// TestAWatchedDirectoryIsWhatALookInFullFinds: whatever is done between two looks, the one that looks at what was touched alone takes the tree
-// that one of all files takes.
+// TestAWatchedDirectoryIsWhatALookInFullFinds: whatever happens between two snapshots, looking at the touched files alone gives the same tree
+// as looking at every file.
 func TestAWatchedDirectoryIsWhatALookInFullFinds(t *testing.T) {
 	full := openWith(t, snapshot.Config{Unwatched: true, MostFile: 500})
 	d := openWith(t, snapshot.Config{MostFile: 500})
 	d.write(".gitignore", "*.log\nbuilt/\n", "a/one", "1", "a/b/two", "2", "c/three", "3", "built/x", "x", "four", "4")
 	if out, err := exec.Command("git", "-C", d.dir, "init", "-q").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("CombinedOutput: got error %v, out %s, want no error", err, out)
 	}
 	at := full.Library.Store("full", d.dir)
 	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it chooses what a test does
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // chooses the actions of the test
 	for round := range 60 {
 		var did []string
 		for range 1 + random.IntN(4) {
@@ -46,7 +46,7 @@ func TestAWatchedDirectoryIsWhatALookInFullFinds(t *testing.T) {
 	}
 }
 
-// anything does something to the directory, and says what.
+// anything does a random change to the directory, and returns its description.
 func (d *desk) anything(random *rand.Rand) string {
 	d.tb.Helper()
 	folders := []string{".", "a", "a/b", "c", "c/new", "built", "e/f"}
@@ -82,7 +82,7 @@ func (d *desk) anything(random *rand.Rand) string {
 		did = "link " + one
 		err = os.Symlink("where", in(one))
 	case 9:
-		one = filepath.Join(folders[random.IntN(5)], "long") // rules leave none of these out: of one that they do a look in full forgets that it was kept
+		one = filepath.Join(folders[random.IntN(5)], "long") // no rule ignores these files: a full snapshot forgets that an ignored file was kept
 		did = "long " + one
 		err = os.WriteFile(in(one), make([]byte, 600), 0o600)
 	case 10:
@@ -92,13 +92,13 @@ func (d *desk) anything(random *rand.Rand) string {
 		did = "hard link " + one + " " + other
 		err = os.Link(in(one), in(other))
 	}
-	if err != nil { // there is no such file, or another one is in the way
+	if err != nil { // the file is missing, or another file is in the way
 		did += " (failed)"
 	}
 	return did
 }
 
-// TestAWatchedDirectoryRunsNoGitWhereNothingWasTouched: the second look is the first one's tree even when git is gone.
+// TestAWatchedDirectoryRunsNoGitWhereNothingWasTouched: the second snapshot returns the first tree even when git is gone.
 func TestAWatchedDirectoryRunsNoGitWhereNothingWasTouched(t *testing.T) {
 	none := false
 	d := openWith(t, snapshot.Config{})
@@ -124,7 +124,7 @@ func TestAWatchedDirectoryRunsNoGitWhereNothingWasTouched(t *testing.T) {
 	want(t, "kinds", kinds(d.compare(was, now)), "modified a/one")
 }
 
-// TestAFileThatIsChangedByAnotherNameIsSeen: the system tells nothing of it in the directory that is watched.
+// TestAFileThatIsChangedByAnotherNameIsSeen: the system reports no such change in the watched directory.
 func TestAFileThatIsChangedByAnotherNameIsSeen(t *testing.T) {
 	d := open(t)
 	d.write("a", "1", "b", "1")
@@ -133,7 +133,7 @@ func TestAFileThatIsChangedByAnotherNameIsSeen(t *testing.T) {
 		t.Skip(err)
 	}
 	was := d.take()
-	time.Sleep(20 * time.Millisecond) // the clock of the file system ticks
+	time.Sleep(20 * time.Millisecond) // lets the file system's clock tick
 	if err := os.WriteFile(elsewhere, []byte("2"), 0o600); err != nil {
 		t.Fatal(err)
 	}

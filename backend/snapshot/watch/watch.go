@@ -1,8 +1,8 @@
-// Package watch tells which files of some directories were touched, without looking at the files. The system notes it, in a queue that is
-// read when somebody asks: no goroutine runs meanwhile. A change that is over when [Watch.Touched] is called is among what it gives.
+// Package watch lists the touched files of some directories without looking at the files. The system notes changes in a queue, which
+// [Watch.Touched] reads; no goroutine runs meanwhile. Touched includes every change that is complete when Touched is called.
 //
-// The system does not tell of what is written through memory that a file is mapped to, nor through a name that the file has in a directory
-// that is not watched, nor of what another machine does on a disk of the network. Who relies on a watch looks at the files now and then.
+// The system does not report writes through a memory mapping, writes through a name in a directory that is not watched, nor writes of another
+// machine to a network disk. A caller therefore looks at all files now and then.
 package watch
 
 import "errors"
@@ -13,8 +13,8 @@ var (
 	ErrFull        = errors.New("the system watches no more directories")
 )
 
-// Touched is what became of the watched directories.
+// Touched is the result of [Watch.Touched].
 type Touched struct {
-	Paths []string // each once, as the name that its directory was added under, a slash, and its own name
-	Lost  bool     // more was done than is known: folders came or were moved, or the queue ran over
+	Paths []string // each path once: the name given to Add, a slash, and the file's name
+	Lost  bool     // changes are missing: folders were created or moved, or the queue ran over
 }

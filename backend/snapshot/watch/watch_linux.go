@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// part is what of the system's watches, which a person's editors share, one Watch takes at most.
+// part divides the system's watches, which a person's editors share: a Watch takes at most this fraction.
 const part = 4
 
-// Watch is some directories of a disk. It may be used by several goroutines.
+// Watch watches directories of a disk. Several goroutines may use a Watch.
 type Watch struct {
-	mu   sync.Mutex // protects what is below
-	fd   int        // -1 = it is closed
+	mu   sync.Mutex // protects the fields below
+	fd   int        // -1 = closed
 	dirs map[int32]string
 	most int
 }
 
-// New makes a watch of no directory.
+// New makes a Watch without a directory.
 func New() (*Watch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
@@ -35,7 +35,7 @@ func New() (*Watch, error) {
 	return &Watch{fd: fd, dirs: map[int32]string{}, most: allowed() / part}, nil
 }
 
-// allowed is how many directories the system watches for one person.
+// allowed is the system's limit of watched directories per user.
 func allowed() int {
 	const least = 8192
 	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
@@ -48,7 +48,7 @@ func allowed() int {
 const mask = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 
-// Add watches one directory, without those in it. What is touched is told below name; "" = without anything before it.
+// Add watches a directory without its subdirectories. Touched reports changes there below name, or without a prefix when name is empty.
 func (w *Watch) Add(dir, name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,11 +68,11 @@ func (w *Watch) Add(dir, name string) error {
 	if name != "" {
 		name += "/"
 	}
-	w.dirs[int32(wd)] = name //nolint:gosec // the system's own numbers have 32 bits
+	w.dirs[int32(wd)] = name //nolint:gosec // the system's numbers have 32 bits
 	return nil
 }
 
-// Touched is what was done since it was asked before.
+// Touched returns the changes since the previous call.
 func (w *Watch) Touched() (Touched, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *Watch) Touched() (Touched, error) {
 	}
 }
 
-// read takes in events: each is a head of 16 bytes and a name that is filled up with zeros.
+// read decodes events. An event is a header of 16 bytes and a name padded with zeros.
 func (w *Watch) read(buf []byte, t *Touched, seen map[string]bool) {
 	for len(buf) >= unix.SizeofInotifyEvent {
 		wd := int32(binary.NativeEndian.Uint32(buf)) //nolint:gosec // the sign is the system's

@@ -67,7 +67,7 @@ func TestTouchedNamesWhatWasDone(t *testing.T) {
 	}
 }
 
-// A queue that ran over is not taken for one in which little stands.
+// TestTouchedTellsOfAQueueThatRanOver: Touched does not take a queue that ran over for a short queue.
 func TestTouchedTellsOfAQueueThatRanOver(t *testing.T) {
 	text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestTouchedTellsOfAQueueThatRanOver(t *testing.T) {
 	if err := w.Add(dir, ""); err != nil {
 		t.Fatal(err)
 	}
-	for i := range most/2 + 1 { // each is made, and its permissions are set
+	for i := range most/2 + 1 { // every file is created and then gets permissions
 		name := filepath.Join(dir, strconv.Itoa(i%50))
 		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Remove(name)); err != nil {
 			t.Fatal(err)

@@ -2,16 +2,16 @@
 
 package watch
 
-// Watch is some directories of a disk; on this system there is none.
+// Watch has no implementation on this system.
 type Watch struct{}
 
-// New tells that there is none.
+// New returns ErrUnsupported.
 func New() (*Watch, error) { return nil, ErrUnsupported }
 
-// Add watches nothing.
+// Add returns ErrUnsupported.
 func (*Watch) Add(_, _ string) error { return ErrUnsupported }
 
-// Touched knows of nothing.
+// Touched reports that changes are missing.
 func (*Watch) Touched() (Touched, error) { return Touched{Lost: true}, nil }
 
 // Close does nothing.
