@@ -2,14 +2,14 @@ package demoagent
 
 import "encoding/json"
 
-// What is read and sent of ACP v1. Only what the agent uses is here; unknown fields of the client are ignored.
+// Messages of ACP v1, with the fields that the agent uses. Other fields of the client are ignored.
 
 type initializeRequest struct {
 	ProtocolVersion    *int            `json:"protocolVersion"`
 	ClientCapabilities json.RawMessage `json:"clientCapabilities"`
 }
 
-// capabilities are those of the client that change what the agent does.
+// capabilities are the client's capabilities that change the agent's behaviour.
 type capabilities struct {
 	Auth struct {
 		Terminal bool `json:"terminal"`
@@ -32,7 +32,7 @@ type capabilities struct {
 	Terminal bool `json:"terminal"`
 }
 
-// given tells whether an optional object was sent: null means no, as absence does.
+// given reports whether an optional object was sent. null counts as absent.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 type initializeResponse struct {
@@ -43,7 +43,7 @@ type initializeResponse struct {
 	Meta              initializeMeta    `json:"_meta"`
 }
 
-// authMethod is of type agent without a type. env_var stands in drafts of the protocol alone.
+// authMethod is of type agent when Type is empty. The type env_var exists in drafts of the protocol only.
 type authMethod struct {
 	Type        string            `json:"type,omitempty"`
 	ID          string            `json:"id"`
@@ -96,7 +96,7 @@ type implementation struct {
 	Version string `json:"version"`
 }
 
-// sessionRequest is the parameters of session/new, load, resume and close: all of them are subsets of it.
+// sessionRequest holds the parameters of session/new, load, resume and close, whose parameters are subsets of these fields.
 type sessionRequest struct {
 	SessionID  string       `json:"sessionId"`
 	Cwd        string       `json:"cwd"`
@@ -118,7 +118,7 @@ type nameValue struct {
 	Value string `json:"value"`
 }
 
-// sessionState is the result of session/load and session/resume, and with an id that of session/new.
+// sessionState is the result of session/load and session/resume and, with an id, of session/new.
 type sessionState struct {
 	SessionID     string         `json:"sessionId,omitempty"`
 	Modes         modeState      `json:"modes"`
@@ -169,7 +169,7 @@ type promptResponse struct {
 	Usage      usage  `json:"usage"`
 }
 
-// usage is still unstable in ACP, but agents send it and clients show it.
+// usage is unstable in ACP, but agents send usage and clients show usage.
 type usage struct {
 	TotalTokens  int64 `json:"totalTokens"`
 	InputTokens  int64 `json:"inputTokens"`
@@ -228,7 +228,7 @@ type blobResource struct {
 	Blob     string `json:"blob"`
 }
 
-// toolCall is an update of kind tool_call or tool_call_update, and without a kind the tool call of a permission.
+// toolCall is an update of kind tool_call or tool_call_update or, without a kind, the tool call of a permission.
 type toolCall struct {
 	SessionUpdate string     `json:"sessionUpdate,omitempty"`
 	ToolCallID    string     `json:"toolCallId"`
@@ -341,7 +341,7 @@ type permissionResponse struct {
 	} `json:"outcome"`
 }
 
-// questionRequest is the parameters of _sandboxagent/session/request_question; an option is [id, label].
+// questionRequest holds the parameters of _sandboxagent/session/request_question. An option is [id, label].
 type questionRequest struct {
 	SessionID  string         `json:"sessionId"`
 	QuestionID string         `json:"questionId"`
@@ -382,7 +382,7 @@ type visitDone struct {
 	ElicitationID string `json:"elicitationId"`
 }
 
-// formResponse answers both modes.
+// formResponse is the answer to an elicitation of either mode.
 type formResponse struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content"`

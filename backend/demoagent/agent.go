@@ -13,19 +13,19 @@ import (
 	"deskhand/backend/acp"
 )
 
-// version of the agent as initialize tells it. It rises when a word changes its meaning.
+// version of the agent, as initialize reports the version. Changing the meaning of a word raises the version.
 const version = "1.0.0"
 
-// agent is one run: one client, any number of sessions.
+// agent serves a client with any number of sessions.
 type agent struct {
 	out   *writer
 	store *store
-	turns sync.WaitGroup // all goroutines but reader and writer
+	turns sync.WaitGroup // all goroutines but the reader's and the writer's
 
-	mu       sync.Mutex // protects the fields below, and what session.go says of sessions
+	mu       sync.Mutex // protects the fields below, and the session fields named in session.go
 	caps     capabilities
 	sessions map[string]*session
-	pending  map[string]chan<- reply // our requests that wait for an answer, by id
+	pending  map[string]chan<- reply // unanswered requests of the agent, by id
 	lastID   int64
 }
 
@@ -35,9 +35,9 @@ type reply struct {
 	err    *rpcError
 }
 
-// Run speaks ACP with the client behind in and out until in ends or ctx does; both are a normal end. It cancels what runs and
-// waits for it, so with the word "stubborn" it outstays both, as that word promises. In the end in is closed, if it can be:
-// nothing else ends a read that waits while ctx ends.
+// Run serves an ACP client over in and out until in or ctx ends, which are both a normal end. Run then cancels the running turns and waits for
+// them; a "stubborn" turn ignores the cancel, so Run lasts as long as that turn. At the end Run closes in, if in is an io.Closer, since
+// nothing else ends a pending read after ctx.
 func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if os.Getenv(grandchildVariable) != "" {
 		outlive()
@@ -51,7 +51,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		store:    openStore(),
 		sessions: map[string]*session{},
 		pending:  map[string]chan<- reply{},
-		lastID:   -1, // the first id is 0, which is legal and trips clients that take it for none
+		lastID:   -1, // the first id is 0, which is legal and exposes clients that treat 0 as absent
 	}
 	return a.serve(ctx, in)
 }
@@ -62,7 +62,7 @@ func (a *agent) serve(ctx context.Context, in io.Reader) error {
 	err := a.loop(work, lines, ended)
 	stop()
 	if closer, ok := in.(io.Closer); ok {
-		_ = closer.Close() // lets go of a read that still waits; nothing is lost by an error
+		_ = closer.Close() // ends a pending read; an error loses nothing
 	}
 	a.turns.Wait()
 	a.out.close()
@@ -74,7 +74,7 @@ func (a *agent) serve(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// loop answers line by line until there are no more, ctx ends, or the client no longer reads.
+// loop answers line by line until the input or ctx ends, or until the client stops reading.
 func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan error) error {
 	for {
 		select {
@@ -112,7 +112,7 @@ func (a *agent) receive(ctx context.Context, next incoming) {
 	}
 }
 
-// notified handles a notification; unknown ones and those that cannot be read are ignored, as JSON-RPC wants it.
+// notified handles a notification. As JSON-RPC requires, unknown and invalid notifications are ignored.
 func (a *agent) notified(method string, params json.RawMessage) {
 	switch method {
 	case "session/cancel":
@@ -129,10 +129,10 @@ func (a *agent) notified(method string, params json.RawMessage) {
 	}
 }
 
-// requested answers a request. A prompt, and the close of a session that works, answer later from a goroutine of their own.
+// requested answers a request. A prompt, and the close of a working session, are answered later by a goroutine of their own.
 func (a *agent) requested(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
 	var result any
-	var after func() // what is sent when the answer is on its way
+	var after func() // sends further messages once the answer is queued
 	var err *rpcError
 	if wantsLogin(method) {
 		a.answer(id, nil, errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
@@ -174,7 +174,7 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 	}
 }
 
-// openSession gives the client a session, one way or the other.
+// openSession creates, loads, resumes or forks a session.
 func (a *agent) openSession(method string, params json.RawMessage) (any, func(), *rpcError) {
 	switch method {
 	case "session/load":
@@ -187,7 +187,7 @@ func (a *agent) openSession(method string, params json.RawMessage) (any, func(),
 	return a.newSession(params)
 }
 
-// answersLater is for what need not have its answer at once, or gets none.
+// answersLater handles the requests that need no immediate answer, or no answer at all.
 func (a *agent) answersLater(id json.RawMessage, method string, params json.RawMessage) bool {
 	switch method {
 	case "session/delete":
@@ -211,12 +211,12 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 		return nil, errorf(acp.CodeInvalidParams, "invalid params: protocolVersion is missing")
 	}
 	var caps capabilities
-	_ = json.Unmarshal(request.ClientCapabilities, &caps) // all optional: what cannot be read counts as absent
+	_ = json.Unmarshal(request.ClientCapabilities, &caps) // every capability is optional: an invalid value counts as absent
 	a.mu.Lock()
 	a.caps = caps
 	a.mu.Unlock()
 	return initializeResponse{
-		ProtocolVersion: 1, // whatever was asked for: the client leaves when it cannot speak it
+		ProtocolVersion: 1, // whatever version the client asked for: a client that cannot speak version 1 leaves
 		AgentCapabilities: agentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: promptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
@@ -229,7 +229,7 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 	}, nil
 }
 
-// capabilities are the client's, as it told them last.
+// capabilities are the client's latest capabilities.
 func (a *agent) capabilities() capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -251,7 +251,7 @@ func (a *agent) answer(id json.RawMessage, result any, err *rpcError) {
 	a.answerAfter(id, result, err, nil)
 }
 
-// answerAfter runs before at the moment when all that was sent earlier is written and the answer is next.
+// answerAfter sends an answer, and calls before when every earlier message is written and the answer is next.
 func (a *agent) answerAfter(id json.RawMessage, result any, err *rpcError, before func()) {
 	if err != nil {
 		result = nil
@@ -267,8 +267,7 @@ func (a *agent) update(sessionID string, update any) {
 	a.notify("session/update", sessionNotification{SessionID: sessionID, Update: update})
 }
 
-// ask sends a request and waits for its answer. When ctx ends first it withdraws the request and tells false; an answer that
-// still comes is dropped.
+// ask sends a request and waits for the answer. When ctx ends first, ask withdraws the request and returns false; a late answer is dropped.
 func (a *agent) ask(ctx context.Context, method string, params any) (reply, bool) {
 	answered := make(chan reply, 1)
 	a.mu.Lock()
@@ -288,7 +287,7 @@ func (a *agent) ask(ctx context.Context, method string, params any) (reply, bool
 	return reply{}, false
 }
 
-// resolve hands an answer to who asked. The first answer wins; one to nothing is dropped.
+// resolve passes an answer to the goroutine that asked. resolve drops second answers and answers to unknown requests.
 func (a *agent) resolve(m message) {
 	answered := a.takePending(string(m.ID))
 	if answered == nil {
@@ -297,7 +296,7 @@ func (a *agent) resolve(m message) {
 	var r reply
 	if m.Error != nil {
 		r.err = &rpcError{Code: acp.CodeInternalError, Message: "an error that cannot be read"}
-		_ = json.Unmarshal(m.Error, r.err) // what can be read of it is better than nothing
+		_ = json.Unmarshal(m.Error, r.err) // a partly readable error is better than none
 	} else {
 		r.result = m.Result
 	}

@@ -11,13 +11,13 @@ import (
 	"deskhand/backend/acp"
 )
 
-// What the agent has the client do in its place: files, and programs. Real agents do so where the files of an editor are newer than
-// those on the disk, or where people want to see what is run.
+// Requests by which the agent makes the client read files, write files and run programs. Real agents do so when an editor's files are newer
+// than those on the disk, or when people want to watch a program.
 
 type fileRequest struct {
 	SessionID string  `json:"sessionId"`
 	Path      string  `json:"path"`
-	Content   *string `json:"content,omitempty"` // of a write
+	Content   *string `json:"content,omitempty"` // present in a write
 }
 
 type terminalRequest struct {
@@ -46,7 +46,7 @@ type compactionUpdate struct {
 	Content       any    `json:"content,omitempty"` // of a chunk
 }
 
-// disk is edit through the client.
+// disk edits the demo file through the client.
 func disk(ctx context.Context, t *turn) {
 	if caps := t.agent.capabilities(); !caps.FS.Read || !caps.FS.Write {
 		t.say(ctx, "This client reads and writes no files for agents.")
@@ -65,7 +65,7 @@ func disk(ctx context.Context, t *turn) {
 	look := seen{exists: read.err == nil}
 	switch {
 	case look.exists:
-		_ = json.Unmarshal(read.result, &got) // what cannot be read is not ours
+		_ = json.Unmarshal(read.result, &got) // an unreadable text is not ours
 		look.text = got.Content
 	case read.err.Code != acp.CodeResourceNotFound:
 		look.err = fmt.Errorf("the client could not read it: %s", read.err.Message)
@@ -89,7 +89,7 @@ func disk(ctx context.Context, t *turn) {
 	t.say(ctx, "The client has written `"+demoFile+"` for me.")
 }
 
-// program is one that writes on both streams, in colours, for about a second.
+// program writes on both streams, in colours, for about a second.
 func (t *turn) program() terminalCreate {
 	c := terminalCreate{
 		SessionID: t.session.id, Command: "sh", Env: []nameValue{{Name: "DEMO", Value: "the client"}}, Cwd: t.cwd(), OutputByteLimit: 64 << 10,
@@ -101,7 +101,7 @@ func (t *turn) program() terminalCreate {
 	return c
 }
 
-// spawn has the client run a program.
+// spawn makes the client run a program.
 func spawn(ctx context.Context, t *turn) {
 	if !t.agent.capabilities().Terminal {
 		t.say(ctx, "This client runs no programs for agents.")
@@ -129,7 +129,7 @@ func spawn(ctx context.Context, t *turn) {
 		Signal   string `json:"signal"`
 	}
 	if ok && ended.err == nil {
-		_ = json.Unmarshal(ended.result, &exit) // an exit that cannot be read is told as one without a code
+		_ = json.Unmarshal(ended.result, &exit) // an unreadable exit counts as an exit without a code
 	}
 	t.release(ctx, terminal)
 	if !ok {
@@ -143,14 +143,14 @@ func spawn(ctx context.Context, t *turn) {
 	t.say(ctx, "The client has run three steps for me.")
 }
 
-// release frees a terminal also when the turn is cancelled: nobody else would, while this process lives.
+// release frees a terminal, also after a cancel: while this process lives, nobody else would free the terminal.
 func (t *turn) release(ctx context.Context, terminal terminalRequest) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.agent.ask(ctx, "terminal/release", terminal)
 }
 
-// compact tells of a compaction, from its beginning to its summary.
+// compact reports a compaction, from its beginning to its summary.
 func compact(ctx context.Context, t *turn) {
 	if !given(t.agent.capabilities().Session.Compaction) {
 		t.say(ctx, "This client does not want to know of compactions.")

@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 )
 
-// servingCapabilities is a client that also reads, writes and runs.
+// servingCapabilities belong to a client that also reads files, writes files and runs programs.
 const servingCapabilities = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"compaction":{}}}`
 
-// serving runs a test with a client that answers the agent's requests by method, and notes them.
+// serving runs a test with a client that answers the agent's requests by method, and records the requests.
 func serving(t *testing.T, capabilities string, answers map[string]string, test func(p *peer, session string, asked *[]string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDisk(t *testing.T) {
 			p.t.Errorf("asked %v", *asked)
 		}
 		if call := turn.tool(p.t, 0); call["status"] != "completed" {
-			p.t.Errorf("%v", call)
+			p.t.Errorf(`tool(0): got call %v, want call["status"] "completed"`, call)
 		}
 	})
 	answers["fs/read_text_file"] = `{"content":"somebody's own"}`
@@ -80,13 +80,13 @@ func TestSpawn(t *testing.T) {
 		}
 		call, _ := json.Marshal(turn.tool(p.t, 0))
 		if !bytes.Contains(call, []byte(`"status":"completed"`)) || !bytes.Contains(call, []byte(`"terminalId":"t1"`)) {
-			p.t.Errorf("%s", call)
+			p.t.Errorf("Marshal: got call %s, want call with []byte(`\"status\":\"completed\"`) and call with []byte(`\"terminalId\":\"t1\"`)", call)
 		}
 	})
 	answers["terminal/wait_for_exit"] = `{"signal":"SIGKILL"}`
 	serving(t, servingCapabilities, answers, func(p *peer, session string, _ *[]string) {
 		if call := p.prompt(session, "spawn").tool(p.t, 0); call["status"] != "failed" {
-			p.t.Errorf("%v", call)
+			p.t.Errorf(`tool(0): got call %v, want call["status"] "failed"`, call)
 		}
 	})
 	answers["terminal/create"] = `error {"code":-32603,"message":"no"}`

@@ -1,13 +1,13 @@
-// Package demoagent hides an ACP agent that needs no network, no model and no account: what people try first, and what every
-// test of the whole drives. It takes the same road as every other agent, a process that speaks ACP v1 on stdin and stdout, and
-// it always says the same to the same prompts.
+// Package demoagent hides an ACP agent that needs no network, no model and no account. People try the demo agent first, and every
+// end-to-end test drives it. Like every other agent, the demo agent is a process that speaks ACP v1 on stdin and stdout, and the
+// same prompts always get the same answers.
 //
-// A prompt is answered by one plain round: a thought, a plan, a look at deskhand-demo.md in the session's directory, an edit of
-// that file (the only one it ever writes) after it has asked, and a check. Words change that. A word counts where it stands
-// as a whole word, in any case, in the first line of the prompt's first text block: pasted text and lists of attachments
-// switch nothing. Several words act one after another in the order of this table, each once; a prompt that begins with
-// /word does that one alone ("unknown request" is /unknown-request). "call" and "attach" take the rest of the prompt. The words from
-// "junk" on misbehave, and count only in a line that begins with a word of the table.
+// A plain prompt is answered by a round of a thought, a plan, a look at deskhand-demo.md in the session's directory, an edit of
+// that file (the only file that the agent ever writes) after asking for permission, and a check. Words change the answer. A word
+// counts as a whole word, in any case, in the first line of the prompt's first text block, so that pasted text and lists of
+// attachments select nothing. Several words act one after another in the order of this table, each once. A prompt that begins with
+// /word runs that word alone ("unknown request" is /unknown-request). "call" and "attach" take the rest of the prompt. The words
+// from "junk" on misbehave, and count only in a line that begins with a word of the table.
 //
 //	help             lists these words
 //	echo             returns the content blocks and the _meta of the prompt
@@ -51,27 +51,28 @@
 //	hang             never answers and ignores session/cancel
 //	stubborn         ignores all, signals too, with a child of the same kind in a session of its own
 //
-// The modes are ask (asks before the edit), code (does not ask) and plan (changes nothing); "allow always" holds for the
-// session, over restarts. "permission" asks in every mode.
+// The modes are ask (asks before the edit), code (does not ask) and plan (changes nothing). "allow always" holds for the session,
+// across restarts. "permission" asks in every mode.
 //
-// A cancel ends a turn within a chunk, also where it waits for an answer; what was asked is withdrawn with $/cancel_request,
-// and nothing follows but the answer. The updates of a turn come before its answer; a second prompt meanwhile is an error.
+// A cancel ends a turn within a chunk, also while the turn waits for an answer; pending requests are withdrawn with
+// $/cancel_request, and only the answer follows. The updates of a turn come before its answer. A second prompt meanwhile is an
+// error.
 //
-// It lists, forks (session/fork, still unstable in ACP), closes and deletes sessions. It takes _session/steering while a turn runs: what
-// is sent is told of with the next chunk and stands in the history. Where none runs it answers promptRequired, and begins no turn by
-// itself. A message that begins with "refuse" is answered with the outcome failed, one with "error" by an error, and one with "silent"
-// not at all.
+// The agent lists, forks (session/fork, unstable in ACP), closes and deletes sessions. While a turn runs, the agent takes
+// _session/steering: the next chunk reports the message, and the history holds it. Without a running turn the agent answers
+// promptRequired, and begins no turn by itself. A message that begins with "refuse" is answered with the outcome failed, "error"
+// with an error, and "silent" not at all.
 //
-// With agent, terminal or env in $DESKHAND_DEMO_LOGIN, or several of them with commas between, it wants a login before it takes a
-// session or a prompt, and offers these ways: "demo" by authenticate (and "demo-never", which never answers), "demo-terminal" by a
-// question at a terminal, and "demo-key" by any value of $DESKHAND_DEMO_KEY. That somebody has signed in is a file, whose path is in
-// $DESKHAND_DEMO_SIGNED_IN, else signed-in beside the histories; logout removes it.
+// With agent, terminal or env in $DESKHAND_DEMO_LOGIN, or several of them separated by commas, the agent requires a login before a
+// session or a prompt, and offers these methods: "demo" by authenticate (and "demo-never", which never answers), "demo-terminal" by
+// a question at a terminal, and "demo-key" by any value of $DESKHAND_DEMO_KEY. A file marks the login: $DESKHAND_DEMO_SIGNED_IN,
+// else signed-in beside the histories. logout removes the file.
 //
-// It takes MCP servers over HTTP and SSE as well as programs; with stdio in $DESKHAND_DEMO_MCP it takes programs alone. The client's tools are
-// those of the server that is called deskhand.
+// MCP servers may be programs or use HTTP or SSE; with stdio in $DESKHAND_DEMO_MCP the agent takes programs alone. The client's
+// own tools are those of the MCP server called deskhand.
 //
-// Histories are JSON-lines files in $DESKHAND_DEMO_STATE, else in deskhand/demo-agent in the XDG state directory. They are
-// replaced as a whole when a prompt comes, when a turn ends and when a setting changes; so a process that is killed loses what it said
-// in the running turn and nothing else. A history keeps its newest 4 MiB, and 256 KiB of one text. Where the directory cannot
-// be written the agent says so on stderr and works without.
+// Histories are JSON-lines files in $DESKHAND_DEMO_STATE, else in deskhand/demo-agent in the XDG state directory. A history is
+// replaced as a whole when a prompt comes, when a turn ends and when a setting changes, so that a killed process loses only the
+// text of its running turn. A history keeps its newest 4 MiB, and 256 KiB per text. When the directory cannot be written, the agent
+// says so on stderr and works without histories.
 package demoagent

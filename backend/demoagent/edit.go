@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// demoFile is the only file that the agent ever writes, in the session's directory, and demoHeading the line by which it
-// knows its own: a file of that name that begins otherwise is left alone.
+// demoFile is the only file that the agent ever writes, in the session's directory. demoHeading is its first line: the agent leaves a file of
+// that name alone when the file begins with another line.
 const (
 	demoFile    = "deskhand-demo.md"
 	demoHeading = "# Deskhand demo\n"
 	demoCount   = "Edits so far: "
 )
 
-// The options of every permission, by id.
+// The option ids of every permission.
 const (
 	allowOnce   = "allow-once"
 	allowAlways = "allow-always"
@@ -33,20 +33,20 @@ var (
 	errNoFile  = errors.New(demoFile + " is not a small regular file")
 )
 
-// seen is what a look at the demo file found.
+// seen is the content of the demo file when it was read.
 type seen struct {
 	text   string
 	exists bool
 	err    error
 }
 
-// readDemoFile stays inside dir, whatever a link of that name points to.
+// readDemoFile reads the demo file in dir, and never follows a link out of dir.
 func readDemoFile(dir string) seen {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return seen{err: err}
 	}
-	defer func() { _ = root.Close() }() // was only read from
+	defer func() { _ = root.Close() }() // the root was only read from
 	info, err := root.Lstat(demoFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -70,7 +70,7 @@ func writeDemoFile(dir, contents string) (err error) {
 	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // never through a link that lies there
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // never through a link of that name
 	if err != nil {
 		return err
 	}
@@ -81,13 +81,13 @@ func writeDemoFile(dir, contents string) (err error) {
 	return root.Rename(temporary, demoFile)
 }
 
-// demoText is the file after so many edits.
+// demoText is the file's text after so many edits.
 func demoText(edits int) string {
 	return demoHeading + "\nThe demo agent of Deskhand wrote this file because you allowed it to.\nYou can delete it at any time.\n\n" +
 		demoCount + strconv.Itoa(edits) + "\n"
 }
 
-// next is the file's text after one more edit.
+// next is the file's text after another edit.
 func (s seen) next() (string, error) {
 	switch {
 	case s.err != nil:
@@ -100,13 +100,13 @@ func (s seen) next() (string, error) {
 	_, count, _ := strings.Cut(s.text, demoCount)
 	edits, err := strconv.Atoi(strings.TrimSpace(count))
 	if err != nil {
-		edits = 0 // a person has been at the line; counting starts anew
+		edits = 0 // a person has edited the line; the count starts anew
 	}
 	return demoText(edits + 1), nil
 }
 
-// edit is the edit tool call: it shows the diff, asks when it has to, and writes only what was allowed. It gives the sentence
-// that tells how it went, and whether the file was written.
+// edit is the edit tool call: edit shows the diff, asks when required, and writes only with permission. edit returns a sentence about the
+// outcome, and whether the file was written.
 func (t *turn) edit(ctx context.Context, look seen, ask bool) (string, bool) {
 	path := filepath.Join(t.cwd(), demoFile)
 	call := toolCall{
@@ -150,7 +150,7 @@ func (t *turn) edit(ctx context.Context, look seen, ask bool) (string, bool) {
 	return told, true
 }
 
-// write writes what was shown, if the file is still what it was shown against.
+// write writes the shown text, provided that the file is unchanged since it was read for the diff.
 func (t *turn) write(look seen, updated string) error {
 	now := readDemoFile(t.cwd())
 	if now.err != nil {
@@ -162,7 +162,7 @@ func (t *turn) write(look seen, updated string) error {
 	return writeDemoFile(t.cwd(), updated)
 }
 
-// mayEdit asks for permission; only the two options that allow do.
+// mayEdit asks for permission. Only the two allow options permit the edit.
 func (t *turn) mayEdit(ctx context.Context, call toolCall) (string, bool) {
 	const kept = "**Nothing was changed.** "
 	call.SessionUpdate = ""
@@ -199,14 +199,14 @@ func (t *turn) mayEdit(ctx context.Context, call toolCall) (string, bool) {
 	}
 }
 
-// allowEdits remembers "always" for the session; the file has it with the end of the turn.
+// allowEdits remembers "always" for the session. The history file stores the answer at the end of the turn.
 func (t *turn) allowEdits() {
 	t.agent.mu.Lock()
 	defer t.agent.mu.Unlock()
 	t.session.head.AllowsEdits = true
 }
 
-// permission asks whatever the mode is.
+// permission asks in every mode.
 func permission(ctx context.Context, t *turn) {
 	told, _ := t.edit(ctx, readDemoFile(t.cwd()), true)
 	t.say(ctx, told)

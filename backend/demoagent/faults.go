@@ -16,22 +16,21 @@ import (
 const (
 	burstUpdates = 10_000
 	hugeBytes    = 20 << 20
-	hugeLine     = 64 // bytes of one line of the huge text
+	hugeLine     = 64 // bytes per line of the huge text
 	slowTicks    = 6_000
 	slowPace     = 100 * time.Millisecond
 
-	// crashCode is what "crash" exits with.
+	// crashCode is the exit code of "crash".
 	crashCode = 3
 
 	// grandchildVariable makes a process of this program the child of "stubborn".
 	grandchildVariable = "DESKHAND_DEMO_GRANDCHILD"
 
-	// outliving bounds how long "stubborn" and its child stay when nothing kills them.
+	// outliving limits the life of "stubborn" and its child.
 	outliving = 10 * time.Minute
 )
 
-// junkLines are what "junk" prints: lines that are no JSON, updates that are none, and messages that nobody asked for. A %s is
-// the session's id.
+// junkLines are the lines of "junk": lines that are no JSON, invalid updates, and messages without a request. %s stands for the session's id.
 func junkLines() []string {
 	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":`
 	return []string{
@@ -55,7 +54,7 @@ func junkLines() []string {
 	}
 }
 
-// junk prints all that, then a good update for a tool call that was never opened, which is legal, and goes on.
+// junk prints the junk lines, then a valid update of a tool call that was never opened, which ACP allows.
 func junk(ctx context.Context, t *turn) {
 	t.say(ctx, "Here comes the junk.")
 	for _, line := range junkLines() {
@@ -69,7 +68,7 @@ func junk(ctx context.Context, t *turn) {
 	t.say(ctx, "After the junk I go on as if nothing had happened.")
 }
 
-// hugeText is hugeBytes long: numbered lines, so that a hole shows.
+// hugeText is hugeBytes of numbered lines, so that a gap shows.
 func hugeText() string {
 	var out strings.Builder
 	out.Grow(hugeBytes)
@@ -85,7 +84,7 @@ func huge(ctx context.Context, t *turn) {
 	t.say(ctx, "That was one message of 20 MiB.")
 }
 
-// burst sends its numbers one a line, 1 to burstUpdates, as one message without any pause.
+// burst sends the numbers 1 to burstUpdates, a line each, as a single message without pauses.
 func burst(ctx context.Context, t *turn) {
 	id := t.nextMessage()
 	for n := range burstUpdates {
@@ -119,8 +118,8 @@ func fail(ctx context.Context, t *turn) {
 	t.fail = &rpcError{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}}
 }
 
-// crash leaves a tool call and a sentence unfinished. What was told before is in the history, as in that of an agent that
-// writes as it goes.
+// crash leaves a tool call and a sentence unfinished. The history holds the turn up to there, as with an agent that writes its history while
+// it works.
 func crash(ctx context.Context, t *turn) {
 	t.open(ctx, toolCall{Title: "Something that is never finished", Name: "run_command", Kind: "execute", Status: "in_progress"})
 	t.say(ctx, "I am about to finish this senten")
@@ -141,7 +140,7 @@ func hang(ctx context.Context, t *turn) {
 	<-t.closing
 }
 
-// stubborn must be killed, and so must its child, which is in no process group that could be killed with it.
+// stubborn ignores every signal that can be ignored. Its child belongs to no process group that could be killed together with stubborn.
 func stubborn(ctx context.Context, t *turn) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	child := "It could not be started."
@@ -152,8 +151,8 @@ func stubborn(ctx context.Context, t *turn) {
 	<-time.After(outliving)
 }
 
-// startGrandchild starts this program once more, as a process that only stays. It keeps our stdout and stderr open, as
-// daemons do that were started carelessly.
+// startGrandchild starts this program once more, as a process that only waits. The process keeps our stdout and stderr open, as carelessly
+// started daemons do.
 func startGrandchild(ctx context.Context) (int, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -170,7 +169,7 @@ func startGrandchild(ctx context.Context) (int, error) {
 	return pid, child.Process.Release()
 }
 
-// outlive is the life of that process.
+// outlive is the life of the grandchild.
 func outlive() {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	<-time.After(outliving)

@@ -13,8 +13,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// forkSession makes a second session with the history of the first. A fork knows only what is in the history: that of a turn which
-// runs is not.
+// forkSession creates a session with the history of another session. The history of a running turn is not included.
 func (a *agent) forkSession(params json.RawMessage) (any, func(), *rpcError) {
 	request, err := decodeSession(params, false)
 	if err != nil {
@@ -38,7 +37,7 @@ func (a *agent) forkSession(params json.RawMessage) (any, func(), *rpcError) {
 	return state, func() { a.sendCommands(s.id) }, nil
 }
 
-// history is that of a session, in memory or in its file.
+// history is the history of a session, from memory or from its file.
 func (a *agent) history(id string) (header, []record, *rpcError) {
 	a.mu.Lock()
 	if s := a.openLocked(id); s != nil {
@@ -56,7 +55,7 @@ func (a *agent) history(id string) (header, []record, *rpcError) {
 	return head, records, nil
 }
 
-// deleteSession forgets a session and its history. One that is not there is deleted already.
+// deleteSession forgets a session and its history. Deleting an unknown session succeeds.
 func (a *agent) deleteSession(id, params json.RawMessage) {
 	request, err := decode[sessionRequest](params)
 	if err != nil {

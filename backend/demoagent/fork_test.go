@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A fork goes on from where its parent is, and each goes its own way from there.
+// TestFork: a fork starts from its parent's history, and then the two diverge.
 func TestFork(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -46,7 +46,7 @@ func TestDelete(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
 		p.prompt(session, "echo")
-		for range 2 { // what is not there is deleted
+		for range 2 { // deleting an unknown session succeeds
 			p.mustCall("session/delete", map[string]any{"sessionId": session})
 		}
 		if e := p.mustCall("session/list", map[string]any{}); bytes.Contains(e.result, []byte(session)) {

@@ -10,17 +10,17 @@ import (
 	"unicode"
 )
 
-// input is a prompt as the agent understands it.
+// input is a parsed prompt.
 type input struct {
 	blocks []json.RawMessage
 	meta   json.RawMessage // the request's _meta, or nil
 	text   string          // the first text block
-	args   string          // what stands after a slash command's name, or after "call" or "attach"
-	slash  string          // its name; empty when the prompt is none
-	steps  []word          // what it asks for; none for a plain prompt
+	args   string          // the text after a slash command's name, or after "call" or "attach"
+	slash  string          // the slash command's name; empty without a slash command
+	steps  []word          // the requested steps; empty for a plain prompt
 }
 
-// block is a content block with the fields of all kinds.
+// block is a content block with the fields of every kind.
 type block struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -36,7 +36,7 @@ type block struct {
 	} `json:"resource"`
 }
 
-// readBlock reads what it can; a block that is none has no type.
+// readBlock decodes a block. An invalid block has no type.
 func readBlock(raw json.RawMessage) block {
 	var b block
 	if json.Unmarshal(raw, &b) != nil {
@@ -45,7 +45,7 @@ func readBlock(raw json.RawMessage) block {
 	return b
 }
 
-// describe names a block in one line.
+// describe describes a block on a single line.
 func (b block) describe() string {
 	switch b.Type {
 	case "image", "audio":
@@ -84,15 +84,15 @@ func readInput(request promptRequest) input {
 	return in
 }
 
-// readWords finds the steps: that of a slash command, else every word that stands in the first line, in the table's order. A
-// word that misbehaves needs a line that begins with one of the words: who asks why an app does crash shall not see one.
+// readWords finds the steps of a prompt: the step of a slash command, else every word of the first line, in the table's order. A word that
+// misbehaves counts only in a line that begins with a word of the table, so that a question about a crash causes no crash.
 func (in *input) readWords() {
 	if in.readCommand() {
 		return
 	}
 	line, _, _ := strings.Cut(in.text, "\n")
 	if at := regexp.MustCompile(`(?i)\b(` + wordCall + `|` + wordAttach + `)\s`).FindStringIndex(line + "\n"); at != nil && at[1] <= len(in.text) {
-		line, in.args = line[:at[1]-1], strings.TrimSpace(in.text[at[1]:]) // the rest is its, whatever words are in it
+		line, in.args = line[:at[1]-1], strings.TrimSpace(in.text[at[1]:]) // the rest is an argument, whatever words the rest contains
 	}
 	spoken := " " + strings.Join(strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -105,7 +105,7 @@ func (in *input) readWords() {
 	}
 }
 
-// readCommand finds the step of a slash command; false when the prompt is none. A path is none.
+// readCommand finds the step of a slash command. readCommand returns false for a prompt without a command, such as a path.
 func (in *input) readCommand() bool {
 	name, isCommand := strings.CutPrefix(in.text, "/")
 	args := ""

@@ -17,22 +17,22 @@ import (
 	"deskhand/backend/acp"
 )
 
-// What asks for a login, and how; see the package comment.
+// Variables that make the agent require a login; see the package comment.
 const (
 	loginVariable    = "DESKHAND_DEMO_LOGIN"
 	keyVariable      = "DESKHAND_DEMO_KEY"
 	signedInVariable = "DESKHAND_DEMO_SIGNED_IN"
-	signingVariable  = "DESKHAND_DEMO_SIGNING_IN" // makes the program the one that asks at a terminal
+	signingVariable  = "DESKHAND_DEMO_SIGNING_IN" // makes this process the login program at a terminal
 )
 
-// The ways to sign in.
+// The login methods.
 const (
 	byAgent    = "agent"
 	byTerminal = "terminal"
 	byKey      = "env"
 )
 
-// offers tells whether a way to sign in is offered.
+// offers reports whether a login method is offered.
 func offers(way string) bool {
 	return slices.Contains(strings.Split(os.Getenv(loginVariable), ","), way)
 }
@@ -46,7 +46,7 @@ func signedInFile() string {
 	return filepath.Join(xdg.StateHome, "deskhand", "demo-agent", "signed-in")
 }
 
-// wantsLogin tells whether a method is refused until somebody has signed in.
+// wantsLogin reports whether a method is refused until a person has signed in.
 func wantsLogin(method string) bool {
 	gated := slices.Contains([]string{"session/new", "session/load", "session/resume", "session/list", "session/fork", "session/prompt"}, method)
 	if !gated || !offersAny() || offers(byKey) && os.Getenv(keyVariable) != "" {
@@ -84,7 +84,7 @@ func authMethods(caps capabilities) []authMethod {
 	return methods
 }
 
-// authenticate signs in; false when nobody can here.
+// authenticate answers authenticate, and returns false when the agent offers no such method.
 func (a *agent) authenticate(id, params json.RawMessage) bool {
 	if !offers(byAgent) {
 		return false
@@ -125,7 +125,7 @@ func signOut() (any, *rpcError) {
 	return struct{}{}, nil
 }
 
-// signInHere asks a person at a terminal. Its success is the end of the program without an error.
+// signInHere asks a person at a terminal. The program's exit without an error reports the success.
 func signInHere(in io.Reader, out io.Writer) error {
 	if _, err := fmt.Fprint(out, "This is the login of the demo agent.\r\nType yes to sign in: "); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// guarded starts an agent that wants a login by these ways.
+// guarded starts an agent that requires a login by the given methods.
 func guarded(t *testing.T, ways string) (p *peer, account string) {
 	t.Helper()
 	account = filepath.Join(t.TempDir(), "somewhere", "signed-in")
@@ -21,7 +21,7 @@ func guarded(t *testing.T, ways string) (p *peer, account string) {
 	return start(t), account
 }
 
-// methods are the ways to sign in that a client is offered.
+// methods are the login methods that the agent offers a client.
 func (p *peer) methods(capabilities string) string {
 	p.t.Helper()
 	e := p.mustCall("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": json.RawMessage(capabilities)})
@@ -54,26 +54,26 @@ func TestLoginIsAskedFor(t *testing.T) {
 		t.Error(got)
 	}
 	if err := p.newSession(); err == nil || err.Code != acp.CodeAuthRequired {
-		t.Fatalf("%+v", err)
+		t.Fatalf("newSession: got error %+v, want an error and err.Code %v", err, acp.CodeAuthRequired)
 	}
 	if e := p.until(p.request("authenticate", map[string]any{"methodId": "other"})); e.err == nil || e.err.Code != acp.CodeInvalidParams {
-		t.Errorf("%+v", e.err)
+		t.Errorf("until: got err %+v, want err not nil and e.err.Code %v", e.err, acp.CodeInvalidParams)
 	}
 	p.mustCall("authenticate", map[string]any{"methodId": "demo"})
 	if _, err := os.Stat(account); err != nil {
 		t.Error(err)
 	}
 	if err := p.newSession(); err != nil {
-		t.Errorf("%+v", err)
+		t.Errorf("newSession: got error %+v, want no error", err)
 	}
 	p.mustCall("logout", map[string]any{})
-	p.mustCall("logout", map[string]any{}) // there is nobody to sign out
+	p.mustCall("logout", map[string]any{}) // nobody is signed in
 	if err := p.newSession(); err == nil || err.Code != acp.CodeAuthRequired {
-		t.Errorf("%+v", err)
+		t.Errorf("newSession: got error %+v, want an error and err.Code %v", err, acp.CodeAuthRequired)
 	}
 	t.Setenv(keyVariable, "any")
 	if err := p.newSession(); err != nil {
-		t.Errorf("%+v", err)
+		t.Errorf("newSession: got error %+v, want no error", err)
 	}
 }
 
@@ -83,11 +83,11 @@ func TestNoLoginUnlessItIsAskedFor(t *testing.T) {
 		t.Error(got)
 	}
 	if err := p.newSession(); err != nil {
-		t.Errorf("%+v", err)
+		t.Errorf("newSession: got error %+v, want no error", err)
 	}
 	for _, method := range []string{"authenticate", "logout"} {
 		if e := p.until(p.request(method, map[string]any{"methodId": "demo"})); e.err == nil || e.err.Code != acp.CodeMethodNotFound {
-			t.Errorf("%s: %+v", method, e.err)
+			t.Errorf("%s: got err %+v, want err not nil and e.err.Code %v", method, e.err, acp.CodeMethodNotFound)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestLoginAtATerminal(t *testing.T) {
 		err := Run(context.Background(), strings.NewReader(answer), &out)
 		_, there := os.Stat(account)
 		if yes := answer == "yes"; (err == nil) != yes || (there == nil) != yes || !strings.Contains(out.String(), "Type yes to sign in: ") {
-			t.Errorf("%q: %v, %v, %q", answer, err, there, out.String())
+			t.Errorf(`%q: got error %v, there %v, out %q, want (err == nil) %v, (there == nil) %v and out with "Type yes to sign in: "`, answer, err, there, out.String(), yes, yes)
 		}
 	}
 }

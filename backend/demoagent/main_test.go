@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// runVariable makes the test binary one of the processes that the tests need.
+// runVariable makes the test binary a process that the tests need.
 const runVariable = "DEMOAGENT_TEST_RUN"
 
 func TestMain(m *testing.M) {

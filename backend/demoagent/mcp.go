@@ -17,14 +17,14 @@ import (
 	"deskhand/backend/acp"
 )
 
-// connectTime bounds how long an MCP server may take to start.
+// connectTime limits the start of an MCP server.
 const connectTime = 30 * time.Second
 
-// connect opens a server as session/new named it. The connection lives for one step of one turn: a demo needs no state in
-// it, and nothing has to be cleaned up later. done ends it.
+// connect opens an MCP server of session/new. A connection lasts for a single step of a turn, since the demo keeps no state there. The caller
+// calls done to close the connection.
 func (t *turn) connect(ctx context.Context, server mcpServer) (peer *mcp.ClientSession, done func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(connectTime, cancel) // a deadline of ctx would end what has been connected, too
+	late := time.AfterFunc(connectTime, cancel) // a deadline of ctx would also end the open connection
 	base := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	release := func() {
 		cancel()
@@ -38,7 +38,7 @@ func (t *turn) connect(ctx context.Context, server mcpServer) (peer *mcp.ClientS
 		return nil, nil, err
 	}
 	return peer, func() {
-		_ = peer.Close() // all that was asked is answered; how the server ends is its affair
+		_ = peer.Close() // every call is answered by now; the server may end in any way
 		release()
 	}, nil
 }
@@ -80,7 +80,7 @@ func (t *turn) servers() []mcpServer {
 	return t.session.servers
 }
 
-// listTools tells the tools of every server, and of one that does not answer why.
+// listTools lists the tools of every server, or the reason why a server does not answer.
 func listTools(ctx context.Context, t *turn) {
 	servers := t.servers()
 	if len(servers) == 0 {
@@ -125,7 +125,7 @@ func (t *turn) toolsOf(ctx context.Context, server mcpServer) (string, error) {
 	return list.String(), nil
 }
 
-// invocation is what stands after "call".
+// invocation is the parsed text after "call".
 type invocation struct {
 	server    mcpServer
 	tool      string
@@ -138,7 +138,7 @@ var (
 	errArguments    = errors.New("the arguments are not a JSON object")
 )
 
-// invocation reads the rest of the prompt: <server>/<tool>, then an object or nothing. Names of servers may have spaces.
+// invocation parses the rest of the prompt: <server>/<tool>, followed by an object or nothing. Server names may contain spaces.
 func (t *turn) invocation() (invocation, error) {
 	rest := t.in.args
 	if !strings.Contains(rest, "/") {
@@ -174,7 +174,7 @@ func callTool(ctx context.Context, t *turn) {
 	t.call(ctx, call)
 }
 
-// call calls a tool and tells what came of it.
+// call calls a tool and reports the result.
 func (t *turn) call(ctx context.Context, call invocation) {
 	name := call.server.Name + "/" + call.tool
 	id := t.open(ctx, toolCall{
@@ -187,7 +187,7 @@ func (t *turn) call(ctx context.Context, call invocation) {
 		return
 	}
 	ended := toolCall{Status: "completed"}
-	if raw, err := json.Marshal(result); err == nil { // it comes from elsewhere: what cannot be written is left out
+	if raw, err := json.Marshal(result); err == nil { // an unencodable part of the foreign result is left out
 		ended.RawOutput = json.RawMessage(raw)
 	}
 	var told []string
@@ -215,7 +215,7 @@ func (t *turn) invoke(ctx context.Context, call invocation) (*mcp.CallToolResult
 	return peer.CallTool(ctx, &mcp.CallToolParams{Name: call.tool, Arguments: call.arguments})
 }
 
-// contentOf turns what a tool returned into ACP's block of the same kind.
+// contentOf converts a tool's result into ACP's block of the same kind.
 func contentOf(part mcp.Content) any {
 	encode := base64.StdEncoding.EncodeToString
 	switch c := part.(type) {

@@ -36,7 +36,7 @@ func toolServer() *mcp.Server {
 	return server
 }
 
-// webServer serves it over HTTP to those who have the header.
+// webServer serves handler over HTTP to requests with the right header.
 func webServer(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func servers(t *testing.T) string {
 	return string(raw)
 }
 
-// These tests run in real time: processes and sockets have no place in a bubble.
+// These tests run in real time, since processes and sockets cannot run in a synctest bubble.
 
 func TestMCP(t *testing.T) {
 	p := start(t)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// received is one message of the agent.
+// received is a message of the agent.
 type received struct {
 	raw     json.RawMessage
 	Version string          `json:"jsonrpc"`
@@ -23,21 +23,21 @@ type received struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// peer is a client that checks each frame it gets against the schema.
+// peer is a client that checks every frame against the schema.
 type peer struct {
 	t      *testing.T
 	in     io.WriteCloser
 	lines  chan []byte // closed at the end of the agent's output
-	ended  chan error  // what Run returned
+	ended  chan error  // the result of Run
 	asked  map[string]string
 	lastID int
-	exact  map[string]bool // lines to be seen once each, just so; they need not be valid
-	// onRequest answers the agent's requests while prompt waits; the default fails the test.
+	exact  map[string]bool // lines that must appear once each, exactly; they may be invalid
+	// onRequest answers the agent's requests during prompt. The default fails the test.
 	onRequest func(received)
 	closing   sync.Once
 }
 
-// allCapabilities is a client that can do everything.
+// allCapabilities belong to a client that can do everything.
 const allCapabilities = `{"elicitation":{"form":{},"url":{}},"session":{"configOptions":{"boolean":{}},"notices":{}}}`
 
 // start runs an agent over pipes, with an empty state directory of its own.
@@ -47,7 +47,7 @@ func start(t *testing.T) *peer {
 	return restart(t)
 }
 
-// restart runs an agent on the state that is there.
+// restart runs an agent on the existing state.
 func restart(t *testing.T) *peer {
 	t.Helper()
 	published()
@@ -86,7 +86,7 @@ func connect(t *testing.T, in io.WriteCloser, out io.Reader) *peer {
 	return p
 }
 
-// close ends the agent's input, checks what it still sends, and that it ends well. It may be called twice.
+// close ends the agent's input, and checks the remaining output and the agent's end. close may be called twice.
 func (p *peer) close() {
 	p.closing.Do(func() {
 		p.in.Close()
@@ -102,7 +102,7 @@ func (p *peer) close() {
 	})
 }
 
-// read parses and checks one line; false for one of the exact lines.
+// read parses and checks a line. read returns false for an exact line.
 func (p *peer) read(line []byte) (received, bool) {
 	p.t.Helper()
 	if p.exact[string(line)] {
@@ -118,7 +118,7 @@ func (p *peer) read(line []byte) (received, bool) {
 	return m, true
 }
 
-// next is the next message; the test fails when there is none.
+// next is the next message. The test fails when there is none.
 func (p *peer) next() received {
 	p.t.Helper()
 	for line := range p.lines {
@@ -146,7 +146,7 @@ func (p *peer) send(message any) {
 	p.write(string(line))
 }
 
-// request sends a request and gives its id. Ids of the client and of the agent overlap on purpose.
+// request sends a request and returns its id. The client's ids and the agent's ids overlap on purpose.
 func (p *peer) request(method string, params any) string {
 	p.t.Helper()
 	id := fmt.Sprint(p.lastID)
@@ -161,20 +161,20 @@ func (p *peer) notify(method string, params any) {
 	p.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-// reply answers a request of the agent with a result that is given as JSON.
+// reply answers a request of the agent with a result in JSON.
 func (p *peer) reply(m received, result string) {
 	p.t.Helper()
 	p.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": json.RawMessage(result)})
 }
 
-// exchange is all that came until the answer to a request, and the answer.
+// exchange holds the answer to a request and the updates before the answer.
 type exchange struct {
 	updates []json.RawMessage
 	result  json.RawMessage
 	err     *rpcError
 }
 
-// until collects messages up to the answer with that id.
+// until collects messages up to the answer with the given id.
 func (p *peer) until(id string) exchange {
 	p.t.Helper()
 	var e exchange
@@ -217,7 +217,7 @@ func (p *peer) mustCall(method string, params any) exchange {
 	p.t.Helper()
 	e := p.call(method, params)
 	if e.err != nil {
-		p.t.Fatalf("%s: %v", method, *e.err)
+		p.t.Fatalf("%s: got %v, want nil", method, *e.err)
 	}
 	return e
 }
@@ -251,22 +251,22 @@ func promptParams(session, prompt string) map[string]any {
 	return map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": prompt}}}
 }
 
-// prompt runs one turn.
+// prompt runs a turn.
 func (p *peer) prompt(session, prompt string) turnSeen {
 	p.t.Helper()
 	return p.turn(p.call("session/prompt", promptParams(session, prompt)))
 }
 
-// turnSeen is a turn as a client sees it.
+// turnSeen is a turn as a client sees the turn.
 type turnSeen struct {
 	exchange
 	stop     string
-	kinds    []string // of the updates, in order, repeats left out
-	said     string   // all messages, one after another
+	kinds    []string // kinds of the updates, in order, without repeats
+	said     string   // all messages, joined
 	thought  string
 	messages map[string]string // text by message id
 	tools    map[string]map[string]any
-	order    []string // tool call ids as they came
+	order    []string // tool call ids in order of arrival
 	plan     []planEntry
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// process runs the agent as a process, which is this test binary.
+// process runs the agent as a process of the test binary.
 func process(t *testing.T) (*peer, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	t.Setenv(stateVariable, t.TempDir())
@@ -56,7 +56,7 @@ func TestCrash(t *testing.T) {
 		t.Errorf("stderr %q", stderr.String())
 	}
 
-	// The session is there for the next process, the unfinished part included.
+	// The next process knows the session, the unfinished part included.
 	next := restart(t)
 	replayed := next.turn(next.mustCall("session/load", map[string]any{"sessionId": session, "cwd": cwd, "mcpServers": []any{}}))
 	next.commands()
@@ -66,7 +66,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves the prompt, and all turns before it.
+// TestKilled: a killed process leaves the prompt and every earlier turn.
 func TestKilled(t *testing.T) {
 	p, command, _ := process(t)
 	session, cwd := p.session(`{}`)
@@ -118,7 +118,7 @@ func TestStubborn(t *testing.T) {
 		}
 	}
 	p.notify("session/cancel", map[string]any{"sessionId": session})
-	p.mustCall("session/list", nil) // it has survived all that, and has not answered the prompt
+	p.mustCall("session/list", nil) // the agent has survived the signals and has not answered the prompt
 	p.in.Close()
 	if err := syscall.Kill(child, 0); err != nil {
 		t.Errorf("the child is gone: %v", err)

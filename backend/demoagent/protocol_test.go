@@ -28,7 +28,7 @@ func TestInitialize(t *testing.T) {
 	})
 }
 
-// Lines that are answered with an error, and the id that the answer has.
+// TestBadLines: an invalid line is answered with an error and the right id.
 func TestBadLines(t *testing.T) {
 	tests := map[string]struct {
 		id   string
@@ -139,7 +139,7 @@ func TestInvalidParams(t *testing.T) {
 		for _, test := range tests {
 			e := p.call(test.method, json.RawMessage(test.params))
 			if e.err == nil || e.err.Code != test.code {
-				t.Errorf("%s %s: %s %v", test.method, test.params, e.result, e.err)
+				t.Errorf("call(%s): got test.params %s, result %s, err %v, want err not nil and e.err.Code %v", test.method, test.params, e.result, e.err, test.code)
 			}
 		}
 	})
@@ -154,11 +154,11 @@ func TestSecondPrompt(t *testing.T) {
 			t.Errorf("the second prompt: %v", second.err)
 		}
 		p.turn(p.until(first)).wantSaid(t, "The plan is done.")
-		p.prompt(session, "thought").wantStop(t, "end_turn") // the next one, right after the answer, is welcome
+		p.prompt(session, "thought").wantStop(t, "end_turn") // the next prompt may follow the answer at once
 	})
 }
 
-// Prompts that are sent without waiting are either refused or run after the first; their updates never mix.
+// TestPromptsInARow: prompts sent without waiting are either refused or run after the first, and their updates never mix.
 func TestPromptsInARow(t *testing.T) {
 	p := start(t)
 	session, _ := p.session(`{}`)
@@ -175,7 +175,7 @@ func TestPromptsInARow(t *testing.T) {
 	}
 }
 
-// Every word ends with stop reason cancelled as soon as it is cancelled, wherever it is.
+// TestCancel: every word ends with the stop reason cancelled as soon as the turn is cancelled, wherever it is.
 func TestCancel(t *testing.T) {
 	prompts := []string{"anything", "slow", "burst", "crash", "error", "refuse"}
 	for _, w := range words() {
@@ -188,7 +188,7 @@ func TestCancel(t *testing.T) {
 			inBubble(t, func(p *peer, session, _ string) {
 				t := p.t
 				id := p.request("session/prompt", promptParams(session, prompt))
-				p.next() // the title: the turn runs
+				p.next() // the title shows that the turn runs
 				p.next()
 				began := time.Now()
 				p.notify("session/cancel", map[string]any{"sessionId": session})
@@ -204,7 +204,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A cancel while the agent waits for a person withdraws the request; the late answer changes nothing.
+// TestCancelWhileAsking: a cancel withdraws the agent's pending request, and a late answer changes nothing.
 func TestCancelWhileAsking(t *testing.T) {
 	for _, prompt := range []string{"anything", "permission", "question", "form", "visit", "unknown request"} {
 		for _, how := range []string{"session/cancel", "$/cancel_request"} {
@@ -239,11 +239,11 @@ func TestCancelWhileAsking(t *testing.T) {
 	}
 }
 
-// hang ignores a cancel, and ends with its session or with the client.
+// TestHang: hang ignores a cancel, and ends with its session or with the client.
 func TestHang(t *testing.T) {
 	hanging := func(p *peer, session string) string {
 		id := p.request("session/prompt", promptParams(session, "hang"))
-		time.Sleep(time.Second) // of the bubble: it has told all it has to tell
+		time.Sleep(time.Second) // of the bubble: every update is sent by then
 		for len(p.lines) > 0 {
 			p.next()
 		}
@@ -291,7 +291,7 @@ func TestCloseSession(t *testing.T) {
 	})
 }
 
-// The end of input, in mid-stream or before anything, is a normal end.
+// TestEndOfInput: the end of input, in mid-stream or before any message, is a normal end.
 func TestEndOfInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { start(t).close() })
 	inBubble(t, func(p *peer, session, _ string) {
@@ -306,19 +306,19 @@ func TestEndOfInput(t *testing.T) {
 	})
 }
 
-// A last line without its end is still read.
+// TestEndOfInputWithinALine: a last line without a line end is still read.
 func TestEndOfInputWithinALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Setenv(stateVariable, t.TempDir())
 		var out strings.Builder
 		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
 		if err := Run(t.Context(), in, &out); err != nil || !strings.Contains(out.String(), `"protocolVersion":1`) {
-			t.Errorf("%v, %s", err, out.String())
+			t.Errorf("got error %v, out %s, want no error and out with \"\\\"protocolVersion\\\":1\"", err, out.String())
 		}
 	})
 }
 
-// Run returns when its context ends, even if nobody writes to it and nobody reads from it.
+// TestContextEnds: Run returns when its context ends, even if nobody writes or reads.
 func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Setenv(stateVariable, t.TempDir())
@@ -335,7 +335,7 @@ func TestContextEnds(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		read.Close() // lets go of the write, as the end of a process does
+		read.Close() // ends the write, as the end of a process does
 	})
 }
 
@@ -358,7 +358,7 @@ func TestBrokenPipes(t *testing.T) {
 	})
 }
 
-// Without a place for histories the agent works all the same.
+// TestStateCannotBeWritten: the agent works without a directory for histories.
 func TestStateCannotBeWritten(t *testing.T) {
 	file := t.TempDir() + "/file"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -376,7 +376,7 @@ func TestStateCannotBeWritten(t *testing.T) {
 	})
 }
 
-// quiet keeps stderr of the agent out of the test's.
+// quiet keeps the agent's stderr out of the test's stderr.
 func quiet(t *testing.T) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)

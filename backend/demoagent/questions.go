@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// questionMethod is the extension by which a question is asked; clients that do not know it answer -32601.
+// questionMethod is the extension that asks a question. Clients that do not know the extension answer -32601.
 const questionMethod = "_sandboxagent/session/request_question"
 
 // told is the error as a sentence for people.
@@ -20,7 +20,7 @@ func (e *rpcError) told() string {
 	return fmt.Sprintf("The client answered with error %d: %s", e.Code, e.Message)
 }
 
-// question asks by the extension in its plainest form, questions uses all of it.
+// question uses the extension in its plainest form, questions uses every feature.
 func question(ctx context.Context, t *turn) {
 	t.say(ctx, "I have a question.")
 	t.askQuestion(ctx, questionRequest{
@@ -33,11 +33,11 @@ func questions(ctx context.Context, t *turn) {
 	t.say(ctx, "I have two questions.")
 	t.askQuestion(ctx, questionRequest{Prompt: "Two questions", Questions: []questionItem{
 		{Prompt: "Which toppings?", Options: [][2]string{{"cheese", "Cheese"}, {"olives", "Olives"}, {"basil", "Basil"}}, MultiSelect: true},
-		{Prompt: "Which drink?", Options: []string{"Water", "Tea"}, AllowFreeText: true}, // an option may be its own id
+		{Prompt: "Which drink?", Options: []string{"Water", "Tea"}, AllowFreeText: true}, // an option may serve as its own id
 	}})
 }
 
-// askQuestion tells what came back.
+// askQuestion asks a question and reports the answer.
 func (t *turn) askQuestion(ctx context.Context, request questionRequest) {
 	if ctx.Err() != nil {
 		return
@@ -66,7 +66,7 @@ func (t *turn) askQuestion(ctx context.Context, request questionRequest) {
 	}
 }
 
-// formSchema has one field of every kind that ACP knows.
+// formSchema has a field of every kind that ACP knows.
 const formSchema = `{
 	"type": "object",
 	"title": "New project",
@@ -96,7 +96,7 @@ func hologram(ctx context.Context, t *turn) {
 	t.askForm(ctx, "How shall the hologram look?", hologramSchema)
 }
 
-// askForm asks by elicitation, within a tool call as agents do that ask by a tool, and tells what came back.
+// askForm asks by elicitation, within a tool call as many agents do, and reports the answer.
 func (t *turn) askForm(ctx context.Context, message, schema string) {
 	if !given(t.agent.capabilities().Elicitation.Form) {
 		t.say(ctx, "This client shows no forms (`elicitation.form`).")
@@ -119,7 +119,7 @@ func (t *turn) askForm(ctx context.Context, message, schema string) {
 	t.say(ctx, told)
 }
 
-// formAnswer tells an answer in words, and how the tool call ends by it: to decline is to skip, to cancel is to abort.
+// formAnswer describes an answer, and returns the final state of the tool call: decline skips the call, cancel aborts the call.
 func formAnswer(r reply) (told, ended string) {
 	var response formResponse
 	switch {
@@ -132,7 +132,7 @@ func formAnswer(r reply) (told, ended string) {
 	case "accept":
 		var sent bytes.Buffer
 		if given(response.Content) {
-			_ = json.Indent(&sent, response.Content, "", "  ") // it has been parsed before
+			_ = json.Indent(&sent, response.Content, "", "  ") // the content was parsed before
 		}
 		return "You sent the form:\n\n" + acp.Fenced("json", sent.String()), "completed"
 	case "decline":
@@ -144,7 +144,7 @@ func formAnswer(r reply) (told, ended string) {
 	}
 }
 
-// Nothing answers at these addresses: no name may end so.
+// No server answers at these addresses, since the domain invalid is reserved.
 const (
 	visitURL     = "https://sign-in.deskhand.invalid/device?code=DEMO-1234"
 	lookalikeURL = "https://sign-in.d\u0435skhand.invalid/device" // with a Cyrillic letter
@@ -154,8 +154,8 @@ func visit(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", 
 
 func lookalike(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", lookalikeURL) }
 
-// askVisit asks to have an address opened. As agents do that listen for what comes back from there, it waits for a moment, and says that it
-// is done.
+// askVisit asks the client to open an address. Like agents that listen for a callback, askVisit waits for a moment and then reports
+// completion.
 func (t *turn) askVisit(ctx context.Context, message, address string) {
 	if !given(t.agent.capabilities().Elicitation.URL) {
 		t.say(ctx, "This client opens no addresses (`elicitation.url`).")
@@ -191,8 +191,8 @@ func (t *turn) askVisit(ctx context.Context, message, address string) {
 	}
 }
 
-// unknownRequest sends a method that is in no protocol, vendorRequest one that is a vendor's: a client shows the first to a
-// person and turns down the second at once.
+// unknownRequest sends a method of no protocol, and vendorRequest sends a vendor's method. A client shows the first to a person, and rejects
+// the second at once.
 func unknownRequest(ctx context.Context, t *turn) { t.odd(ctx, "demo/unknown_request") }
 
 func vendorRequest(ctx context.Context, t *turn) { t.odd(ctx, "_demo/vendor_request") }

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// recorder collects what a turn tells, as session/load replays it: the chunks of one text joined, and every tool call with an
-// end. What is not history (notices, usage, settings) is not given to it. Its zero value is ready but for the turn.
+// recorder collects the updates of a turn for session/load: the joined chunks of each text, and every tool call with an end. Notices, usage
+// and settings are no history and not recorded. The zero value is ready to use once turn is set.
 type recorder struct {
 	turn    int
 	records []record
-	open    []string // tool calls without an end
-	kind    string   // of the text that is being joined, with its message
+	open    []string // unfinished tool calls
+	kind    string   // kind of the text that is being joined; message is its id
 	message string
 	text    strings.Builder
 }
@@ -62,7 +62,7 @@ func (r *recorder) endText() {
 	r.text.Reset()
 }
 
-// take gives what was recorded and starts anew. A tool call that has no end was cancelled: ACP's word for that is failed.
+// take returns the recorded updates and starts anew. A tool call without an end was cancelled, which ACP calls failed.
 func (r *recorder) take() []record {
 	r.endText()
 	for _, id := range r.open {
@@ -81,7 +81,7 @@ func encodeUpdate(update any) json.RawMessage {
 	return data
 }
 
-// cut keeps the beginning of a text that is too long for a history, and says so.
+// cut shortens a text that is too long for a history, and marks the cut.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -93,7 +93,7 @@ func cut(s string) string {
 	return s[:end] + fmt.Sprintf("\n\n[%d more bytes are not kept in the history]", len(s)-end)
 }
 
-// keptBlock is a block of a prompt as the history keeps it: as it came, unless it is too big or of no known kind.
+// keptBlock is a prompt's block as the history stores the block: unchanged, unless the block is too big or of unknown kind.
 func keptBlock(raw json.RawMessage) any {
 	b := readBlock(raw)
 	switch b.Type {

@@ -14,40 +14,40 @@ import (
 	"deskhand/backend/acp"
 )
 
-// ReplayConfig is what a replay is made of.
+// ReplayConfig configures a replay.
 type ReplayConfig struct {
 	File   string
-	Speed  float64 // how many times as fast as it was recorded; 0 = without any pause
+	Speed  float64 // multiple of the recorded speed; 0 = no pauses
 	Faults []Fault
 	State  string // directory of the positions; "" = beside the histories of the demo agent
-	Act    bool   // send what has the client write files and run commands
+	Act    bool   // send the recorded requests to write files and run commands
 }
 
-// ExitError is the end of a replay by an exit that was recorded, or is a fault.
+// ExitError is the end of a replay by a recorded exit or by a fault.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit " + strconv.Itoa(e.Code) }
 
-// patience is how long a turn waits for something of the client that it can do without.
+// patience limits the wait of a turn for an optional message of the client.
 const patience = 2 * time.Second
 
-// textAtTheEnd is what prompts get that nobody asked in the recording.
+// textAtTheEnd is the answer to prompts beyond the end of the recording.
 const textAtTheEnd = "The recording has ended here. This prompt was not asked in it."
 
-// Replay plays the agent's part of a recorded conversation with the client behind in and out. It says what it said then, in the same
-// order and with the same pauses, and waits for the client where the agent had to: for its requests, by their method, for its answers,
-// and for a cancel. Ids of requests, of the session and of terminals are those of now; everything else stays as it was, paths too.
+// Replay plays the agent's part of a recorded conversation to the client behind in and out. Replay sends the recorded messages in their order
+// and with their pauses, and waits for the client where the agent had to wait: for a request by its method, for an answer, and for a cancel.
+// Ids of requests, of the session and of terminals are new; everything else stays the same, paths included.
 //
-// The client may do other things than then. A prompt may say anything. What the client does not ask though it did then is passed over;
-// what it asks in addition gets an answer of the same method if there is one, else an error. An answer of it that is not the recorded
-// one changes nothing. A cancel that came later then, or never, goes to where it was heeded or to the end of the turn.
-// stderr is told of all that.
+// The client need not repeat the recorded behaviour. A prompt may have any text. A recorded request that the client does not make is skipped.
+// A request that is not in the recording gets the recorded answer to the same method, if there is one, else an error. A different answer of
+// the client changes nothing. A cancel that came later in the recording, or never, skips to the recorded reaction or to the end of the turn.
+// Replay reports every such difference on stderr.
 //
-// A session that is taken up again by another process goes on at the next prompt, or with the next start in the recording if all of
-// this one was played. What ended before a session was asked for is passed over, unless nothing else is there.
+// Another process that resumes the session continues at the next prompt, or at the next start in the recording when this start is played
+// completely. Replay skips starts that ended before they had a session, unless the recording has no other start.
 //
-// Of what a recording asks the client to do, writing files and running commands are left out without Act: a recording can come from
-// anybody. The end is nil, or ExitError where the process has to exit with a code.
+// Requests to write files and run commands are left out unless cfg.Act is set, since a recording may come from anybody. Replay returns nil, or
+// an ExitError with the exit code of the process.
 func Replay(ctx context.Context, cfg ReplayConfig, in io.Reader, out, stderr io.Writer) error {
 	rec, err := openRecording(cfg.File)
 	if err != nil {
@@ -66,7 +66,7 @@ func Replay(ctx context.Context, cfg ReplayConfig, in io.Reader, out, stderr io.
 	err = p.run()
 	stop()
 	if closer, ok := in.(io.Closer); ok {
-		_ = closer.Close() // lets go of a read that still waits
+		_ = closer.Close() // ends a pending read
 	}
 	p.out.close()
 	if errors.Is(err, errGone) {
@@ -75,48 +75,48 @@ func Replay(ctx context.Context, cfg ReplayConfig, in io.Reader, out, stderr io.
 	return err
 }
 
-// errGone is the end of the client, which is a normal end.
+// errGone reports that the client has gone, which is a normal end.
 var errGone = errors.New("the client has gone")
 
-// player is one process that replays. Only its own goroutine uses it.
+// player is a replaying process. Only its own goroutine uses a player.
 type player struct {
 	ReplayConfig
 	rec       *recording
 	ctx       context.Context //nolint:containedctx // the life of this process
 	out       *writer
 	stderr    io.Writer
-	lines     <-chan incoming // nil when the client's end does not matter any more
+	lines     <-chan incoming // nil once the client's end does not matter
 	signals   <-chan os.Signal
 	positions positions
-	left      map[string]bool // what stderr was told
+	left      map[string]bool // remarks already on stderr
 
-	at      int       // the step that is next
-	since   time.Time // when the step at base was, or would have been
+	at      int       // the next step
+	since   time.Time // the real time of the recorded time base
 	base    time.Duration
-	written int // messages of the agent in this conversation, those before a restart included
+	written int // messages of the agent in this conversation, including those before a restart
 	hung    bool
 
 	initialized bool
-	begun       bool                    // a session is open, or was asked for
-	session     string                  // as the client knows it
-	cwd         string                  // of the session
-	waiting     []message               // requests of the client that no step has taken
+	begun       bool                    // a session is open, or was requested
+	session     string                  // the session's id for the client
+	cwd         string                  // the session's directory
+	waiting     []message               // the client's requests that no step has taken
 	live        map[int]json.RawMessage // the client's id of the request that a step has taken
-	passed      map[int]bool            // steps of requests that the client has not made
-	late        map[string][]byte       // answers to those, by method
+	passed      map[int]bool            // steps whose requests the client has not made
+	late        map[string][]byte       // the answers to passed requests, by method
 	prompt      int                     // the step of the running prompt; -1 = none
 	heeded      bool                    // the running prompt has been cancelled
 	lastID      int64
 	sent        map[int]json.RawMessage // our id of the request that a step has sent
 	replied     map[acp.Key]message
-	ids         map[string]string // of sessions and terminals: what was recorded, what it is now
-	cancelled   bool              // events that are not dealt with
+	ids         map[string]string // ids of sessions and terminals: recorded to new
+	cancelled   bool              // a pending cancel; struck is a pending interrupt
 	struck      bool
 }
 
 func (p *player) run() error {
 	p.prompt, p.lastID = -1, -1
-	if err := p.after(); err != nil { // crash@0
+	if err := p.after(); err != nil { // for the fault crash@0
 		return err
 	}
 	if err := p.open(); err != nil {
@@ -130,7 +130,7 @@ func (p *player) run() error {
 	return p.atTheEnd()
 }
 
-// step plays one step, unless the client turns the course.
+// step plays a step, unless a cancel or an interrupt changes the course.
 func (p *player) step() error {
 	if turned, err := p.turn(); turned || err != nil {
 		return err
@@ -142,7 +142,7 @@ func (p *player) step() error {
 	return err
 }
 
-// atTheEnd answers when the recording has no more steps. After the fault hang nobody is answered.
+// atTheEnd answers requests after the last step. After the fault hang, atTheEnd answers none.
 func (p *player) atTheEnd() error {
 	for {
 		m, err := p.next()
@@ -155,16 +155,16 @@ func (p *player) atTheEnd() error {
 	}
 }
 
-// remark tells stderr once how the replay differs from the recording.
+// remark reports, once per text, how the replay differs from the recording.
 func (p *player) remark(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !p.left[text] {
 		p.left[text] = true
-		_, _ = fmt.Fprintf(p.stderr, "replay: %s\n", text) // nobody to tell if this fails
+		_, _ = fmt.Fprintf(p.stderr, "replay: %s\n", text) // a failed write to stderr can be reported nowhere
 	}
 }
 
-// wait takes what comes from the client until there is what is waited for, or something that changes the course.
+// wait reads the client's messages until the condition holds, limit passes, or a cancel or interrupt comes.
 func (p *player) wait(until func() bool, limit <-chan time.Time) error {
 	for !until() && !p.cancelled && !p.struck {
 		select {
@@ -196,7 +196,7 @@ func (p *player) receive(next incoming) error {
 	case m.Method == nil:
 		p.replied[keyOf(m.ID)] = m
 	case m.ID != nil && p.prompt >= 0 && !p.comes(p.at, *m.Method):
-		return p.extra(m) // the turn may be a long one
+		return p.extra(m) // a turn may be long
 	case m.ID != nil:
 		p.waiting = append(p.waiting, m)
 	case *m.Method == "session/cancel":
@@ -210,7 +210,7 @@ func keyOf(id json.RawMessage) acp.Key {
 	return env.Key()
 }
 
-// turn takes another course where the client cancelled or interrupted.
+// turn handles a pending cancel or interrupt, and reports whether the course changed.
 func (p *player) turn() (bool, error) {
 	switch {
 	case p.struck:
@@ -228,7 +228,7 @@ func (p *player) turn() (bool, error) {
 	return false, nil
 }
 
-// cancel goes to where a cancel was heeded in this turn; where there was none, the turn ends.
+// cancel skips to the recorded reaction to a cancel in this turn. Without one, the turn ends.
 func (p *player) cancel() (bool, error) {
 	if p.prompt < 0 || p.heeded {
 		return false, nil
@@ -253,7 +253,7 @@ func (p *player) cancel() (bool, error) {
 	return true, p.put(frame{ID: id, Result: map[string]string{"stopReason": "cancelled"}}.encode())
 }
 
-// jump goes on at another step, without the pause before it.
+// jump continues at another step without the pause before that step.
 func (p *player) jump(to int) {
 	p.at = to
 	if to < len(p.rec.steps) {
@@ -261,10 +261,10 @@ func (p *player) jump(to int) {
 	}
 }
 
-// sync makes now the moment at which the recording was there.
+// sync equates the present moment with a moment of the recording.
 func (p *player) sync(at time.Duration) { p.base, p.since = at, time.Now() }
 
-// pause waits for the time of a step. What the agent said between two turns waits for nothing once the client wants something.
+// pause waits for the time of a step. A message between two turns does not wait while the client waits for an answer.
 func (p *player) pause(at time.Duration) error {
 	if p.Speed == 0 || at <= p.base {
 		return p.poll()
@@ -275,7 +275,7 @@ func (p *player) pause(at time.Duration) error {
 	return p.wait(func() bool { return p.prompt < 0 && len(p.waiting) > 0 }, timer.C)
 }
 
-// poll takes what has come from the client and waits for nothing.
+// poll reads the client's pending messages without waiting.
 func (p *player) poll() error {
 	for {
 		select {
@@ -294,8 +294,8 @@ func (p *player) poll() error {
 	}
 }
 
-// keep writes down how far this conversation is, and whether the next session/new in this directory goes on with it: of an agent that
-// can take up no session, that is how its next start is known.
+// keep stores the position of this conversation, and whether the next session/new in this directory continues there: an agent that cannot
+// resume sessions is recognised only by that.
 func (p *player) keep(next int) {
 	var errs []error
 	now := place{Step: next, Sent: p.written}
@@ -313,7 +313,7 @@ func (p *player) keep(next int) {
 	}
 }
 
-// put sends a message, with the faults that are at it.
+// put sends a message, with the faults at that message.
 func (p *player) put(line []byte) error {
 	if p.hung {
 		return nil
@@ -339,7 +339,7 @@ func (p *player) put(line []byte) error {
 	return p.after()
 }
 
-// stay waits whatever the client does, but for its end.
+// stay waits for d, unless the client ends.
 func (p *player) stay(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -352,7 +352,7 @@ func (p *player) stay(d time.Duration) error {
 	}
 }
 
-// after does the faults that come after the message that was sent last.
+// after applies the faults that follow the latest message.
 func (p *player) after() error {
 	for _, f := range p.Faults {
 		if f.At != p.written {
@@ -362,7 +362,7 @@ func (p *player) after() error {
 		case "garbage":
 			p.out.send(outgoing{line: []byte("This line is not JSON: fault garbage@" + strconv.Itoa(f.At) + "\n")})
 		case "stderr":
-			_, _ = fmt.Fprintf(p.stderr, "replay: fault stderr@%d\n", f.At) // nobody to tell if this fails
+			_, _ = fmt.Fprintf(p.stderr, "replay: fault stderr@%d\n", f.At) // a failed write to stderr can be reported nowhere
 		case "hang":
 			p.hung = true
 		case "exit":
@@ -374,14 +374,14 @@ func (p *player) after() error {
 	return nil
 }
 
-// exit ends the process when all that was said is on its way. The place is kept: what starts again goes on behind it.
+// exit stores the position and ends the process once every message is written. A restarted process continues behind this step.
 func (p *player) exit(code int) error {
 	p.keep(min(p.at+1, len(p.rec.steps)))
 	p.out.flush()
 	return &ExitError{Code: code}
 }
 
-// endBy ends the process by a signal where that can be had, else with the code that shells give it.
+// endBy ends the process by a signal, or with the shell's code for the signal where the process cannot raise that signal.
 func (p *player) endBy(name string) error {
 	p.keep(min(p.at+1, len(p.rec.steps)))
 	p.out.flush()

@@ -20,7 +20,7 @@ import (
 
 const goodHead = `{"format":"deskhand.recording/1","session":{}}`
 
-// archive is a zip file of members by name and content, in pairs.
+// archive is a zip file of members, given as pairs of name and content.
 func archive(t *testing.T, members ...string) string {
 	t.Helper()
 	var data bytes.Buffer
@@ -60,7 +60,7 @@ func recorded(t *testing.T, lines ...string) string {
 	return archive(t, "session.json", goodHead, "frames.jsonl", journal.String())
 }
 
-// replays starts a replay; what it says on stderr is in the buffer when it has ended.
+// replays starts a replay. The buffer holds the replay's stderr after its end.
 func replays(t *testing.T, cfg ReplayConfig) (*peer, *bytes.Buffer) {
 	t.Helper()
 	published()
@@ -84,7 +84,7 @@ const (
 	openedThen      = `1 20 in {"jsonrpc":"2.0","id":2,"result":{"sessionId":"then"}}`
 )
 
-// promptOf is a recorded turn: a prompt, one chunk after so many milliseconds, and its end.
+// promptOf is a recorded turn: a prompt, a chunk after so many milliseconds, and the end.
 func promptOf(generation, id, at, thinks int, says string) []string {
 	return []string{
 		fmt.Sprintf(`%d %d out {"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":"then","prompt":[]}}`, generation, at, id),
@@ -108,13 +108,13 @@ func (e exchange) sessionID(t *testing.T) string {
 	t.Helper()
 	var s struct{ SessionID string }
 	if err := json.Unmarshal(e.result, &s); err != nil || s.SessionID == "" {
-		t.Fatalf("%s, %v, %v", e.result, err, e.err)
+		t.Fatalf(`Unmarshal: got result %s, error %v, err %v, want no error and SessionID other than ""`, e.result, err, e.err)
 	}
 	return s.SessionID
 }
 
 func TestReplayKeepsTime(t *testing.T) {
-	// The loop behind signal.Notify must not be one of the bubble.
+	// The goroutine behind signal.Notify must not belong to the bubble.
 	early := make(chan os.Signal, 1)
 	signal.Notify(early, syscall.SIGHUP)
 	defer signal.Stop(early)
@@ -124,7 +124,7 @@ func TestReplayKeepsTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, _ := replays(t, ReplayConfig{File: file, Speed: speed, State: t.TempDir()})
 			id := p.opens("session/new", "").sessionID(t)
-			<-time.After(time.Hour) // people wait as long as they like
+			<-time.After(time.Hour) // a person may take any time
 			began := time.Now()
 			p.prompt(id, "one").wantSaid(t, "after twenty seconds")
 			<-time.After(time.Hour)
@@ -139,8 +139,8 @@ func TestReplayKeepsTime(t *testing.T) {
 	}
 }
 
-// TestReplayGoesOn: what takes the session up again, in whatever way, goes on where it was, and with the next start where all of this
-// one was played.
+// TestReplayGoesOn: a resumed session continues at its position, and at the next start when this start is played completely, however it is
+// resumed.
 func TestReplayGoesOn(t *testing.T) {
 	lines := append([]string{wantsInitialize, initialized, wantsNew, openedThen}, promptOf(1, 3, 100, 1, "one")...)
 	lines = append(lines, promptOf(1, 4, 200, 1, "two")...)
@@ -165,10 +165,10 @@ func TestReplayGoesOn(t *testing.T) {
 		t.Error("it takes up a session that it has never begun")
 	}
 	if e := second.call("session/resume", map[string]any{"sessionId": id, "cwd": "/now"}); e.err != nil || len(e.updates) > 0 {
-		t.Fatalf("%v, %s", e.err, e.updates)
+		t.Fatalf(`call("session/resume"): got err %v, updates %s, want err nil and no updates`, e.err, e.updates)
 	}
 	second.prompt(id, "2").wantSaid(t, "two")
-	for range second.lines { // it exits by itself
+	for range second.lines { // the replay exits by itself
 		t.Error("it says more")
 	}
 	if exit, ok := errors.AsType[*ExitError](<-second.ended); !ok || exit.Code != 9 || stderr.String() != "it breaks\n" {
@@ -179,7 +179,7 @@ func TestReplayGoesOn(t *testing.T) {
 	third, _ := replays(t, ReplayConfig{File: file, State: state})
 	e := third.opens("session/load", id)
 	if e.err != nil || len(e.updates) != 1 || !bytes.Contains(e.updates[0], []byte("of the past")) {
-		t.Fatalf("%v, %s", e.err, e.updates)
+		t.Fatalf(`opens("session/load"): got err %v, updates %s, want err nil, 1 in updates and e.updates[0] with []byte("of the past")`, e.err, e.updates)
 	}
 	third.prompt(id, "3").wantSaid(t, "three")
 	third.prompt(id, "4").wantSaid(t, textAtTheEnd)
@@ -193,7 +193,8 @@ func TestReplayGoesOn(t *testing.T) {
 	}
 }
 
-// TestReplayOfARefusedStart: an agent that wanted a login first wants one again, and the next start is the next.
+// TestReplayOfARefusedStart: an agent that first required a login requires a login again, and the next start continues with the next recorded
+// start.
 func TestReplayOfARefusedStart(t *testing.T) {
 	file, state := recorded(t, append([]string{
 		wantsInitialize, initialized, wantsNew,
@@ -216,7 +217,7 @@ func TestReplayOfARefusedStart(t *testing.T) {
 	}
 }
 
-// TestReplayAsks: requests go out with ids of now, what acts on the machine does not, and no answer is waited for in vain.
+// TestReplayAsks: requests get new ids, requests that act on the machine are left out, and no missing answer blocks the replay.
 func TestReplayAsks(t *testing.T) {
 	ask := func(id int, method, params string) []string {
 		return []string{
@@ -240,7 +241,7 @@ func TestReplayAsks(t *testing.T) {
 				var params map[string]any
 				p.decode(m.Params, &params)
 				if params["sessionId"] != id || params["terminalId"] != nil && params["terminalId"] != "term_now" {
-					t.Errorf("%s", m.raw)
+					t.Errorf(`got raw %s, want params["sessionId"] %v and not (params["terminalId"] != nil && params["terminalId"] != "term_now")`, m.raw, id)
 				}
 				if path := params["path"]; m.Method == "fs/read_text_file" && (path != `/"sessionId":"then"` || fmt.Sprint(params["_meta"]) != "map[note:then]") {
 					t.Errorf("a text was changed: %v", params)
@@ -304,7 +305,7 @@ func TestWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// TestBombOfARecording: what a small file unpacks to is counted while it is unpacked.
+// TestBombOfARecording: the unpacked size of a small file is counted during unpacking.
 func TestBombOfARecording(t *testing.T) {
 	const most = 4 << 20
 	data, err := os.ReadFile(archive(t, "session.json", goodHead, "frames.jsonl", strings.Repeat(strings.Repeat(" ", 1000)+"\n", most/1000)))
@@ -327,7 +328,7 @@ func TestFaultsAsWritten(t *testing.T) {
 	} {
 		var f Fault
 		if err := f.UnmarshalText([]byte(text)); err != nil || f != want {
-			t.Errorf("%s = %+v, %v", text, f, err)
+			t.Errorf("UnmarshalText: got text %s, f %+v, error %v, want no error and f %v", text, f, err, want)
 		}
 	}
 	for _, text := range []string{
@@ -336,12 +337,12 @@ func TestFaultsAsWritten(t *testing.T) {
 	} {
 		var f Fault
 		if err := f.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "exit@N=CODE") {
-			t.Errorf("%q = %+v, %v", text, f, err)
+			t.Errorf(`UnmarshalText: got text %q, f %+v, error %v, want an error and error with "exit@N=CODE"`, text, f, err)
 		}
 	}
 }
 
-// FuzzReplay: whatever stands in a recording and whatever the client says, a replay ends with its client.
+// FuzzReplay: whatever a recording holds and whatever the client says, a replay ends with its client.
 func FuzzReplay(f *testing.F) {
 	f.Add(wantsInitialize+"\n"+initialized+"\n"+wantsNew+"\n"+openedThen, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 	f.Add(strings.Join(append([]string{wantsInitialize, initialized, wantsNew, openedThen}, promptOf(1, 3, 1, 1, "x")...), "\n"),

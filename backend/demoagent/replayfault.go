@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong in a replay: crash@42. Its number counts the messages that the agent sends in the conversation,
-// over restarts of its process too, from 1 on.
+// Fault is a fault in a replay, such as crash@42. At counts the agent's messages in the conversation from 1 on, across restarts of the
+// process.
 type Fault struct {
 	Kind string
 	At   int
-	For  time.Duration // of slow
-	Code int           // of exit
+	For  time.Duration // the duration of slow
+	Code int           // the exit code of exit
 }
 
-// FaultForms are the faults as people write them, and what each does.
+// FaultForms lists the faults in the notation of the command line, each with a description.
 func FaultForms() [][2]string {
 	return [][2]string{
 		{"crash@N", "after message N the agent is gone, without a word, with code " + strconv.Itoa(crashCode)},
@@ -30,7 +30,7 @@ func FaultForms() [][2]string {
 	}
 }
 
-// UnmarshalText reads a fault as people write it.
+// UnmarshalText parses a fault of the command line.
 func (f *Fault) UnmarshalText(text []byte) error {
 	fail := func() error {
 		var forms []string

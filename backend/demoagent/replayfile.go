@@ -17,36 +17,36 @@ import (
 	"deskhand/backend/acp"
 )
 
-// recordingFormat is what we can replay; a later number is a newer format.
+// recordingFormat begins the format's name; a number above the supported number is a newer format.
 const recordingFormat = "deskhand.recording/"
 
-// What a recording may hold, unpacked: it comes from elsewhere, and a zip archive can promise any size.
+// Limits of an unpacked recording. A recording is foreign, and a zip archive can unpack to any size.
 const (
 	maxRecording = 512 << 20
 	maxHead      = 16 << 20
 	maxFrame     = maxLine + 1<<20
 )
 
-// ErrRecording is the error of every file that cannot be replayed.
+// ErrRecording wraps the reason why a file cannot be replayed.
 var ErrRecording = errors.New("this is no recording that can be replayed")
 
-// stepKind is what a step of a recording asks of the agent.
+// stepKind is the kind of a step.
 type stepKind int
 
 const (
-	wants       stepKind = iota // the client's request: wait for it
-	cancels                     // the client's session/cancel: wait for it
-	replies                     // the client's answer to a request of the agent: wait for it
-	answers                     // the agent's answer
-	asks                        // the agent's request
-	says                        // everything else that the agent sent
-	prints                      // a line of it that was no JSON
-	exits                       // its end
+	wants       stepKind = iota // wait for the client's request
+	cancels                     // wait for the client's session/cancel
+	replies                     // wait for the client's answer to a request of the agent
+	answers                     // send the agent's answer
+	asks                        // send the agent's request
+	says                        // send another message of the agent
+	prints                      // print a line that was no JSON
+	exits                       // end the process
 	interrupted                 // SIGINT came
-	killed                      // its process tree was ended
+	killed                      // the process tree was ended
 )
 
-// step is one frame of a recording that means something to the agent.
+// step is a frame of the recording that concerns the agent.
 type step struct {
 	kind       stepKind
 	generation int64
@@ -54,22 +54,22 @@ type step struct {
 	method     string
 	data       []byte
 	id         acp.Key
-	other      int // of wants and asks the step of the answer, of answers and replies that of the question; -1 = there is none
+	other      int // for wants and asks the step of the answer, for answers and replies the step of the request; -1 = none
 }
 
-// recording is a conversation as the journal has it.
+// recording is a conversation in the form of the journal.
 type recording struct {
 	steps  []step
 	digest string
 }
 
-// openRecording reads a file that `deskhand sessions export --format recording` wrote. Nothing is unpacked to the disk.
+// openRecording reads a file of `deskhand sessions export --format recording`. Nothing is unpacked to the disk.
 func openRecording(path string) (*recording, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // was only read from
+	defer func() { _ = file.Close() }() // the file was only read from
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -86,7 +86,7 @@ func openRecording(path string) (*recording, error) {
 	return rec, nil
 }
 
-// readRecording reads no more than most bytes of frames.
+// readRecording reads at most most bytes of frames.
 func readRecording(file io.ReaderAt, size int64, most int) (*recording, error) {
 	archive, err := zip.NewReader(file, size)
 	if err != nil {
@@ -158,7 +158,7 @@ func checkHead(r io.Reader) error {
 	return nil
 }
 
-// read takes frame after frame. A frame of a kind that is not known asks nothing of an agent.
+// read reads frame after frame. A frame of an unknown kind does not concern the agent.
 func (rec *recording) read(r io.Reader, most int) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	total := 0
@@ -177,12 +177,12 @@ func (rec *recording) read(r io.Reader, most int) error {
 			return fmt.Errorf("line %d: %w", n, wrong)
 		}
 		if err != nil {
-			return nil //nolint:nilerr // it is the end of the file
+			return nil //nolint:nilerr // the file ends here
 		}
 	}
 }
 
-// frameLine reads a line, or one byte more than the longest.
+// frameLine reads a line, or a byte more than the longest line.
 func frameLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -238,14 +238,14 @@ func (s *step) readOut() bool {
 	case s.method == "session/cancel":
 		s.kind = cancels
 	default:
-		return false // nothing that the agent waits for
+		return false // the agent does not wait for this frame
 	}
 	return true
 }
 
 func (s *step) readIn() bool {
 	var text string
-	if json.Unmarshal(s.data, &text) == nil && text != "" { // it was no JSON, and is kept as a text
+	if json.Unmarshal(s.data, &text) == nil && text != "" { // a line that was no JSON is stored as text
 		s.kind, s.data = prints, []byte(text)
 		return true
 	}
@@ -269,8 +269,7 @@ func (s *step) readIn() bool {
 	return true
 }
 
-// readInvalid gives back the line as far as it was kept. What stands for bytes that were no text becomes such a byte again: else the
-// line might be JSON now.
+// readInvalid restores a stored invalid line. A replacement character becomes an invalid byte again, else the line might be valid JSON now.
 func (s *step) readInvalid() bool {
 	var m struct{ Params struct{ Raw string } }
 	if json.Unmarshal(s.data, &m) != nil || strings.ContainsAny(m.Params.Raw, "\r\n") {
@@ -282,7 +281,7 @@ func (s *step) readInvalid() bool {
 
 func (s *step) readNote() bool {
 	var n struct{ Note string }
-	_ = json.Unmarshal(s.data, &n) // what cannot be read is none that we know
+	_ = json.Unmarshal(s.data, &n) // an unreadable kind is an unknown kind
 	switch n.Note {
 	case "turn.interrupted":
 		s.kind = interrupted
@@ -294,7 +293,7 @@ func (s *step) readNote() bool {
 	return true
 }
 
-// pair finds for each question its answer, within its generation: ids begin anew in each.
+// pair links every request with its answer, within a generation, since ids start anew in each.
 func (rec *recording) pair() {
 	type question struct {
 		generation int64
@@ -318,7 +317,7 @@ func (rec *recording) pair() {
 	}
 }
 
-// next is the first step from there on that is such a one; -1 = there is none.
+// next is the first matching step at or after from; -1 = none.
 func (rec *recording) next(from int, is func(*step) bool) int {
 	for i := from; i < len(rec.steps); i++ {
 		if is(&rec.steps[i]) {
@@ -328,7 +327,7 @@ func (rec *recording) next(from int, is func(*step) bool) int {
 	return -1
 }
 
-// end is where the generation of a step ends.
+// end is the end of a step's generation.
 func (rec *recording) end(at int) int {
 	if at >= len(rec.steps) {
 		return len(rec.steps)
@@ -340,7 +339,7 @@ func (rec *recording) end(at int) int {
 	return len(rec.steps)
 }
 
-// succeeded tells whether a request of the client got a result, and gives that.
+// succeeded returns the result of a client's request, and whether there is a result.
 func (rec *recording) succeeded(at int) (json.RawMessage, bool) {
 	if at < 0 || rec.steps[at].other < 0 {
 		return nil, false

@@ -26,12 +26,12 @@ const (
 
 func isWants(s *step) bool { return s.kind == wants }
 
-// opens tells whether a request gets a session.
+// opens reports whether a method opens a session.
 func opens(method string) bool {
 	return slices.Contains([]string{methodNew, "session/load", "session/resume", "session/fork"}, method)
 }
 
-// opening is the first request for a session in the generation that begins there; "" = there is none.
+// opening is the first method that opens a session in the generation that begins at start; "" = none.
 func (p *player) opening(start int) string {
 	i := p.rec.next(start, func(s *step) bool { return s.kind == wants && opens(s.method) })
 	if i < 0 || i >= p.rec.end(start) {
@@ -40,10 +40,10 @@ func (p *player) opening(start int) string {
 	return p.rec.steps[i].method
 }
 
-// open answers what comes before a session, and finds the step to begin with.
+// open answers the requests before a session, and finds the first step to play.
 func (p *player) open() error {
 	if p.rec.next(0, func(s *step) bool { return s.kind == wants && opens(s.method) }) < 0 {
-		return nil // it never came so far, and neither does this
+		return nil // the recorded process never opened a session
 	}
 	for {
 		m, err := p.next()
@@ -52,7 +52,7 @@ func (p *player) open() error {
 		}
 		begun := opens(*m.Method) && p.begin(m)
 		if begun && p.at < len(p.rec.steps) && p.rec.steps[p.at].method != methodPrompt {
-			p.waiting = append([]message{m}, p.waiting...) // its answer is in the recording
+			p.waiting = append([]message{m}, p.waiting...) // the recording has the answer
 			return nil
 		}
 		if err := p.extra(m); err != nil || begun {
@@ -61,7 +61,7 @@ func (p *player) open() error {
 	}
 }
 
-// next waits for a request while nothing is played.
+// next waits for a request while no step plays.
 func (p *player) next() (message, error) {
 	for len(p.waiting) == 0 {
 		if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil {
@@ -76,9 +76,9 @@ func (p *player) next() (message, error) {
 	return m, nil
 }
 
-// begin finds the step with which the answer to this request begins; false = it names a session that is none of ours.
+// begin finds the step that begins the answer to this request. begin returns false when the request names a foreign session.
 func (p *player) begin(m message) bool {
-	request, _ := decode[sessionRequest](m.Params) // what is wrong with it is empty
+	request, _ := decode[sessionRequest](m.Params) // an invalid field stays empty
 	p.cwd = request.Cwd
 	key, from := "session:"+request.SessionID, 0
 	if *m.Method == methodNew {
@@ -105,7 +105,7 @@ func (p *player) begin(m message) bool {
 	return true
 }
 
-// start is where the next generation begins that asks for a new session.
+// start is the beginning of the next generation that creates a session.
 func (p *player) start(from int) int {
 	for at := from; at < len(p.rec.steps); at = p.rec.end(at) {
 		if p.opening(at) == methodNew {
@@ -121,8 +121,8 @@ func (p *player) start(from int) int {
 	return 0
 }
 
-// resumption is where a session goes on that another process has played so far: with the next prompt of the same generation, or with
-// the next one.
+// resumption is the step at which a session continues that another process has played up to from: the next prompt of the same generation, or
+// the next generation.
 func (p *player) resumption(from int) int {
 	first := from == 0 || from < len(p.rec.steps) && p.rec.steps[from].generation != p.rec.steps[from-1].generation
 	for at := from; at < len(p.rec.steps); at++ {
@@ -140,7 +140,7 @@ func (p *player) resumption(from int) int {
 	return len(p.rec.steps)
 }
 
-// play does one step; false = it is to be looked at again.
+// play plays a step. play returns false when the step has to be examined again.
 func (p *player) play(at int) (bool, error) {
 	s := &p.rec.steps[at]
 	switch s.kind {
@@ -167,7 +167,7 @@ func (p *player) play(at int) (bool, error) {
 
 func never() bool { return false }
 
-// say is every step that sends something.
+// say plays a step that sends a message.
 func (p *player) say(at int, s *step) error {
 	switch s.kind {
 	case answers:
@@ -185,7 +185,7 @@ func (p *player) say(at int, s *step) error {
 	return nil
 }
 
-// want takes the client's request. One that it does not make while it makes a later one is passed over.
+// want takes the client's request. want skips a recorded request when the client has made a later request instead.
 func (p *player) want(at int, s *step) (bool, error) {
 	if s.method == "initialize" && p.initialized {
 		return p.startAgain(at)
@@ -207,7 +207,7 @@ func (p *player) want(at int, s *step) (bool, error) {
 		}
 	}
 	var limit <-chan time.Time
-	if p.prompt >= 0 { // a turn does not stand still for what the client need not do
+	if p.prompt >= 0 { // a turn does not wait long for an optional request
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		limit = timer.C
@@ -225,8 +225,8 @@ func (p *player) pass(at int) {
 	p.passed[at] = true
 }
 
-// startAgain comes to a start of the agent's process. It was started with its own; here it goes on, as of one that was put to sleep
-// then and is not now: the next request finds the session open.
+// startAgain handles a start of the recorded process in mid-conversation. The recorded agent was started again, for instance after a sleep,
+// while this process runs on: the next request finds the session open.
 func (p *player) startAgain(at int) (bool, error) {
 	if !p.begun {
 		p.sync(p.rec.steps[at].at)
@@ -255,7 +255,7 @@ func (p *player) startAgain(at int) (bool, error) {
 	return false, nil
 }
 
-// fits tells whether a request of the client is the one of the step. Of requests for a session any will do where one was given.
+// fits reports whether a client's request matches the step. Where a session was opened, any request that opens a session matches.
 func (p *player) fits(at int, m message) bool {
 	s := &p.rec.steps[at]
 	if s.method == *m.Method {
@@ -265,7 +265,7 @@ func (p *player) fits(at int, m message) bool {
 	return ok && opens(s.method) && opens(*m.Method)
 }
 
-// comes tells whether a request was made later, before the next prompt.
+// comes reports whether the recording has the request later, before the next prompt.
 func (p *player) comes(from int, method string) bool {
 	for i := from; i < len(p.rec.steps); i++ {
 		s := &p.rec.steps[i]
@@ -291,20 +291,20 @@ func (p *player) took(at int, s *step, m message) (bool, error) {
 		p.nameSession(s, nil)
 	case opens(s.method):
 		p.nameSession(s, nil)
-		p.jump(s.other) // what a load tells of the past belongs to a load
+		p.jump(s.other) // only a load sends the past messages of a load
 		return false, nil
 	}
 	return true, nil
 }
 
-// nameSession makes the session of a recorded request, or of its result, ours.
+// nameSession maps the session id of a recorded request or result to ours.
 func (p *player) nameSession(s *step, result json.RawMessage) {
 	if p.session == "" && result != nil {
 		p.session = uuid.NewString()
 	}
 	var request struct{ Params sessionRequest }
 	var given sessionRequest
-	_ = json.Unmarshal(s.data, &request) // what does not fit stays empty
+	_ = json.Unmarshal(s.data, &request) // an invalid field stays empty
 	_ = json.Unmarshal(result, &given)
 	for _, id := range []string{request.Params.SessionID, given.SessionID} {
 		if id != "" && p.session != "" {
@@ -313,7 +313,7 @@ func (p *player) nameSession(s *step, result json.RawMessage) {
 	}
 }
 
-// extra answers what was not asked then.
+// extra answers a request that is not in the recording.
 func (p *player) extra(m message) error {
 	method := *m.Method
 	result, failed := any(struct{}{}), (*rpcError)(nil)
@@ -346,7 +346,7 @@ func (p *player) extra(m message) error {
 	return p.put(frame{ID: m.ID, Result: result, Error: failed}.encode())
 }
 
-// tellEnd answers a prompt that has no counterpart.
+// tellEnd answers a prompt that is not in the recording.
 func (p *player) tellEnd(m message) error {
 	request, _ := decode[sessionRequest](m.Params) // a client knows its sessions
 	p.remark("the recording has ended")
@@ -359,7 +359,7 @@ func (p *player) tellEnd(m message) error {
 	return p.put(frame{ID: m.ID, Result: map[string]string{"stopReason": "end_turn"}}.encode())
 }
 
-// recorded is the first good answer to a method in the whole recording; nil = there is none.
+// recorded is the first successful answer to a method in the recording, or nil.
 func (p *player) recorded(method string) []byte {
 	for i := range p.rec.steps {
 		if s := &p.rec.steps[i]; s.kind == wants && s.method == method {
@@ -371,7 +371,7 @@ func (p *player) recorded(method string) []byte {
 	return nil
 }
 
-// again answers with what was recorded; nil is an error.
+// again sends a recorded answer, or an error when recorded is nil.
 func (p *player) again(m message, recorded []byte) error {
 	if recorded == nil {
 		return p.put(frame{ID: m.ID, Error: errorf(acp.CodeInternalError, "the recording has no answer to %s", *m.Method)}.encode())
@@ -379,7 +379,7 @@ func (p *player) again(m message, recorded []byte) error {
 	return p.put(p.named(recorded, m.ID))
 }
 
-// sessionState is what the last request for a session before this step got, or else the first one.
+// sessionState is the state in the latest answer before this step that opened a session, or in the first such answer.
 func (p *player) sessionState() any {
 	state := map[string]json.RawMessage{}
 	found := -1
@@ -391,7 +391,7 @@ func (p *player) sessionState() any {
 		if result, ok := p.rec.succeeded(i); ok {
 			found = i
 			clear(state)
-			_ = json.Unmarshal(result, &state) // what cannot be read is nothing
+			_ = json.Unmarshal(result, &state) // an invalid result counts as empty
 			p.nameSession(s, result)
 		}
 	}
@@ -401,7 +401,7 @@ func (p *player) sessionState() any {
 
 func (p *player) answer(at int, s *step) error {
 	if s.other < 0 {
-		return p.notify(s) // it answered nothing then either
+		return p.notify(s) // the recorded request had no answer either
 	}
 	asked := &p.rec.steps[s.other]
 	id, ok := p.live[s.other]
@@ -422,7 +422,7 @@ func (p *player) answer(at int, s *step) error {
 	return p.put(p.named(s.data, id))
 }
 
-// opened answers a request for a session. The client gets an id of its own: two replays of a recording are two sessions.
+// opened answers a request that opens a session. The client gets a new id, since two replays of a recording are two sessions.
 func (p *player) opened(at int, s, asked *step, id json.RawMessage) error {
 	result, ok := p.rec.succeeded(s.other)
 	if !ok {
@@ -432,13 +432,13 @@ func (p *player) opened(at int, s, asked *step, id json.RawMessage) error {
 	p.nameSession(asked, result)
 	p.begun = true
 	state := map[string]json.RawMessage{}
-	_ = json.Unmarshal(result, &state) // what cannot be read is nothing
+	_ = json.Unmarshal(result, &state) // an invalid result counts as empty
 	state["sessionId"] = json.RawMessage(strconv.Quote(p.session))
 	p.keep(at + 1)
 	return p.put(frame{ID: id, Result: state}.encode())
 }
 
-// acts tells whether the client does something to the machine when it is asked that.
+// acts reports whether the client changes the machine for this method.
 func acts(method string) bool {
 	return method == "fs/write_text_file" || strings.HasPrefix(method, "terminal/")
 }
@@ -454,7 +454,7 @@ func (p *player) ask(at int, s *step) error {
 	return p.put(p.named(s.data, id))
 }
 
-// reply waits for the client's answer to what was asked.
+// reply waits for the client's answer to a request of the agent.
 func (p *player) reply(s *step) (bool, error) {
 	id, asked := p.sent[s.other]
 	if s.other < 0 || !asked {
@@ -470,7 +470,7 @@ func (p *player) reply(s *step) (bool, error) {
 	}
 	p.sync(s.at)
 	var was struct{ Result json.RawMessage }
-	_ = json.Unmarshal(s.data, &was) // an error has none
+	_ = json.Unmarshal(s.data, &was) // an error has no outcome
 	method := p.rec.steps[s.other].method
 	var then, now struct{ TerminalID string }
 	if json.Unmarshal(was.Result, &then) == nil && json.Unmarshal(m.Result, &now) == nil && then.TerminalID != "" {
@@ -483,12 +483,12 @@ func (p *player) reply(s *step) (bool, error) {
 
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
-	_ = json.Unmarshal(a, &x) // nothing is nil
+	_ = json.Unmarshal(a, &x) // an invalid value compares as nil
 	_ = json.Unmarshal(b, &y)
 	return reflect.DeepEqual(x, y)
 }
 
-// notify sends what needs no answer.
+// notify sends a message that needs no answer.
 func (p *player) notify(s *step) error {
 	data := s.data
 	if s.method == "$/cancel_request" {
@@ -497,7 +497,7 @@ func (p *player) notify(s *step) error {
 				RequestID json.RawMessage `json:"requestId"`
 			} `json:"params"`
 		}
-		_ = json.Unmarshal(data, &m) // what does not fit stays empty
+		_ = json.Unmarshal(data, &m) // an invalid field stays empty
 		for at, id := range p.sent {
 			if asked := &p.rec.steps[at]; asked.generation == s.generation && asked.id == keyOf(m.Params.RequestID) {
 				return p.put(frame{Method: s.method, Params: map[string]json.RawMessage{"requestId": id}}.encode())
@@ -508,19 +508,19 @@ func (p *player) notify(s *step) error {
 	return p.put(append(p.mapped(data), '\n'))
 }
 
-// named is a recorded message with an id of now.
+// named is a recorded message with a new id.
 func (p *player) named(data []byte, id json.RawMessage) []byte {
 	m := map[string]json.RawMessage{}
-	_ = json.Unmarshal(p.mapped(data), &m) // it was read before
+	_ = json.Unmarshal(p.mapped(data), &m) // the message was parsed before
 	m["id"] = id
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(m) // it is JSON that was read
+	_ = e.Encode(m) // parsed JSON can be encoded
 	return line.Bytes()
 }
 
-// mapped is a recorded message with the sessions and terminals of now.
+// mapped is a recorded message with the new session and terminal ids.
 func (p *player) mapped(data []byte) []byte {
 	for was, now := range p.ids {
 		data = renamed(data, strconv.Quote(was), strconv.Quote(now))
@@ -528,8 +528,8 @@ func (p *player) mapped(data []byte) []byte {
 	return data
 }
 
-// renamed replaces a text where it is the value of sessionId or terminalId. In JSON no text holds a quote that is not escaped, so what
-// looks like such a member is one.
+// renamed replaces was where it is the value of sessionId or terminalId. JSON escapes quotes in strings, so the bytes of such a member cannot
+// be part of a string.
 func renamed(data []byte, was, now string) []byte {
 	var out []byte
 	for {
@@ -549,7 +549,7 @@ func renamed(data []byte, was, now string) []byte {
 	}
 }
 
-// recordedExit is how a process ended.
+// recordedExit is the recorded end of a process.
 type recordedExit struct {
 	Code       *int   `json:"code"`
 	Signal     string `json:"signal"`
@@ -558,15 +558,15 @@ type recordedExit struct {
 
 func readExit(s *step) recordedExit {
 	var m struct{ Params recordedExit }
-	_ = json.Unmarshal(s.data, &m) // what does not fit stays empty
+	_ = json.Unmarshal(s.data, &m) // an invalid field stays empty
 	return m.Params
 }
 
-// leave is the end of the recorded process.
+// leave plays the end of the recorded process.
 func (p *player) leave(s *step) error {
 	e := readExit(s)
 	p.out.flush()
-	_, _ = fmt.Fprint(p.stderr, e.StderrTail) // nobody to tell if this fails
+	_, _ = fmt.Fprint(p.stderr, e.StderrTail) // a failed write to stderr can be reported nowhere
 	if e.Signal != "" {
 		return p.endBy(e.Signal)
 	}
@@ -576,7 +576,7 @@ func (p *player) leave(s *step) error {
 	return p.exit(*e.Code)
 }
 
-// die waits to be ended: then too the client did so. What ended only by SIGKILL heeds nothing else.
+// die waits to be killed, as the client killed the recorded process. A process whose recorded end was SIGKILL ignores other signals.
 func (p *player) die(at int) (bool, error) {
 	end := recordedExit{}
 	if i := p.rec.next(at, func(s *step) bool { return s.kind == exits }); i >= 0 && i < p.rec.end(at) {

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raise ends the process by a signal, if that is one that ends a program of Go as it ends others. The code is for the rest.
+// raise ends the process by a signal that ends Go programs like other programs. For other signals raise returns an exit code.
 func raise(name string) int {
 	n := unix.SignalNum(name)
 	if slices.Contains([]syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGKILL}, n) {
 		signal.Reset(n)
 		if unix.Kill(os.Getpid(), n) == nil {
-			<-time.After(time.Second) // it is on its way
+			<-time.After(time.Second) // the signal is on its way
 		}
 	}
 	return 128 + int(n)

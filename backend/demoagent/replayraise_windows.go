@@ -1,4 +1,4 @@
 package demoagent
 
-// raise gives the code that stands for an end by a signal, which this system does not know.
+// raise returns the exit code that stands for a signal, since Windows has no signals.
 func raise(string) int { return 130 }

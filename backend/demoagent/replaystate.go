@@ -12,17 +12,16 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// place is how far a replay has come: what it goes on with when its process is started again.
+// place is the position of a replay, from which a restarted process continues.
 type place struct {
-	Step int `json:"step"` // the next one
-	Sent int `json:"sent"` // messages of the agent so far, for the faults
+	Step int `json:"step"` // the next step
+	Sent int `json:"sent"` // the agent's messages so far, for the faults
 }
 
-// positions keeps one small file for each session that was handed out, and for each directory in which the next session/new is not
-// the first.
+// positions stores a small file for every session id handed out, and for every directory whose next session/new is not the first.
 type positions struct {
 	dir    string
-	digest string // of the recording: another file is another conversation
+	digest string // of the recording: another recording is another conversation
 }
 
 func openPositions(dir, digest string) positions {
@@ -41,7 +40,7 @@ func (s positions) path(key string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// load tells false where nothing is kept.
+// load returns false when no position is stored.
 func (s positions) load(key string) (p place, known bool) {
 	data, err := os.ReadFile(s.path(key))
 	if err == nil {

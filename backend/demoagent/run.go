@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// askToRun asks for permission to run a command, and tells what came back. It runs nothing: what it is for is the asking.
+// askToRun asks for permission to run a command, and reports the answer. No command is run.
 func askToRun(ctx context.Context, t *turn) {
 	command := cmp.Or(strings.TrimSpace(t.in.args), "git status")
 	call := toolCall{

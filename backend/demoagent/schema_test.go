@@ -12,11 +12,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are the published JSON schemas of ACP v1, by the name of the definition: testdata/README.md says where from.
+// schemas are the published JSON schemas of ACP v1; testdata/README.md names their source.
 type schemas struct {
 	stable   map[string]*jsonschema.Schema // by definition
-	unstable *jsonschema.Schema            // PromptResponse with the usage that is not stable yet
-	forked   *jsonschema.Schema            // ForkSessionResponse, of a method that is not stable yet
+	unstable *jsonschema.Schema            // PromptResponse with the unstable usage
+	forked   *jsonschema.Schema            // ForkSessionResponse, whose method is unstable
 	byMethod map[string]map[string]string  // method -> Request, Response or Notification -> definition
 }
 
@@ -66,12 +66,12 @@ func readSchema(compiler *jsonschema.Compiler, name string) map[string]any {
 	return document.(map[string]any)["$defs"].(map[string]any)
 }
 
-// extensions are the methods outside ACP that the agent uses on purpose.
+// extension reports whether the agent uses a method outside ACP on purpose.
 func extension(method string) bool {
 	return method == questionMethod || method == "demo/unknown_request" || method == "_demo/vendor_request"
 }
 
-// checkFrame fails the test when a message of the agent is not what the schema says; answered is the method that a response is for.
+// checkFrame fails the test when a message of the agent violates the schema. answered is the method that a response belongs to.
 func checkFrame(t *testing.T, m received, answered string) {
 	t.Helper()
 	if m.Version != "2.0" {

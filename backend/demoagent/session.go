@@ -18,13 +18,13 @@ import (
 // pageSize of session/list.
 const pageSize = 50
 
-// session is one open conversation. Its fields but id are protected by agent.mu.
+// session is an open session. agent.mu protects all fields but id.
 type session struct {
 	id      string
 	servers []mcpServer
 	head    header
 	records []record
-	turn    *turn // the running one, or nil
+	turn    *turn // the running turn, or nil
 	closing bool  // session/close waits for the turn
 }
 
@@ -74,7 +74,7 @@ func (a *agent) resumeSession(params json.RawMessage) (any, func(), *rpcError) {
 	return a.state(s), func() { a.sendCommands(s.id) }, nil
 }
 
-// reopen finds a session, in memory or in its file, and gives it the directory and servers of the request.
+// reopen finds a session in memory or in its file, and sets its directory and servers from the request.
 func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, *rpcError) {
 	request, invalid := decodeSession(params, serversRequired)
 	if invalid != nil {
@@ -106,7 +106,7 @@ func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, 
 	return s, nil
 }
 
-// decodeSession reads and checks the parameters that session/new, load and resume share.
+// decodeSession decodes and checks the parameters shared by session/new, load and resume.
 func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest, *rpcError) {
 	request, err := decode[sessionRequest](params)
 	if err != nil {
@@ -129,7 +129,7 @@ func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest
 	return request, nil
 }
 
-// check is as strict as the strictest real agents: a stdio server has no type.
+// check is as strict as the strictest real agents: a stdio server must have no type.
 func (s mcpServer) check() *rpcError {
 	switch {
 	case s.Name == "":
@@ -180,14 +180,14 @@ func (a *agent) listSessions(params json.RawMessage) (any, *rpcError) {
 	return response, nil
 }
 
-// position orders sessions as store.list does, so that a page goes on after the last one even if that has vanished.
+// position orders sessions as store.list does, so that a page can continue after a session that has since vanished.
 func position(head header) string {
 	return fmt.Sprintf("%020d %s", int64(1)<<62-head.UpdatedAt.UnixNano(), head.SessionID)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// closeSession forgets the session, ends its turn, and answers when the turn is over. Its file stays.
+// closeSession forgets the session, ends its turn, and answers when the turn is over. The session's file stays.
 func (a *agent) closeSession(id json.RawMessage, params json.RawMessage) {
 	request, err := decode[sessionRequest](params)
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *agent) closeSession(id json.RawMessage, params json.RawMessage) {
 	})
 }
 
-// openLocked finds an open session; nil when there is none or it is being closed.
+// openLocked finds an open session. openLocked returns nil for an unknown or closing session.
 func (a *agent) openLocked(id string) *session {
 	if s := a.sessions[id]; s != nil && !s.closing {
 		return s
@@ -233,7 +233,7 @@ func (a *agent) forget(s *session) {
 	delete(a.sessions, s.id)
 }
 
-// cancelSession cancels the turn of a session; without one there is nothing to do.
+// cancelSession cancels the running turn of a session, if any.
 func (a *agent) cancelSession(sessionID string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -242,7 +242,7 @@ func (a *agent) cancelSession(sessionID string) {
 	}
 }
 
-// cancelRequest cancels the prompt with that request id. All other requests are answered before they could be cancelled.
+// cancelRequest cancels the prompt with the given request id. Other requests are answered too quickly to be cancelled.
 func (a *agent) cancelRequest(id json.RawMessage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -285,7 +285,7 @@ func (a *agent) setConfigOption(params json.RawMessage) (any, *rpcError) {
 	}{a.state(s).ConfigOptions}, nil
 }
 
-// change sets one option and tells the client of a new mode in both forms, since it may know only one of them.
+// change sets an option. change reports a new mode in both of ACP's forms, since a client may know only one.
 func (a *agent) change(sessionID, option string, value json.RawMessage) (*session, *rpcError) {
 	a.mu.Lock()
 	s := a.openLocked(sessionID)
@@ -317,7 +317,7 @@ func unknownSession(id string) *rpcError {
 	return errorf(acp.CodeResourceNotFound, "resource not found: session %q is not open", id)
 }
 
-// state is what session/new, load and resume answer.
+// state is the common result of session/new, load and resume.
 func (a *agent) state(s *session) sessionState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -334,7 +334,7 @@ func (a *agent) headOf(s *session) header {
 	return s.head
 }
 
-// save writes the session's history. A demo without a writable state directory is still a demo, so a failure is only told.
+// save writes the session's history. A failure is only logged, since the demo works without a state directory.
 func (a *agent) save(s *session) {
 	err := a.store.save(s.id, func() (header, []record) {
 		a.mu.Lock()
@@ -350,7 +350,7 @@ func (a *agent) sendCommands(sessionID string) {
 	update := commandsUpdate{SessionUpdate: "available_commands_update"}
 	for _, w := range words() {
 		if w.fault {
-			continue // a menu of slash commands is no place for crash and hang; typed in full they work
+			continue // crash and hang do not belong into a menu; typed in full they work
 		}
 		command := availableCommand{Name: w.command(), Description: w.does}
 		if w.takes != "" {
@@ -365,7 +365,7 @@ func titleUpdate(head header) infoUpdate {
 	return infoUpdate{SessionUpdate: "session_info_update", Title: head.Title, UpdatedAt: stamp(head.UpdatedAt)}
 }
 
-// contextUpdate tells how full the context is. The demo costs nothing, and says so.
+// contextUpdate reports the used part of the context, and a cost of zero.
 func contextUpdate(head header) usageUpdate {
 	size := head.Settings.contextSize()
 	return usageUpdate{

@@ -40,7 +40,7 @@ func TestConfigOptions(t *testing.T) {
 		if len(e.updates) != 2 {
 			t.Errorf("a new mode was told by %s", e.updates)
 		}
-		turn := p.prompt(session, "go") // the mode asks nothing
+		turn := p.prompt(session, "go") // this mode asks nothing
 		turn.wantSaid(t, "The edit is written; in this mode I need not ask.")
 		if turn.thought != "" || strings.Contains(turn.said, "help") {
 			t.Errorf("thought %q, said %s", turn.thought, turn.said)
@@ -52,7 +52,7 @@ func TestConfigOptions(t *testing.T) {
 		}
 		for id, value := range map[string]any{"mode": "yolo", "model": true, "brief": "maybe", "thought_level": 7, "other": "x"} {
 			if e := set(id, value); e.err == nil || e.err.Code != -32602 {
-				t.Errorf("%s=%v: %v", id, value, e.err)
+				t.Errorf("set(%s, %v): got err %v, want err not nil and e.err.Code -32602", id, value, e.err)
 			}
 		}
 	})
@@ -81,7 +81,7 @@ func TestHighThought(t *testing.T) {
 	})
 }
 
-// A client that knows no boolean options gets a choice of on and off.
+// TestBooleanAsSelect: a client that knows no boolean options gets a choice of on and off.
 func TestBooleanAsSelect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t)
@@ -93,7 +93,7 @@ func TestBooleanAsSelect(t *testing.T) {
 	})
 }
 
-// A prompt with attachments names them, and words in them switch nothing.
+// TestAttachmentsOfAPlainPrompt: the answer names the attachments of a prompt, and words in attachments select no step.
 func TestAttachmentsOfAPlainPrompt(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
@@ -112,7 +112,7 @@ func TestAttachmentsOfAPlainPrompt(t *testing.T) {
 	})
 }
 
-// What load replays is what was told, message by message and call by call, in an agent that was started anew.
+// TestLoadReplays: a restarted agent replays every message and every tool call of the history.
 func TestLoadReplays(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -156,7 +156,7 @@ func TestLoadReplays(t *testing.T) {
 	})
 }
 
-// What was cancelled, and what was never finished, is replayed with an end.
+// TestLoadAfterCancel: the replay ends cancelled and unfinished tool calls.
 func TestLoadAfterCancel(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -181,7 +181,7 @@ func TestLoadWhileRunning(t *testing.T) {
 		p.request("session/prompt", promptParams(session, "slow"))
 		for _, method := range []string{"session/load", "session/resume"} {
 			if e := p.call(method, map[string]any{"sessionId": session, "cwd": cwd, "mcpServers": []any{}}); e.err == nil || e.err.Code != -32600 {
-				t.Errorf("%s: %v", method, e.err)
+				t.Errorf("%s: got err %v, want err not nil and e.err.Code -32600", method, e.err)
 			}
 		}
 	})
@@ -243,7 +243,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-// Files that are broken or no histories hurt nobody but themselves.
+// TestBrokenHistories: broken history files and foreign files affect no other session.
 func TestBrokenHistories(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -276,7 +276,7 @@ func TestBrokenHistories(t *testing.T) {
 	})
 }
 
-// Of one text, and of one block that is no text, only so much is kept.
+// TestHistoryCutsWhatIsLong: the history limits the length of a text and of any other block.
 func TestHistoryCutsWhatIsLong(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -318,7 +318,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// What a killed process left is removed, once no process can be at it any more.
+// TestSweep: sweep removes unfinished files once they are too old to belong to a running process.
 func TestSweep(t *testing.T) {
 	t.Setenv(stateVariable, t.TempDir())
 	dir := os.Getenv(stateVariable)
@@ -358,7 +358,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// Nothing is lost by cutting a text into chunks.
+// TestPieces: cutting a text into chunks loses nothing.
 func TestPieces(t *testing.T) {
 	for _, whole := range []string{"", "x", helpText(), sampleMarkdown, strings.Repeat("漢", 100)} {
 		if got := strings.Join(pieces(whole), ""); got != whole {

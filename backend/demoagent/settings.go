@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// settings are what a person can set in a session. All of them have an effect.
+// settings are the settings of a session. Every setting has an effect.
 type settings struct {
 	Mode    string `json:"mode"`
 	Model   string `json:"model"`
@@ -54,7 +54,7 @@ func modelGroups() []choiceGroup {
 	}
 }
 
-// contextSize of the chosen model, in tokens.
+// contextSize is the context size of the chosen model, in tokens.
 func (s settings) contextSize() int64 {
 	switch s.Model {
 	case "demo-small":
@@ -74,7 +74,7 @@ func thoughtLevels() []choice {
 	}
 }
 
-// options gives the configuration options; booleans tells whether the client knows options of type boolean.
+// options are the configuration options. booleans is set when the client knows options of type boolean.
 func (s settings) options(booleans bool) []configOption {
 	var modeChoices []choice
 	for _, m := range modes() {
@@ -102,7 +102,7 @@ func onOff(b bool) string {
 	return "off"
 }
 
-// values that an option takes; none for an unknown option.
+// values are the values of an option; nil for an unknown option.
 func values(option string) []string {
 	var values []string
 	add := func(choices []choice) {
@@ -127,7 +127,7 @@ func values(option string) []string {
 	return values
 }
 
-// with gives the settings with one option set to a value as the client sends it: a string, or a boolean for a boolean.
+// with returns the settings with an option set to the client's value: a string, or a boolean for a boolean option.
 func (s settings) with(id string, raw json.RawMessage) (settings, *rpcError) {
 	known := values(id)
 	if known == nil {

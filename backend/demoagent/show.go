@@ -44,7 +44,7 @@ func planning(ctx context.Context, t *turn) {
 
 func markdown(ctx context.Context, t *turn) { t.say(ctx, sampleMarkdown) }
 
-// echo repeats the prompt byte for byte but for white space, so that a test can compare it.
+// echo repeats the prompt byte for byte except for white space, so that a test can compare the bytes.
 func echo(ctx context.Context, t *turn) {
 	received := struct {
 		Prompt []json.RawMessage `json:"prompt"`
@@ -77,7 +77,7 @@ func split(whole string, size int) []string {
 	return append(out, whole)
 }
 
-// media sends one block of each kind that is not text and not audio.
+// media sends a block of each kind except text and audio.
 func media(ctx context.Context, t *turn) {
 	t.say(ctx, "An image, a link and a file:")
 	t.show(ctx, mediaBlock{Type: "image", MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(samplePNG())})
@@ -90,16 +90,16 @@ func media(ctx context.Context, t *turn) {
 	t.show(ctx, resourceBlock{Type: "resource", Resource: textResource{URI: uri, MimeType: "text/markdown", Text: demoText(1)}})
 }
 
-// fileURI names an absolute path.
+// fileURI is the file URI of an absolute path.
 func fileURI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive's letter stands after the third slash
+		path = "/" + path // a drive's letter follows the third slash
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// samplePNG is a small picture of two colours running into each other.
+// samplePNG is a small picture with a gradient of two colours.
 func samplePNG() []byte {
 	const side = 64
 	picture := image.NewRGBA(image.Rect(0, 0, side, side))
@@ -110,7 +110,7 @@ func samplePNG() []byte {
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, picture); err != nil {
-		panic(fmt.Sprintf("demo agent: sample image: %v", err)) // the picture is always the same
+		panic(fmt.Sprintf("demo agent: sample image: %v", err)) // the picture is constant
 	}
 	return out.Bytes()
 }
@@ -175,7 +175,7 @@ func TestGreet(t *testing.T) {
 }
 `
 
-// diff shows a change and a new file. Nothing is read or written, so it looks the same everywhere.
+// diff shows a changed file and a new file. No file is read or written, so the diff is the same everywhere.
 func diff(ctx context.Context, t *turn) {
 	before := greetingBefore
 	path := filepath.Join(t.cwd(), "greeting", "greeting.go")
@@ -192,7 +192,7 @@ func diff(ctx context.Context, t *turn) {
 	t.say(ctx, "This is how an edit looks. It is an example: no file was touched.")
 }
 
-// terminal shows a command while its output grows, with the colours that a terminal would get.
+// terminal shows a command with growing output, in a terminal's colours.
 func terminal(ctx context.Context, t *turn) {
 	const command = "go test ./greeting/..."
 	lines := []string{
@@ -208,7 +208,7 @@ func terminal(ctx context.Context, t *turn) {
 	for _, line := range lines {
 		output.WriteString(line)
 		shown := commandOutput("in_progress", command, output.String(), 0)
-		shown.RawOutput = nil // there is no exit code yet
+		shown.RawOutput = nil // no exit code yet
 		t.change(ctx, id, shown)
 		if !t.pause(ctx, 40*time.Millisecond) {
 			return
@@ -218,7 +218,7 @@ func terminal(ctx context.Context, t *turn) {
 	t.say(ctx, "This is how a command looks. It is an example: nothing was run.")
 }
 
-// notices are shown beside the conversation and are no part of it.
+// notices are shown beside the conversation and are no part of its history.
 func notices(ctx context.Context, t *turn) {
 	if !given(t.agent.capabilities().Session.Notices) {
 		t.say(ctx, "This client takes no notices (`session.notices`).")
@@ -233,7 +233,7 @@ func notices(ctx context.Context, t *turn) {
 	t.say(ctx, "Three notices are sent.")
 }
 
-// switchMode goes to the next mode, as an agent does that has finished planning.
+// switchMode changes to the next mode, like an agent that has finished planning.
 func switchMode(ctx context.Context, t *turn) {
 	if ctx.Err() != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// steeringMethod reaches a running turn. It is no part of ACP, but several agents share it.
+// steeringMethod sends a message to a running turn. Several agents share this extension of ACP.
 const steeringMethod = "_session/steering"
 
 type initializeMeta struct {
@@ -25,8 +25,8 @@ type steeringResponse struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// steer gives a message to the running turn, which tells of it with the next that it says. The first word of the message can make it
-// fail, so that clients can be tested; done is false where there is to be no answer.
+// steer queues a message for the running turn, which reports the message with its next chunk. Some first words of the message make steer fail,
+// for tests of clients. done is false when the request gets no answer.
 func (a *agent) steer(params json.RawMessage) (result any, done bool, err *rpcError) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
@@ -58,7 +58,7 @@ func (a *agent) steer(params json.RawMessage) (result any, done bool, err *rpcEr
 	return steeringResponse{Outcome: "injected"}, true, nil
 }
 
-// heed tells of what has come in meanwhile. After the last call of a turn nothing more is taken.
+// heed reports the messages that arrived meanwhile. After a turn's last call of heed, the turn accepts no message.
 func (t *turn) heed(ctx context.Context, last bool) {
 	t.agent.mu.Lock()
 	asked := t.steered

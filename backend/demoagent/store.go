@@ -19,17 +19,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// stateVariable names the directory of the histories; without it they are in the XDG state directory.
+// stateVariable names the directory of the histories. Without the variable, histories are in the XDG state directory.
 const stateVariable = "DESKHAND_DEMO_STATE"
 
-// A history keeps its newest turns up to maxHistory, and of one text no more than maxText: it is rewritten as a whole, and
-// "huge" would make every later turn pay for it.
+// Limits of a history: the newest turns up to maxHistory bytes, and maxText bytes per text. A history is rewritten as a whole, so that a
+// "huge" text would slow down every later turn.
 const (
 	maxHistory = 4 << 20
 	maxText    = 256 << 10
 )
 
-// temporaryPattern names the files that are being written.
+// temporaryPattern matches unfinished files.
 const temporaryPattern = ".save-*"
 
 // header is the first line of a history file.
@@ -45,17 +45,17 @@ type header struct {
 	Settings    settings  `json:"settings"`
 }
 
-// record is one of the other lines: an update as it is replayed.
+// record is another line of a history file: an update for session/load.
 type record struct {
 	Turn   int             `json:"turn"`
 	Update json.RawMessage `json:"update"`
 }
 
-// store keeps the histories, one JSON-lines file a session. Files are replaced as a whole, so a reader sees the old state or
-// the new one; two processes on one session leave the state of the one that saved last.
+// store keeps the histories, a JSON-lines file per session. A file is replaced as a whole, so that a reader sees the old state or the new
+// state. When two processes share a session, the last save wins.
 type store struct {
 	dir string
-	mu  sync.Mutex // held while a file is written, so that an older state never replaces a newer one
+	mu  sync.Mutex // held during a save, so that an older state never replaces a newer state
 }
 
 func openStore() *store {
@@ -68,7 +68,7 @@ func openStore() *store {
 	return s
 }
 
-// sweep removes what processes left that were killed while they saved. What cannot be removed does no harm.
+// sweep removes the unfinished files of killed processes. A file that cannot be removed does no harm.
 func (s *store) sweep() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, temporaryPattern)) // fails on a bad pattern only
 	for _, path := range left {
@@ -78,7 +78,7 @@ func (s *store) sweep() {
 	}
 }
 
-// path of a session's file; an id that the agent cannot have given has none.
+// path is the path of a session's file. path fails for an id that the agent cannot have created.
 func (s *store) path(id string) (string, error) {
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return "", fmt.Errorf("session %q: %w", id, fs.ErrNotExist)
@@ -86,7 +86,7 @@ func (s *store) path(id string) (string, error) {
 	return filepath.Join(s.dir, id+".jsonl"), nil
 }
 
-// save writes what state gives at that moment.
+// save writes the state that state returns under the store's lock.
 func (s *store) save(id string, state func() (header, []record)) error {
 	path, err := s.path(id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *store) save(id string, state func() (header, []record)) error {
 	return nil
 }
 
-// replaceFile writes beside the file, syncs and renames.
+// replaceFile writes a file beside the target, syncs and renames.
 func replaceFile(path string, data []byte) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
 	if err != nil {
@@ -139,7 +139,7 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// load reads a history; fs.ErrNotExist when there is none. Lines of it that cannot be read are left out.
+// load reads a history, or fails with fs.ErrNotExist. Unreadable lines are left out.
 func (s *store) load(id string) (header, []record, error) {
 	path, err := s.path(id)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *store) load(id string) (header, []record, error) {
 	return head, records, nil
 }
 
-// list gives the header of every session that has had a prompt, newest first. Files that cannot be read are left out.
+// list returns the header of every session that had a prompt, the newest first. Unreadable files are left out.
 func (s *store) list() ([]header, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -203,7 +203,7 @@ func readHeader(path string) (head header, err error) {
 	return head, json.Unmarshal(line, &head)
 }
 
-// bounded drops whole turns from the start until the rest fits, but never the newest.
+// bounded drops the oldest turns until the rest fits, but never the newest turn.
 func bounded(records []record) []record {
 	size := 0
 	for _, r := range records {

@@ -9,14 +9,14 @@ import (
 	"deskhand/backend/acp"
 )
 
-// The steps of the plain run's plan.
+// The steps of a plain prompt's plan.
 const (
 	stepLook  = "Look at " + demoFile
 	stepEdit  = "Change it"
 	stepCheck = "Check the result"
 )
 
-// plain is what a prompt without any word gets: everything that an agent does, once and quickly.
+// plain answers a prompt without any word: plain shows, once and quickly, everything that an agent does.
 func plain(ctx context.Context, t *turn) {
 	settings := t.settings()
 	t.muse(ctx, settings.Thought)
@@ -46,7 +46,7 @@ func plain(ctx context.Context, t *turn) {
 	t.say(ctx, answer)
 }
 
-// muse thinks as much as the thought level wants.
+// muse thinks as much as the thought level asks for.
 func (t *turn) muse(ctx context.Context, level string) {
 	switch level {
 	case "low":
@@ -56,7 +56,7 @@ func (t *turn) muse(ctx context.Context, level string) {
 	}
 }
 
-// greeting repeats what was asked and what came with it.
+// greeting repeats the prompt and lists its attachments.
 func (t *turn) greeting() string {
 	var out strings.Builder
 	if t.in.text != "" {
@@ -108,7 +108,7 @@ func (t *turn) look(ctx context.Context) seen {
 	return found
 }
 
-// count is the execute tool call: what `wc -l` would print, without a process.
+// count is the execute tool call: count shows the output of `wc -l` without starting a process.
 func (t *turn) count(ctx context.Context) int {
 	const command = "wc -l " + demoFile
 	id := t.open(ctx, toolCall{
@@ -126,7 +126,7 @@ func (t *turn) count(ctx context.Context) int {
 	return lines
 }
 
-// commandOutput shows a command as a terminal does.
+// commandOutput formats a command and its output as a terminal does.
 func commandOutput(status, command, output string, exitCode int) toolCall {
 	return toolCall{
 		Status:    status,

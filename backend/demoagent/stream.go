@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// What "stream" does when it is not told otherwise, and at most.
+// Defaults and limits of "stream".
 const (
-	streamRate    = 100 // chunks a second
+	streamRate    = 100 // chunks per second
 	streamSeconds = 10
 	mostRate      = 10_000
 	mostSeconds   = 4 * 60 * 60
 
-	streamTick = 10 * time.Millisecond // so often are those chunks sent that are due
-	streamCall = 10 * time.Second      // between two tool calls, each of which ends a message
-	streamPage = 50_000                // bytes until the text begins anew
-	tokenBytes = 6                     // of one chunk, about as much as a model says at a time
+	streamTick = 10 * time.Millisecond // interval at which the due chunks are sent
+	streamCall = 10 * time.Second      // interval between tool calls, each of which ends a message
+	streamPage = 50_000                // bytes after which the text starts again
+	tokenBytes = 6                     // bytes per chunk, about a model's token
 )
 
-// stream says Markdown at a steady rate, a token a chunk, with code, tables, lists and long lines in it. Between are tool calls.
+// stream sends Markdown at a steady rate, a token per chunk, with code, tables, lists and long lines, and with tool calls in between.
 func stream(ctx context.Context, t *turn) {
 	rate, seconds := streamRate, streamSeconds
 	if m := regexp.MustCompile(`(?i)\b(\d+)/s\b`).FindStringSubmatch(t.in.text); m != nil {
@@ -53,7 +53,7 @@ func stream(ctx context.Context, t *turn) {
 	}
 }
 
-// atMost reads a number that a person wrote.
+// atMost parses a number up to limit.
 func atMost(digits string, limit int) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
@@ -62,7 +62,7 @@ func atMost(digits string, limit int) int {
 	return min(max(n, 1), limit)
 }
 
-// streamText is everything that is hard to draw while it comes, again and again.
+// streamText holds, again and again, everything that is hard to render while it grows.
 func streamText() string {
 	var out strings.Builder
 	const sentence = "The reader takes what is there and goes on from the *last* frame that it has seen, while the **writer** adds to `frames` behind it. "
@@ -84,7 +84,7 @@ func streamText() string {
 	return out.String()
 }
 
-// tokensOf cuts a text into pieces of some bytes, never within a character.
+// tokensOf cuts a text into pieces of tokenBytes, never within a character.
 func tokensOf(whole string) []string {
 	var out []string
 	for len(whole) > tokenBytes {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// The tools that the client itself hands to agents, by the MCP server of this name.
+// clientServer is the name of the MCP server with the client's own tools.
 const clientServer = "deskhand"
 
-// mcpVariable with the value stdio has the agent take programs alone as MCP servers.
+// mcpVariable set to stdio makes the agent accept only programs as MCP servers.
 const mcpVariable = "DESKHAND_DEMO_MCP"
 
 func takesAddresses() bool { return os.Getenv(mcpVariable) != "stdio" }
 
-// attach shows files to the person. An object is the tool's input as it is.
+// attach shows files to the person. An argument that is an object is the tool's input.
 func attach(ctx context.Context, t *turn) {
 	if strings.HasPrefix(t.in.args, "{") {
 		t.callClient(ctx, "attachment_add", json.RawMessage(t.in.args))
@@ -40,7 +40,7 @@ func askUser(ctx context.Context, t *turn) {
 	})
 }
 
-// callClient calls one of the client's own tools.
+// callClient calls a tool of the client.
 func (t *turn) callClient(ctx context.Context, tool string, input any) {
 	servers := t.servers()
 	i := slices.IndexFunc(servers, func(s mcpServer) bool { return s.Name == clientServer })
@@ -49,14 +49,14 @@ func (t *turn) callClient(ctx context.Context, tool string, input any) {
 		return
 	}
 	raw, err := json.Marshal(input)
-	if err != nil { // it was written by a person
+	if err != nil { // a person has typed the input
 		t.say(ctx, fmt.Sprintf("I cannot call that: %v.", errArguments))
 		return
 	}
 	t.call(ctx, invocation{server: servers[i], tool: tool, arguments: raw})
 }
 
-// attachments tells what has come with the prompt.
+// attachments lists the prompt's blocks and files.
 func attachments(ctx context.Context, t *turn) {
 	var out strings.Builder
 	out.WriteString("What came with your prompt:\n\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// clientTools are a client's tools that say what they were asked.
+// clientTools are tools of a client that repeat their input.
 func clientTools(t *testing.T) string {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -64,7 +64,7 @@ func TestAttachmentsWord(t *testing.T) {
 	})
 }
 
-// TestProgramsOnly: an agent may take no addresses.
+// TestProgramsOnly: an agent may accept no addresses.
 func TestProgramsOnly(t *testing.T) {
 	t.Setenv(mcpVariable, "stdio")
 	if takesAddresses() {

@@ -11,36 +11,36 @@ import (
 	"deskhand/backend/acp"
 )
 
-// pace is the time between two chunks of streamed text: enough to be seen, not enough to be waited for.
+// pace is the time between two chunks of streamed text: visible, but no delay.
 const pace = 12 * time.Millisecond
 
-// turn is one prompt until its stop. Only its own goroutine uses it, but for cancel, end and over.
+// turn is a running prompt. Only its own goroutine uses a turn, except for cancel, end and over.
 type turn struct {
 	agent   *agent
 	session *session
 	request json.RawMessage // the prompt's JSON-RPC id
 	in      input
 	number  int
-	first   bool // names the session
+	first   bool // the turn names the session
 
-	cancel  context.CancelFunc // session/cancel: ends what can be cancelled
-	end     context.CancelFunc // session/close and the end of the client: ends "hang" too
+	cancel  context.CancelFunc // session/cancel: ends everything that can be cancelled
+	end     context.CancelFunc // session/close and the client's end: ends "hang" too
 	closing <-chan struct{}    // closed by end
-	over    chan struct{}      // closed when the answer to the prompt is on its way
+	over    chan struct{}      // closed when the answer to the prompt is queued
 
 	history  recorder
 	messages int
 	calls    int
 	written  int64     // bytes of text sent
 	stop     string    // the stop reason
-	fail     *rpcError // answered instead of a stop reason
-	silent   bool      // nothing is told beside the answer
+	fail     *rpcError // the answer instead of a stop reason
+	silent   bool      // the turn sends no updates
 
-	steered []string // came in while it ran, and not heeded yet; protected by agent.mu, like full
-	full    bool     // it takes no more
+	steered []string // pending steering messages; agent.mu protects steered and full
+	full    bool     // the turn accepts no more messages
 }
 
-// prompt starts a turn; its answer comes from the turn's goroutine.
+// prompt starts a turn. The turn's goroutine answers the prompt.
 func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
@@ -65,13 +65,13 @@ func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 		defer end()
 		defer close(t.over)
 		result, err := t.run(work)
-		// Cleared by the writer between the last update and the answer: no moment exists in which a client could see the
-		// answer and be told that the turn still runs, nor one in which two turns mix their updates.
+		// The writer calls leave between the last update and the answer. A client therefore never sees the answer while the agent still
+		// reports a running turn, and the updates of two turns never mix.
 		a.answerAfter(id, result, err, func() { a.leave(t) })
 	})
 }
 
-// enter makes t the running turn of its session and puts the prompt into the history.
+// enter makes t the running turn of its session and adds the prompt to the history.
 func (a *agent) enter(t *turn, sessionID string) *rpcError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +106,7 @@ func (a *agent) leave(t *turn) {
 	t.session.turn = nil
 }
 
-// run does what the prompt asks for, step by step, until ctx ends.
+// run runs the prompt's steps until ctx ends.
 func (t *turn) run(ctx context.Context) (any, *rpcError) {
 	t.agent.save(t.session)
 	steps := t.in.steps
@@ -135,7 +135,7 @@ func (t *turn) run(ctx context.Context) (any, *rpcError) {
 	return promptResponse{StopReason: t.stop, Usage: spent}, nil
 }
 
-// keep puts what was told so far into the session's history and tells what it has cost, with four bytes a token.
+// keep adds the turn's updates to the session's history, and returns the usage at four bytes per token.
 func (t *turn) keep() usage {
 	spent := usage{InputTokens: int64(len(t.in.text)+3) / 4, OutputTokens: (t.written + 3) / 4}
 	spent.TotalTokens = spent.InputTokens + spent.OutputTokens
@@ -150,22 +150,22 @@ func (t *turn) keep() usage {
 	return spent
 }
 
-// settings as they are now: they may change while a turn runs.
+// settings are the present settings, which may change during a turn.
 func (t *turn) settings() settings { return t.agent.headOf(t.session).Settings }
 
 func (t *turn) cwd() string { return t.agent.headOf(t.session).Cwd }
 
-// id of a part of this turn: the same in every run of the same prompts.
+// id is the id of a part of this turn. The same prompts give the same ids in every run.
 func (t *turn) id(kind string, n int) string { return fmt.Sprintf("%s-%d-%d", kind, t.number, n) }
 
-// tell sends an update, unless the turn was cancelled: nothing follows a cancel but the answer.
+// tell sends an update, unless the turn was cancelled: after a cancel only the answer follows.
 func (t *turn) tell(ctx context.Context, update any) {
 	if ctx.Err() == nil {
 		t.agent.update(t.session.id, update)
 	}
 }
 
-// pause waits; false when the turn was cancelled meanwhile.
+// pause waits for d, and returns false when the turn was cancelled.
 func (t *turn) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -177,7 +177,7 @@ func (t *turn) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// say streams one message, think one thought.
+// say streams a message, think streams a thought.
 func (t *turn) say(ctx context.Context, markdown string) {
 	t.stream(ctx, "agent_message_chunk", markdown)
 }
@@ -196,7 +196,7 @@ func (t *turn) stream(ctx context.Context, kind, whole string) {
 	}
 }
 
-// nextMessage gives the id of a new message.
+// nextMessage is the id of a new message.
 func (t *turn) nextMessage() string {
 	t.messages++
 	return t.id("message", t.messages)
@@ -216,7 +216,7 @@ func (t *turn) send(ctx context.Context, kind, id, s string) {
 	t.tell(ctx, chunk{SessionUpdate: kind, MessageID: id, Content: text(s)})
 }
 
-// show sends one block that is no text as a message of its own.
+// show sends a block other than text as a message of its own.
 func (t *turn) show(ctx context.Context, block any) {
 	if ctx.Err() != nil {
 		return
@@ -226,7 +226,7 @@ func (t *turn) show(ctx context.Context, block any) {
 	t.tell(ctx, chunk{SessionUpdate: "agent_message_chunk", MessageID: id, Content: block})
 }
 
-// plan tells the whole plan: done steps are completed, the next is in progress.
+// plan sends the whole plan: done steps are completed, the next step is in progress.
 func (t *turn) plan(ctx context.Context, done int, steps ...string) {
 	update := planUpdate{SessionUpdate: "plan", Entries: []planEntry{}}
 	for i, step := range steps {
@@ -248,7 +248,7 @@ func (t *turn) plan(ctx context.Context, done int, steps ...string) {
 	}
 }
 
-// open tells a new tool call and gives its id.
+// open sends a new tool call and returns its id.
 func (t *turn) open(ctx context.Context, call toolCall) string {
 	t.calls++
 	call.SessionUpdate, call.ToolCallID = "tool_call", t.id("call", t.calls)
@@ -259,7 +259,7 @@ func (t *turn) open(ctx context.Context, call toolCall) string {
 	return call.ToolCallID
 }
 
-// change tells what is new of a tool call.
+// change sends an update of a tool call.
 func (t *turn) change(ctx context.Context, id string, call toolCall) {
 	call.SessionUpdate, call.ToolCallID = "tool_call_update", id
 	if ctx.Err() == nil {
@@ -268,7 +268,7 @@ func (t *turn) change(ctx context.Context, id string, call toolCall) {
 	}
 }
 
-// pieces cuts a text into chunks as a model would send them: some words each, nothing lost.
+// pieces cuts a text into chunks of some words, as a model would.
 func pieces(whole string) []string {
 	var out []string
 	start := 0
@@ -293,7 +293,7 @@ func title(prompt string) string {
 	return clip(line, 60)
 }
 
-// clip cuts s to so many characters, the last of them an ellipsis.
+// clip shortens s to limit characters, the last of which is an ellipsis.
 func clip(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s

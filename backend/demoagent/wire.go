@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// maxLine is the longest line that is read; attachments travel inline, so it is generous.
+// maxLine limits a line of input. The limit is generous, since attachments travel inline.
 const maxLine = 64 << 20
 
 // rpcError is the error object of JSON-RPC.
@@ -28,7 +28,7 @@ func errorf(code int64, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// frame is one message that the agent sends.
+// frame is an outgoing message.
 type frame struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -38,7 +38,7 @@ type frame struct {
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
-// encode gives the frame as one line with its end. Only own types and JSON that has been read go in, so it cannot fail.
+// encode returns the frame as a line. Encoding cannot fail, since frames hold our own types and JSON that was parsed before.
 func (f frame) encode() []byte {
 	f.Version = "2.0"
 	var line bytes.Buffer
@@ -50,7 +50,7 @@ func (f frame) encode() []byte {
 	return line.Bytes()
 }
 
-// message is one message that the client sent.
+// message is a message of the client.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"` // nil when absent, null when null
@@ -60,7 +60,7 @@ type message struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// parse reads one line. With an error, the id to answer with is in the message: null where none can be told.
+// parse decodes a line. With an error, the message holds the id to answer with, or null when the id is unknown.
 func parse(line []byte) (message, *rpcError) {
 	nobody := message{ID: json.RawMessage("null")}
 	switch {
@@ -99,14 +99,14 @@ func validID(id json.RawMessage) bool {
 	return err == nil
 }
 
-// incoming is one line of the client; tooLong stands for a line over maxLine, which has been skipped.
+// incoming is a line of the client. tooLong marks a line longer than maxLine, which has been skipped.
 type incoming struct {
 	line    []byte
 	tooLong bool
 }
 
-// readLines reads lines until in ends; the second channel then has io.EOF or the failure. Both are closed in the end. The
-// goroutine ends with in, or with ctx as soon as in lets go of it.
+// readLines reads lines until in ends. The second channel then receives io.EOF or the failure, and both channels are closed. The goroutine
+// ends with in, or after ctx as soon as a read returns.
 func readLines(ctx context.Context, in io.Reader) (<-chan incoming, <-chan error) {
 	lines, ended := make(chan incoming), make(chan error, 1)
 	go func() {
@@ -148,21 +148,21 @@ func readLine(reader *bufio.Reader) (incoming, error) {
 	}
 }
 
-// outgoing is one entry of the writer's queue.
+// outgoing is an entry of the writer's queue.
 type outgoing struct {
 	line    []byte
-	before  func()          // runs just before the line is written
-	written chan<- struct{} // closed when everything up to here has left
+	before  func()          // called just before the line is written
+	written chan<- struct{} // closed when everything up to here is written
 }
 
-// writer is the only one that writes to the client. Lines leave in the order in which they were sent; senders wait while
-// the client does not read, until quit is closed.
+// writer writes all messages to the client, in the order of the calls of send. send waits while the client does not read, until quit is
+// closed.
 type writer struct {
 	queue chan outgoing
 	quit  <-chan struct{}
 	done  chan struct{} // closed when the writer has ended
-	lost  chan struct{} // closed when a write has failed; what comes after it is dropped
-	err   error         // why; set before lost is closed
+	lost  chan struct{} // closed when a write has failed; later lines are dropped
+	err   error         // the failure; set before lost is closed
 }
 
 func newWriter(out io.Writer, quit <-chan struct{}) *writer {
@@ -198,7 +198,7 @@ func (w *writer) send(next outgoing) {
 	}
 }
 
-// flush returns when all that was sent before has been written.
+// flush returns when every earlier line is written.
 func (w *writer) flush() {
 	written := make(chan struct{})
 	w.send(outgoing{written: written})
@@ -208,8 +208,8 @@ func (w *writer) flush() {
 	}
 }
 
-// close ends the writer once its queue is empty; nothing may be sent any more. It does not wait for a write that the client
-// blocks when quit is closed.
+// close ends the writer once its queue is empty. Nobody may send after close. close does not wait for a write that the client blocks when quit
+// is closed.
 func (w *writer) close() {
 	close(w.queue)
 	select {

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// The words that code refers to by name.
+// Words that the code refers to by name.
 const (
 	wordSilent = "silent"
 	wordCall   = "call"
 	wordAttach = "attach"
 )
 
-// word is one of the words that switch what a prompt does.
+// word is a word of the prompt that selects a step.
 type word struct {
-	name  string // one word, or several in a row
-	takes string // what stands after it; for people
-	does  string // for people
-	fault bool   // misbehaves: it is in no menu, and comes last in the table
+	name  string // a word, or several words in a row
+	takes string // the arguments, for people
+	does  string // the effect, for people
+	fault bool   // the word misbehaves: it is in no menu, and last in the table
 	run   func(context.Context, *turn)
 }
 
 // command is the word as a slash command.
 func (w word) command() string { return strings.ReplaceAll(w.name, " ", "-") }
 
-// words is the table; its order is that in which the words of one prompt act. The package comment repeats it.
+// words is the table of words, in the order in which the words of a prompt act. The package comment repeats the table.
 func words() []word {
 	return []word{
 		{name: "help", does: "lists these words", run: help},

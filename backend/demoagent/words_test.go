@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// inBubble runs a test with one session of a client that can do everything.
+// inBubble runs a test with a session of a client that can do everything.
 func inBubble(t *testing.T, test func(p *peer, session, cwd string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPlainRun(t *testing.T) {
 	})
 }
 
-// The second edit shows what the first wrote; the title is told once.
+// TestPlainRunAgain: the second edit shows the first edit's text, and the title is sent once.
 func TestPlainRunAgain(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -163,7 +163,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// Always holds for this session and no other, and outlives the process.
+// TestPermissionAlways: "always" holds for this session only, and outlives the process.
 func TestPermissionAlways(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -196,7 +196,7 @@ func TestPermissionUnknownToTheClient(t *testing.T) {
 	})
 }
 
-// A file of a person with that name, a link out of the directory, and a file that changes while a person decides.
+// TestEditLeavesAlone: a person's file of that name, a link out of the directory, and a file that changes while the person decides.
 func TestEditLeavesAlone(t *testing.T) {
 	inBubble(t, func(p *peer, session, cwd string) {
 		t := p.t
@@ -294,7 +294,7 @@ func TestEcho(t *testing.T) {
 		if err := json.Compact(&want, []byte(`{"prompt":`+prompt+`,"_meta":`+meta+`}`)); err != nil {
 			t.Fatal(err)
 		}
-		// The test's own encoder has escaped the brackets on the way.
+		// The test's own encoder has escaped the brackets.
 		if strings.ReplaceAll(strings.ReplaceAll(got.String(), `\u003c`, "<"), `\u003e`, ">") != want.String() {
 			t.Errorf("echoed\n%s\nwant\n%s", got.String(), want.String())
 		}
@@ -537,7 +537,7 @@ func TestHologram(t *testing.T) {
 	})
 }
 
-// What a client has not advertised is not sent.
+// TestBareClient: the agent sends nothing that the client has not advertised.
 func TestBareClient(t *testing.T) {
 	for _, capabilities := range []string{`{}`, `{"elicitation":{"url":null},"session":{"notices":null}}`, `{"elicitation":7,"session":[]}`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -656,7 +656,7 @@ func TestJunk(t *testing.T) {
 func TestHuge(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
-		// Compared as it is: to take 20 MiB apart again and again is slow.
+		// Compared as bytes, since parsing 20 MiB again and again is slow.
 		whole := chunk{SessionUpdate: "agent_message_chunk", MessageID: "message-1-1", Content: text(hugeText())}
 		line := frame{Method: "session/update", Params: sessionNotification{SessionID: session, Update: whole}}.encode()
 		if len(line) < 20<<20 {
@@ -764,7 +764,7 @@ func TestSeveralWords(t *testing.T) {
 	})
 }
 
-// The table of the package comment is the one in the code.
+// TestPackageComment compares the package comment's table with the code's.
 func TestPackageComment(t *testing.T) {
 	source, err := os.ReadFile("doc.go")
 	if err != nil {
