@@ -13,27 +13,27 @@ import (
 	"deskhand/backend/acp"
 )
 
-// What an agent asks of a person waits in Deskhand's inbox, where every surface can answer it. The editor is one more: it is asked at the
-// same time, the first answer counts, and where that is not the editor's its dialog is taken away again. What it cannot show it is told of,
-// by a permission whose answers lead to Deskhand.
+// A request of an agent waits in Deskhand's inbox, where every surface can answer the request. The editor is asked at the same time; the first
+// answer counts, and when another surface was first the editor's dialog is withdrawn. For a request that the editor cannot show, the editor
+// gets a permission whose options lead to Deskhand.
 
-// ask is a request that the editor is asked.
+// ask is a request that is open in the editor.
 type ask struct {
-	id    json.RawMessage // at the editor
+	id    json.RawMessage // the request's id at the editor
 	about asking
 	tries int
 }
 
-// The answers to what the editor cannot show.
+// The options of a request that the editor cannot show.
 const (
 	optionShow    = "deskhand-show"
 	optionDecline = "deskhand-decline"
 )
 
-// maxTries is how often the editor is asked anew after an answer that did not fit.
+// maxTries limits how often the editor is asked again after an invalid answer.
 const maxTries = 3
 
-// requested takes a request, or its end.
+// requested handles a request or the end of a request.
 func (s *shown) requested(r asking) {
 	switch {
 	case r.Status != "requested":
@@ -43,7 +43,7 @@ func (s *shown) requested(r asking) {
 	}
 }
 
-// resolved takes the dialog of a request away that was answered elsewhere.
+// resolved withdraws the dialog of a request that was answered elsewhere.
 func (s *shown) resolved(id string) {
 	if a := s.asks[id]; a != nil {
 		delete(s.asks, id)
@@ -61,7 +61,7 @@ func (s *shown) ask(a *ask) {
 	})
 }
 
-// reader makes the editor's answer one of Deskhand's; nil is none.
+// reader converts the editor's answer into Deskhand's answer. A reader returns nil when the editor gave no answer.
 type reader func(result json.RawMessage) map[string]any
 
 func (s *shown) form(r asking) (method string, params map[string]any, read reader) {
@@ -105,21 +105,21 @@ func optionsOf(list []option) []any {
 	for _, o := range list {
 		kind := o.Kind
 		if !slices.Contains([]string{"allow_once", "allow_always", "reject_once", "reject_always"}, kind) {
-			kind = "reject_once" // a word of an agent's that no editor takes; what it says is in its name
+			kind = "reject_once" // no editor knows the agent's kind; the option's name says its effect
 		}
 		out = append(out, map[string]any{"optionId": o.ID, "name": cmp.Or(o.Label, o.Name), "kind": kind})
 	}
 	return out
 }
 
-// refusalsOf are the answers to what a directory would start: it may be left out in the editor, and is approved in Deskhand. Many editors can
-// be told to allow whatever they are asked, which says nothing about a directory that somebody else has made.
+// refusalsOf are the options for a directory's executables: the editor may leave them out, and only Deskhand may approve them. Many editors
+// can be set to allow every permission, and such an answer is no judgement about a foreign directory.
 func refusalsOf(list []option) []any {
 	out := []any{map[string]any{"optionId": optionShow, "name": "Look at it in Deskhand", "kind": "allow_once"}}
 	return append(out, optionsOf(slices.DeleteFunc(slices.Clone(list), func(o option) bool { return !strings.HasPrefix(o.Kind, "reject") }))...)
 }
 
-// readTrust is readOption for what may only be refused.
+// readTrust is readOption for requests that the editor may only refuse.
 func (s *shown) readTrust(r asking) reader {
 	return func(result json.RawMessage) map[string]any {
 		id := chosen(result)
@@ -130,7 +130,7 @@ func (s *shown) readTrust(r asking) reader {
 	}
 }
 
-// toolOf is the tool call that leave is asked for, as far as it is known.
+// toolOf is the known part of the tool call that needs permission.
 func (s *shown) toolOf(r asking) map[string]any {
 	shown := map[string]any{"toolCallId": r.ToolCallID, "title": r.Title}
 	t := r.Tool
@@ -158,7 +158,7 @@ func (s *shown) toolOf(r asking) map[string]any {
 	return shown
 }
 
-// trustOf shows what would start beside the agent: all of it, since that is what a person judges by.
+// trustOf shows all executables that would start beside the agent, since a person judges by their content.
 func trustOf(r asking) map[string]any {
 	var text strings.Builder
 	for _, x := range r.Executables {
@@ -169,7 +169,7 @@ func trustOf(r asking) map[string]any {
 	return pointer(r, strings.TrimSpace(r.Detail+"\n\n"+text.String()))
 }
 
-// pointer is a tool call that stands for a request which is about none.
+// pointer is a tool call in place of a request that belongs to no tool call.
 func pointer(r asking, text string) map[string]any {
 	return map[string]any{
 		"toolCallId": r.ID, "title": r.Title, "kind": "other", "status": "pending",
@@ -177,11 +177,11 @@ func pointer(r asking, text string) map[string]any {
 	}
 }
 
-// field is the names of what a form asks for one question: a choice, and words of the person's own. One of them may be "".
+// field names the form's fields for a question: the choice, and the person's own words. Either name may be empty.
 type field struct{ choice, own string }
 
-// questionForm is questions as a form, and its fields. Where a question takes other words than its options, these have a field beside the
-// choice, since no form has a choice with room for them.
+// questionForm turns questions into a form and its fields. A question that takes own words gets a second field for them, since no choice of a
+// form has room for own words.
 func questionForm(list []question) (schema any, fields []field) {
 	properties, required := map[string]any{}, []string{}
 	for i, q := range list {
@@ -268,14 +268,14 @@ func readAnswers(result json.RawMessage, fields []field) map[string]any {
 	return map[string]any{"answers": answers}
 }
 
-// answer is what was answered to one question. Words of the person's own go beside several choices, and before a single one.
+// answer is the answer to a question. Own words are added to several choices, and replace a single choice.
 func (m *elicited) answer(f field) []string {
 	var one, own string
 	var many []string
 	if json.Unmarshal(m.Content[f.choice], &many) != nil && json.Unmarshal(m.Content[f.choice], &one) == nil && one != "" {
 		many = []string{one}
 	}
-	_ = json.Unmarshal(m.Content[f.own], &own) // there may be none
+	_ = json.Unmarshal(m.Content[f.own], &own) // the field may be absent
 	switch {
 	case own == "":
 		return many
@@ -285,7 +285,7 @@ func (m *elicited) answer(f field) []string {
 	return append(many, own)
 }
 
-// readPointer sends the person to Deskhand, or declines.
+// readPointer opens Deskhand for the person, or declines the request.
 func (s *shown) readPointer(r asking) reader {
 	return func(result json.RawMessage) map[string]any {
 		switch chosen(result) {
@@ -306,10 +306,10 @@ func (s *shown) readPointer(r asking) reader {
 	}
 }
 
-// answered takes the editor's answer. One that says nothing leaves the request to the others.
+// answered handles the editor's answer. An empty answer leaves the request to the other surfaces.
 func (s *shown) answered(a *ask, read reader, result json.RawMessage, failure *acp.Error) {
 	if s.asks[a.about.ID] != a {
-		return // somebody else was first
+		return // another surface was first
 	}
 	if failure != nil {
 		s.e.tell("the editor does not take the request %q: it waits in Deskhand (%s)", a.about.Title, failure.Sentence())
@@ -321,7 +321,7 @@ func (s *shown) answered(a *ask, read reader, result json.RawMessage, failure *a
 	}
 	delete(s.asks, a.about.ID)
 	err := s.e.desk.call(s.ctx, http.MethodPost, "requests/"+url.PathEscape(a.about.ID)+"/answer", answer, nil)
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
+	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
 	switch {
 	case err == nil, s.ctx.Err() != nil, refused != nil && refused.Code == "request.resolved":
 	case refused != nil && refused.Status == http.StatusBadRequest && a.tries < maxTries:

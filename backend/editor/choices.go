@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// choice is a request that asks for one of several answers, as an editor without forms is asked: by the options of a permission.
+// choice is a request for one of several answers. An editor without forms shows a choice as the options of a permission.
 type choice struct {
 	prompt  string
 	labels  []string
-	answers []map[string]any // what Deskhand is answered, by the label
-	further bool             // there is more to say than these: in Deskhand
+	answers []map[string]any // Deskhand's answers, in the order of labels
+	further bool             // Deskhand offers more answers than these
 }
 
-// choiceOf makes a choice of a request, where it is one: a question with options, or a form with a single field that must be answered by one
-// of several values.
+// choiceOf turns a request into a choice: a question with options, or a form whose only required field has several values. ok is false for
+// other requests.
 func choiceOf(r asking) (choice, bool) {
 	switch {
 	case r.Kind == "form":
@@ -40,7 +40,7 @@ func (c *choice) add(label, description string, answer map[string]any) {
 	c.labels, c.answers = append(c.labels, label), append(c.answers, answer)
 }
 
-// formField is a field of a form, as far as it may be a choice.
+// formField is a form's field, with the members that matter for a choice.
 type formField struct {
 	Type        string
 	Title       string
@@ -51,7 +51,7 @@ type formField struct {
 	OneOf       []struct{ Const, Title, Description string }
 }
 
-// values are the choices of a field: what is answered, and how that reads.
+// values are a field's values, labels and descriptions.
 func (f formField) values() (values, labels, descriptions []string) {
 	for i, value := range f.Enum {
 		label := value
@@ -69,7 +69,7 @@ func (f formField) values() (values, labels, descriptions []string) {
 	return values, labels, descriptions
 }
 
-// choiceOfForm is a form with one field that is a choice. Fields beside it that need no answer are for Deskhand.
+// choiceOfForm turns a form with a single choice into a choice. Optional fields can be answered in Deskhand only.
 func choiceOfForm(r asking) (choice, bool) {
 	var schema struct {
 		Properties map[string]formField
@@ -85,7 +85,7 @@ func choiceOfForm(r asking) (choice, bool) {
 		case len(values) > 0 && name == "":
 			name = n
 		case len(values) > 0, slices.Contains(schema.Required, n):
-			return choice{}, false // more than one thing is asked
+			return choice{}, false // the form requires further answers
 		}
 	}
 	if name == "" {
@@ -115,7 +115,7 @@ func (c choice) options() []any {
 	return append(list, map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"})
 }
 
-// readChoice takes the number of a choice, or what readPointer takes.
+// readChoice reads the number of a choice, or an answer that readPointer reads.
 func (s *shown) readChoice(r asking, c choice) reader {
 	return func(result json.RawMessage) map[string]any {
 		i, err := strconv.Atoi(chosen(result))

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// options of two answers, and the shapes in which agents ask for one of them.
+// Two options, and the forms in which agents ask to choose between them.
 const (
 	twoOptions = `"options":[{"id":"r","label":"Red","description":"Like fire"},{"id":"b","label":"Blue"}]`
 	oneOfForm  = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","title":"Which?","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}]}}}}`
 	withOwn    = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","enum":["r","b"],"enumNames":["Red","Blue"]},"c_custom":{"type":"string"}}}}`
 )
 
-// Each kind of request, in each shape, to an editor that takes forms and to one that does not: what the editor is asked, and what becomes of
-// its answer.
+// TestRequestsAtTheEditor sends each kind of request, in each form, to an editor with forms and to an editor without forms, and checks the
+// editor's message and Deskhand's answer.
 func TestRequestsAtTheEditor(t *testing.T) {
 	question := func(more string) string {
 		return `{"kind":"question","title":"Colour","questions":[{"prompt":"Which?",` + twoOptions + more + `}]}`
@@ -25,10 +25,10 @@ func TestRequestsAtTheEditor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		request string
 		forms   bool
-		asks    []string // what stands in the message to the editor
+		asks    []string // expected in the message to the editor
 		without []string
 		answer  string
-		want    string // what Deskhand is answered
+		want    string // Deskhand's answer
 	}{
 		"question, forms": {
 			question(""), true, []string{"elicitation/create", `"const":"r"`, `"title":"Red"`, `"description":"Like fire"`, `"required":["answer1"]`}, []string{"_own"}, accept(`{"answer1":"b"}`), `{"answers":[["b"]]}`,

@@ -21,7 +21,7 @@ import (
 // desk calls the client API.
 type desk struct{ http *http.Client }
 
-// problem is an answer of the API that is no success.
+// problem is an error answer of the API.
 type problem struct {
 	Status int               `json:"status"`
 	Code   string            `json:"code"`
@@ -29,7 +29,7 @@ type problem struct {
 	Params map[string]string `json:"params"`
 }
 
-// Error is the code in words with what it is about: texts for people are the surfaces', and this one has none but these.
+// Error is the code in words with its parameters. Every surface has its own texts, and the editor surface uses these.
 func (p *problem) Error() string {
 	if p.Code == "" || p.Detail != "" && p.Detail != p.Code && len(p.Params) == 0 {
 		return p.Detail
@@ -43,7 +43,7 @@ func (p *problem) Error() string {
 	return strings.Join(parts, ", ")
 }
 
-// call makes one call; in and out may be nil.
+// call makes an API call. in and out may be nil.
 func (d desk) call(ctx context.Context, method, path string, in, out any) error {
 	var body []byte
 	if in != nil {
@@ -90,7 +90,7 @@ func (d desk) send(ctx context.Context, method, path, media string, body []byte,
 	return nil
 }
 
-// upload has bytes taken in as a file, and gives its id.
+// upload stores bytes as a file, and returns the file's id.
 func (d desk) upload(ctx context.Context, name, mime string, data []byte) (string, error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -138,7 +138,7 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// events are what happened in a session after a number, as soon as something has.
+// events waits for events of a session after the event number after.
 func (d desk) events(ctx context.Context, gen string, after int64, session string) (batch, error) {
 	const wait = "25"
 	q := url.Values{"gen": {gen}, "after": {strconv.FormatInt(after, 10)}, "wait": {wait}, "session": {session}}
@@ -146,12 +146,12 @@ func (d desk) events(ctx context.Context, gen string, after int64, session strin
 	return b, d.call(ctx, http.MethodGet, "events?"+q.Encode(), nil, &b)
 }
 
-// asError is what the editor hears of a failure of ours.
+// asError is the error that the editor receives for a failure of ours.
 func asError(err error) *acp.Error {
 	return &acp.Error{Code: acp.CodeInternalError, Message: err.Error()}
 }
 
-// The records of the client API, as far as they are read here.
+// Records of the client API, with the members that the editor surface reads.
 
 type session struct {
 	ID            string         `json:"id"`
@@ -264,7 +264,7 @@ type executable struct {
 	Approved bool   `json:"approved"`
 }
 
-// frame is one row of a session's journal.
+// frame is a row of a session's journal.
 type frame struct {
 	Seq       int64           `json:"seq"`
 	Dir       string          `json:"dir"`
@@ -275,7 +275,7 @@ type frame struct {
 
 type framePage struct {
 	Items []frame `json:"items"`
-	Next  int64   `json:"next"` // what to go on after
+	Next  int64   `json:"next"` // position of the next page
 	More  bool    `json:"more"`
 }
 

@@ -1,9 +1,9 @@
-// Package editor hides that the conversation an editor has with its agent is one of Deskhand's sessions: to the editor it speaks ACP as
-// an agent would, on a pair of pipes, and on the other side the client API, like every other surface.
+// Package editor hides that the conversation between an editor and its agent is a session of Deskhand. Towards the editor the package speaks
+// ACP over a pair of pipes, as an agent would; on the other side it uses the client API, like every other surface.
 //
-// What the editor is shown is the session's journal: the agent's own updates as they came, in their order, and what other surfaces put
-// in between. A session has a goroutine of its own, so that one that waits holds up no other; within a session all is in order. The end
-// of the editor ends nothing of the session.
+// The editor sees the session's journal: the agent's own updates, unchanged and in order, and the updates of other surfaces in between. Every
+// session has a goroutine of its own, so that a waiting session delays no other; within a session everything is in order. The session outlives
+// the editor.
 package editor
 
 import (
@@ -20,30 +20,30 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Config of a conversation with an editor.
+// Config configures a conversation with an editor.
 type Config struct {
-	// HTTP reaches the client API of the Deskhand that has the sessions, whatever the host of a URL says. It finds another one when that
-	// one has ended.
+	// HTTP reaches the client API of the Deskhand that has the sessions, whatever host a URL names. When that Deskhand has ended, HTTP finds
+	// another.
 	HTTP    *http.Client
-	Agent   string       // its id
-	Version string       // of this program
-	Login   []string     // what is added to our own arguments to sign in to the agent at a terminal
-	Self    string       // our own program, for editors that want it named
-	Args    []string     // and how it was started
-	Tell    func(string) // a line for the editor's log
+	Agent   string       // the agent's id
+	Version string       // version of this program
+	Login   []string     // arguments that make this program sign in to the agent at a terminal
+	Self    string       // path of this program, for editors that want the command
+	Args    []string     // arguments that this program was started with
+	Tell    func(string) // writes a line to the editor's log
 }
 
-// maxLine is how long a message may be.
+// maxLine limits the length of a message.
 const maxLine = 64 << 20
 
-// Serve speaks with an editor until its input ends or ctx does. Sessions and their turns go on.
+// Serve serves an editor until in or ctx ends. The sessions and their turns go on.
 func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e := &editor{cfg: cfg, desk: desk{cfg.HTTP}, wire: newWire(ctx, out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
 	lines := make(chan []byte)
 	var failure error
-	go func() { // a read cannot be broken off: it ends with its input, after us if need be
+	go func() { // a read cannot be interrupted: the goroutine ends with in, possibly after Serve
 		defer close(lines)
 		failure = readLines(in, func(line []byte) bool {
 			select {
@@ -54,25 +54,25 @@ func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 			}
 		})
 	}()
-	err := e.listen(lines, &failure) //nolint:contextcheck // what the editor asks for lives as long as the editor listens
+	err := e.listen(lines, &failure) //nolint:contextcheck // the editor's requests live until the editor's end
 	cancel()
 	e.work.Wait()
 	e.wire.close()
 	return err
 }
 
-// editor is one editor and what is open in it.
+// editor is a connected editor with its open sessions.
 type editor struct {
 	cfg  Config
 	desk desk
 	wire *wire
-	ctx  context.Context //nolint:containedctx // as long as the editor listens
-	work sync.WaitGroup  // of its sessions, and of the requests that take their time
+	ctx  context.Context //nolint:containedctx // ends with the editor's input
+	work sync.WaitGroup  // goroutines of sessions and of slow requests
 
-	mu    sync.Mutex // protects what is below
+	mu    sync.Mutex // protects the fields below
 	takes takes
 	shown map[string]*shown
-	asked map[acp.Key]context.CancelFunc // requests of the editor that are worked on
+	asked map[acp.Key]context.CancelFunc // requests of the editor in progress
 }
 
 func (e *editor) listen(lines <-chan []byte, failure *error) error {
@@ -89,7 +89,7 @@ func (e *editor) listen(lines <-chan []byte, failure *error) error {
 	}
 }
 
-// readLines hands over each line that is not blank, until the input ends or nobody wants more.
+// readLines passes each non-blank line to each, until in ends or each returns false.
 func readLines(in io.Reader, each func([]byte) bool) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var line []byte
@@ -109,14 +109,14 @@ func readLines(in io.Reader, each func([]byte) bool) error {
 		case err != nil:
 			return err
 		}
-		line = nil // the one before is somebody else's by now
+		line = nil // each owns the previous line
 	}
 }
 
-// line takes one message of the editor.
+// line handles a message of the editor.
 func (e *editor) line(data []byte) {
 	env, err := acp.Peek(data)
-	if err != nil { // editors print marks of encodings as well
+	if err != nil { // some editors print a byte order mark
 		if found := acp.Find(data).Messages; len(found) > 0 {
 			for _, m := range found {
 				e.line(m.Raw)
@@ -138,7 +138,7 @@ func (e *editor) line(data []byte) {
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
-	_ = json.Unmarshal(data, &m) // Peek has checked it
+	_ = json.Unmarshal(data, &m) // Peek has checked the message
 	if env.Kind == acp.Notification {
 		e.notified(env.Method(), m.Params)
 		return
@@ -163,7 +163,7 @@ func (e *editor) notified(method string, params json.RawMessage) {
 	}
 }
 
-// takeBack is the editor's wish to have no answer any more.
+// takeBack cancels a request that the editor has withdrawn.
 func (e *editor) takeBack(key acp.Key) {
 	e.mu.Lock()
 	cancel := e.asked[key]
@@ -181,7 +181,7 @@ func (e *editor) takeBack(key acp.Key) {
 	}
 }
 
-// request is one of the editor's. It is answered once.
+// request is a request of the editor. Every request gets a single answer.
 type request struct {
 	id     json.RawMessage
 	key    acp.Key
@@ -210,7 +210,7 @@ func (e *editor) request(r request) {
 	}
 }
 
-// later works on a request beside the others. One that the editor takes back ends with its context.
+// later handles a request in a goroutine of its own. The request's context ends when the editor withdraws the request.
 func (e *editor) later(r request, f func(ctx context.Context, r request) (any, *acp.Error)) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	e.mu.Lock()
@@ -234,7 +234,7 @@ func (e *editor) later(r request, f func(ctx context.Context, r request) (any, *
 	})
 }
 
-// within hands a request to the session that it is about, behind what that one has still to do.
+// within queues a request at the session that the request names.
 func (e *editor) within(r request) {
 	var p struct {
 		SessionID string `json:"sessionId"`

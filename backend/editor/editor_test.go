@@ -29,39 +29,39 @@ func TestWhatIsNoMessageIsAnswered(t *testing.T) {
 		p.say(line)
 		m := p.until("refusal of "+line, func(m received) bool { return string(m.ID) == "null" })
 		if m.Error == nil || m.Error.Code != code {
-			t.Errorf("%s: %+v", line, m.Error)
+			t.Errorf("%s: got Error %+v, want Error not nil and m.Error.Code %v", line, m.Error, code)
 		}
 	}
-	p.say(``) // a blank line is nothing
+	p.say(``) // a blank line is ignored
 	p.say(`{"jsonrpc":"2.0","id":99,"result":{}}`)
 	p.say(`{"jsonrpc":"2.0","method":"_somebody/else"}`)
 	if m := p.answer(p.send("session/unheard_of", `{}`)); m.Error == nil || m.Error.Code != -32601 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32601", m)
 	}
 	if m := p.answer(p.send("session/prompt", `{"sessionId":"none","prompt":[]}`)); m.Error == nil || m.Error.Code != -32002 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32002", m)
 	}
 	if m := p.answer(p.send("session/new", `{"cwd":"relative"}`)); m.Error == nil || m.Error.Code != -32602 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32602", m)
 	}
 }
 
-// An agent that cannot be started is an error of session/new, and leaves no session behind.
+// TestASessionThatDoesNotStartIsNone: session/new fails when the agent cannot be started, and leaves no session.
 func TestASessionThatDoesNotStartIsNone(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(nothing)
 	gone := filepath.Join(o.work, "gone")
 	if m := p.answer(p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, gone))); m.Error == nil || !strings.Contains(m.Error.Message, gone) {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Message with %v", m, gone)
 	}
 	page, err := o.List(t.Context(), false, "", 10)
 	if err != nil || len(page.Items) != 0 {
-		t.Errorf("%+v, %v", page.Items, err)
+		t.Errorf(`List("", 10): got page.Items %+v, error %v, want no error and no page.Items`, page.Items, err)
 	}
 }
 
-// What a directory would start is asked in the editor as well: so the session has a name before its agent is there. An editor that allows
-// whatever it is asked has approved nothing.
+// TestTrustIsAskedInTheEditor: the editor is asked about a directory's executables too, so the session has an id before its agent runs. An
+// editor that allows everything has approved nothing.
 func TestTrustIsAskedInTheEditor(t *testing.T) {
 	o := openOffice(t)
 	dir := filepath.Join(o.work, ".sandbox-agent", "config")
@@ -75,17 +75,17 @@ func TestTrustIsAskedInTheEditor(t *testing.T) {
 	id := p.begin()
 	asked := p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
 	if !strings.Contains(string(asked.Params), "/bin/false-server") || !strings.Contains(string(asked.Params), id) {
-		t.Errorf("%s", asked.Params)
+		t.Errorf(`until("question"): got asked.Params %s, want asked.Params with "/bin/false-server" and asked.Params with %v`, asked.Params, id)
 	}
 	if strings.Contains(string(asked.Params), `"kind":"allow_always"`) || strings.Count(string(asked.Params), `"kind":"allow_once"`) != 1 {
-		t.Errorf("%s", asked.Params)
+		t.Errorf("got asked.Params %s, want asked.Params without \"\\\"kind\\\":\\\"allow_always\\\"\" and 1 time \"\\\"kind\\\":\\\"allow_once\\\"\" in asked.Params", asked.Params)
 	}
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"approve"}}}`, asked.ID))
-	p.begin() // which is asked for the same, and was read behind that answer
+	p.begin() // the second session asks the same, and was read behind that answer
 	asked = p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
 	inbox, err := o.Inbox(t.Context())
 	if err != nil || len(inbox) != 2 {
-		t.Fatalf("%+v, %v", inbox, err)
+		t.Fatalf("Inbox: got inbox %+v, error %v, want no error and 2 in inbox", inbox, err)
 	}
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"without"}}}`, asked.ID))
 	for _, r := range inbox {
@@ -96,14 +96,14 @@ func TestTrustIsAskedInTheEditor(t *testing.T) {
 		}
 	}
 	if m := p.answer(p.prompt(id, "echo here")); m.Error != nil {
-		t.Errorf("%+v", m.Error)
+		t.Errorf("answer: got %+v, want nil", m.Error)
 	}
 	if !strings.Contains(p.said("agent_message_chunk"), "echo here") {
 		t.Errorf("it said %q", p.said("agent_message_chunk"))
 	}
 }
 
-// What an editor cannot show waits in Deskhand, and the editor is told of it.
+// TestAnEditorWithoutFormsIsToldOfOne: a request that the editor cannot show waits in Deskhand, and the editor is told.
 func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(nothing)
@@ -112,7 +112,7 @@ func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 	asked := p.until("pointer", func(m received) bool { return m.Method == "session/request_permission" })
 	inbox, err := o.Inbox(t.Context())
 	if err != nil || len(inbox) != 1 || inbox[0].Kind != "form" {
-		t.Fatalf("%+v, %v", inbox, err)
+		t.Fatalf(`Inbox: got inbox %+v, error %v, want no error, 1 in inbox and inbox[0].Kind "form"`, inbox, err)
 	}
 	if err := o.Answer(t.Context(), inbox[0].ID, sessions.Answer{Action: "decline"}, "window"); err != nil {
 		t.Fatal(err)
@@ -124,9 +124,9 @@ func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 		return m.Method == "$/cancel_request" && json.Unmarshal(m.Params, &w) == nil && string(w.RequestID) == string(asked.ID)
 	})
 	if m := p.answer(turn); m.Error != nil {
-		t.Errorf("%+v", m.Error)
+		t.Errorf("answer: got %+v, want nil", m.Error)
 	}
-	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, asked.ID)) // as it has to
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, asked.ID)) // the answer that ACP requires
 
 	turn = p.prompt(id, "visit")
 	asked = p.until("second pointer", func(m received) bool {
@@ -134,18 +134,18 @@ func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 	})
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"deskhand-decline"}}}`, asked.ID))
 	if m := p.answer(turn); m.Error != nil {
-		t.Errorf("%+v", m.Error)
+		t.Errorf("answer: got %+v, want nil", m.Error)
 	}
 }
 
-// A program that the agent has Deskhand run shows in the editor: as output in _meta, or as text.
+// TestProgramsAreShown: a program that Deskhand runs for the agent shows in the editor, as output in _meta or as text.
 func TestProgramsAreShown(t *testing.T) {
 	o := openOffice(t)
 	for _, takes := range []string{everything, nothing} {
 		p := o.editor(takes)
 		id := p.begin()
 		if m := p.answer(p.prompt(id, "spawn")); m.Error != nil {
-			t.Fatalf("%+v", m.Error)
+			t.Fatalf("answer: got %+v, want nil", m.Error)
 		}
 		var meta, text bool
 		for _, m := range p.got {
@@ -162,7 +162,7 @@ func TestProgramsAreShown(t *testing.T) {
 	}
 }
 
-// A request that the editor takes back is answered, and what it began is let go of.
+// TestRequestsAreTakenBack: a request that the editor withdraws is answered, and its work is undone.
 func TestRequestsAreTakenBack(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
@@ -171,22 +171,22 @@ func TestRequestsAreTakenBack(t *testing.T) {
 	p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
 	p.say(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + turn + `}}`)
 	if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 	}
 	turn = p.prompt(id, "slow")
 	p.call("session/close", fmt.Sprintf(`{"sessionId":%q}`, id))
 	if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 	}
 	if _, err := o.Get(t.Context(), id); err != nil {
 		t.Error("closing deletes nothing: ", err)
 	}
 	if m := p.answer(p.prompt(id, "echo")); m.Error == nil || m.Error.Code != -32002 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32002", m)
 	}
 }
 
-// The end of the editor in the middle of a turn ends nothing but the editor.
+// TestTheTurnOutlivesTheEditor: the end of the editor in the middle of a turn leaves the turn running.
 func TestTheTurnOutlivesTheEditor(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
@@ -195,7 +195,7 @@ func TestTheTurnOutlivesTheEditor(t *testing.T) {
 	p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
 	p.hangUp()
 	if s, err := o.Get(t.Context(), id); err != nil || s.Turn == nil || s.Turn.State != "running" {
-		t.Errorf("%+v, %v", s.Turn, err)
+		t.Errorf(`got Turn %+v, error %v, want no error, Turn not nil and s.Turn.State "running"`, s.Turn, err)
 	}
 
 	again := o.editor(everything)
@@ -205,11 +205,11 @@ func TestTheTurnOutlivesTheEditor(t *testing.T) {
 	}
 	again.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
 	if m := again.answer(again.prompt(id, "echo after")); m.Error != nil {
-		t.Errorf("%+v", m.Error)
+		t.Errorf("answer: got %+v, want nil", m.Error)
 	}
 }
 
-// A session that is deleted elsewhere is closed here.
+// TestADeletedSessionIsClosed: a session that another surface deletes is closed here.
 func TestADeletedSessionIsClosed(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
@@ -221,22 +221,22 @@ func TestADeletedSessionIsClosed(t *testing.T) {
 	}
 	p.answer(turn)
 	if m := p.answer(p.prompt(id, "echo")); m.Error == nil || m.Error.Code != -32002 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32002", m)
 	}
 }
 
-// Signing in is offered to editors that have a terminal for it.
+// TestLoginIsOffered: editors with a terminal are offered a login.
 func TestLoginIsOffered(t *testing.T) {
 	o := openOffice(t)
 	for capabilities, want := range map[string]string{nothing: `"authMethods":[]`, everything: `"args":["acp","--login"]`} {
 		p := o.plainEditor()
 		if can := p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`); !strings.Contains(string(can), want) {
-			t.Errorf("%s: %s", capabilities, can)
+			t.Errorf(`%s: call("initialize"): got %s, want with %v`, capabilities, can, want)
 		}
 	}
 }
 
-// A change of settings that waits for an agent which is not there yet is answered when its session goes.
+// TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes: a change of settings that waits for an agent is answered when the session is deleted.
 func TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 	o := openOffice(t)
 	dir := filepath.Join(o.work, ".sandbox-agent", "config")
@@ -252,11 +252,11 @@ func TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 	change := p.send("session/set_config_option", fmt.Sprintf(`{"sessionId":%q,"configId":"brief","value":true}`, id))
 	p.call("session/close", fmt.Sprintf(`{"sessionId":%q}`, id))
 	if m := p.answer(change); m.Error == nil || m.Error.Code != -32002 {
-		t.Errorf("%+v", m)
+		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Code -32002", m)
 	}
 }
 
-// So is whatever else was asked of it and not begun.
+// TestWhatWaitsIsAnsweredWhenTheSessionGoes: other waiting requests are answered, too, when the session is deleted.
 func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
@@ -268,12 +268,13 @@ func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 	}
 	for _, one := range sent {
 		if m := p.answer(one); m.Error == nil {
-			t.Errorf("%+v", m)
+			t.Errorf("answer: got m %+v, want Error not nil", m)
 		}
 	}
 }
 
-// An editor that goes away while its agent starts leaves nothing behind, unless somebody has begun something there at the window.
+// TestAnEditorThatGoesTakesNobodysWork: an editor that goes while its agent starts leaves no session, unless a person has used the session in
+// the window.
 func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	t.Setenv("DESKHAND_TEST_MUTE", "1")
 	o := openOffice(t)
@@ -325,7 +326,7 @@ func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	}
 }
 
-// behind has the editor prompt behind a turn that somebody else began, and stops that one: the prompt is held then.
+// behind makes the editor prompt behind another surface's turn, and cancels that turn, which holds the prompt.
 func (o *office) behind(p *pad, id, text string) (waits, item string) {
 	o.t.Helper()
 	if _, err := o.Send(o.t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
@@ -345,7 +346,7 @@ func (o *office) behind(p *pad, id, text string) (waits, item string) {
 	return waits, item
 }
 
-// held opens a session of an editor's in which its prompt is held, and nothing runs any more.
+// held opens an editor's session with a held prompt and no running turn.
 func (o *office) held(text string) (p *pad, id, waits, item string) {
 	o.t.Helper()
 	p = o.editor(everything)
@@ -358,7 +359,7 @@ func (o *office) held(text string) (p *pad, id, waits, item string) {
 	return p, id, waits, item
 }
 
-// A prompt that waits behind a turn of the window's, and is held there, is said to do so, and can be taken back.
+// TestAPromptThatIsHeld: the editor is told of its held prompt, and can withdraw the prompt.
 func TestAPromptThatIsHeld(t *testing.T) {
 	for name, capabilities := range map[string]string{"with notices": everything, "without": nothing} {
 		t.Run(name, func(t *testing.T) {
@@ -371,13 +372,14 @@ func TestAPromptThatIsHeld(t *testing.T) {
 			})
 			p.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
 			if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-				t.Errorf("%+v %s", m.Error, m.Result)
+				t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 			}
 		})
 	}
 }
 
-// A prompt that begins while the editor takes its session up again: it has left the queue, and the journal that was read knows nothing of it yet.
+// TestAPromptThatBeginsWhileItIsLookedFor: a prompt begins while the editor reopens its session. The prompt has left the queue, and the
+// journal that was read does not have the turn yet.
 func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	o := openOffice(t)
 	p, id, waits, item := o.held("echo mine")
@@ -396,11 +398,12 @@ func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	o.served.Store(&above)
 	p.call("session/resume", fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, id, o.work))
 	if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"end_turn"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"end_turn\\\"\"", m.Error, m.Result)
 	}
 }
 
-// What became of prompts that wait while Deskhand was started again: one is held, one was deleted.
+// TestPromptsThatWaitOverARestart: of the prompts that wait during a restart of Deskhand, a held prompt stays and a deleted prompt is
+// answered.
 func TestPromptsThatWaitOverARestart(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
@@ -425,7 +428,7 @@ func TestPromptsThatWaitOverARestart(t *testing.T) {
 		}
 	})
 	if m := p.answer(first); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 	}
 	p.until("word of the other", func(m received) bool { return strings.Contains(string(m.Params), "Your message waits in Deskhand") })
 	held := false
@@ -433,11 +436,11 @@ func TestPromptsThatWaitOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := p.answer(second); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"end_turn"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"end_turn\\\"\"", m.Error, m.Result)
 	}
 }
 
-// An editor that opens again what it has open hears the end of the turn that it waits for.
+// TestOpeningAgainAnswersTheRunningPrompt: an editor that reopens an open session still gets the end of its turn.
 func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
 	for _, method := range []string{"session/load", "session/resume"} {
 		t.Run(method, func(t *testing.T) {
@@ -463,13 +466,13 @@ func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-				t.Errorf("%+v %s", m.Error, m.Result)
+				t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 			}
 		})
 	}
 }
 
-// TestAnAgentsErrorReachesTheEditorWhole: what went wrong stands in the data of most errors, and editors show it.
+// TestAnAgentsErrorReachesTheEditorWhole: the editor gets the data of an error, which names the cause of most errors.
 func TestAnAgentsErrorReachesTheEditorWhole(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)

@@ -30,10 +30,10 @@ import (
 	"deskhand/backend/store"
 )
 
-// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
+// TestMain makes the test binary the demo agent when it is started with the arguments of the catalogue.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
-		if os.Getenv("DESKHAND_TEST_MUTE") != "" { // it starts for as long as it is let
+		if os.Getenv("DESKHAND_TEST_MUTE") != "" { // the start lasts as long as the test allows
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(0)
 		}
@@ -46,13 +46,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// office is a Deskhand with its client API, as a listener serves it.
+// office is a Deskhand with its client API behind a listener.
 type office struct {
 	*sessions.Client
 	t      *testing.T
 	work   string
 	server *httptest.Server
-	open   func() (http.Handler, error) // opens it, again once it is closed
+	open   func() (http.Handler, error) // opens the Deskhand, also again after close
 	close  func() error
 	served atomic.Pointer[http.Handler]
 }
@@ -104,7 +104,7 @@ func openOffice(t *testing.T) *office {
 	return o
 }
 
-// restart ends this Deskhand and begins another one, which editors meet after what is done meanwhile.
+// restart ends this Deskhand, calls meanwhile, and starts another.
 func (o *office) restart(meanwhile func()) {
 	o.t.Helper()
 	ended := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
@@ -120,7 +120,7 @@ func (o *office) restart(meanwhile func()) {
 	o.served.Store(&handler)
 }
 
-// wait waits until something is so; the feed tells when to look again.
+// wait waits for a condition, and checks the condition after every event of the feed.
 func (o *office) wait(what string, is func() bool) {
 	o.t.Helper()
 	q := sessions.Query{Gen: o.Feed().Gen(), Wait: 20 * time.Second}
@@ -133,7 +133,7 @@ func (o *office) wait(what string, is func() bool) {
 	}
 }
 
-// to has every call go to the server, whatever host it names.
+// to sends every call to the server, whatever host the call names.
 type to struct {
 	host string
 	next http.RoundTripper
@@ -146,7 +146,7 @@ func (r to) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// pad is an editor, by hand: what it is sent is noted, in order.
+// pad is a scripted editor that records its incoming messages in order.
 type pad struct {
 	t    *testing.T
 	o    *office
@@ -154,13 +154,13 @@ type pad struct {
 	done chan error
 	last int
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	got     []received
-	methods map[string]string // of its requests
+	methods map[string]string // methods of its requests, by id
 	fresh   chan struct{}
 }
 
-// received is a message that an editor is sent.
+// received is an incoming message of an editor.
 type received struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -223,7 +223,7 @@ func (o *office) plainEditor() *pad {
 	return p
 }
 
-// hangUp is the end of the editor.
+// hangUp ends the editor.
 func (p *pad) hangUp() {
 	p.t.Helper()
 	if p.in == nil {
@@ -248,7 +248,7 @@ func (p *pad) say(line string) {
 	}
 }
 
-// send sends a request and gives its id.
+// send sends a request and returns the request's id.
 func (p *pad) send(method, params string) string {
 	p.t.Helper()
 	p.last++
@@ -294,12 +294,12 @@ func (p *pad) call(method, params string) json.RawMessage {
 	p.t.Helper()
 	m := p.answer(p.send(method, params))
 	if m.Error != nil {
-		p.t.Fatalf("%s: %d %s", method, m.Error.Code, m.Error.Message)
+		p.t.Fatalf("%s: got m.Error.Code %d, m.Error.Message %s, want Error nil", method, m.Error.Code, m.Error.Message)
 	}
 	return m.Result
 }
 
-// begin makes a session and gives its id.
+// begin creates a session and returns the session's id.
 func (p *pad) begin() string {
 	p.t.Helper()
 	return idIn(p.t, p.call("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.o.work)))
@@ -316,13 +316,13 @@ func idIn(t *testing.T, result json.RawMessage) string {
 	return r.SessionID
 }
 
-// prompt sends words and gives the request's id.
+// prompt sends words and returns the request's id.
 func (p *pad) prompt(session, words string) string {
 	p.t.Helper()
 	return p.send("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, words))
 }
 
-// said is the text that came in updates of a kind.
+// said is the text of all updates of a kind.
 func (p *pad) said(kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

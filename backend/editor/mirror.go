@@ -11,53 +11,53 @@ import (
 	"deskhand/backend/acp"
 )
 
-// takes is what the editor can show beside what every editor can.
+// takes are the optional abilities of the editor.
 type takes struct {
 	notices    bool
 	compaction bool
-	booleans   bool // settings that are on or off
+	booleans   bool // boolean settings
 	forms      bool
 	urls       bool
 	terminals  bool // output of programs in _meta of tool calls
-	logins     bool // signing in at a terminal
+	logins     bool // login at a terminal
 }
 
-// mirror turns the journal of a session into what its editor is shown. The agent's updates go on as they came; changed is only what
-// this editor cannot read. It is a fold: the same frames give the same updates.
+// mirror turns a session's journal into the editor's updates. The agent's updates pass unchanged, except for those that this editor cannot
+// read. mirror is a fold: the same frames give the same updates.
 type mirror struct {
 	takes takes
-	out   func(update any)                            // hears each update, in order
-	pass  func(method string, params json.RawMessage) // hears what is no update
-	ours  func(turn string) bool                      // tells whether the editor itself began a turn
-	ended func(ending)                                // hears of the end of each turn
+	out   func(update any)                            // receives each update, in order
+	pass  func(method string, params json.RawMessage) // receives other messages
+	ours  func(turn string) bool                      // reports whether the editor began a turn
+	ended func(ending)                                // receives the end of each turn
 
-	peer    string // the agent's id of the session, once it is known
-	history bool   // the agent tells again what the journal has
+	peer    string // the agent's id of the session, once known
+	history bool   // the agent repeats the journal's history
 	turn    string
-	prompt  string          // id of the prompt that the agent works on
-	result  json.RawMessage // its answer
-	refused *acp.Error      // or its error
-	setting string          // id of the newest change of a setting
+	prompt  string          // id of the agent's running prompt
+	result  json.RawMessage // the prompt's result
+	refused *acp.Error      // or the prompt's error
+	setting string          // id of the latest change of a setting
 
-	open    map[string]bool       // ids of those that are not answered
-	answers map[string]*acp.Error // to changes of settings, by their ids; nil where there was no failure
+	open    map[string]bool       // ids of unanswered requests
+	answers map[string]*acp.Error // the errors of changes of settings, by id; nil without a failure
 
 	calls    map[string]*call
 	programs map[string]*program
-	dirty    []*call // whose output has grown
+	dirty    []*call // calls whose output has grown
 
-	merging bool // pieces of one message are put together: of history nobody wants each by itself
+	merging bool // joins the pieces of a message, as for history
 	held    *piece
 }
 
-// ending is how a turn has ended.
+// ending is the end of a turn.
 type ending struct {
 	turn    string
-	result  any // of the prompt
+	result  any // result of the prompt
 	failure *acp.Error
 }
 
-// call is a tool call, as far as programs in it are concerned.
+// call is a tool call with the programs that it shows.
 type call struct {
 	id       string
 	content  []json.RawMessage
@@ -65,10 +65,10 @@ type call struct {
 	dirty    bool
 }
 
-// program is one that the agent has run, or says that it has.
+// program is a program that the agent has run, or claims to have run.
 type program struct {
 	id, cwd   string
-	ours      bool // Deskhand runs it: the editor knows nothing of it
+	ours      bool // Deskhand runs the program, which the editor does not know
 	announced bool
 	text      string
 	skipped   bool
@@ -81,7 +81,7 @@ func newMirror(t takes) *mirror {
 	return &mirror{takes: t, calls: map[string]*call{}, programs: map[string]*program{}, answers: map[string]*acp.Error{}, open: map[string]bool{}}
 }
 
-// apply folds one frame in.
+// apply applies a frame.
 func (m *mirror) apply(f frame) {
 	switch f.Dir {
 	case "note":
@@ -92,7 +92,7 @@ func (m *mirror) apply(f frame) {
 		var b struct {
 			ID json.RawMessage `json:"id"`
 		}
-		_ = json.Unmarshal(f.Body, &b) // without an id it is none of these
+		_ = json.Unmarshal(f.Body, &b) // a message without an id is none of these
 		switch f.Method {
 		case "session/prompt":
 			m.prompt, m.result, m.refused = idOf(b.ID), nil, nil
@@ -103,8 +103,8 @@ func (m *mirror) apply(f frame) {
 	}
 }
 
-// settle sends what has gathered: the last of a message, and what programs have written. It is called when there are no more frames
-// for now.
+// settle sends the pending output: the last piece of a message, and the growth of programs' output. The caller calls settle when no more
+// frames are available.
 func (m *mirror) settle() {
 	m.flush()
 	for _, c := range m.dirty {
@@ -114,7 +114,7 @@ func (m *mirror) settle() {
 	m.dirty = nil
 }
 
-// note is what the journal says beside the wire.
+// note is an entry of the journal that is no message of the wire.
 type note struct {
 	Note    string            `json:"note"`
 	Turn    string            `json:"turn"`
@@ -182,16 +182,16 @@ func (m *mirror) note(body json.RawMessage) {
 	}
 }
 
-// forget lets go of the tool calls of the turn before.
+// forget drops the tool calls of the previous turn.
 func (m *mirror) forget() {
 	m.settle()
 	clear(m.calls)
 	maps.DeleteFunc(m.programs, func(_ string, p *program) bool { return p.ended })
 }
 
-// said shows what a person has said elsewhere.
+// said shows a person's message from another surface.
 func (m *mirror) said(n note) {
-	if m.ours(n.Turn) && n.Note == "turn.began" && !m.merging { // what is told again is told whole
+	if m.ours(n.Turn) && n.Note == "turn.began" && !m.merging { // a replayed history is shown whole
 		return
 	}
 	for _, block := range n.Prompt {
@@ -204,7 +204,7 @@ func (m *mirror) said(n note) {
 	m.files("user_message_chunk", n.Attachments)
 }
 
-// files shows files as links, or where there is nothing to link to by their names.
+// files shows files as links, or by name when there is no address.
 func (m *mirror) files(kind string, files []attachment) {
 	for _, a := range files {
 		uri := a.URI
@@ -219,7 +219,7 @@ func (m *mirror) files(kind string, files []attachment) {
 	}
 }
 
-// fileURL has a slash before a drive of Windows, which would be taken for a host.
+// fileURL puts a slash before a Windows drive, which would else read as a host.
 func fileURL(slashed string) string {
 	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(slashed, "/")}).String()
 }
@@ -229,7 +229,7 @@ func (m *mirror) send(update any) {
 	m.out(update)
 }
 
-// The reasons of a turn's end that are ACP's own.
+// isStopReason reports whether a turn's end has a reason of ACP.
 func isStopReason(reason string) bool {
 	return slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}, reason)
 }
@@ -246,7 +246,7 @@ func (m *mirror) end(n note) {
 	case isStopReason(n.Reason):
 		e.result = map[string]any{"stopReason": n.Reason}
 	case n.Error != nil && m.refused != nil && m.refused.Code == n.Error.Code:
-		e.failure = m.refused // with its data, which the editor knows how to show
+		e.failure = m.refused // includes the error's data, which editors show
 	case n.Error != nil:
 		e.failure = &acp.Error{Code: n.Error.Code, Message: n.Error.Message}
 	default:
@@ -266,7 +266,7 @@ func endWords(reason string) string {
 	return "the turn ended early: " + reason
 }
 
-// idOf is the id of a request of Deskhand's, or of the answer to one, in whatever form an agent has sent it back.
+// idOf is the id of a request or an answer, in the form in which Deskhand sent the id.
 func idOf(id json.RawMessage) string {
 	key := (&acp.Envelope{ID: id}).Key()
 	if twin := key.Twin(); strings.HasPrefix(string(key), `"`) && twin != "" {
@@ -284,7 +284,7 @@ func (m *mirror) inward(body json.RawMessage) {
 		Error  *acp.Error      `json:"error"`
 	}
 	if json.Unmarshal(body, &b) != nil {
-		return // Deskhand shows it
+		return // Deskhand shows the request
 	}
 	switch {
 	case b.Method == "session/update":
@@ -300,7 +300,7 @@ func (m *mirror) inward(body json.RawMessage) {
 	}
 }
 
-// update passes an update on, unless it tells again what is known, or what the editor cannot take.
+// update passes an update on, unless the editor knows the update's content or cannot read the update.
 func (m *mirror) update(params json.RawMessage) {
 	u, err := acp.ParseUpdate(params)
 	if err != nil || m.peer != "" && u.SessionID != "" && u.SessionID != m.peer {
@@ -308,7 +308,7 @@ func (m *mirror) update(params json.RawMessage) {
 	}
 	switch u.Kind {
 	case "config_option_update", "current_mode_update":
-		return // the session's record tells, which knows what people change elsewhere as well
+		return // the session's record reports settings, including changes of other surfaces
 	case "available_commands_update", "session_info_update", "usage_update":
 		m.send(u.Body)
 		return
@@ -320,7 +320,7 @@ func (m *mirror) update(params json.RawMessage) {
 	case "agent_message_chunk", "agent_thought_chunk":
 		m.chunk(u)
 	case "user_message_chunk":
-		if m.turn == "" { // else it is an echo of the prompt
+		if m.turn == "" { // during a turn, the chunk is an echo of the prompt
 			m.chunk(u)
 		}
 	case "tool_call", "tool_call_update":
@@ -337,7 +337,7 @@ func (m *mirror) update(params json.RawMessage) {
 	}
 }
 
-// notice shows a notice of the agent's as its words where the editor knows no notices: it may be why nothing happens.
+// notice shows a notice as text when the editor knows no notices, since a notice may explain why nothing happens.
 func (m *mirror) notice(body json.RawMessage) {
 	n, err := acp.ParseNotice(body)
 	if m.takes.notices || err != nil {
@@ -351,7 +351,7 @@ func (m *mirror) notice(body json.RawMessage) {
 	m.send(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": text + "\n\n"}})
 }
 
-// piece is text of one message that is held to be put together with what follows.
+// piece is text of a message that waits for the following pieces.
 type piece struct{ kind, id, text string }
 
 func (m *mirror) chunk(u acp.Update) {
@@ -368,7 +368,7 @@ func (m *mirror) chunk(u acp.Update) {
 	m.held = &p
 }
 
-// plainPiece is the text of a chunk that holds nothing else.
+// plainPiece is the text of a chunk without other content.
 func plainPiece(u acp.Update) (piece, bool) {
 	var fields map[string]json.RawMessage
 	var content map[string]json.RawMessage

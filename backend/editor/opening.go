@@ -19,8 +19,8 @@ func badParams(format string, args ...any) *acp.Error {
 	return &acp.Error{Code: acp.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// initialize says what a session of this agent can do. What a prompt may hold is more than the agent takes: Deskhand gives every kind of
-// file to every agent in a way that it understands.
+// initialize lists the abilities of this agent's sessions. The list of prompt contents exceeds the agent's own, since Deskhand converts every
+// kind of file into a form that the agent takes.
 func (e *editor) initialize(ctx context.Context, r request) (any, *acp.Error) {
 	var p struct {
 		Capabilities struct {
@@ -37,7 +37,7 @@ func (e *editor) initialize(ctx context.Context, r request) (any, *acp.Error) {
 			} `json:"_meta"`
 		} `json:"clientCapabilities"`
 	}
-	_ = json.Unmarshal(r.params, &p) // what it says wrongly it does not take
+	_ = json.Unmarshal(r.params, &p) // an invalid capability counts as absent
 	c := p.Capabilities
 	e.mu.Lock()
 	e.takes = takes{
@@ -66,7 +66,7 @@ func (e *editor) initialize(ctx context.Context, r request) (any, *acp.Error) {
 	}, nil
 }
 
-// logins is how to sign in: by ourselves at a terminal, for editors that have one.
+// logins are the login methods: this program at a terminal, for editors with a terminal.
 func (e *editor) logins(name string) []any {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +84,7 @@ func (e *editor) logins(name string) []any {
 func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 	var list struct {
 		Items   []struct{ ID, Name string }
-		Problem string // of agents.json
+		Problem string // why agents.json cannot be read
 	}
 	if err := e.desk.call(ctx, http.MethodGet, "agents", nil, &list); err != nil {
 		return "", asError(err)
@@ -100,7 +100,7 @@ func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 	return "", badParams("Deskhand knows no agent %q; `deskhand agents --all` lists those that there are", e.cfg.Agent)
 }
 
-// offers is what the agent said of itself when it was last started.
+// offers are the capabilities that the agent reported at its latest start.
 func (e *editor) offers(ctx context.Context) []string {
 	var page sessionPage
 	if e.desk.call(ctx, http.MethodGet, "sessions?limit=200", nil, &page) != nil {
@@ -119,7 +119,7 @@ type sessionPage struct {
 	Next  string    `json:"next"`
 }
 
-// workplace is where the editor wants to work, and with what.
+// workplace holds the directories and MCP servers of a session.
 type workplace struct {
 	SessionID   string            `json:"sessionId"`
 	Cwd         string            `json:"cwd"`
@@ -127,8 +127,8 @@ type workplace struct {
 	Servers     []json.RawMessage `json:"mcpServers"`
 }
 
-// newSession makes a session and answers when its agent is ready, or asks a person before it starts: then the editor has to know the
-// session to be able to ask.
+// newSession creates a session. newSession answers when the agent is ready, or earlier when the agent's start needs an approval, since the
+// editor has to know the session in order to ask.
 func (e *editor) newSession(ctx context.Context, r request) (any, *acp.Error) {
 	var p workplace
 	if json.Unmarshal(r.params, &p) != nil || !filepath.IsAbs(p.Cwd) {
@@ -169,7 +169,8 @@ func (e *editor) newSession(ctx context.Context, r request) (any, *acp.Error) {
 	return nil, nil
 }
 
-// begin makes a session. It hears its answer also when the editor goes meanwhile: whoever does not know the session cannot take it away.
+// begin creates a session. begin also waits for the answer after the editor has gone, since only a caller that knows the session's id can
+// discard the session.
 func (e *editor) begin(ctx context.Context, in map[string]any, made *session) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -179,15 +180,15 @@ func (e *editor) begin(ctx context.Context, in map[string]any, made *session) er
 	return e.desk.call(ctx, http.MethodPost, "sessions", in, made)
 }
 
-// mostMaking is how long Deskhand has to make a session, whose agent it does not wait for.
+// mostMaking limits the time for creating a session, without the start of its agent.
 const mostMaking = 30 * time.Second
 
-// discard takes away a session that the editor could not have, also when the editor is gone; not one in which somebody has begun something
-// at the window meanwhile.
+// discard deletes a session that the editor did not receive, also after the editor has gone. A session that a person has used meanwhile at
+// another surface stays.
 func (e *editor) discard(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(id)+"?unused=true", nil, nil)
-	if refused, ok := err.(*problem); ok && refused.Code == "session.used" { //nolint:errorlint // desk wraps none
+	if refused, ok := err.(*problem); ok && refused.Code == "session.used" { //nolint:errorlint // desk wraps no problem
 		return
 	}
 	if err != nil {
@@ -195,11 +196,11 @@ func (e *editor) discard(ctx context.Context, id string) {
 	}
 }
 
-// opened answers the request that opens a session, once that can be done.
+// opened answers the request that opens a session, once the session allows an answer.
 func (s *shown) opened() bool {
 	answer := s.opening
 	switch {
-	case s.now.Phase == "" || s.ctx.Err() != nil: // it could not be read, or nobody wants it any more: said to be open, it would be left behind
+	case s.now.Phase == "" || s.ctx.Err() != nil: // unreadable, or nobody waits: reporting an open session would leave the session behind
 		return false
 	case s.now.Phase == "closed" && s.now.Exit != nil:
 		s.opening = nil
@@ -214,7 +215,7 @@ func (s *shown) opened() bool {
 	return true
 }
 
-// description is what an editor hears when a session is open; it counts as told from then on.
+// description is the answer to the opening of a session. Later updates only report changes against this description.
 func (s *shown) description(named bool) map[string]any {
 	options := s.options()
 	s.told.options, s.told.mode = string(encoded(options)), modeOf(s.now.ConfigOptions).Value
@@ -228,7 +229,7 @@ func (s *shown) description(named bool) map[string]any {
 	return result
 }
 
-// start is the rest of the opening: what was said meanwhile, and what waits for a person.
+// start ends the opening: start sends the messages of the meantime, and the waiting requests.
 func (s *shown) start() {
 	s.catchUp()
 	for _, r := range s.inbox() {
@@ -236,7 +237,7 @@ func (s *shown) start() {
 	}
 }
 
-// exitError tells why an agent did not start.
+// exitError explains why an agent did not start.
 func exitError(x *exit) *acp.Error {
 	text := strings.NewReplacer(".", ": ", "_", " ").Replace(x.Problem)
 	if detail := x.Params["detail"]; detail != "" {
@@ -254,7 +255,7 @@ func exitError(x *exit) *acp.Error {
 	return &acp.Error{Code: acp.CodeInternalError, Message: text}
 }
 
-// openSession opens a session that is there: load tells what was said in it, resume does not. An agent that sleeps is woken.
+// openSession opens an existing session. session/load repeats the history, session/resume does not. A hibernated agent is woken.
 func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 	var p workplace
 	if json.Unmarshal(r.params, &p) != nil || p.SessionID == "" {
@@ -262,7 +263,7 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 	}
 	var found session
 	err := e.desk.call(ctx, http.MethodGet, "sessions/"+url.PathEscape(p.SessionID), nil, &found)
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound || err == nil && found.Agent != e.cfg.Agent { //nolint:errorlint // desk wraps none
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound || err == nil && found.Agent != e.cfg.Agent { //nolint:errorlint // desk wraps no problem
 		return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: "there is no such session of this agent"}
 	}
 	if err != nil {
@@ -286,7 +287,7 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 	return nil, nil
 }
 
-// reopen brings the editor to where a session is that has been going on without it.
+// reopen brings the editor up to date with a session that went on without the editor.
 func (s *shown) reopen(replay bool) {
 	requests := s.refresh()
 	if replay {
@@ -295,7 +296,7 @@ func (s *shown) reopen(replay bool) {
 		s.flush()
 		s.mirror.merging = false
 	} else {
-		if len(s.prompts) == 0 { // else it goes on from where these are answered up to
+		if len(s.prompts) == 0 { // else the journal is read from the position up to which the prompts are answered
 			s.at = s.newest()
 		}
 		if s.now.Turn != nil {
@@ -306,7 +307,7 @@ func (s *shown) reopen(replay bool) {
 	s.opening = nil
 	answer(s.description(false), nil)
 	if s.now.Phase == "closed" {
-		_ = s.call(http.MethodPost, "restart", nil, nil) // what keeps it from that is told by the next prompt
+		_ = s.call(http.MethodPost, "restart", nil, nil) // the next prompt reports a failed restart
 	}
 	if !replay {
 		s.commands()
@@ -318,7 +319,7 @@ func (s *shown) reopen(replay bool) {
 	s.compare()
 }
 
-// newest is the number of the last frame of the journal.
+// newest is the number of the journal's last frame.
 func (s *shown) newest() int64 {
 	var page framePage
 	if err := s.call(http.MethodGet, "frames?limit=1&notes=true&bodies=false", nil, &page); err != nil || len(page.Items) == 0 {
@@ -327,7 +328,7 @@ func (s *shown) newest() int64 {
 	return page.Items[0].Seq
 }
 
-// commands tells of the agent's commands, as they were told last.
+// commands sends the agent's latest commands.
 func (s *shown) commands() {
 	list := []any{}
 	for _, c := range s.now.Commands {
@@ -340,13 +341,13 @@ func (s *shown) commands() {
 	s.update(map[string]any{"sessionUpdate": "available_commands_update", "availableCommands": list})
 }
 
-// listSessions lists the sessions of this agent, whoever began them.
+// listSessions lists all sessions of this agent, including those that other surfaces began.
 func (e *editor) listSessions(ctx context.Context, r request) (any, *acp.Error) {
 	var p struct {
 		Cwd    string `json:"cwd"`
 		Cursor string `json:"cursor"`
 	}
-	_ = json.Unmarshal(r.params, &p) // both may be missing
+	_ = json.Unmarshal(r.params, &p) // both members are optional
 	list := []any{}
 	for {
 		const most = 100
@@ -378,15 +379,15 @@ func (s session) listed() map[string]any {
 	return item
 }
 
-// deleteSession deletes a session: for a moment that can be taken back in Deskhand.
+// deleteSession deletes a session. Deskhand can undo the deletion for a moment.
 func (e *editor) deleteSession(ctx context.Context, r request) (any, *acp.Error) {
 	var p workplace
 	if json.Unmarshal(r.params, &p) != nil || p.SessionID == "" {
 		return nil, badParams("there is no sessionId")
 	}
 	err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(p.SessionID), nil, nil)
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound { //nolint:errorlint // desk wraps none
-		err = nil // it is deleted already
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound { //nolint:errorlint // desk wraps no problem
+		err = nil // the session is deleted already
 	}
 	if err != nil {
 		return nil, asError(err)
@@ -397,7 +398,7 @@ func (e *editor) deleteSession(ctx context.Context, r request) (any, *acp.Error)
 	return struct{}{}, nil
 }
 
-// closeIt lets go of a session: what runs in it is stopped, and Deskhand keeps it.
+// closeIt closes a session in the editor: the running turn is cancelled, and Deskhand keeps the session.
 func (s *shown) closeIt(r request) {
 	s.cancel()
 	s.stop()

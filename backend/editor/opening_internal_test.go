@@ -7,7 +7,8 @@ import (
 	"deskhand/backend/acp"
 )
 
-// An editor that goes while its session is being made is not told that it is open: nobody would take the session away then.
+// TestASessionThatNobodyWaitsForIsNotOpen: an editor that goes while its session is created does not get the session's id, since nobody would
+// discard the session then.
 func TestASessionThatNobodyWaitsForIsNotOpen(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())

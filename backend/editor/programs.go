@@ -8,10 +8,10 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Programs run at Deskhand's, or in the agent, and never at the editor: a tool call that shows one names what the editor does not know. An
-// editor that takes the output of programs in _meta gets it there, as such agents send it; every other gets it as text.
+// Programs run in Deskhand or in the agent, and never in the editor, so a tool call may name programs that the editor does not know. An editor
+// that reads programs' output in _meta gets the output there, in the form used by such agents; other editors get text.
 
-// shownOutput is how much of what a program wrote stands in a tool call: the newest.
+// shownOutput limits a program's output in a tool call to the newest bytes.
 const shownOutput = 32 << 10
 
 func (m *mirror) program(id string) *program {
@@ -33,7 +33,7 @@ func (p *program) write(text string) {
 	}
 }
 
-// ran takes what the journal notes of a program that Deskhand runs.
+// ran applies the journal's record of a program that Deskhand runs.
 func (m *mirror) ran(now terminal, text string) {
 	p := m.program(now.ID)
 	p.ours, p.cwd = true, now.Cwd
@@ -54,7 +54,7 @@ func (m *mirror) ran(now terminal, text string) {
 	}
 }
 
-// told is what an update's _meta tells of a program.
+// told is the _meta of an update about a program's output.
 func (p *program) told(text string) map[string]any {
 	meta := map[string]any{}
 	if !p.announced {
@@ -81,7 +81,7 @@ func (m *mirror) grown(c *call) {
 	}
 }
 
-// toolCall passes on a tool call or an update of one.
+// toolCall passes on a tool call or an update of a tool call.
 func (m *mirror) toolCall(body json.RawMessage) {
 	p, err := acp.ParseToolCall(body)
 	if err != nil {
@@ -107,12 +107,12 @@ func (m *mirror) toolCall(body json.RawMessage) {
 		m.out(body)
 		return
 	}
-	c.dirty = false // what it has shows here
+	c.dirty = false // this update shows all output
 	m.dirty = slices.DeleteFunc(m.dirty, func(d *call) bool { return d == c })
 	m.out(with(body, "content", m.rendered(c)))
 }
 
-// display takes what an agent tells of a program of its own to an editor that does not read that.
+// display records a program's output that an agent reported in _meta, for an editor that does not read _meta.
 func (m *mirror) display(c *call, d acp.TerminalDisplay) {
 	p := m.program(d.ID)
 	if p.ours {
@@ -122,13 +122,13 @@ func (m *mirror) display(c *call, d acp.TerminalDisplay) {
 	if d.Exited {
 		p.ended, p.code, p.signal = true, d.ExitCode, d.Signal
 	}
-	if !slices.Contains(c.programs, d.ID) && len(c.content) == 0 { // it shows its output nowhere else
+	if !slices.Contains(c.programs, d.ID) && len(c.content) == 0 { // the output appears nowhere else
 		c.programs = append(c.programs, d.ID)
 	}
 	m.grown(c)
 }
 
-// withMeta tells of programs of Deskhand's in the update by which the editor hears of them first.
+// withMeta adds Deskhand's programs to the update that mentions them first.
 func (m *mirror) withMeta(body json.RawMessage, c *call) {
 	var first []*program
 	for _, id := range c.programs {
@@ -143,7 +143,7 @@ func (m *mirror) withMeta(body json.RawMessage, c *call) {
 	var own struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	_ = json.Unmarshal(body, &own) // ParseToolCall has read it
+	_ = json.Unmarshal(body, &own) // ParseToolCall has parsed the body
 	meta := map[string]any{}
 	for k, v := range own.Meta {
 		meta[k] = v
@@ -158,7 +158,7 @@ func (m *mirror) withMeta(body json.RawMessage, c *call) {
 	}
 }
 
-// terminalsIn are the programs that a tool call's content shows.
+// terminalsIn are the terminals in a tool call's content.
 func terminalsIn(content []json.RawMessage) []string {
 	var list []string
 	for _, raw := range content {
@@ -180,7 +180,7 @@ func terminalOf(item json.RawMessage) string {
 	return c.TerminalID
 }
 
-// rendered is the content of a tool call with text in place of programs.
+// rendered is a tool call's content with text in place of terminals.
 func (m *mirror) rendered(c *call) []json.RawMessage {
 	list := []json.RawMessage{}
 	shown := map[string]bool{}
@@ -201,7 +201,7 @@ func (m *mirror) rendered(c *call) []json.RawMessage {
 	return list
 }
 
-// block is what a program wrote, as content of a tool call.
+// block is a program's output as content of a tool call.
 func (p *program) block() json.RawMessage {
 	text := p.text
 	if p.skipped {
@@ -210,7 +210,7 @@ func (p *program) block() json.RawMessage {
 	return encoded(map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": acp.Fenced("console", text)}})
 }
 
-// with is a JSON object with another value of one of its members.
+// with returns a JSON object with a changed member.
 func with(object json.RawMessage, key string, value any) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {
@@ -220,7 +220,7 @@ func with(object json.RawMessage, key string, value any) json.RawMessage {
 	return encoded(fields)
 }
 
-// encoded is a value of ours as JSON, which always can be.
+// encoded is a value of ours as JSON, whose encoding cannot fail.
 func encoded(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"deskhand/backend/acp"
 )
 
-// prompt is one that the editor waits for.
+// prompt is a prompt whose answer the editor waits for.
 type prompt struct {
 	id     json.RawMessage
 	key    acp.Key
-	queued bool   // it waits behind a turn that somebody else began
-	held   string // why it waits for a person; "" = it does not, or nobody has said so
+	queued bool   // the prompt waits behind a turn that another surface began
+	held   string // why the prompt waits for a person; "" when it does not, or the reason is unknown
 }
 
 // block is a part of a prompt.
@@ -40,8 +40,8 @@ type block struct {
 	} `json:"resource"`
 }
 
-// message is a prompt as Deskhand takes it: words, with a link where the editor put something into them; behind them the texts that the
-// editor gave, and files beside them. An agent that takes nothing but words can be given all of it.
+// message is a prompt in Deskhand's form: the words, with a link in place of each resource, followed by the texts that the editor embedded,
+// and files. Even an agent that only takes words can get a message.
 type message struct {
 	words strings.Builder
 	texts strings.Builder
@@ -73,7 +73,7 @@ func (m *message) add(b block) error {
 	return nil
 }
 
-// link names something where it stands. Only what an editor wrote as a name is one; a path is no Markdown.
+// link formats a Markdown link to a resource. A name comes from the editor, and a path must not be read as Markdown.
 func (m *message) link(name, uri string) {
 	if name == "" {
 		name = nameOf(uri)
@@ -101,7 +101,7 @@ func (m *message) file(uri, kind, mime, data string) error {
 	return nil
 }
 
-// nameOf is the last part of what a URI names.
+// nameOf is the last part of a URI's path.
 func nameOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || uri == "" {
@@ -114,7 +114,7 @@ func nameOf(uri string) string {
 	return name
 }
 
-// extension is what a file of a kind is called without a name of its own; the tables of systems differ.
+// extension is the file extension for a MIME type, independent of the system's tables.
 func extension(mime string) string {
 	_, kind, _ := strings.Cut(mime, "/")
 	kind, _, _ = strings.Cut(kind, ";")
@@ -125,7 +125,7 @@ func extension(mime string) string {
 	return "." + kind
 }
 
-// prompt begins a turn with what the editor's person says, or lets it wait for the turn that somebody else began.
+// prompt begins a turn, or queues the prompt behind a turn that another surface began.
 func (s *shown) prompt(r request) {
 	in, err := s.compose(r.params)
 	var sent struct {
@@ -133,7 +133,7 @@ func (s *shown) prompt(r request) {
 		QueueItem *struct{ ID string }
 	}
 	if err == nil {
-		// What was sent is known to whoever has the session next: to break off would leave the editor to send it again.
+		// The call outlives the editor: cancelling the call would leave open whether the message was sent, and the editor might send it again.
 		ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 		defer cancel()
 		defer context.AfterFunc(s.ctx, func() { time.AfterFunc(mostMaking, cancel) })()
@@ -154,13 +154,13 @@ func (s *shown) prompt(r request) {
 }
 
 func promptError(err error) *acp.Error {
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusBadRequest { //nolint:errorlint // desk wraps none
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusBadRequest { //nolint:errorlint // desk wraps no problem
 		return badParams("%s", refused)
 	}
 	return asError(err)
 }
 
-// compose makes a prompt's blocks what the API takes.
+// compose converts a prompt's blocks into the API's form.
 func (s *shown) compose(params json.RawMessage) (map[string]any, error) {
 	var p struct {
 		Prompt []block `json:"prompt"`
@@ -185,7 +185,7 @@ func (s *shown) compose(params json.RawMessage) (map[string]any, error) {
 	return map[string]any{"message": m.words.String() + m.texts.String(), "attachments": files, "when": "queue"}, nil
 }
 
-// began tells whether a turn that begins is the editor's own.
+// began reports whether a starting turn is the editor's.
 func (s *shown) began(turn string) bool {
 	p := s.prompts[turn]
 	if p != nil {
@@ -207,7 +207,7 @@ func (s *shown) turnEnded(e ending) {
 	s.e.wire.answer(p.id, e.result)
 }
 
-// unqueued takes note that a prompt waits no more. One that has not begun was taken out by a person.
+// unqueued records that a prompt has left the queue. A person has removed a prompt that left without a turn.
 func (s *shown) unqueued(turn string) {
 	if p := s.prompts[turn]; p != nil && p.queued {
 		delete(s.prompts, turn)
@@ -215,7 +215,8 @@ func (s *shown) unqueued(turn string) {
 	}
 }
 
-// held tells the editor that a prompt of its waits for a person in Deskhand: without a word it would wait for an answer that may never come.
+// held tells the editor that its prompt waits for a person in Deskhand. Without this message the editor would wait for an answer that may
+// never come.
 func (s *shown) held(item queued) {
 	p := s.prompts[item.ID]
 	if p == nil || !p.queued || p.held == item.Held {
@@ -250,8 +251,8 @@ func heldWords(why string) string {
 	return "Somebody holds it there."
 }
 
-// compare compares the prompts that are not answered with the session, where events did not tell of them. The order tells: what has left the
-// queue that is read first is in the journal that is read then. Where one of them cannot be read nobody knows.
+// compare compares the unanswered prompts with the session, for events that the feed did not deliver. compare reads the queue before the
+// journal, so that a prompt that has left the queue is in the journal. When either cannot be read, the prompt's state stays unknown.
 func (s *shown) compare() {
 	if len(s.prompts) == 0 {
 		return
@@ -281,7 +282,7 @@ func (s *shown) compare() {
 	}
 }
 
-// lost answers for those of the turns that a Deskhand has taken along which has ended without a word: the next one knows nothing of them.
+// lost answers the prompts of turns that a Deskhand has lost by ending without a word; the next Deskhand does not know these turns.
 func (s *shown) lost(running map[string]bool) {
 	for id, p := range s.prompts {
 		if running[id] && (s.now.Turn == nil || s.now.Turn.ID != id) {
@@ -291,23 +292,23 @@ func (s *shown) lost(running map[string]bool) {
 	}
 }
 
-// cancel stops what runs, and takes back what waits for it.
+// cancel cancels the running turn, and removes the editor's queued prompts.
 func (s *shown) cancel() {
 	for id, p := range s.prompts {
 		if p.queued {
-			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // it has begun in this moment, and is stopped below
+			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // the prompt has just begun, and is cancelled below
 		}
 	}
-	_ = s.call(http.MethodPost, "cancel", nil, nil) // nothing runs, or it is stopped already
+	_ = s.call(http.MethodPost, "cancel", nil, nil) // nothing runs, or the turn is cancelled already
 }
 
-// cancelPrompt is cancel for one prompt, when it is of this session.
+// cancelPrompt cancels the prompt of the request key, if the prompt belongs to this session.
 func (s *shown) cancelPrompt(key acp.Key) {
 	for id, p := range s.prompts {
 		switch {
 		case p.key != key:
 		case p.queued:
-			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // it has begun in this moment
+			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // the prompt has just begun
 		default:
 			_ = s.call(http.MethodPost, "cancel", nil, nil)
 		}

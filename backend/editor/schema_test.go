@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// published are the definitions of ACP v1's published schema by method and kind (Request, Response, Notification).
+// published are the definitions of ACP v1's published schema, by method and kind (Request, Response, Notification).
 //
 //nolint:gochecknoglobals // to compile them takes longer than most of the tests that use them
 var published = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
@@ -45,7 +45,7 @@ var published = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	return list, nil
 })
 
-// check fails the test when a message that the editor is sent is not what the schema says; answered is the method that a response is for.
+// check fails the test when a message to the editor violates the schema. answered is the method that a response belongs to.
 func (m received) check(t *testing.T, answered string) {
 	t.Helper()
 	list, err := published()
@@ -72,6 +72,6 @@ func (m received) check(t *testing.T, answered string) {
 		err = schema.Validate(value)
 	}
 	if err != nil {
-		t.Errorf("%s: %v\n%.2000s", what, err, raw)
+		t.Errorf("%s: want no error, got error %v\nraw %.2000s", what, err, raw)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"deskhand/backend/acp"
 )
 
-// options are the agent's settings as ACP has them.
+// options are the agent's settings in ACP's form.
 func (s *shown) options() []any {
 	list := []any{}
 	for _, o := range s.now.ConfigOptions {
 		switch {
 		case o.Type == "boolean" && s.mirror.takes.booleans:
 			list = append(list, o.described(map[string]any{"currentValue": o.Checked}))
-		case o.Type == "boolean": // what agents themselves send to those that know none
+		case o.Type == "boolean": // agents send this form to clients without boolean settings
 			list = append(list, o.described(map[string]any{
 				"type": "select", "currentValue": onOff(o.Checked),
 				"options": []any{map[string]any{"value": "on", "name": "On"}, map[string]any{"value": "off", "name": "Off"}},
@@ -47,7 +47,7 @@ func (o configOption) described(fields map[string]any) map[string]any {
 	return fields
 }
 
-// choices are the values of a select, in groups where the agent has grouped them.
+// choices are the values of a select, in the agent's groups.
 func (o configOption) choices() []any {
 	flat := []any{}
 	groups := []map[string]any{}
@@ -61,19 +61,19 @@ func (o configOption) choices() []any {
 			groups = append(groups, map[string]any{"group": c.Group, "name": c.Group, "options": []any{}})
 		}
 		last := groups[len(groups)-1]
-		last["options"] = append(last["options"].([]any), choice) //nolint:forcetypeassert // made above
+		last["options"] = append(last["options"].([]any), choice) //nolint:forcetypeassert // set above
 	}
 	grouped := []any{}
 	for _, g := range groups {
 		if g["name"] == "" {
-			return flat // ACP has one or the other
+			return flat // ACP allows groups or a flat list, not both
 		}
 		grouped = append(grouped, g)
 	}
 	return grouped
 }
 
-// modeOf is the setting that stands for the agent's modes.
+// modeOf is the setting for the agent's modes.
 func modeOf(list []configOption) configOption {
 	for _, o := range list {
 		if o.Category == "mode" && o.Type == "select" {
@@ -83,7 +83,7 @@ func modeOf(list []configOption) configOption {
 	return configOption{}
 }
 
-// modesOf are the modes for editors that know no settings; nil where there are none.
+// modesOf are the modes for editors that know no settings, or nil.
 func modesOf(list []configOption) any {
 	o := modeOf(list)
 	if o.ID == "" {
@@ -122,13 +122,13 @@ func (s *shown) setOption(r request) {
 	s.set(r, p.ConfigID, p.Value)
 }
 
-// set changes a setting. It is answered when the agent has answered; an agent that is not there yet is waited for.
+// set changes a setting. set answers after the agent has answered, and waits for an agent that is not ready.
 func (s *shown) set(r request, id string, value any) {
 	s.flush()
 	before := s.mirror.setting
-	// Without later the call would wait for the agent, and the editor would see nothing of what the agent says meanwhile.
+	// Without later the call would wait for the agent, and the editor would see none of the agent's updates meanwhile.
 	err := s.call(http.MethodPost, "config", map[string]any{"id": id, "value": value, "later": true}, nil)
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
+	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
 	switch {
 	case refused != nil && refused.Code == "session.not_ready" && s.now.Phase != "closed":
 		s.unready = append(s.unready, r)
@@ -142,14 +142,14 @@ func (s *shown) set(r request, id string, value any) {
 	}
 	s.flush()
 	if s.mirror.setting == before {
-		s.changed(r) // it needed no word to the agent
+		s.changed(r) // the agent need not be asked
 		return
 	}
 	s.changes[s.mirror.setting] = r
 	s.settleChanges()
 }
 
-// settleChanges answers for the changes that the agent has answered, and has those made that waited for it.
+// settleChanges answers the changes that the agent has answered, and retries the changes that waited for a ready agent.
 func (s *shown) settleChanges() {
 	for id, r := range s.changes {
 		failure, answered := s.mirror.answers[id]
@@ -181,7 +181,7 @@ func (s *shown) settleChanges() {
 	}
 }
 
-// changed answers for a change with all that is set now.
+// changed answers a change with all settings.
 func (s *shown) changed(r request) {
 	if err := s.reread(); err != nil {
 		s.e.wire.fail(r.id, asError(err))

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Of two changes of settings that are on their way at once both are answered, whichever is first; a new life of the agent answers neither.
+// TestTwoChangesAtOnceAreAnswered: two concurrent changes of settings are both answered, in either order. A new generation of the agent
+// answers neither.
 func TestTwoChangesAtOnceAreAnswered(t *testing.T) {
 	t.Parallel()
 	m := newMirror(takes{})

@@ -13,46 +13,46 @@ import (
 	"deskhand/backend/acp"
 )
 
-// shown is a session that is open in the editor. It follows the session's events, which say that there is something new, and the
-// journal, which says what; all of it, and all that the editor wants of it, is done by one goroutine, in order.
+// shown is a session that is open in the editor. shown follows the session's feed, which announces changes, and reads the journal, which holds
+// them. A single goroutine does this and handles the editor's requests about the session, in order.
 type shown struct {
 	e    *editor
 	id   string
-	ctx  context.Context //nolint:containedctx // as long as it is open
+	ctx  context.Context //nolint:containedctx // ends when the session is closed in the editor
 	stop context.CancelFunc
 
 	mu     sync.Mutex // protects wishes, left and heir
 	wishes []wish
-	left   bool          // nobody does any more
-	heir   bool          // another beginning of the same session takes its prompts over
-	more   chan struct{} // has a value when there are wishes
+	left   bool          // no goroutine handles wishes any more
+	heir   bool          // another opening of the same session takes over the prompts
+	more   chan struct{} // receives a value when there are wishes
 
-	before *shown        // the beginning of the same session that this one follows on
-	gone   chan struct{} // closed when all is left as it stays
+	before *shown        // the previous opening of the same session
+	gone   chan struct{} // closed when the state no longer changes
 
-	// What follows belongs to the session's goroutine.
+	// The following fields belong to the session's goroutine.
 	now     session
-	at      int64 // the last frame of the journal that was taken
-	unread  bool  // what follows it could not be read, and will be tried again
+	at      int64 // the last frame applied
+	unread  bool  // later frames could not be read, and will be read again
 	mirror  *mirror
-	opening func(result any, failure *acp.Error) // answers the request that opens it; nil once that is done
-	prompts map[string]*prompt                   // those of the editor, by their turns
-	unsure  []string                             // those of them that left the queue while the journal could not be read
-	asks    map[string]*ask                      // what the editor is asked, by the request
-	changes map[string]request                   // of settings, that the agent has not answered, by the agent's ids
-	unready []request                            // the same, of an agent that is not ready
+	opening func(result any, failure *acp.Error) // answers the request that opens the session; nil afterwards
+	prompts map[string]*prompt                   // the editor's prompts, by turn
+	unsure  []string                             // prompts that left the queue while the journal could not be read
+	asks    map[string]*ask                      // requests open in the editor, by id
+	changes map[string]request                   // changes of settings that the agent has not answered, by the agent's id
+	unready []request                            // changes of settings that wait for a ready agent
 	told    facts
 }
 
-// facts are what the editor was told last of the session.
+// facts is the state of the session that the editor knows.
 type facts struct {
 	title   string
 	options string
 	mode    string
 }
 
-// open takes a session up. Of one that is open already it is another beginning, which answers the prompts of the one before: the turn that
-// an editor waits for goes on.
+// open opens a session. When the session is open already, the new opening takes over the unanswered prompts, so that a turn that the editor
+// waits for goes on.
 func (e *editor) open(id string, opening func(any, *acp.Error), begin func(*shown)) *shown {
 	ctx, stop := context.WithCancel(e.ctx)
 	e.mu.Lock()
@@ -80,23 +80,23 @@ func (e *editor) open(id string, opening func(any, *acp.Error), begin func(*show
 	return s
 }
 
-// wish is what the session's goroutine is to do, or, once it has left, what is done in its place: who asked waits for an answer.
+// wish is work for the session's goroutine. left is called instead when the goroutine has ended, so that every request gets an answer.
 type wish struct {
 	do   func()
 	left func() // nil = nobody waits
 }
 
-// errLeft is what a request hears whose session is not open any more.
+// errLeft is the answer to a request for a session that is not open any more.
 func errLeft() *acp.Error {
 	return &acp.Error{Code: acp.CodeResourceNotFound, Message: "this session is not open here any more: load it first"}
 }
 
-// request has a request done, or refused.
+// request queues f, or fails r when the session is closed.
 func (s *shown) request(r request, f func()) {
 	s.wish(wish{f, func() { s.e.wire.fail(r.id, errLeft()) }})
 }
 
-// do has f done by the session's goroutine, behind what it has to do already. Whoever calls does not wait.
+// do queues f for the session's goroutine. do does not wait.
 func (s *shown) do(f func()) { s.wish(wish{do: f}) }
 
 func (s *shown) wish(w wish) {
@@ -136,7 +136,7 @@ func (s *shown) run(begin func(*shown)) {
 			s.wishes = nil
 			s.mu.Unlock()
 			for i, w := range list {
-				if s.ctx.Err() != nil { // one of them has closed it
+				if s.ctx.Err() != nil { // a wish has closed the session
 					s.mu.Lock()
 					s.wishes = append(list[i:], s.wishes...)
 					s.mu.Unlock()
@@ -150,8 +150,7 @@ func (s *shown) run(begin func(*shown)) {
 	}
 }
 
-// inherit takes over the prompts of the beginning before, and the place in the journal up to which they are answered; also which of them it
-// does not know to wait any more.
+// inherit takes over the prompts of the previous opening, their position in the journal, and the prompts whose state is unknown.
 func (s *shown) inherit() {
 	if s.before == nil {
 		return
@@ -163,7 +162,7 @@ func (s *shown) inherit() {
 	s.before = nil
 }
 
-// leave answers what the editor still waits for, unless somebody else does. Nothing of the session ends.
+// leave answers the requests that the editor still waits for, unless another opening has taken them over. The session goes on.
 func (s *shown) leave() {
 	defer close(s.gone)
 	s.mu.Lock()
@@ -204,7 +203,7 @@ func (s *shown) leave() {
 	}
 }
 
-// follow hands over the session's events until nobody cares any more.
+// follow passes the session's events to batches until the context ends.
 func (s *shown) follow(from batch, batches chan<- batch) {
 	for {
 		b, ok := s.poll(from.Gen, from.Seq)
@@ -223,7 +222,7 @@ func (s *shown) follow(from batch, batches chan<- batch) {
 	}
 }
 
-// poll asks until there is an answer: the Deskhand that has the sessions may be another in a moment.
+// poll repeats the call until there is an answer, since another Deskhand may take over the sessions at any moment.
 func (s *shown) poll(gen string, after int64) (batch, bool) {
 	const pause = 200 * time.Millisecond
 	for told := false; ; {
@@ -243,7 +242,7 @@ func (s *shown) poll(gen string, after int64) (batch, bool) {
 	}
 }
 
-// news is what a batch of events says.
+// news is the content of a batch of events.
 type news struct {
 	now      *session
 	requests []asking
@@ -252,7 +251,7 @@ type news struct {
 	removed  bool
 }
 
-// queued is a prompt that waits, as far as an editor cares.
+// queued is a waiting prompt, with the members that matter for an editor.
 type queued struct{ ID, Held string }
 
 func read(events []event) (n news) {
@@ -285,7 +284,7 @@ func read(events []event) (n news) {
 	return n
 }
 
-// take takes what has happened.
+// take handles a batch of events.
 func (s *shown) take(b batch) {
 	n := read(b.Events)
 	if n.removed {
@@ -303,7 +302,7 @@ func (s *shown) take(b batch) {
 		if s.opened() {
 			s.start()
 		}
-		return // what is asked is read when it begins
+		return // start reads the open requests
 	}
 	whole := s.catchUp()
 	for _, r := range n.requests {
@@ -313,7 +312,7 @@ func (s *shown) take(b batch) {
 		s.held(item)
 	}
 	s.unsure = append(s.unsure, n.unqueued...)
-	if whole { // else they may be turns by now
+	if whole { // else the prompts may be turns by now
 		for _, id := range s.unsure {
 			s.unqueued(id)
 		}
@@ -324,7 +323,7 @@ func (s *shown) take(b batch) {
 	}
 }
 
-// catchUp brings the editor to where the session is.
+// catchUp brings the editor up to date. whole is false when the journal could not be read completely.
 func (s *shown) catchUp() (whole bool) {
 	whole = s.flush()
 	s.tellFacts()
@@ -332,7 +331,7 @@ func (s *shown) catchUp() (whole bool) {
 	return whole
 }
 
-// refresh reads what events would have told.
+// refresh reads the state that lost events would have reported.
 func (s *shown) refresh() []asking {
 	if err := s.reread(); err != nil && s.ctx.Err() == nil {
 		s.e.tell("%s", err)
@@ -340,7 +339,7 @@ func (s *shown) refresh() []asking {
 	return s.inbox()
 }
 
-// reread reads the session anew: what is no more in it has gone, a turn among it.
+// reread reads the session anew, so that ended parts, such as a turn, are gone.
 func (s *shown) reread() error {
 	var now session
 	if err := s.call(http.MethodGet, "", nil, &now); err != nil {
@@ -350,7 +349,7 @@ func (s *shown) reread() error {
 	return nil
 }
 
-// inbox is what waits for a person in this session. What the editor is asked and is not among it has been answered meanwhile.
+// inbox lists this session's waiting requests. A request that is open in the editor and not in the list has been answered.
 func (s *shown) inbox() []asking {
 	var page struct{ Items []asking }
 	if err := s.e.desk.call(s.ctx, http.MethodGet, "inbox", nil, &page); err != nil {
@@ -365,7 +364,7 @@ func (s *shown) inbox() []asking {
 	return list
 }
 
-// flush takes what is new in the journal; whole tells whether all of it could be read.
+// flush applies the journal's new frames. whole is false when some could not be read.
 func (s *shown) flush() (whole bool) {
 	const most = 500
 	for !whole {
@@ -390,7 +389,7 @@ func (s *shown) flush() (whole bool) {
 	return whole
 }
 
-// again has what could not be read of the journal read in a moment, if nothing else has happened until then.
+// again schedules another read of the journal, unless an event comes first.
 func (s *shown) again() {
 	const pause = 5 * time.Second
 	if s.unread {
@@ -406,7 +405,7 @@ func (s *shown) again() {
 	})
 }
 
-// apply folds frames in, up to one that may be read later.
+// apply applies frames up to the first that cannot be read yet.
 func (s *shown) apply(frames []frame) (all bool) {
 	for _, f := range frames {
 		f, ok := s.whole(f)
@@ -419,7 +418,7 @@ func (s *shown) apply(frames []frame) (all bool) {
 	return true
 }
 
-// whole is a frame with all of its body; ok is false where that may be read later. One that is damaged is passed over.
+// whole is a frame with its full body. ok is false when the body may become readable later. A damaged frame is skipped.
 func (s *shown) whole(f frame) (_ frame, ok bool) {
 	if !f.Truncated {
 		return f, true
@@ -428,7 +427,7 @@ func (s *shown) whole(f frame) (_ frame, ok bool) {
 	if err != nil && s.ctx.Err() == nil {
 		s.e.tell("a message of the agent cannot be read: %s", err)
 	}
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
+	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
 	return f, err == nil || refused != nil && refused.Status != http.StatusServiceUnavailable
 }
 
@@ -445,7 +444,7 @@ func (s *shown) update(update any) {
 	s.e.wire.notify("session/update", map[string]any{"sessionId": s.id, "update": update})
 }
 
-// tellFacts tells what has changed about the session beside what is said in it, by whomever.
+// tellFacts sends changes of the session's title, settings and mode, whoever made them.
 func (s *shown) tellFacts() {
 	if s.now.Title != s.told.title {
 		s.told.title = s.now.Title

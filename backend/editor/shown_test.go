@@ -16,8 +16,8 @@ import (
 	sessions "deskhand/backend/session"
 )
 
-// A prompt is taken out of the queue while the journal cannot be read, and the editor opens its session again in a moment in which it cannot look
-// for it either: it is answered all the same, when both can be read.
+// TestOpeningAgainAnswersWhatLeftTheQueueUnseen: a prompt leaves the queue while the journal cannot be read, and the editor reopens its
+// session while the queue cannot be read. The prompt is answered once both can be read.
 func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
 	o := openOffice(t)
 	p, id, waits, item := o.held("echo mine")
@@ -36,7 +36,7 @@ func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
 		below.ServeHTTP(w, r)
 	}))
 	o.served.Store(&above)
-	// hears has the editor hear of all that has happened so far.
+	// hears waits until the editor has received everything up to now.
 	hears := func(title string) {
 		t.Helper()
 		if _, err := o.Change(t.Context(), id, sessions.Patch{Title: &title}); err != nil {
@@ -57,11 +57,11 @@ func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
 	broken.Store("")
 	hears("when all is well")
 	if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
-		t.Errorf("%+v %s", m.Error, m.Result)
+		t.Errorf("answer: got Error %+v, Result %s, want Error nil and Result with \"\\\"stopReason\\\":\\\"cancelled\\\"\"", m.Error, m.Result)
 	}
 }
 
-// asked answers calls as a function says.
+// asked answers calls by a function.
 type asked func(*http.Request) (status int, body string, err error)
 
 func (f asked) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -72,10 +72,11 @@ func (f asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// A long message of the agent that cannot be read for a moment is read again, in its place; one that is damaged is passed over.
+// TestALongMessageThatCannotBeReadAtOnce: a long message that cannot be read for a moment is read again, in its place. A damaged message is
+// skipped.
 func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct { // nothing else happens meanwhile
+	for name, c := range map[string]struct { // no other event comes meanwhile
 		status      int
 		first, then string
 	}{

@@ -11,33 +11,33 @@ import (
 	"deskhand/backend/acp"
 )
 
-// wire is what the editor reads. Any number may write; one goroutine does, since an editor that has stopped reading would hold up whoever
-// else has something to say, and the end as well.
+// wire sends messages to the editor. Any goroutine may call wire's methods; a single goroutine writes, since an editor that has stopped
+// reading must neither block the senders nor the end.
 type wire struct {
 	out  io.Writer
-	ctx  context.Context //nolint:containedctx // as long as the editor is listened to
-	wake chan struct{}   // holds a token when there is something to write, or the end has come
-	over chan struct{}   // closed when nothing is written any more
+	ctx  context.Context //nolint:containedctx // ends with the editor's input
+	wake chan struct{}   // holds a token when there is something to write, or at the end
+	over chan struct{}   // closed when the writing has ended
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	queue   [][]byte
-	size    int           // of the queue, in bytes
+	size    int           // bytes in the queue
 	room    chan struct{} // closed when the queue was taken
 	ending  bool
-	broken  bool // the editor reads no more: its input will end in a moment
+	broken  bool // the editor has stopped reading; its input ends soon
 	last    int64
 	pending map[acp.Key]reply
 }
 
-// reply is called with what the editor answers, once, by the goroutine that reads.
+// reply receives the editor's answer once. The goroutine that reads calls reply.
 type reply func(result json.RawMessage, failure *acp.Error)
 
 const (
-	mostQueued = 16 << 20        // bytes that wait for the editor, before who has more to tell waits too
-	lastWords  = 1 * time.Second // for what waits when the end has come
+	mostQueued = 16 << 20        // bytes in the queue before senders have to wait
+	lastWords  = 1 * time.Second // time for the queue at the end
 )
 
-// newWire writes until it is closed.
+// newWire starts a writer, which runs until close.
 func newWire(ctx context.Context, out io.Writer) *wire {
 	w := &wire{
 		out: out, ctx: ctx, wake: make(chan struct{}, 1), over: make(chan struct{}), room: make(chan struct{}), pending: map[acp.Key]reply{},
@@ -46,7 +46,7 @@ func newWire(ctx context.Context, out io.Writer) *wire {
 	return w
 }
 
-// close waits until all is written, but not long: a write to an editor that does not read cannot be broken off, and ends with us.
+// close waits up to lastWords for the queue. A write to an editor that does not read cannot be interrupted, and ends with the process.
 func (w *wire) close() {
 	w.mu.Lock()
 	w.ending = true
@@ -94,7 +94,7 @@ func (w *wire) write() {
 	}
 }
 
-// put has a message written. patient tells that it may wait for those before it: nobody who reads what the editor says may.
+// put queues a message. With patient, put waits while the queue is full; the goroutine that reads the editor's messages must not wait.
 func (w *wire) put(patient bool, msg []byte, err error) {
 	if err != nil {
 		panic("editor: a message of ours that is no JSON: " + err.Error())
@@ -136,7 +136,7 @@ func (w *wire) notify(method string, params any) {
 	w.put(true, msg, err)
 }
 
-// ask sends a request to the editor and gives its id.
+// ask sends a request to the editor and returns the request's id.
 func (w *wire) ask(method string, params any, then reply) json.RawMessage {
 	w.mu.Lock()
 	w.last++
@@ -148,7 +148,7 @@ func (w *wire) ask(method string, params any, then reply) json.RawMessage {
 	return id
 }
 
-// withdraw tells the editor that its answer is wanted no more. It answers all the same, and that is heard by nobody.
+// withdraw cancels a request at the editor. The editor still answers, and the answer is dropped.
 func (w *wire) withdraw(id json.RawMessage) {
 	w.notify("$/cancel_request", map[string]any{"requestId": id})
 }
@@ -156,13 +156,13 @@ func (w *wire) withdraw(id json.RawMessage) {
 func (w *wire) answered(key acp.Key, data []byte) {
 	w.mu.Lock()
 	if w.pending[key] == nil {
-		key = key.Twin() // ours are numbers, and some editors send them back as texts
+		key = key.Twin() // our ids are numbers, and some editors return them as strings
 	}
 	then := w.pending[key]
 	delete(w.pending, key)
 	w.mu.Unlock()
 	if then == nil {
-		return // an answer to nothing, or a second one
+		return // an unknown id, or a second answer
 	}
 	var m struct {
 		Result json.RawMessage `json:"result"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestAnEditorThatDoesNotRead: one that has stopped reading keeps us neither from hearing that it has gone nor from ending.
+// TestAnEditorThatDoesNotRead: an editor that has stopped reading blocks neither the detection of its end nor our own end.
 func TestAnEditorThatDoesNotRead(t *testing.T) {
 	for name, end := range map[string]func(in *io.PipeWriter, cancel func()){
 		"its input ends": func(in *io.PipeWriter, _ func()) { _ = in.Close() },
@@ -33,7 +33,7 @@ func TestAnEditorThatDoesNotRead(t *testing.T) {
 				case <-time.After(time.Minute):
 					t.Error("it does not end")
 				}
-				_, _ = write.Close(), read.Close() // what cannot be broken off ends now
+				_, _ = write.Close(), read.Close() // ends the blocked write
 				synctest.Wait()
 			})
 		})
