@@ -1,15 +1,15 @@
-// Package attachment hides how files travel: from a person to an agent with a prompt, and from an agent back. It knows no session and
-// no surface; what it is given is files, an agent's abilities and directories.
+// Package attachment hides how files travel: from a person to an agent with a prompt, and from an agent back. The package knows no session and
+// no surface; its input is files, an agent's abilities and directories.
 //
-// A file is taken in by Ingest (bytes alone, into the blob store) or by Inspect (a path). Plan says how each of them will travel, by
-// sizes and types alone, for whoever shows it before it is sent. Compose reads the bytes and makes the blocks of the prompt. What
-// cannot travel as planned (text that is none, a picture that cannot be made smaller, a prompt over its budget) travels as a link, and the final plan says
-// so; nothing is ever left out in silence.
+// Ingest stores bytes in the blob store, and Inspect describes the file at a path. Plan decides how each file will travel, by sizes and types
+// alone, so that a surface can show the plan before the prompt is sent. Compose reads the bytes and makes the blocks of the prompt. A file
+// that cannot travel as planned (no valid text, an image that cannot be made smaller, a prompt over its budget) travels as a link, and the
+// final plan says so; no file is left out silently.
 //
-// The other way, Outgoing reads the files that an agent gives, and Download fetches those that a surface has handed it.
+// In the other direction, Outgoing reads the files that an agent gives, and Download fetches the files that a surface has passed to the agent.
 //
-// Whatever is wrong with a file is a *Problem. Nothing here waits for the other end of a pipe, reads from a device, or reads more than it
-// was told to. Everything ends when its context does.
+// Every fault of a file is a *Problem. No function here waits for the other end of a pipe, reads from a device, or reads more than its limit.
+// Every function ends when its context does.
 package attachment
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strconv"
 )
 
-// File is an attachment as it is stored.
+// File is a stored attachment.
 type File struct {
 	ID       string `json:"id,omitempty" doc:"Given by whoever stores it"`
 	Filename string `json:"filename"`
@@ -25,8 +25,8 @@ type File struct {
 	Size     int64  `json:"size"`
 	SHA256   string `json:"sha256,omitempty" doc:"In hexadecimal; absent of a directory"`
 
-	// Path is absolute, and named by the root that it is in: "" where the bytes are in the blob store alone. Of a link that leads out
-	// of the roots it is where that leads.
+	// Path is absolute, and named by the root that contains the file. Path is empty when only the blob store has the bytes. The Path of a link
+	// out of the roots is the link's target.
 	Path      string `json:"path,omitempty"`
 	URI       string `json:"uri,omitempty"`
 	Given     string `json:"given,omitempty" doc:"The path as it was given, where that is another text: relative, or a file URI"`
@@ -34,14 +34,14 @@ type File struct {
 	Width     int    `json:"width,omitempty" doc:"Of an image that can be decoded"`
 	Height    int    `json:"height,omitempty"`
 
-	// Blob: its bytes are in the blob store under SHA256.
+	// Blob is set when the blob store has the bytes under SHA256.
 	Blob bool `json:"-"`
 }
 
-// Limits are those of what is taken in. The zero value is 100 files of 50 MiB.
+// Limits limit the files of a message. The zero value allows 100 files of 50 MiB.
 type Limits struct {
 	Files int
-	Bytes int64 // of one file
+	Bytes int64 // bytes per file
 }
 
 const (
@@ -56,7 +56,7 @@ func (l Limits) bytes() int64 {
 	return defaultBytes
 }
 
-// Count refuses more files than may be in one message.
+// Count fails for more files than a message may have.
 func (l Limits) Count(n int) error {
 	most := l.Files
 	if most <= 0 {
@@ -68,10 +68,10 @@ func (l Limits) Count(n int) error {
 	return nil
 }
 
-// Problem is what is wrong with one file, or with a list of them.
-type Problem struct { //nolint:errname // it is what the client API calls it, where it stands beside the files that were taken
-	Code   string            // attachment.too_large and the like, stable
-	Params map[string]string // what the text needs: name, limit and others
+// Problem is a fault of a file or of a list of files.
+type Problem struct { //nolint:errname // named as in the client API, where problems stand beside the accepted files
+	Code   string            // stable, such as attachment.too_large
+	Params map[string]string // values for the text, such as name and limit
 
 	cause error
 }
@@ -89,10 +89,10 @@ func (p *Problem) because(err error) *Problem {
 	return p
 }
 
-// Unwrap is what the system said, which is not for other programs' eyes.
+// Unwrap is the system's error, which stays inside this program.
 func (p *Problem) Unwrap() error { return p.cause }
 
-// Error names the file and the rule, for programs and for agents. People read the text that belongs to the code.
+// Error names the file and the violated rule, for programs and agents. For people, every surface has a text by the code.
 func (p *Problem) Error() string {
 	text := p.rule()
 	if name := p.Params["name"]; name != "" {

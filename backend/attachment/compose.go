@@ -13,23 +13,24 @@ import (
 	"strings"
 )
 
-// Bytes gives what is in a file.
+// Bytes returns the content of a file.
 type Bytes func(ctx context.Context, f File) ([]byte, error)
 
-// Copier makes a copy of a file at a path, and tells where it is in the end.
+// Copier copies a file to the path to, and returns the path of the copy, which may differ.
 type Copier func(ctx context.Context, f File, to string) (path string, err error)
 
-// notInlineError means that a file cannot travel within the prompt; the warning says why, "" where it merely is not what it was called.
+// notInlineError means that a file cannot travel within the prompt. warning is the reason, or "" when the content is merely of another type
+// than its name says.
 type notInlineError struct{ warning string }
 
 func (e notInlineError) Error() string { return "cannot travel within the prompt: " + e.warning }
 
-// Compose makes the blocks of a prompt and the seed's list of its files, which belongs under attachments of _meta["sandboxagent.dev"]; nil where
-// there is nothing to list. The text comes first, the files after it in their order. Final is the plan as it came out: with the copies where they
-// are, and with what had to become a link.
+// Compose makes the blocks of a prompt and the list of its files in the form of the seed, which belongs under attachments of
+// _meta["sandboxagent.dev"] and is nil when there is nothing to list. The text comes first, then the files in their order. final is the plan
+// with the actual copies, and with every file that became a link.
 //
-// It reads what travels within the prompt, at most one file more than fits into one, and only then has copies made, so that what fails or is
-// cancelled before leaves nothing behind. An error of read or copyTo is its own.
+// Compose first reads the files that travel within the prompt, at most one more than fit, and makes copies only afterwards, so that a failure
+// or a cancel before leaves nothing behind. Compose returns errors of read and copyTo unchanged.
 func Compose(ctx context.Context, message string, plan []Planned, read Bytes, copyTo Copier) (prompt []json.RawMessage, meta json.RawMessage, final []Planned, err error) {
 	c := composition{ctx: ctx, plan: append([]Planned(nil), plan...), blocks: make([]json.RawMessage, len(plan))}
 	text, err := json.Marshal(message)
@@ -53,16 +54,16 @@ func Compose(ctx context.Context, message string, plan []Planned, read Bytes, co
 	return prompt, meta, c.plan, err
 }
 
-// composition is a prompt in the making.
+// composition is a prompt in progress.
 type composition struct {
-	ctx    context.Context //nolint:containedctx // it lasts as long as one call
+	ctx    context.Context //nolint:containedctx // lives as long as a call of Compose
 	plan   []Planned
 	blocks []json.RawMessage
-	size   int // of what is there already, encoded
+	size   int // encoded bytes of the present blocks
 }
 
-// add makes the block of a file that travels within the prompt. While that makes the prompt too long, the largest becomes a link: that comes
-// to the same as looking at all of them at the end, and never has all of them in memory.
+// add makes the block of a file that travels within the prompt. While the prompt is too long, add turns the largest file into a link. The
+// result is the same as when judging all files at the end, without holding all of them in memory.
 func (c *composition) add(i int, read Bytes) error {
 	p := &c.plan[i]
 	data, err := read(c.ctx, p.File)
@@ -93,7 +94,7 @@ func (c *composition) add(i int, read Bytes) error {
 	return nil
 }
 
-// refer makes the copies, and the blocks of what does not travel within the prompt; the paths are those that the text has to tell.
+// refer makes the copies, and the blocks of the files outside the prompt. paths are those that the text has to name.
 func (c *composition) refer(copyTo Copier) (paths []string, err error) {
 	for i := range c.plan {
 		p := &c.plan[i]
@@ -117,17 +118,17 @@ func (c *composition) refer(copyTo Copier) (paths []string, err error) {
 	return paths, nil
 }
 
-// demoted makes a link of a file.
+// demoted turns a file into a link.
 func (p *Planned) demoted(warning string) {
 	p.Travels, p.Warning, p.CopyTo = Link, warning, ""
 	p.copied()
 }
 
-// where is the path that an agent is told: as it was given, unless it is that of a copy.
+// where is the path that the agent is told: the path of the copy, if any, else the given path.
 func (p *Planned) where() string { return cmp.Or(p.CopyTo, p.Given, p.Path, p.stored) }
 
-// store makes a copy of a file that has no path but travels within the prompt all the same, for the seed's list, which is of paths. Where none can
-// be made, the file is not in the list.
+// store copies a file without a path that travels within the prompt, since the list in the form of the seed consists of paths. Without a copy
+// the file is missing from that list.
 func (p *Planned) store(ctx context.Context, copyTo Copier) {
 	if p.Path != "" || p.Spare == "" || ctx.Err() != nil {
 		return
@@ -179,20 +180,20 @@ func (c *composition) assemble(text string) (prompt []json.RawMessage, meta json
 	return prompt, meta, nil
 }
 
-// inOrder is the text and the blocks of the files behind it.
+// inOrder returns the text and the blocks of the files behind it.
 func (c *composition) inOrder(text string) (prompt []json.RawMessage, err error) {
 	joins := slices.ContainsFunc(c.plan, func(p Planned) bool { return p.agent.Joins })
 	if joins && text != "" {
 		text = ended(text)
 	}
-	if text != "" || len(c.plan) == 0 { // models refuse an empty text beside something else
+	if text != "" || len(c.plan) == 0 { // models refuse an empty text beside other content
 		block, err := json.Marshal(map[string]string{"type": "text", "text": text})
 		if err != nil {
 			return nil, err
 		}
 		prompt = append(prompt, block)
 	}
-	named := false // the block before is one in whose place the agent puts its address
+	named := false // the agent replaces the previous block by its address
 	for i, p := range c.plan {
 		if c.blocks[i] == nil {
 			continue
@@ -206,7 +207,7 @@ func (c *composition) inOrder(text string) (prompt []json.RawMessage, err error)
 	return prompt, nil
 }
 
-// list is the seed's list of the files; nil where there is nothing to list.
+// list is the list of files in the form of the seed, or nil without files.
 func (c *composition) list() (json.RawMessage, error) {
 	var list []listed
 	for _, p := range c.plan {
@@ -220,10 +221,10 @@ func (c *composition) list() (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// betweenAddresses keeps two addresses apart that an agent would put together.
+// betweenAddresses separates two addresses that the agent would join.
 const betweenAddresses = `{"text":"\n","type":"text"}`
 
-// ended is a text that ends with a new line.
+// ended is a text that ends with a newline.
 func ended(text string) string {
 	if strings.HasSuffix(text, "\n") {
 		return text
@@ -231,15 +232,15 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-// called is the name of a file, else the seed's for its path.
+// called is the name of a file, else the name that the seed derives from the path.
 func (p *Planned) called(path string) string {
 	name := p.Filename
-	if p.Given != "" && name == filepath.Base(p.Path) { // nobody has called it otherwise
+	if p.Given != "" && name == filepath.Base(p.Path) { // nobody has given another name
 		name = p.Given
 	}
 	name, ok := Filename(cmp.Or(name, path))
 	if ok && name != p.Filename && p.Given != "" && strings.HasPrefix(p.Given, fileScheme) {
-		return p.Filename // with its percent-encoding undone
+		return p.Filename // without percent-encoding
 	}
 	return name
 }
@@ -254,7 +255,7 @@ func inline(ctx context.Context, p *Planned, data []byte) (json.RawMessage, erro
 	case isPDF(p.MimeType) && len(data) > mostPDF, !isPDF(p.MimeType) && len(data) > mostText:
 		return nil, notInlineError{warnTooLarge}
 	case isPDF(p.MimeType):
-		const within = 1024 // readers look for the mark so far
+		const within = 1024 // readers look for the PDF mark in this part
 		if !bytes.Contains(data[:min(len(data), within)], []byte("%PDF-")) {
 			return nil, notInlineError{}
 		}
@@ -269,8 +270,8 @@ func inline(ctx context.Context, p *Planned, data []byte) (json.RawMessage, erro
 	return json.Marshal(map[string]any{"type": "resource", "resource": resource})
 }
 
-// imageBlock is an image as agents take it, with the type that it is rather than the one that it is said to be: a model refuses the
-// whole conversation over one that is not what it is called.
+// imageBlock is an image in a form that agents take, with its true type: a model refuses the whole conversation because of an image with a
+// wrong type.
 func imageBlock(ctx context.Context, p *Planned, data []byte) (json.RawMessage, error) {
 	format, width, height, err := measure(bytes.NewReader(data))
 	if err != nil || !isComplete(format, data) {
@@ -291,13 +292,13 @@ func imageBlock(ctx context.Context, p *Planned, data []byte) (json.RawMessage, 
 		}
 	}
 	block := map[string]string{"type": "image", "data": base64.StdEncoding.EncodeToString(data), "mimeType": mime}
-	if p.Path != "" { // not any other URI: Codex fetches what stands there rather than look at the data
+	if p.Path != "" { // no other URI: Codex fetches the address instead of using the data
 		block["uri"] = URI(p.Path)
 	}
 	return json.Marshal(block)
 }
 
-// address is the URI of a file; one that has none gets a name by what is in it, for agents that show it or tell files apart by it.
+// address is the URI of a file. A file without a URI gets a name from its content, for agents that show the URI or distinguish files by URI.
 func (p *Planned) address() string {
 	switch {
 	case p.CopyTo != "":

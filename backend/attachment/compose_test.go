@@ -77,7 +77,7 @@ func TestCompose(t *testing.T) {
 	encode := base64.StdEncoding.EncodeToString
 	want := []map[string]any{
 		{"type": "text", "text": "/review this"},
-		{"type": "image", "data": encode(png), "mimeType": "image/png", "uri": "file:///w/a%20b.png"}, // the type that it is
+		{"type": "image", "data": encode(png), "mimeType": "image/png", "uri": "file:///w/a%20b.png"}, // the true type
 		{"type": "resource", "resource": map[string]any{"uri": "file:///w/%C3%BC%25.go", "mimeType": "text/x-go", "text": "package a // <&>\n"}},
 		{"type": "resource", "resource": map[string]any{"uri": "file:///w/p.pdf", "mimeType": "application/pdf", "blob": encode([]byte(pdfHead))}},
 		{"type": "resource_link", "uri": "file:///w/.deskhand/attachments/a.zip", "name": "a.zip", "mimeType": "application/zip", "size": float64(len(zipHead))},
@@ -110,16 +110,16 @@ func TestComposeWithoutFiles(t *testing.T) {
 	for _, message := range []string{"hello", ""} {
 		blocks, meta, final := new(held).compose(t, attachment.Agent{}, message)
 		if len(blocks) != 1 || blocks[0]["type"] != "text" || blocks[0]["text"] != message || meta != "" || len(final) != 0 {
-			t.Errorf("%q: %v %s %v", message, blocks, meta, final)
+			t.Errorf(`%q: got blocks %v, meta %s, final %v, want 1 in blocks, blocks[0]["type"] "text", blocks[0]["text"] %q, meta "" and no final`, message, blocks, meta, final, message)
 		}
 	}
 }
 
-// Models refuse an empty text beside something else.
+// TestComposeWithoutText: models refuse an empty text beside other content.
 func TestComposeWithoutText(t *testing.T) {
 	blocks, _, _ := new(held).add("/w/a", "text/plain", []byte("x")).compose(t, attachment.Agent{Embedded: true}, "")
 	if len(blocks) != 1 || blocks[0]["type"] != "resource" {
-		t.Errorf("%v", blocks)
+		t.Errorf(`compose(""): got blocks %v, want 1 in blocks and blocks[0]["type"] "resource"`, blocks)
 	}
 }
 
@@ -137,8 +137,8 @@ func TestComposeTheTextForm(t *testing.T) {
 	}
 }
 
-// What cannot travel as planned is seen when it is read, and becomes a link: with a copy where it must have one, and never as something that
-// would harm the conversation.
+// TestComposeDemotes: a file that cannot travel as planned becomes a link once Compose has read it, with a copy where needed, and never a
+// block that would harm the conversation.
 func TestComposeDemotes(t *testing.T) {
 	png := asPNG(t, picture(30, 20, true))
 	claimed := func(f *attachment.File) { f.Width, f.Height, f.Size = 10, 10, 10 }
@@ -168,7 +168,7 @@ func TestComposeDemotes(t *testing.T) {
 		}
 		blocks, _, final := h.compose(t, attachment.Agent{Image: true, Embedded: true, PDF: true}, "look")
 		if how(final[0]) != c.want || blocks[1]["type"] != "resource_link" || len(h.copies) != 1 || blocks[1]["uri"] != "file:///w/.deskhand/attachments/f" {
-			t.Errorf("%s: %q, %v, %q", c.name, how(final[0]), blocks[1:], h.copies)
+			t.Errorf(`%s: compose("look"): got how(final[0]) %q, blocks[1:] %v, copies %q, want how(final[0]) %v, blocks[1]["type"] "resource_link", 1 in copies and blocks[1]["uri"] "file:///w/.deskhand/attachments/f"`, c.name, how(final[0]), blocks[1:], h.copies, c.want)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestComposeMakesImagesSmaller(t *testing.T) {
 		text, _ := block["data"].(string)
 		data, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || block["type"] != "image" || block["mimeType"] != c.mime || block["uri"] != "file:///w/f" {
-			t.Errorf("%s: %v, %v, %v", c.name, block["type"], block["mimeType"], err)
+			t.Errorf(`%s: got block["type"] %v, block["mimeType"] %v, error %v, want no error, block["type"] "image", block["mimeType"] %v and block["uri"] "file:///w/f"`, c.name, block["type"], block["mimeType"], err, c.mime)
 			continue
 		}
 		config, format, err := image.DecodeConfig(bytes.NewReader(data))
@@ -210,7 +210,7 @@ func TestComposeMakesImagesSmaller(t *testing.T) {
 	}
 }
 
-// An agent may want its images smaller than models do.
+// TestComposeMakesImagesSmallerForAnAgent: an agent may have a lower limit for images than models.
 func TestComposeMakesImagesSmallerForAnAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent attachment.Agent
@@ -240,7 +240,7 @@ func TestComposeMakesImagesSmallerForAnAgent(t *testing.T) {
 	}
 }
 
-// The prompt stays under 24 MiB whatever the files become when they are encoded.
+// TestComposeKeepsTheBudget: the prompt stays below 24 MiB, whatever size the files have when encoded.
 func TestComposeKeepsTheBudget(t *testing.T) {
 	h := new(held)
 	for i := range 40 { // each is six times as long in JSON
@@ -301,7 +301,7 @@ func TestComposeFails(t *testing.T) {
 	wants(t, "nowhere to copy it to", err, "missing")
 }
 
-// An agent that would put the file into its prompt gets links of the type of which it reads what is there.
+// TestComposeLinksOfTheAgentsType: an agent that would put a linked file into its prompt gets links of the type under which it reads the file.
 func TestComposeLinksOfTheAgentsType(t *testing.T) {
 	h := new(held).add("/w/a.zip", "application/zip", []byte(zipHead)).add("/w/b.go", "text/x-go", []byte("a\x00b"))
 	h.files = append(h.files, attachment.File{Filename: "d", MimeType: "inode/directory", Path: "/w/d", Directory: true})
@@ -315,7 +315,8 @@ func TestComposeLinksOfTheAgentsType(t *testing.T) {
 	}
 }
 
-// An agent that puts blocks together, passes over links, and does not decode them, gets what it can read all the same.
+// TestComposeForAnAgentThatPassesOverLinks: an agent that joins blocks, ignores some links and does not decode links still gets readable
+// content.
 func TestComposeForAnAgentThatPassesOverLinks(t *testing.T) {
 	h := new(held).add("/w/a b.zip", "application/zip", []byte(zipHead)).add("/out/ö.zip", "application/zip", []byte(zipHead)).
 		add("/w/one", "text/plain", []byte("1")).add("/w/two", "text/plain", []byte("2\n")).add("/w/none", "text/plain", nil)
@@ -342,17 +343,17 @@ func TestComposeForAnAgentThatPassesOverLinks(t *testing.T) {
 	}
 }
 
-// What was planned stays the caller's.
+// TestComposeChangesNoPlan: Compose leaves the caller's plan unchanged.
 func TestComposeChangesNoPlan(t *testing.T) {
 	h := new(held).add("/out/f", "text/plain", []byte("a\x00b"))
 	plan := attachment.Plan(attachment.Agent{Embedded: true}, "/w", nil, h.files)
 	before := slices.Clone(plan)
 	if _, _, _, err := attachment.Compose(t.Context(), "", plan, h.bytes, h.copy); err != nil || !slices.Equal(plan, before) {
-		t.Errorf("%v, %v", plan, err)
+		t.Errorf(`Compose("", %v): got error %v, want no error and plan %v`, plan, err, before)
 	}
 }
 
-// A long text leaves less room for the files.
+// TestComposeCountsTheText: a long text leaves less room for the files.
 func TestComposeCountsTheText(t *testing.T) {
 	h := new(held).add("/w/a", "text/plain", bytes.Repeat([]byte("x"), 250*kib)).add("/w/b", "text/plain", bytes.Repeat([]byte("x"), 200*kib))
 	_, _, final := h.compose(t, attachment.Agent{Embedded: true}, strings.Repeat("\x01", 4*mib-60*kib)) // six times as long in JSON

@@ -24,12 +24,12 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// DownloadLimits are those of one call.
+// DownloadLimits limit a call of Download.
 type DownloadLimits struct {
-	Hosts   []string      // host, or host:port; one without a port means 443. None = those of Discord
-	PerFile int64         // bytes that arrive; 0 = 25 MiB
-	PerCall int64         // 0 = 50 MiB
-	Idle    time.Duration // how long a server may send nothing; 0 = 30 s
+	Hosts   []string      // host, or host:port; without a port 443. Empty = the hosts of Discord
+	PerFile int64         // bytes received; 0 = 25 MiB
+	PerCall int64         // bytes received; 0 = 50 MiB
+	Idle    time.Duration // longest silence of a server; 0 = 30 s
 }
 
 func (l DownloadLimits) orUsual() DownloadLimits {
@@ -49,7 +49,7 @@ func (l DownloadLimits) orUsual() DownloadLimits {
 	return l
 }
 
-// Downloaded is one file of a download.
+// Downloaded is a file of a download.
 type Downloaded struct {
 	Path      string `json:"path"`
 	SHA10     string `json:"sha10"`
@@ -58,9 +58,9 @@ type Downloaded struct {
 	MimeType  string `json:"mimeType,omitempty"`
 }
 
-// DownloadDir opens the directory that downloads go to, and makes it where it is not there: "" is Downloads in home, "~" is home, and
-// what is not absolute is below cwd. It must be in one of the allowed directories, whatever links there are on the way, else it is
-// attachment.outside. The name of what it returns is absolute; the caller closes it.
+// DownloadDir opens the directory for downloads, and creates the directory if needed: "" is Downloads in home, "~" is home, and a relative
+// path is below cwd. With all links resolved, the directory has to be in an allowed directory, else DownloadDir fails with attachment.outside.
+// The returned root's name is absolute; the caller closes the root.
 func DownloadDir(given, home, cwd string, allowed ...string) (*os.Root, error) {
 	const usual = "Downloads"
 	wanted := given
@@ -103,7 +103,7 @@ func DownloadDir(given, home, cwd string, allowed ...string) (*os.Root, error) {
 	return dir, nil
 }
 
-// makeDir makes a directory below a root, and no link on the way leads out of it.
+// makeDir creates a directory below root, following no link out of root.
 func makeDir(root, below string) (*os.Root, error) {
 	top, err := os.OpenRoot(root)
 	if err != nil {
@@ -117,7 +117,7 @@ func makeDir(root, below string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Opened by its whole name, which is what it is called then, and compared: somebody may have changed what the name means.
+	// Opened by the full path, so that Name returns the path, and compared: another process may have changed the path's meaning.
 	dir, err := os.OpenRoot(filepath.Join(root, below))
 	if err != nil {
 		return nil, err
@@ -132,13 +132,13 @@ func makeDir(root, below string) (*os.Root, error) {
 	return dir, nil
 }
 
-// Download fetches items into dir, under the first ten digits of the sha256 of what they hold. What is there is not written again, and what is
-// there with other content is never overwritten. Only https at the hosts of the limits, which hold for each redirect too; what is counted
-// is what arrives, whatever the server says that it sends. The client gives the transport and the time-out; its redirects, cookies and
-// compression are ours.
+// Download fetches items into dir, named by the first ten digits of the content's SHA-256. A file that exists with the same content is not
+// written again, and a file with other content is never overwritten. Download only uses https at the hosts of limits, for redirects too. The
+// limits count the bytes received, whatever length the server announces. The client provides the transport and the timeout; Download itself
+// decides about redirects, cookies and compression.
 //
-// Each item stands for itself: files are those that are in dir now, each hash once, and err tells of the others, a *Problem each, joined.
-// When ctx ends, what was not complete is not there. No error has a query in it.
+// Items are independent: files are those present in dir now, each hash once, and err joins a *Problem for each other item. After the end of
+// ctx no incomplete file is left. No error contains a query.
 func Download(ctx context.Context, client *http.Client, items []SentinelItem, dir *os.Root, limits DownloadLimits) (files []Downloaded, err error) {
 	limits = limits.orUsual()
 	if len(items) == 0 {
@@ -164,7 +164,7 @@ func Download(ctx context.Context, client *http.Client, items []SentinelItem, di
 	return files, errors.Join(failed...)
 }
 
-// Save does with bytes of our own what Download does with those of others.
+// Save stores our own bytes as Download stores downloaded bytes.
 func Save(ctx context.Context, dir *os.Root, data []byte, filename, mime, sourceURL string) (Downloaded, error) {
 	sum := sha256.Sum256(data)
 	const digits = 10
@@ -178,7 +178,7 @@ func Save(ctx context.Context, dir *os.Root, data []byte, filename, mime, source
 	return file, nil
 }
 
-// saved is the file of a directory that has these bytes under their hash already, whatever ending a type has given it; "" when there is none.
+// saved is the file of dir that holds these bytes under their hash, with any extension; "" when there is none.
 func saved(dir *os.Root, hash string, data []byte) string {
 	names, err := fs.Glob(dir.FS(), hash+"*")
 	if err != nil {
@@ -199,7 +199,7 @@ func saved(dir *os.Root, hash string, data []byte) string {
 type download struct {
 	client http.Client
 	limits DownloadLimits
-	left   int64 // bytes that the call may still take
+	left   int64 // bytes that the call may still receive
 }
 
 func newDownload(client *http.Client, limits DownloadLimits) *download {
@@ -225,7 +225,7 @@ func (d *download) item(ctx context.Context, item SentinelItem, dir *os.Root) (D
 	return file, nil
 }
 
-// name is what an item is called in errors.
+// name is the item's name in errors.
 func (i SentinelItem) name() string {
 	if i.Filename != "" {
 		return baseName(i.Filename, i.MimeType)
@@ -233,13 +233,13 @@ func (i SentinelItem) name() string {
 	return baseName(path.Base(withoutQuery(i.URL)), i.MimeType)
 }
 
-// errIdle ends a request whose server says nothing.
+// errIdle ends a request whose server is silent.
 var errIdle = errors.New("the server sent nothing for too long")
 
 func (d *download) fetch(ctx context.Context, name, address string) (data []byte, mime string, err error) {
 	where, err := url.Parse(address)
 	if err != nil {
-		return nil, "", problem("unreadable", "name", name, "detail", "it has no valid address") // the error would hold the query
+		return nil, "", problem("unreadable", "name", name, "detail", "it has no valid address") // the parser's error contains the query
 	}
 	if err := d.allows(where, name); err != nil {
 		return nil, "", err
@@ -252,8 +252,8 @@ func (d *download) fetch(ctx context.Context, name, address string) (data []byte
 	if err != nil {
 		return nil, "", problem("unreadable", "name", name, "detail", "it has no valid address")
 	}
-	req.Close = true                              // else what a server sends behind its answer is printed by the transport
-	req.Header.Set("Accept-Encoding", "identity") // else the transport unpacks, and a small answer becomes a large one
+	req.Close = true                              // else the transport logs bytes that follow the server's answer
+	req.Header.Set("Accept-Encoding", "identity") // else the transport decompresses, and a small answer becomes large
 	res, err := d.client.Do(req)
 	if err != nil {
 		return nil, "", d.unreachable(ctx, name, err)
@@ -266,7 +266,7 @@ func (d *download) fetch(ctx context.Context, name, address string) (data []byte
 	data, err = io.ReadAll(io.LimitReader(&awaited{res.Body, idle, d.limits.Idle}, most+1))
 	d.left -= min(int64(len(data)), d.left)
 	if err == nil {
-		// A server that sees us hang up may end its answer properly, and be heard: what is there then looks complete.
+		// A server that notices our hang-up may end its answer properly, and the data would look complete.
 		err = context.Cause(ctx)
 	}
 	switch {
@@ -292,7 +292,7 @@ func answered(res *http.Response, name string) error {
 	return nil
 }
 
-// unreachable is a failure of the network, without the address that the library puts before it.
+// unreachable is a network failure without the address that net/http puts in front.
 func (d *download) unreachable(ctx context.Context, name string, err error) error {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		if p.Params["name"] == "" {
@@ -309,12 +309,12 @@ func (d *download) unreachable(ctx context.Context, name string, err error) erro
 	return problem("unreadable", "name", name, "detail", queries().ReplaceAllString(err.Error(), "")).because(context.Cause(ctx))
 }
 
-// queries finds what could be one in an error's text.
+// queries matches text that may be a query in an error.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"']*`) })
 
-// allows tells whether something may be fetched from there.
+// allows reports whether Download may fetch from an address.
 func (d *download) allows(u *url.URL, name string) error {
 	host := u.Host
 	if u.Port() == "443" {
@@ -331,11 +331,11 @@ func (d *download) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > most {
 		return errors.New("too many redirects")
 	}
-	req.Header.Del("Referer") // the library puts the address there that it comes from, with its signature
+	req.Header.Del("Referer") // net/http puts the previous address with its signature there
 	return d.allows(req.URL, "")
 }
 
-// awaited is a body; what arrives gives its server time again.
+// awaited is a body whose reads reset the idle timer.
 type awaited struct {
 	body io.Reader
 	idle *time.Timer
@@ -360,7 +360,7 @@ func withoutQuery(address string) string {
 	return u.String()
 }
 
-// extension is how the name of a download ends: as its Content-Type says, else its name, else its address.
+// extension is the extension of a download's file: by the Content-Type, else by the name, else by the address.
 func extension(mime, filename, address string) string {
 	if u, err := url.Parse(address); err == nil {
 		address = u.Path
@@ -380,7 +380,7 @@ func isExtension(ext string) bool {
 	})
 }
 
-// extensionOf is the extension of a type, with its dot; "" = it has none.
+// extensionOf is the extension of a type, with its dot, or "".
 func extensionOf(mime string) string {
 	mime = base(mime)
 	if ext := preferred()[mime]; ext != "" {

@@ -30,7 +30,7 @@ func sha10(content string) string {
 	return hex.EncodeToString(sum[:])[:10]
 }
 
-// cdn is a server with files, a client that trusts it, and a directory to download to.
+// cdn is a server with files, a client that trusts the server, and a directory for downloads.
 type cdn struct {
 	*httptest.Server
 
@@ -61,7 +61,7 @@ func (c *cdn) item(path, filename, mime string) attachment.SentinelItem {
 	return attachment.SentinelItem{URL: c.URL + path + signature, Filename: filename, MimeType: mime}
 }
 
-// noSignature looks for the query in what is told.
+// noSignature checks that the results contain no query.
 func noSignature(t *testing.T, what string, files []attachment.Downloaded, err error) {
 	t.Helper()
 	var causes []string
@@ -116,8 +116,8 @@ func TestDownload(t *testing.T) {
 			Path: filepath.Join(c.at, sha10(path)+one.ext), SHA10: sha10(path), Bytes: int64(len(path)), SourceURL: c.URL + path, MimeType: one.mime,
 		})
 	}
-	for range 2 { // the second time everything is there
-		got, err := c.download(t, append(items, items[0])...) // and each hash is told once
+	for range 2 { // the second time every file exists
+		got, err := c.download(t, append(items, items[0])...) // and each hash is reported once
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%v\n%+v\nwant\n%+v", err, got, want)
 		}
@@ -129,14 +129,12 @@ func TestDownload(t *testing.T) {
 	for _, f := range want {
 		info, err := os.Stat(f.Path)
 		if err != nil || info.Mode().Perm() != 0o600 || info.Size() != f.Bytes {
-			t.Errorf("%s: %v, %v", f.Path, info, err)
+			t.Errorf("%s: got info %v, error %v, want no error, info.Mode().Perm() 0o600 and info.Size() %v", f.Path, info, err, f.Bytes)
 		}
 	}
 }
 
-// What is there is not written: not even touched where it is the same, and never replaced where it is not. The others are written all
-// the same.
-// The same bytes under two types are one file, in one call and in the next.
+// TestSameBytesUnderTwoTypesAreOneFile: the same bytes under two types are a single file, within a call and across calls.
 func TestSameBytesUnderTwoTypesAreOneFile(t *testing.T) {
 	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", map[string]string{"/a": "text/plain", "/b": "application/json"}[r.URL.Path])
@@ -179,7 +177,7 @@ func TestDownloadOverwritesNothing(t *testing.T) {
 	}
 	got, err := c.download(t, items...)
 	if len(got) != 2 || got[0].Path != name("/same") || got[1].Path != name("/new") {
-		t.Errorf("%+v", got)
+		t.Errorf(`download: got %+v, want 2 in got, got[0].Path name("/same") and got[1].Path name("/new")`, got)
 	}
 	wants(t, "those that are there", err, "exists")
 	if n := strings.Count(fmt.Sprint(err), "is there already, with other content"); n != 5 {
@@ -263,7 +261,7 @@ func TestDownloadAllowsThePortOfHTTPS(t *testing.T) {
 	}
 }
 
-// redirected sends every request to one server.
+// redirected sends every request to a server.
 type redirected struct {
 	http.RoundTripper
 
@@ -276,7 +274,7 @@ func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(req)
 }
 
-// What counts is what arrives.
+// TestDownloadCountsWhatArrives: the limits count received bytes.
 func TestDownloadCountsWhatArrives(t *testing.T) {
 	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -332,21 +330,21 @@ func TestDownloadCountsWhatArrives(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/more": "xxxx", "/asked": "identity"} {
 		if got, err := c.download(t, c.item(path, "", "")); err != nil || len(got) != 1 || below(t, c.at)[filepath.Base(got[0].Path)] != want {
-			t.Errorf("%s: %+v, %v", path, got, err)
+			t.Errorf("%s: got %+v, error %v, want no error, 1 in got and below(t, c.at)[filepath.Base(got[0].Path)] %v", path, got, err, want)
 		}
 	}
-	// 80 + 80 + 80 fit, the fourth does not; nor is there room for another one that was too large.
+	// The three files of 80 bytes fit and the fourth does not; no other file that was too large fits either.
 	got, err := c.download(t, c.item("/a", "", ""), c.item("/b", "", ""), c.item("/c", "", ""), c.item("/d", "d.bin", ""))
 	if wants(t, "the fourth", err, "total_too_large"); len(got) != 3 || !strings.Contains(fmt.Sprint(err), `"d.bin"`) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("wants(\"the fourth\", %v, \"total_too_large\"): got %+v, want 3 in got and fmt.Sprint(err) with \"\\\"d.bin\\\"\"", err, got)
 	}
 	got, err = c.download(t, c.item("/endless", "", ""), c.item("/endless", "", ""), c.item("/f", "", ""))
 	if wants(t, "after two that were too large", err, "too_large"); len(got) != 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf(`wants("after two that were too large", %v, "too_large"): got %+v, want no got`, err, got)
 	}
 }
 
-// A server that takes its time is waited for as long as it sends something, and not after a cancel.
+// TestDownloadFromASlowServer: a slow server gets time as long as it sends, and no time after a cancel.
 func TestDownloadFromASlowServer(t *testing.T) {
 	arrived := make(chan struct{}, 8)
 	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) {
@@ -358,7 +356,7 @@ func TestDownloadFromASlowServer(t *testing.T) {
 			io.WriteString(w, "first")
 			return
 		}
-		if strings.HasSuffix(r.URL.Path, "/now") { // a limit may be over before a request has arrived
+		if strings.HasSuffix(r.URL.Path, "/now") { // a limit may pass before a request has arrived
 			arrived <- struct{}{}
 		}
 		<-r.Context().Done()
@@ -394,14 +392,14 @@ func TestDownloadFromNowhere(t *testing.T) {
 	wants(t, "101", err, "too_many")
 }
 
-// Downloads of the same files at once: all succeed, and each file is there once, whole.
+// TestTwoDownloadsAtOnce: concurrent downloads of the same files succeed, and each file exists once, whole.
 func TestTwoDownloadsAtOnce(t *testing.T) {
 	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat(r.URL.Path, 1<<14)) })
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			if got, err := attachment.Download(t.Context(), c.Client(), []attachment.SentinelItem{c.item("/a.txt", "", ""), c.item("/b.txt", "", "")}, c.dir, c.limits); err != nil || len(got) != 2 {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("Download: got %+v, error %v, want no error and 2 in got", got, err)
 			}
 		})
 	}
@@ -416,7 +414,7 @@ func TestSave(t *testing.T) {
 	got, err := attachment.Save(t.Context(), c.dir, []byte("one"), "a.md", "", "file:///x/a.md"+signature)
 	want := attachment.Downloaded{Path: filepath.Join(c.at, sha10("one")+".md"), SHA10: sha10("one"), Bytes: 3, SourceURL: "file:///x/a.md", MimeType: "text/markdown"}
 	if err != nil || got != want {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, error %v, want no error and %v", got, err, want)
 	}
 	if _, err := attachment.Save(ended(t), c.dir, []byte("two"), "", "", ""); !errors.Is(err, context.Canceled) || len(below(t, c.at)) != 1 {
 		t.Errorf("cancelled: %v", err)
@@ -434,7 +432,7 @@ func TestDownloadDir(t *testing.T) {
 	link(t, filepath.Join(other, "new"), filepath.Join(cwd, "dangling"))
 	for _, c := range []struct{ given, want, code string }{
 		{"", home + "/Downloads", ""},
-		{"", home + "/Downloads", ""}, // it is there now
+		{"", home + "/Downloads", ""}, // the directory exists now
 		{"~", home, ""},
 		{"~/a/b", home + "/a/b", ""},
 		{"down", cwd + "/down", ""},
@@ -467,7 +465,7 @@ func TestDownloadDir(t *testing.T) {
 		}
 		write(t, filepath.Join(c.want, "probe"), "")
 		if _, err := dir.Stat("probe"); err != nil {
-			t.Errorf("%q: %v", c.given, err)
+			t.Errorf(`%q: Stat("probe"): got error %v, want no error`, c.given, err)
 		}
 		dir.Close()
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// orientation is how the picture of a JPEG is to be turned before it is shown (EXIF 2.3, tag 0x0112): 1 to 8, and 1 where it does not say. Phones
-// turn no pixels, they set this; what is encoded anew loses it.
+// orientation is the EXIF orientation of a JPEG (EXIF 2.3, tag 0x0112), from 1 to 8, and 1 when absent. Phones set the orientation instead of
+// rotating pixels, and encoding an image anew loses the orientation.
 func orientation(data []byte) int {
 	const upright, segmentHeader = 1, 4
 	for at := 2; at+segmentHeader <= len(data) && data[at] == 0xff; {
@@ -24,7 +24,7 @@ func orientation(data []byte) int {
 	return upright
 }
 
-// orientationOf looks through the first directory of a TIFF.
+// orientationOf searches the first directory of a TIFF.
 func orientationOf(tiff []byte) int {
 	const upright, header, entry, tag, last = 1, 8, 12, 0x0112, 8
 	if len(tiff) < header {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Fetch gives the bytes behind an item, and what its server calls them, by the rules of Download, for who keeps them elsewhere than in a
-// directory. PerCall of the limits is what the caller may still take; 0 is all of it. Errors are as those of Download.
+// Fetch returns the bytes of an item and the server's Content-Type, by the rules of Download, for a caller that does not store them in a
+// directory. limits.PerCall is the number of bytes that the caller still accepts; 0 is the default. Errors are those of Download.
 func Fetch(ctx context.Context, client *http.Client, item SentinelItem, limits DownloadLimits) (data []byte, mime string, err error) {
 	limits = limits.orUsual()
 	d := newDownload(client, limits)

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/attachment"
 )
 
-// Fetch has the rules of Download: the same hosts, sizes and redirects.
+// TestFetch: Fetch follows Download's rules for hosts, sizes and redirects.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("secret")) }))
@@ -53,7 +53,7 @@ func TestFetch(t *testing.T) {
 		problem, _ := errors.AsType[*attachment.Problem](err)
 		switch {
 		case c.code == "" && (err != nil || string(data) != "0123456789" || mime != "text/x-log"):
-			t.Errorf("%s: %q, %q, %v", c.path, data, mime, err)
+			t.Errorf(`%s: got data %q, mime %q, error %v, want not (c.code == "" && (err != nil || string(data) != "0123456789" || mime != "text/x-log"))`, c.path, data, mime, err)
 		case c.code != "" && (problem == nil || problem.Code != c.code || data != nil || strings.Contains(err.Error(), "signature")):
 			t.Errorf("%s: %q, %v, want %s", c.path, data, err, c.code)
 		}

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	mostImageBytes  = 5 << 20                // an image as it is
+	mostImageBytes  = 5 << 20                // for an unchanged image
 	mostImageSide   = 8000                   // pixels
-	mostSmaller     = mostImageBytes / 4 * 3 // an image that was made smaller: in base64 it is what models take at most
-	smallerSide     = 2048                   // pixels; models look at no more
-	leastSide       = 128                    // what cannot be sent in so few pixels is not sent
-	mostPixels      = 1 << 26                // that are decoded: 8192 by 8192, which takes up to 800 MB for a moment
+	mostSmaller     = mostImageBytes / 4 * 3 // for a reduced image; in base64 this is the limit of models
+	smallerSide     = 2048                   // pixels; models use no more
+	leastSide       = 128                    // an image that does not fit in so few pixels is not sent
+	mostPixels      = 1 << 26                // pixels decoded: 8192 by 8192, which takes up to 800 MB for a moment
 	mostScaleMemory = 32 << 20
 	jpegQuality     = 85
 )
@@ -34,13 +34,13 @@ var errTooManyPixels = errors.New("too many pixels")
 
 var errFormat = errors.New("not one of the formats that are decoded")
 
-// decoding lets one image at a time be decoded: each may take hundreds of megabytes, and a message a hundred of them.
+// decoding serialises the decoding of images: each may take hundreds of megabytes, and a message may have a hundred of them.
 //
 //nolint:gochecknoglobals // the memory that it guards is the whole process's
 var decoding = make(chan struct{}, 1)
 
-// measure reads the head of an image: its format (png, jpeg, gif, webp), and its size in pixels. The decoders of all four refuse a
-// picture that is larger than its head says.
+// measure reads an image's format (png, jpeg, gif, webp) and size in pixels from its header. The decoders of all four formats refuse an image
+// larger than its header says.
 func measure(r io.Reader) (format string, width, height int, err error) {
 	config, format, err := image.DecodeConfig(r)
 	if err != nil {
@@ -52,7 +52,8 @@ func measure(r io.Reader) (format string, width, height int, err error) {
 	return format, config.Width, config.Height, nil
 }
 
-// isComplete tells whether an image has its end: a model's service refuses one that was cut off, again with each message that follows.
+// isComplete reports whether an image has its end: a model's service refuses a truncated image, and then every later message of the
+// conversation.
 func isComplete(format string, data []byte) bool {
 	switch format {
 	case "png":
@@ -68,7 +69,7 @@ func isComplete(format string, data []byte) bool {
 	return false
 }
 
-// decode decodes an image that is not too large for it, the right way up, in at most side pixels either way.
+// decode decodes an image of at most mostPixels, upright and at most side pixels in either direction.
 func decode(ctx context.Context, data []byte, side int) (small *image.RGBA, format string, err error) {
 	format, width, height, err := measure(bytes.NewReader(data))
 	if err != nil {
@@ -100,8 +101,8 @@ func decode(ctx context.Context, data []byte, side int) (small *image.RGBA, form
 	return small, format, nil
 }
 
-// shrink makes an image fit into a square. By whole numbers first, each pixel the mean of a block, a band at a time: the scalers of
-// the library want 32 bytes for each pixel on the way.
+// shrink fits an image into a square. shrink first averages blocks of pixels, a band at a time, since the library's scalers need 32 bytes per
+// pixel.
 func shrink(ctx context.Context, src image.Image, side int) (*image.RGBA, error) {
 	size := src.Bounds().Size()
 	if times := max(size.X, size.Y) / side; times > 1 {
@@ -137,7 +138,7 @@ func reduce(ctx context.Context, src image.Image, times int) (*image.RGBA, error
 	return dst, nil
 }
 
-// smaller is an image in a size that agents take, at most so many bytes, with its type. Of an animation it is the first picture.
+// smaller is a reduced image of at most most bytes, with its type. An animation becomes its first picture.
 func smaller(ctx context.Context, data []byte, most int) (out []byte, mime string, err error) {
 	img, format, err := decode(ctx, data, smallerSide)
 	if err != nil {
@@ -171,14 +172,15 @@ func encode(img *image.RGBA, lossless bool) (out []byte, mime string, err error)
 	return b.Bytes(), "image/jpeg", err
 }
 
-// thumbnails lets few files at a time be read for that: a person may add a hundred photos at once, and each would wait in memory to be decoded.
-// It is no part of decoding, which a file that cannot be read for long must not hold up.
+// thumbnails limits the images read at a time: a person may add a hundred photos at once, and all of them would wait in memory. thumbnails is
+// separate from decoding, so that a slow file does not block decoding.
 //
 //nolint:gochecknoglobals // the memory that it guards is the whole process's
 var thumbnails = make(chan struct{}, 2)
 
-// Thumbnail is a small PNG of an image (png, jpeg, gif, webp), at most side pixels wide and high; of an animation its first picture. The image is
-// read when it is its turn. What is no such image, or would take too much memory to decode, is a *Problem: attachment.image_broken.
+// Thumbnail is a small PNG of an image (png, jpeg, gif, webp) or of an animation's first picture, at most side pixels wide and high. Thumbnail
+// calls read when a slot is free. For other files, and for images that need too much memory, Thumbnail fails with the *Problem
+// attachment.image_broken.
 func Thumbnail(ctx context.Context, read func(context.Context) ([]byte, error), side int) (thumbnail []byte, err error) {
 	if side < 1 {
 		return nil, problem("image_broken", "detail", "no size")
@@ -204,7 +206,7 @@ func Thumbnail(ctx context.Context, read func(context.Context) ([]byte, error), 
 	return thumbnail, err
 }
 
-// upright turns an image as its EXIF orientation says (1 to 8; TIFF 6.0).
+// upright rotates an image by its EXIF orientation (1 to 8; TIFF 6.0).
 func upright(src *image.RGBA, orientation int) *image.RGBA {
 	const last, firstTurned, mirrored = 8, 5, 2
 	if orientation < mirrored || orientation > last {
@@ -225,7 +227,7 @@ func upright(src *image.RGBA, orientation int) *image.RGBA {
 	return dst
 }
 
-// turned is where a pixel of the stored image belongs; right and bottom are the largest coordinates of that image.
+// turned is the new place of a pixel of the stored image, whose largest coordinates are right and bottom.
 func turned(orientation int, p image.Point, right, bottom int) image.Point {
 	switch orientation {
 	case 2:

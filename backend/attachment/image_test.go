@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/attachment"
 )
 
-// claims is a PNG of few bytes that says it has so many pixels.
+// claims is a PNG of few bytes whose header claims w by h pixels.
 func claims(w, h uint32) []byte {
 	b := bytes.NewBufferString("\x89PNG\r\n\x1a\n")
 	chunk := func(kind string, data []byte) {
@@ -34,7 +34,7 @@ func claims(w, h uint32) []byte {
 	return b.Bytes()
 }
 
-// padded is a PNG with 5 MiB of text in it.
+// padded is a PNG with 5 MiB of text.
 func padded(png []byte) []byte {
 	const untilHeadEnds = 8 + 25
 	text := append([]byte("tEXt"), bytes.Repeat([]byte("x"), 5<<20)...)
@@ -43,7 +43,7 @@ func padded(png []byte) []byte {
 	return slices.Concat(png[:untilHeadEnds], chunk, png[untilHeadEnds:])
 }
 
-// noise does not get smaller by compression.
+// noise is an image that does not compress.
 func noise(w, h int) *image.NRGBA {
 	r := rand.New(rand.NewPCG(1, 2))
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
@@ -56,7 +56,7 @@ func noise(w, h int) *image.NRGBA {
 	return img
 }
 
-// withOrientation puts EXIF before what a JPEG says.
+// withOrientation adds an EXIF orientation to a JPEG.
 func withOrientation(jpeg []byte, orientation uint16) []byte {
 	tiff := []byte("MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
 	tiff = append(binary.BigEndian.AppendUint16(tiff, orientation), 0, 0, 0, 0, 0, 0)
@@ -69,7 +69,7 @@ func thumbnail(data []byte, side int) ([]byte, error) {
 	return attachment.Thumbnail(context.Background(), func(context.Context) ([]byte, error) { return data, nil }, side)
 }
 
-// Of a hundred photos that are added at once few are in memory, and one that nobody waits for any more is never read.
+// TestThumbnailsWaitWithoutTheirImages: of a hundred photos added at once, few are in memory, and a cancelled photo is never read.
 func TestThumbnailsWaitWithoutTheirImages(t *testing.T) {
 	data := asPNG(t, picture(30, 30, true))
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -129,7 +129,7 @@ func TestThumbnail(t *testing.T) {
 	} {
 		small, err := thumbnail(c.data, 64)
 		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: thumbnail(64): got error %v, want no error", c.name, err)
 			continue
 		}
 		got, err := png.DecodeConfig(bytes.NewReader(small))
@@ -139,7 +139,7 @@ func TestThumbnail(t *testing.T) {
 	}
 }
 
-// What claims more than can be decoded is refused by its head, and what is none by what it is.
+// TestThumbnailRefuses: an image that claims too many pixels is refused by its header, and a file that is no image by its bytes.
 func TestThumbnailRefuses(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"50000 by 50000": claims(50000, 50000), "as wide as can be": claims(1<<31-1, 1), "zip": []byte(zipHead), "nothing": nil,
@@ -153,7 +153,7 @@ func TestThumbnailRefuses(t *testing.T) {
 	wants(t, "of no size", err, "image_broken")
 }
 
-// A blue left half stays left, and where EXIF turns the picture it goes where that says.
+// TestThumbnailIsUpright: a blue left half stays left, or moves as the EXIF orientation says.
 func TestThumbnailIsUpright(t *testing.T) {
 	img := image.NewNRGBA(image.Rect(0, 0, 64, 32))
 	for i := range img.Pix {
@@ -180,7 +180,7 @@ func TestThumbnailIsUpright(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, there is a small picture or an error, and no memory for what they claim.
+// FuzzThumbnail: any bytes give a small picture or an error, and no memory for the claimed size.
 func FuzzThumbnail(f *testing.F) {
 	f.Add(asPNG(f, picture(20, 20, false)))
 	f.Add(asJPEG(f, picture(20, 20, true)))

@@ -11,9 +11,9 @@ import (
 	"deskhand/backend/store"
 )
 
-// Ingest stores what r gives, which may come slowly, and tells what it is: a file without a path. More bytes than the limit are
-// attachment.too_large, and nothing is stored; nor is it when r fails or ctx ends. Whoever called writes the blob's name down within an
-// hour, see Blobs.Receive.
+// Ingest stores the bytes of r, which may arrive slowly, and describes them as a file without a path. Ingest fails with attachment.too_large
+// above the limit, and stores nothing then, nor when r fails or ctx ends. The caller records the blob's name within an hour, see
+// Blobs.Receive.
 func Ingest(ctx context.Context, blobs *store.Blobs, r io.Reader, name, mime string, limits Limits) (File, error) {
 	f := File{Filename: baseName(name, mime), Blob: true}
 	if err := receive(ctx, blobs, &f, r, mime, limits); err != nil {
@@ -22,8 +22,8 @@ func Ingest(ctx context.Context, blobs *store.Blobs, r io.Reader, name, mime str
 	return f, nil
 }
 
-// Snapshot puts the bytes that a path has now into the blob store, and tells anew what they are: a SHA256 other than before says that the
-// file has changed since. What is there already stays as it is: a directory, and what has no path.
+// Snapshot stores the present bytes of a path in the blob store, and describes them anew: a changed SHA256 shows that the file has changed. A
+// directory and a file without a path stay as they are.
 func Snapshot(ctx context.Context, blobs *store.Blobs, f File, limits Limits) (File, error) {
 	if f.Directory || f.Path == "" {
 		return f, nil
@@ -41,14 +41,14 @@ func Snapshot(ctx context.Context, blobs *store.Blobs, f File, limits Limits) (F
 	return now, nil
 }
 
-// firstPart remembers how what is read begins, and how it failed.
+// firstPart records the beginning of a reader's data, and the reader's failure.
 type firstPart struct {
 	r      io.Reader
 	head   []byte
 	failed error
 }
 
-// mostHead is where most images have said how large they are: before that come a colour profile and the like.
+// mostHead covers the size in most images' headers, which may follow a colour profile.
 const mostHead = 1 << 20
 
 func (p *firstPart) Read(b []byte) (int, error) {
@@ -71,7 +71,7 @@ func receive(ctx context.Context, blobs *store.Blobs, f *File, r io.Reader, give
 	case part.failed != nil:
 		return trouble(f.Filename, part.failed)
 	case err != nil:
-		return err // of the store, not of the file
+		return err // an error of the store, not of the file
 	}
 	f.SHA256, f.Size = sha, size
 	f.MimeType = MIME(given, f.Filename, part.head[:min(len(part.head), headSize)])
@@ -89,7 +89,7 @@ func receive(ctx context.Context, blobs *store.Blobs, f *File, r io.Reader, give
 	return nil
 }
 
-// Open opens what a file with a path has now, if that is a regular file still, of whatever length. It waits for nobody.
+// Open opens the present regular file of any length at f.Path. Open never blocks.
 func Open(f File) (*os.File, error) { return openPath(f, Limits{Bytes: math.MaxInt64}) }
 
 func openPath(f File, limits Limits) (*os.File, error) {
@@ -100,7 +100,7 @@ func openPath(f File, limits Limits) (*os.File, error) {
 	return openRegular(f.Filename, info, func() (*os.File, error) { return os.OpenFile(f.Path, os.O_RDONLY|nonBlocking, 0) }, limits.bytes())
 }
 
-// readAtMost reads everything, and no more than it may.
+// readAtMost reads all of r, and fails above most bytes.
 func readAtMost(r io.Reader, most int64, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(data)) > most {

@@ -33,7 +33,7 @@ func TestIngest(t *testing.T) {
 	} {
 		got, err := attachment.Ingest(t.Context(), b, iotest.OneByteReader(bytes.NewReader(c.data)), c.name, c.mime, attachment.Limits{})
 		if err != nil {
-			t.Errorf("%q: %v", c.name, err)
+			t.Errorf("%q: got error %v, want no error", c.name, err)
 			continue
 		}
 		c.want.Blob, c.want.Size, c.want.SHA256 = true, int64(len(c.data)), got.SHA256
@@ -46,7 +46,7 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// The size of a picture may stand behind a megabyte of other things.
+// TestIngestFindsTheSizeOfAPictureFarBehind: an image's size may come after a megabyte of other data.
 func TestIngestFindsTheSizeOfAPictureFarBehind(t *testing.T) {
 	data := asJPEG(t, picture(30, 20, true))
 	var long bytes.Buffer
@@ -58,7 +58,7 @@ func TestIngestFindsTheSizeOfAPictureFarBehind(t *testing.T) {
 	long.Write(data[2:])
 	got, err := attachment.Ingest(t.Context(), blobs(t), &long, "a.jpg", "", attachment.Limits{})
 	if err != nil || got.Width != 30 || got.Height != 20 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf(`Ingest("a.jpg", ""): got %+v, error %v, want no error, got.Width 30 and got.Height 20`, got, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestIngestRefuses(t *testing.T) {
 	}
 }
 
-// What was there when it was taken is kept, whatever becomes of the file.
+// TestSnapshot: a snapshot keeps the bytes of its moment, whatever happens to the file.
 func TestSnapshot(t *testing.T) {
 	b, dir := blobs(t), realTemp(t)
 	path := write(t, filepath.Join(dir, "a.txt"), "one")
@@ -83,7 +83,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	first, err := attachment.Snapshot(t.Context(), b, f, attachment.Limits{})
 	if err != nil || !first.Blob || first.SHA256 != f.SHA256 || first.Path != path {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("Snapshot: got first %+v, error %v, want no error, first.Blob, first.SHA256 %v and first.Path %v", first, err, f.SHA256, path)
 	}
 	write(t, path, "other")
 	second, err := attachment.Snapshot(t.Context(), b, f, attachment.Limits{})

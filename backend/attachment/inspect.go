@@ -18,10 +18,10 @@ import (
 
 const directoryType = "inode/directory"
 
-// Inspect tells what an absolute path is: a regular file or a directory. A file is read once, for its hash; one that is too large is refused
-// before that. A link is what it leads to, but one that leads out of the roots (and, lying outside of them itself, out of its own
-// directory) is attachment.link_outside unless follow: a directory that came from elsewhere may hold one to what nobody means to send.
-// Everything else there is on a disk is attachment.not_a_file, and is not opened.
+// Inspect describes the regular file or directory at an absolute path. A file is read once, for its hash; a file over the limit is refused
+// unread. A link is described as its target. A link out of the roots (or, when the link itself is outside the roots, out of its directory) is
+// attachment.link_outside unless follow is set, since a foreign directory may contain a link to a file that nobody means to send. Any other
+// kind of file is attachment.not_a_file, and is not opened.
 func Inspect(ctx context.Context, path string, roots []string, follow bool, limits Limits) (File, error) {
 	name := nameOf(path)
 	f := File{Filename: name}
@@ -46,10 +46,10 @@ func Inspect(ctx context.Context, path string, roots []string, follow bool, limi
 	return f, trouble(name, describe(ctx, &f, content, "", limits))
 }
 
-// nameOf is the last name of a path, fit for JSON.
+// nameOf is the last element of a path, as valid UTF-8.
 func nameOf(path string) string { return strings.ToValidUTF8(filepath.Base(path), "\uFFFD") }
 
-// locate sets the path of a file, and tells its name without links.
+// locate sets the path of a file, and returns the path without links.
 func locate(f *File, path string, roots []string, follow bool) (real string, err error) {
 	name := f.Filename
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
@@ -61,7 +61,7 @@ func locate(f *File, path string, roots []string, follow bool) (real string, err
 		return "", err
 	}
 	if !itself.IsDir() && !filepath.IsLocal(filepath.Base(path)) {
-		return "", problem("not_a_file", "name", name) // a device of Windows, in whatever directory
+		return "", problem("not_a_file", "name", name) // a device of Windows, which exists in every directory
 	}
 	if real, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
@@ -80,13 +80,13 @@ func locate(f *File, path string, roots []string, follow bool) (real string, err
 	return real, nil
 }
 
-// isBeside tells whether a link leads to somewhere in its own directory.
+// isBeside reports whether a link's target is in the link's own directory.
 func isBeside(link, real string) bool {
 	_, _, beside := containing(real, []string{filepath.Dir(link)})
 	return beside
 }
 
-// containing finds the root that a path without links is in, or is, by what the directories are rather than by how they are called.
+// containing finds the root that contains, or is, the link-free path real. containing compares directories by identity, not by name.
 func containing(real string, roots []string) (root, rest string, ok bool) {
 	var known []fs.FileInfo
 	var names []string
@@ -110,13 +110,13 @@ func containing(real string, roots []string) (root, rest string, ok bool) {
 	}
 }
 
-// Within tells whether a path without links is in one of the directories, or is one, by what they are. One that is not there holds nothing.
+// Within reports whether a link-free path is in, or is, a directory of dirs, by identity. A missing directory contains nothing.
 func Within(real string, dirs []string) bool {
 	_, _, ok := containing(real, dirs)
 	return ok
 }
 
-// under tells whether a path is in one of the roots, or is one, by its text alone.
+// under reports whether a path is in, or is, a root, by the text alone.
 func under(path string, roots []string) bool {
 	for _, r := range roots {
 		if rest, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rest) {
@@ -138,7 +138,7 @@ func listable(dir string) error {
 	return nil
 }
 
-// openRegular opens the regular file that was seen, which may have become another one meanwhile.
+// openRegular opens the regular file described by seen, and fails when another file has taken its place.
 func openRegular(name string, seen fs.FileInfo, open func() (*os.File, error), most int64) (*os.File, error) {
 	if !seen.Mode().IsRegular() {
 		return nil, problem("not_a_file", "name", name)
@@ -160,7 +160,7 @@ func openRegular(name string, seen fs.FileInfo, open func() (*os.File, error), m
 	return f, nil
 }
 
-// describe reads a file once: its hash, its length, its type, its size in pixels.
+// describe reads a file once, for its hash, length, type and size in pixels.
 func describe(ctx context.Context, f *File, content *os.File, given string, limits Limits) error {
 	head := make([]byte, headSize)
 	n, err := content.ReadAt(head, 0)
@@ -183,7 +183,7 @@ func describe(ctx context.Context, f *File, content *os.File, given string, limi
 	return nil
 }
 
-// measure sets the size of an image that is one.
+// measure sets the size in pixels, if r is an image.
 func (f *File) measure(r io.Reader) {
 	if _, w, h, err := measure(r); err == nil {
 		f.Width, f.Height = w, h
@@ -192,7 +192,7 @@ func (f *File) measure(r io.Reader) {
 
 func (f *File) measureIn(data []byte) { f.measure(bytes.NewReader(data)) }
 
-// baseName is what somebody called a file, without the directories that they put before it.
+// baseName is the last element of a given file name.
 func baseName(name, mime string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {

@@ -63,13 +63,13 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
-// A sparse file is as large as it says, and is not read to find that out.
+// TestInspectRefusesASparseFile: a sparse file is refused by its length, unread.
 func TestInspectRefusesASparseFile(t *testing.T) {
 	path := write(t, filepath.Join(realTemp(t), "sparse"), "")
 	if err := os.Truncate(path, 2<<30); err != nil {
 		t.Skipf("the file system has no room for it: %v", err)
 	}
-	_, err := attachment.Inspect(ended(t), path, nil, false, attachment.Limits{}) // to read it would be cancelled
+	_, err := attachment.Inspect(ended(t), path, nil, false, attachment.Limits{}) // a read would fail with the ended context
 	wants(t, "2 GiB", err, "too_large")
 }
 
@@ -91,7 +91,7 @@ func TestInspectFollowsNoLinkOutside(t *testing.T) {
 		{"no link, outside", secret, "", secret},
 		{"outside, by a directory that is a link", filepath.Join(link(t, elsewhere, filepath.Join(dir, "way")), "secret"), "", filepath.Join(dir, "way", "secret")},
 		{"outside, a link to beside", link(t, "secret", filepath.Join(elsewhere, "latest")), "", filepath.Join(elsewhere, "latest")},
-		{"outside, a link to elsewhere", link(t, secret, filepath.Join(dir, "l5")), "", filepath.Join(dir, "l5")}, // below: its own directory
+		{"outside, a link to elsewhere", link(t, secret, filepath.Join(dir, "l5")), "", filepath.Join(dir, "l5")}, // below the link's own directory
 		{"outside, a link up", link(t, filepath.Join(other, "o.txt"), filepath.Join(elsewhere, "l6")), "", filepath.Join(other, "o.txt")},
 		{"outside, a link to a sibling", link(t, "../unlisted/x", filepath.Join(elsewhere, "l7")), "link_outside", write(t, filepath.Join(dir, "unlisted", "x"), "x")},
 		{"by another name of the root", filepath.Join(alias, "sub", "in.txt"), "", inside},
@@ -107,7 +107,7 @@ func TestInspectFollowsNoLinkOutside(t *testing.T) {
 			t.Errorf("%s, followed: %q at %s, %v", c.what, got.Filename, got.Path, err)
 		}
 	}
-	// Where the root itself is named by a link, paths are named by that.
+	// When a root is itself a link, paths begin with the link's name.
 	if got, err := attachment.Inspect(t.Context(), inside, []string{alias}, false, attachment.Limits{}); err != nil || got.Path != filepath.Join(alias, "sub", "in.txt") {
 		t.Errorf("in a root that is a link: %s, %v", got.Path, err)
 	}

@@ -13,17 +13,17 @@ import (
 	"deskhand/backend/unprivileged"
 )
 
-// odd are the things of a disk that are no files, by what they are.
+// odd are a disk's entries that are no files, by description.
 func odd(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A socket's name is short, and a temporary directory's need not be.
+	// A socket's path has to be short, and a temporary directory's path may be long.
 	socket := filepath.Join(dir, "s")
 	if len(socket) > 100 {
-		short, err := os.MkdirTemp("/tmp", "s") //nolint:usetesting // that one is too long
+		short, err := os.MkdirTemp("/tmp", "s") //nolint:usetesting // t.TempDir is too long
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func odd(t *testing.T, dir string) map[string]string {
 	}
 }
 
-// None of them is opened, so none can make anybody wait.
+// TestInspectRefusesWhatIsNoFile: no such entry is opened, so that none can block.
 func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	for what, path := range odd(t, realTemp(t)) {
 		_, err := attachment.Inspect(t.Context(), path, nil, true, attachment.Limits{})
@@ -51,7 +51,7 @@ func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// A file of the kernel's has no length before it is read; it is not read for ever.
+// TestInspectReadsNoMoreThanItMay: a kernel file has no length before it is read, and is read up to the limit.
 func TestInspectReadsNoMoreThanItMay(t *testing.T) {
 	const path = "/proc/self/maps"
 	if _, err := os.Stat(path); err != nil {
@@ -98,7 +98,7 @@ func TestDownloadLeavesWhatIsNoFile(t *testing.T) {
 	wants(t, "a pipe of that name", err, "exists")
 }
 
-// A directory that cannot be written to is told as that.
+// TestPlaceWhereNothingMayBeWritten: an unwritable directory has an error of its own.
 func TestPlaceWhereNothingMayBeWritten(t *testing.T) {
 	unprivileged.Bind(t)
 	cwd := realTemp(t)

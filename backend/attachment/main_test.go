@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// realTemp is a temporary directory by its name without links.
+// realTemp is a temporary directory, by its path without links.
 func realTemp(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -62,12 +62,12 @@ func blobs(t testing.TB) *store.Blobs {
 	return db.Blobs
 }
 
-// wants checks that an error is a problem with this code; "" is none.
+// wants checks that err is a problem with the code; "" means no error.
 func wants(t testing.TB, what string, err error, code string) {
 	t.Helper()
 	if code == "" {
 		if err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got error %v, want no error", what, err)
 		}
 		return
 	}
@@ -118,12 +118,12 @@ func asGIF(t testing.TB, img image.Image) []byte {
 	return b.Bytes()
 }
 
-// aWebP is a picture of 16 by 16 pixels.
+// aWebP is an image of 16 by 16 pixels.
 const aWebP = "\x52\x49\x46\x46\x4a\x00\x00\x00\x57\x45\x42\x50\x56\x50\x38\x4c\x3e\x00\x00\x00\x2f\x0f\xc0\x03\x00\x7f\x00\x10" +
 	"\x84\xff\x71\x0b\x13\xf1\xf7\xff\xf9\x4f\x96\x01\x55\x64\xdb\x50\x41\x05\x15\x54\x50\x41\x05\x15\x54\x50\x41\x05" +
 	"\x15\x54\x50\x41\x05\x15\x7c\x6d\x87\x88\xfe\xe7\xe7\x71\x39\x6c\x16\x93\x41\xa7\x51\x29\x64\x12\x91\x00"
 
-// below is what a directory holds, with the content of its files.
+// below maps the paths below a directory to the content of the files.
 func below(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -10,12 +10,12 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// headSize is how much of a file its type is told from.
+// headSize is the length of the part that decides a file's type.
 const headSize = 3072
 
-// MIME is the type of a file: the given one, else that of the name unless the bytes contradict it, else that of the bytes, else
-// application/octet-stream. That type says nothing, so giving it is giving none: browsers say it of every source file. Head is how the file
-// begins, 3 KiB are enough; an empty one contradicts nothing.
+// MIME is the type of a file: the given type, else the name's type unless the bytes contradict it, else the bytes' type, else
+// application/octet-stream. A given application/octet-stream counts as no type, since browsers send it for every source file. head is the
+// beginning of the file, 3 KiB suffice; an empty head contradicts nothing.
 func MIME(given, name string, head []byte) string {
 	if given = sane(given); given != "" && given != unknownType {
 		return given
@@ -34,7 +34,7 @@ func MIME(given, name string, head []byte) string {
 	return base(found.String())
 }
 
-// sane is a type that can stand in a header, and "" of any other.
+// sane returns a type that is valid in a header, else "".
 func sane(given string) string {
 	const longest = 255
 	given = strings.TrimSpace(given)
@@ -53,7 +53,7 @@ func base(t string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// contradicts tells whether what the bytes are can not be what the name says.
+// contradicts reports whether the type found in the bytes rules out the name's type.
 func contradicts(found *mimetype.MIME, named string) bool {
 	if isText(named) {
 		return !isTextual(found)
@@ -65,16 +65,16 @@ func contradicts(found *mimetype.MIME, named string) bool {
 		return false // most formats have no mark of their own
 	}
 	if isRecording(named) && isRecording(found.String()) {
-		return false // the same containers hold both
+		return false // the containers are the same for both
 	}
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is(named) {
-			return false // it is a kind of what is named
+			return false // the found type is a kind of the named type
 		}
 	}
 	for m := mimetype.Lookup(named); m != nil && !m.Is(unknownType); m = m.Parent() {
 		if found.Is(m.String()) {
-			return false // what is named is a kind of it: a document in a zip
+			return false // the named type is a kind of the found type, such as a document in a zip
 		}
 	}
 	return true
@@ -84,7 +84,7 @@ func isRecording(t string) bool {
 	return strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") || t == "application/ogg"
 }
 
-// isTextual tells whether bytes are text of some sort.
+// isTextual reports whether the bytes are text of any kind.
 func isTextual(found *mimetype.MIME) bool {
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {
@@ -94,7 +94,7 @@ func isTextual(found *mimetype.MIME) bool {
 	return false
 }
 
-// isText tells whether files of a type can be read as text.
+// isText reports whether files of a type can be read as text.
 func isText(t string) bool {
 	t = base(t)
 	kind, sub, _ := strings.Cut(t, "/")
@@ -115,14 +115,14 @@ func isText(t string) bool {
 	return false
 }
 
-// isPlain tells whether bytes can travel as text: UTF-8 without NUL.
+// isPlain reports whether bytes can travel as text: UTF-8 without NUL.
 func isPlain(data []byte) bool {
 	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 }
 
 func isPDF(t string) bool { return base(t) == "application/pdf" }
 
-// isPicture tells whether a type is one of those that agents take as images.
+// isPicture reports whether agents take the type as an image.
 func isPicture(t string) bool {
 	switch base(t) {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -131,7 +131,7 @@ func isPicture(t string) bool {
 	return false
 }
 
-// typeOfName is the type that a name says, "" = none.
+// typeOfName is the type that a name implies, or "".
 func typeOfName(name string) string {
 	name = strings.ToLower(filepath.Base(name))
 	if t := wholeName(name); t != "" {

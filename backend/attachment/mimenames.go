@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// names are extensions and their types. Not mime.TypeByExtension: that reads what the system has, which differs from machine to
-// machine, and calls TypeScript a film.
+// names lists types and their extensions. mime.TypeByExtension reads the system's tables, which differ between machines and make TypeScript a
+// film.
 const names = `
 text/plain: txt text log conf cfg ini env lock properties gitignore
 text/markdown: md markdown mdx
@@ -166,7 +166,7 @@ func typeOfExtension(ext string) string {
 	return types[ext]
 }
 
-// preferred are the extensions of types.
+// preferred maps types to extensions.
 func preferred() map[string]string {
 	_, exts := table()
 	return exts

@@ -14,14 +14,14 @@ import (
 	"deskhand/backend/store"
 )
 
-// What an agent gives at a time, where nothing else is said.
+// Default limits of the files that an agent gives, per file and per call.
 const (
 	usualGiven     = 8 << 20
 	usualGivenCall = 16 << 20
 )
 
-// Wanted is a file that an agent gives: its path, absolute or from the directory that the agent works in, and what it is to be called where
-// that is another name or type.
+// Wanted is a file that an agent gives. Path is absolute, or relative to the agent's working directory. Filename and MimeType override the
+// file's own.
 type Wanted struct{ Path, Filename, MimeType string }
 
 // Read is a file with its bytes.
@@ -31,10 +31,10 @@ type Read struct {
 	Data []byte
 }
 
-// Outgoing reads the files that an agent gives, in their order. Each must be a regular file, readable, and in cwd or in one of the roots:
-// whatever its path is made of, links and all, it must lead there. All are checked, and are open, before the first is read; one that is not
-// as it must be is a *Problem, and then none is given. Limits of 0 are 8 MiB for a file and 16 MiB for a call. Each is opened by open, which
-// may refuse one as fs.ErrInvalid; nil opens what is there.
+// Outgoing reads the files that an agent gives, in their order. With all links resolved, each must be a readable regular file in cwd or a
+// root. Outgoing checks and opens all files before it reads the first; for an invalid file Outgoing returns a *Problem and no file. A limit of
+// 0 means 8 MiB per file and 16 MiB per call. Outgoing opens files by open, which may refuse a file with fs.ErrInvalid; a nil open opens every
+// file.
 func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, perFile, perCall int64, open func(path string) (*os.File, error)) ([]Read, error) {
 	if len(list) == 0 {
 		return nil, problem("empty")
@@ -51,7 +51,7 @@ func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, pe
 	files := make([]given, 0, len(list))
 	defer func() {
 		for _, g := range files {
-			_ = g.content.Close() // nothing was written
+			_ = g.content.Close() // no bytes were written
 		}
 	}()
 	left := perCall
@@ -68,10 +68,10 @@ func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, pe
 	return readGiven(ctx, files, perFile, perCall)
 }
 
-// given is a file that was found fit.
+// given is a checked, open file.
 type given struct {
 	file    File
-	named   string // what its type is told from
+	named   string // the name that implies the type
 	mime    string
 	size    int64
 	content *os.File
@@ -127,7 +127,7 @@ func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64
 	return g, err
 }
 
-// missingIn is what an agent is told of a path that leads nowhere: of one that lies outside, no more than that.
+// missingIn is the agent's error for a path that cannot be followed. For a path outside the roots the error reveals nothing else.
 func missingIn(path string, roots []string, name string, err error) error {
 	if !under(filepath.Clean(path), roots) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 		return problem("outside", "name", name).because(err)
@@ -143,7 +143,7 @@ func readGiven(ctx context.Context, files []given, perFile, perCall int64) ([]Re
 		if err != nil {
 			return nil, trouble(f.Filename, err)
 		}
-		if perCall -= int64(len(data)); perCall < 0 { // it has grown since it was checked
+		if perCall -= int64(len(data)); perCall < 0 { // the file has grown since its check
 			return nil, problem("changed", "name", f.Filename)
 		}
 		sum := sha256.Sum256(data)

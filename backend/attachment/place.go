@@ -18,24 +18,24 @@ import (
 const (
 	copies    = Copies
 	unnamed   = ".deskhand-" // begins the names of files that are being written
-	mostName  = 200          // bytes of a copy's name; file systems take 255
+	mostName  = 200          // bytes of a copy's name; file systems allow 255
 	fileMode  = 0o600
 	dirMode   = 0o755
 	mostTries = 100
 )
 
-// Copies is the directory of the copies, below the one that an agent works in.
+// Copies is the directory of the copies, below the agent's working directory.
 const Copies = ".deskhand/attachments"
 
-// ignoreFile in the directory of the copies keeps git from offering them, where git cannot be told otherwise. Agents that pass over what git
-// ignores read it too.
+// ignoreFile in the directory of the copies makes git ignore them, when the repository cannot be configured to do so. Agents that skip ignored
+// files obey the file too.
 const (
 	ignoreFile = ".gitignore"
 	ignoreAll  = "*\n"
 )
 
-// Hide tells git, by other means than a file among them, that the copies below cwd are not to be offered for a commit. It reports false where
-// that cannot be, as where there is no repository.
+// Hide configures git to ignore the copies below cwd, without a file among them. Hide returns false when that is impossible, such as outside a
+// repository.
 type Hide func(ctx context.Context, cwd string) bool
 
 // CopiesBelow is a Copier that writes below <cwd>/.deskhand/attachments, by Place.
@@ -46,13 +46,12 @@ func CopiesBelow(cwd string, read Bytes, hide Hide) Copier {
 		if err != nil {
 			return "", err
 		}
-		hidden = hidden || hide != nil && hide(ctx, cwd) // of a prompt, once
+		hidden = hidden || hide != nil && hide(ctx, cwd) // once per prompt
 		return Place(ctx, cwd, to, data, hidden)
 	}
 }
 
-// HideCopies sees to it that git does not offer the copies that are below cwd already: they may be older than the repository, or have been there
-// longer than it.
+// HideCopies makes git ignore the existing copies below cwd, which may be older than the repository, or than Hide.
 func HideCopies(ctx context.Context, cwd string, hide Hide) error {
 	top, err := os.OpenRoot(cwd)
 	if err != nil {
@@ -69,9 +68,9 @@ func HideCopies(ctx context.Context, cwd string, hide Hide) error {
 	return dir.Close()
 }
 
-// Place writes a copy at a path of Planned.CopyTo. Unless the copies are hidden from git by other means, a .gitignore beside them does that. The
-// copy that is there is not written again; where something else is there, the name gets a number. No link on the way leads out of cwd: that is
-// attachment.outside.
+// Place writes a copy at a path of Planned.CopyTo. Unless hidden is set, Place also writes a .gitignore beside the copies. An existing equal
+// copy is not written again; when another file has the name, the copy's name gets a number. Place follows no link out of cwd, and returns
+// attachment.outside instead.
 func Place(ctx context.Context, cwd, to string, data []byte, hidden bool) (string, error) {
 	name := filepath.Base(to)
 	top, err := os.OpenRoot(cwd)
@@ -120,12 +119,12 @@ func copiesDir(ctx context.Context, top *os.Root, hidden bool) (*os.Root, error)
 func withIgnore(ctx context.Context, dir *os.Root) error {
 	err := put(ctx, dir, ignoreFile, []byte(ignoreAll))
 	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
-		return nil // somebody has one of their own
+		return nil // a person's own .gitignore stays
 	}
 	return err
 }
 
-// withoutIgnore removes the file of withIgnore; one of somebody's own stays.
+// withoutIgnore removes the file of withIgnore. A person's own .gitignore stays.
 func withoutIgnore(ctx context.Context, dir *os.Root) error {
 	ours, err := isThere(dir, ignoreFile, []byte(ignoreAll))
 	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
@@ -137,7 +136,7 @@ func withoutIgnore(ctx context.Context, dir *os.Root) error {
 	return gone(dir.Remove(ignoreFile))
 }
 
-// notWritten is a failure to write as a problem.
+// notWritten converts a failure to write into a problem.
 func notWritten(name string, err error) error {
 	var p *Problem
 	switch {
@@ -149,7 +148,7 @@ func notWritten(name string, err error) error {
 	return problem("unwritable", "name", name).because(err)
 }
 
-// numbered is a name, with a number before its extension from the second on.
+// numbered is a name with the number n before its extension, for n above 1.
 func numbered(name string, n int) string {
 	if n == 1 {
 		return name
@@ -161,7 +160,7 @@ func numbered(name string, n int) string {
 	return strings.TrimSuffix(name, ext) + "-" + strconv.Itoa(n) + ext
 }
 
-// copyName is a file's name as a copy has it: one that every file system takes, and no name that git reads.
+// copyName is the name of a file's copy: a name that every file system allows and that git does not read.
 func copyName(f File) string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`<>:"/\|?*`, r) {
@@ -186,8 +185,8 @@ func copyName(f File) string {
 	return name
 }
 
-// put writes a new file: complete under a name of its own first, so that nobody sees half of it, and never in the place of another one. The same
-// content there already is as good; other content, or what is no file, is attachment.exists.
+// put writes a new file, complete under a temporary name first, so that no reader sees a partial file. put never replaces a file: equal
+// content counts as written, and any other file is attachment.exists.
 func put(ctx context.Context, dir *os.Root, name string, data []byte) error {
 	if there, err := isThere(dir, name, data); there || err != nil {
 		return err
@@ -203,12 +202,12 @@ func put(ctx context.Context, dir *os.Root, name string, data []byte) error {
 	}
 	err := dir.Link(draft, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = writeNew(dir, name, data) // a file system without links
+		err = writeNew(dir, name, data) // the file system has no hard links
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			err = errors.Join(err, gone(dir.Remove(name)))
 		}
 	}
-	if errors.Is(err, fs.ErrExist) { // somebody else was here in between
+	if errors.Is(err, fs.ErrExist) { // another process was faster
 		var there bool
 		if there, err = isThere(dir, name, data); err == nil && !there {
 			err = problem("exists", "name", name)
@@ -233,7 +232,7 @@ func writeNew(dir *os.Root, name string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// isThere tells whether a name has this content already; other content is an error.
+// isThere reports whether a file has this content. Other content is an error.
 func isThere(dir *os.Root, name string, data []byte) (bool, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

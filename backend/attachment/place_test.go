@@ -39,7 +39,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// A copier gives what is read to Place.
+// TestCopiesBelow: the copier passes the bytes of read to Place.
 func TestCopiesBelow(t *testing.T) {
 	cwd, boom := realTemp(t), errors.New("boom")
 	read := func(_ context.Context, f attachment.File) ([]byte, error) {
@@ -50,14 +50,15 @@ func TestCopiesBelow(t *testing.T) {
 	}
 	at, err := attachment.CopiesBelow(cwd, read, nil)(t.Context(), attachment.File{Filename: "a"}, filepath.Join(cwd, copiesAt, "a"))
 	if data, readErr := os.ReadFile(at); err != nil || readErr != nil || string(data) != "content" {
-		t.Errorf("%q, %v, %v", data, err, readErr)
+		t.Errorf(`ReadFile: got data %q, error %v, readErr %v, want no error, readErr nil and data "content"`, data, err, readErr)
 	}
 	if _, err := attachment.CopiesBelow(cwd, read, nil)(t.Context(), attachment.File{}, "a"); !errors.Is(err, boom) {
 		t.Errorf("unreadable: %v", err)
 	}
 }
 
-// The file by which git ignores the copies is there only as long as git cannot be told otherwise, and one of somebody's own stays.
+// TestCopiesAreHiddenOneWay: the .gitignore of the copies exists only while git cannot be configured otherwise, and a person's own .gitignore
+// stays.
 func TestCopiesAreHiddenOneWay(t *testing.T) {
 	cwd, told := realTemp(t), 0
 	ignore := copiesAt + ".gitignore"
@@ -118,7 +119,7 @@ func TestCopiesAreHiddenOneWay(t *testing.T) {
 	has("with a file of somebody's own", "*\n!mine\n")
 }
 
-// A directory that came from elsewhere can hold links where the copies go.
+// TestPlaceFollowsNoLinkOutside: a foreign directory may have links in the place of the copies' directories.
 func TestPlaceFollowsNoLinkOutside(t *testing.T) {
 	for _, where := range []string{".deskhand", ".deskhand/attachments"} {
 		dir := realTemp(t)
@@ -150,7 +151,7 @@ func TestPlaceFollowsNoLinkOutside(t *testing.T) {
 	wants(t, "no directory", err, "missing")
 }
 
-// Many at once: each gets a whole copy, equal ones share it, and nothing else is left.
+// TestPlaceManyAtOnce: concurrent calls each get a whole copy, equal copies are shared, and no other file is left.
 func TestPlaceManyAtOnce(t *testing.T) {
 	cwd := realTemp(t)
 	var all sync.WaitGroup
@@ -175,7 +176,7 @@ func TestPlaceManyAtOnce(t *testing.T) {
 	all.Wait()
 	for content, path := range at {
 		if data, err := os.ReadFile(path); err != nil || string(data) != content {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got error %v, want no error and data %v", path, err, content)
 		}
 	}
 	if got := below(t, cwd); len(got) != 7 {

@@ -6,31 +6,30 @@ import (
 	"strings"
 )
 
-// Agent is what an agent takes: its promptCapabilities, and the exceptions of the catalogue. The zero value gets the text form.
+// Agent describes the content that an agent takes: its promptCapabilities and the catalogue's exceptions. The zero value gets the text form.
 type Agent struct {
 	Image    bool // image blocks
 	Embedded bool // text in resource blocks
-	PDF      bool // it is known to take PDF in resource blocks; that also wants Embedded
-	TextOnly bool // it is to get the text form whatever it can
-	Links    bool // it is to get links though it takes neither images nor resources; without this such an agent gets the text form
+	PDF      bool // PDF in resource blocks, which also needs Embedded
+	TextOnly bool // always the text form
+	Links    bool // links for an agent without images and resources; otherwise such an agent gets the text form
 
-	// LinkType is the type that every link to a file has, whatever the file is; "" = the file's own. OpenCode puts a file that it is given a
-	// link to into the prompt under the link's type, and a model that does not know that type refuses the conversation from then on. Of
-	// text/plain it reads what is there.
+	// LinkType is the type of every link to a file; "" = the file's own type. OpenCode puts a linked file into the prompt under the link's
+	// type, and a model that does not know the type refuses the conversation from then on. With text/plain OpenCode reads the file.
 	LinkType string
 
-	// NamesLinks is for an agent that passes over links to some files (those that git ignores, and those outside of its directories) without a word:
-	// the paths of all links stand in the text, too.
+	// NamesLinks adds the paths of all links to the text, for an agent that silently ignores links to some files (ignored by git, or outside
+	// its directories).
 	NamesLinks bool
-	// PlainLinks is for an agent that reads the path of a link without undoing its percent-encoding: it has none.
+	// PlainLinks omits percent-encoding, for an agent that does not decode a link's path.
 	PlainLinks bool
-	// Joins is for an agent that puts the blocks of a prompt together with nothing between: texts end with a new line.
+	// Joins ends texts with a newline, for an agent that joins the blocks of a prompt without a separator.
 	Joins bool
-	// ImageBytes is the size above which an image is made smaller, where that is less than what models take; 0 = it is not.
+	// ImageBytes is the size above which an image is reduced, if below the limit of models; 0 = the limit of models.
 	ImageBytes int
 }
 
-// mostImage is how long an image may be that travels as it is.
+// mostImage is the largest image that is sent unchanged.
 func (a Agent) mostImage() int {
 	if a.ImageBytes > 0 {
 		return min(a.ImageBytes, mostImageBytes)
@@ -38,10 +37,10 @@ func (a Agent) mostImage() int {
 	return mostImageBytes
 }
 
-// takesText tells whether an agent gets paths in its text and nothing else.
+// takesText reports whether an agent gets paths in its text only.
 func (a Agent) takesText() bool { return a.TextOnly || !a.Image && !a.Embedded && !a.Links }
 
-// How a file travels.
+// The ways in which a file travels.
 const (
 	Image    = "image"
 	Embedded = "embedded"
@@ -49,52 +48,52 @@ const (
 	Text     = "text"
 )
 
-// Warnings, the first of those that hold. Copied alone says nothing against the file: it is where the agent is let in.
+// Warnings of a plan; the first that applies counts. Copied is no defect of the file: the copy lies where the agent has access.
 const (
 	warnCopied      = "copied"
-	warnDemoted     = "demoted"     // the prompt would have been too long
-	warnDownscaled  = "downscaled"  // the image is made smaller first
+	warnDemoted     = "demoted"     // the prompt would be too long
+	warnDownscaled  = "downscaled"  // the image is reduced first
 	warnNoImage     = "no_image"    // the agent takes no images
 	warnNoEmbedded  = "no_embedded" // the agent takes no embedded files
 	warnTooLarge    = "too_large_to_embed"
 	warnTextOnly    = "text_only"
-	warnUnknownPDF  = "unknown_pdf"  // nobody knows what the agent does with PDF
-	warnDirectory   = "directory"    // it is outside of where the agent works, and is not copied
+	warnUnknownPDF  = "unknown_pdf"  // the agent's treatment of PDF is unknown
+	warnDirectory   = "directory"    // the directory is outside the agent's directories, and is not copied
 	warnImageBroken = "image_broken" // it is called an image, and is none that can be decoded
-	warnNamed       = "named"        // the agent may pass over the link: the path stands in the text, too
+	warnNamed       = "named"        // the agent may ignore the link: the text has the path too
 )
 
 const (
 	mostText   = 256 << 10
 	mostPDF    = 20 << 20
-	mostPrompt = 24 << 20 // of encoded JSON: adapters die without a word of a line over 32 MiB
+	mostPrompt = 24 << 20 // encoded JSON: adapters crash on a line over 32 MiB
 
-	guessSmaller  = 3 << 19 // what an image takes in a prompt once it was made smaller, as a rule
-	guessOverhead = 512     // what a block takes beside its content
+	guessSmaller  = 3 << 19 // usual size of a reduced image in a prompt
+	guessOverhead = 512     // size of a block without its content
 )
 
-// Planned is a file and how it will travel.
+// Planned is a file and the way in which it will travel.
 type Planned struct {
 	File
 
 	Travels string `json:"travels,omitempty" enum:"image,embedded,link,text"`
 	Warning string `json:"warning,omitempty" enum:"copied,demoted,downscaled,no_image,no_embedded,too_large_to_embed,text_only,unknown_pdf,directory,image_broken,named"`
 
-	// CopyTo is the path of the copy that must be made before it is sent; "" = none. Where something else is there, the copy goes beside it.
+	// CopyTo is the path of the copy to make before the prompt is sent; "" = none. When another file is there, the copy gets another name.
 	CopyTo string `json:"-"`
 	agent  Agent
-	stored string // the path of a copy of what has no path, and travels within the prompt
+	stored string // the path of the copy of a file that has no path and travels within the prompt
 
-	// Spare is what CopyTo becomes where Compose has to make a link of the file.
+	// Spare is the value of CopyTo when Compose has to turn the file into a link.
 	Spare string `json:"-"`
 }
 
-// Plan says how each file will travel to an agent that works in cwd and sees the roots beside it. It looks at nothing but its arguments: what
-// a file holds is seen by Compose, which may find that it has to travel as a link.
+// Plan decides how each file will travel to an agent that works in cwd and has access to roots. Plan uses its arguments alone; Compose reads
+// the files, and may turn a file into a link.
 func Plan(a Agent, cwd string, roots []string, files []File) []Planned {
 	plan := make([]Planned, len(files))
 	inside := append([]string{cwd}, roots...)
-	taken := map[string]string{} // what a copy is called, and whose it is
+	taken := map[string]string{} // names of copies, and the file of each
 	for i, f := range files {
 		p := Planned{File: f, agent: a}
 		p.Travels, p.Warning = travels(a, f)
@@ -115,9 +114,9 @@ func Plan(a Agent, cwd string, roots []string, files []File) []Planned {
 	return plan
 }
 
-// copied decides on the copy of a file, once it is known how it travels.
+// copied decides about the copy of a file, after the way in which it travels is known.
 func (p *Planned) copied() {
-	// In the text form paths stand as they are, so that only what has none is copied.
+	// The text form has the paths themselves, so only a file without a path is copied.
 	if p.Travels == Link || p.Travels == Text && p.Path == "" {
 		p.CopyTo = p.Spare
 	}
@@ -129,7 +128,7 @@ func (p *Planned) copied() {
 	}
 }
 
-// travels is how a file travels for itself.
+// travels is the way in which a single file travels.
 func travels(a Agent, f File) (how, warning string) {
 	switch {
 	case a.takesText():
@@ -176,7 +175,7 @@ func embeds(a Agent, f File, known bool, unknown string, most int64) (how, warni
 	return Embedded, ""
 }
 
-// demote makes links of the largest files until the prompt is short enough, of those of one size the last first.
+// demote turns the largest files into links until the prompt is short enough; among files of a size, the last first.
 func demote(plan []Planned) {
 	var total int64
 	for _, p := range plan {
@@ -201,7 +200,7 @@ func demote(plan []Planned) {
 
 func (p *Planned) isInline() bool { return p.Travels == Image || p.Travels == Embedded }
 
-// guess is how long a file's block will be, more or less.
+// guess is the approximate length of a file's block.
 func (p *Planned) guess() int64 {
 	switch {
 	case p.Travels == Image && p.Warning == warnDownscaled:
@@ -216,7 +215,7 @@ func (p *Planned) guess() int64 {
 
 func inBase64(n int64) int64 { return (n + 2) / 3 * 4 }
 
-// copyPath is where a copy of a file goes. One file that is twice in a message is copied once; two of one name get numbers.
+// copyPath is the path of a file's copy. A file that is twice in a message is copied once; different files of a name get numbers.
 func copyPath(cwd string, f File, taken map[string]string) string {
 	name, whose := copyName(f), cmp.Or(f.SHA256, f.Path)
 	for n := 1; ; n++ {

@@ -38,7 +38,7 @@ func at(path string, f attachment.File) attachment.File {
 	return f
 }
 
-// agents are what those of the table in the manual take, as they were measured.
+// agents are the abilities of the agents in the manual's table, as measured.
 func agents() map[string]attachment.Agent {
 	return map[string]attachment.Agent{
 		"claude":    {Image: true, Embedded: true, PDF: true},
@@ -54,7 +54,7 @@ func agents() map[string]attachment.Agent {
 	}
 }
 
-// how is a plan for one file: how it travels, and the warning.
+// how is a plan for a file: the way in which it travels, and the warning.
 func how(p attachment.Planned) string { return strings.TrimSpace(p.Travels + " " + p.Warning) }
 
 func TestPlanForEachAgent(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPlanRules(t *testing.T) {
 	}
 }
 
-// Over 24 MiB the largest go as links, and no more of them than must; among equals the last.
+// TestPlanDemotes: above 24 MiB the largest files become links, no more than necessary, and among equals the last.
 func TestPlanDemotes(t *testing.T) {
 	all := attachment.Agent{Image: true, Embedded: true, PDF: true}
 	img := func(name string, size int64) attachment.File {
@@ -178,7 +178,7 @@ func TestPlanDemotes(t *testing.T) {
 	}
 }
 
-// Two files of one name are two copies, the same file twice is one; on every file system.
+// TestPlanGivesEachCopyItsName: different files of a name get two copies, and a file that is twice gets one, on every file system.
 func TestPlanGivesEachCopyItsName(t *testing.T) {
 	named := func(name, sha string) attachment.File {
 		return attachment.File{Filename: name, MimeType: "application/zip", SHA256: sha}

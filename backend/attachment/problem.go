@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// rule is what was broken, in words for programs and agents.
+// rule is the violated rule, in words for programs and agents.
 func (p *Problem) rule() string {
 	rule, known := rules()[p.Code]
 	if !known {
@@ -41,7 +41,7 @@ func rules() map[string]string {
 	}
 }
 
-// trouble is a file error as a problem; what a context says stays what it is.
+// trouble converts a file error into a problem. A context's error stays unchanged.
 func trouble(name string, err error) error {
 	var p *Problem
 	switch {

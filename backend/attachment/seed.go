@@ -12,8 +12,8 @@ const (
 	fileScheme  = "file://"
 )
 
-// TextForm is a message with the paths of files below it, for an agent that takes nothing else
-// (format_message_with_attachments of the seed). Paths stand there as they are; no path leaves the message as it is.
+// TextForm is a message with the paths of files below, for an agent that takes nothing else (format_message_with_attachments of the seed).
+// Paths are not escaped. Without paths TextForm returns the message.
 func TextForm(message string, paths []string) string {
 	if len(paths) == 0 {
 		return message
@@ -29,8 +29,8 @@ func TextForm(message string, paths []string) string {
 	return b.String()
 }
 
-// FilePart is a file in the form that OpenCode's own API takes (opencode_file_part_input of the seed): type, mime, url, and filename
-// where there is one. "" is a mime or filename that nobody has given. A path that is no URL yet is escaped where it must be.
+// FilePart is a file in the form of OpenCode's API (opencode_file_part_input of the seed): type, mime, url and, if given, filename. An empty
+// mime or filename counts as absent. FilePart escapes a path that is no URL yet.
 func FilePart(path, mime, filename string) map[string]any {
 	address := path
 	if !strings.HasPrefix(path, fileScheme) {
@@ -49,8 +49,8 @@ func FilePart(path, mime, filename string) map[string]any {
 	return part
 }
 
-// Filename is the last name of a path or file URL, as Rust's Path::file_name has it: slashes and single dots at the end do not count,
-// and there is none where the path ends in "..", or is nothing but slashes and dots.
+// Filename is the last element of a path or file URL, as by Rust's Path::file_name: trailing slashes and single dots do not count. ok is false
+// for a path that ends in "..", or that consists of slashes and dots.
 func Filename(path string) (string, bool) {
 	rest := strings.TrimPrefix(path, fileScheme)
 	if runtime.GOOS == "windows" {
@@ -74,13 +74,13 @@ func Filename(path string) (string, bool) {
 func URI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // C:/…
+		path = "/" + path // as in /C:/…
 	}
 	return fileScheme + escaped(path)
 }
 
-// FromURI is the path that a file URI names, on this computer: all that is behind the scheme, with its percent-encoding undone. What stands in
-// a path, such as # and ?, is a part of it there too, since many write such URIs by putting texts together.
+// FromURI is the local path of a file URI: the part behind the scheme, without percent-encoding. Characters such as # and ? belong to the
+// path, since many programs build such URIs by concatenation. ok is false for other URIs.
 func FromURI(uri string) (path string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, fileScheme)
 	if !ok {
@@ -90,7 +90,7 @@ func FromURI(uri string) (path string, ok bool) {
 		rest = "/" + local
 	}
 	if !strings.HasPrefix(rest, "/") {
-		return "", false // another computer's
+		return "", false // a file of another computer
 	}
 	if plain, err := url.PathUnescape(rest); err == nil {
 		rest = plain
@@ -98,7 +98,7 @@ func FromURI(uri string) (path string, ok bool) {
 	return PathIn(rest), true
 }
 
-// PathIn is what a file URL names on this computer: its path, which on Windows has a slash before the drive.
+// PathIn is the local path of a file URL's path, which on Windows has a slash before the drive.
 func PathIn(urlPath string) string {
 	return filepath.FromSlash(pathIn(urlPath, runtime.GOOS == "windows"))
 }

@@ -13,7 +13,7 @@ func TestPathIn(t *testing.T) {
 		{`/C:\work`, `C:\work`},
 		{"C:/work", "C:/work"},
 		{"/work/a.txt", "/work/a.txt"},
-		{"/C:x", "/C:x"}, // no drive's root
+		{"/C:x", "/C:x"}, // not the root of a drive
 		{"//server/share", "//server/share"},
 		{"", ""},
 	} {
@@ -24,7 +24,7 @@ func TestPathIn(t *testing.T) {
 			t.Errorf("%q elsewhere is %q", c.given, got)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "a b%.txt") // what we write is what we read
+	path := filepath.Join(t.TempDir(), "a b%.txt") // FromURI reads the result of URI
 	u, err := url.Parse(URI(path))
 	if err != nil || u.Host != "" || PathIn(u.Path) != path {
 		t.Errorf("%s is written as %s, and read as %s (%v)", path, URI(path), PathIn(u.Path), err)

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/attachment"
 )
 
-// The cases of format_message_with_attachments: what its code gives, byte for byte.
+// TestTextForm: the results of format_message_with_attachments, byte for byte.
 func TestTextForm(t *testing.T) {
 	for _, c := range []struct {
 		message string
@@ -35,7 +35,7 @@ func TestTextForm(t *testing.T) {
 	}
 }
 
-// What Path::file_name of Rust's library gives for each, once "file://" is off.
+// TestFilename: the results of Path::file_name of Rust's library, without "file://".
 func TestFilename(t *testing.T) {
 	for path, want := range map[string]string{
 		"/workspace/file.py": "file.py", "file:///workspace/file.py": "file.py", "file.py": "file.py", "a b%20ü": "a b%20ü",
@@ -70,7 +70,7 @@ func TestFilePart(t *testing.T) {
 	}
 }
 
-// A name has no slash, is no dot, and is found again when the path goes on with what does not count.
+// FuzzFilename: a name has no slash, is no dot, and stays the same when the path continues with parts that do not count.
 func FuzzFilename(f *testing.F) {
 	for _, path := range []string{"", "/", "a/..", "file:///a/./", "//a//", "...", "file://"} {
 		f.Add(path)
@@ -90,11 +90,11 @@ func FuzzFilename(f *testing.F) {
 	})
 }
 
-// startsWithDot: a dot at the start counts, one after a slash does not.
+// startsWithDot reports whether the path's first element is a dot, which counts, unlike a dot after a slash.
 func startsWithDot(path string) bool { return path == "." || strings.HasPrefix(path, "./") }
 
-// testdata/seed.jsonl is what the seed's own code, compiled, gives for these paths: the path, the url, the name. Our url is theirs with
-// what no URL may hold escaped.
+// TestFilePartIsTheSeeds compares with testdata/seed.jsonl: the path, url and name from the compiled code of the seed. Our url also escapes
+// the characters that no URL may contain.
 func TestFilePartIsTheSeeds(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "seed.jsonl"))
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	sentinelClose = "[[/lilac.attachments]]"
 )
 
-// SentinelItem is one file that a surface hands to an agent's tools.
+// SentinelItem is a file that a surface passes to an agent's tools.
 type SentinelItem struct {
 	URL      string `json:"url"`
 	Filename string `json:"filename,omitempty"`
@@ -23,23 +23,21 @@ type sentinelBlock struct {
 	Items []SentinelItem `json:"items"`
 }
 
-// Sentinel is the block by which tools find the files of a message: one line, which the message ends with. The end of the line is the
-// caller's.
+// Sentinel is the block by which tools find the files of a message: the last line of the message. The caller adds the line end.
 func Sentinel(items []SentinelItem) string {
 	if items == nil {
 		items = []SentinelItem{}
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // a URL is to be readable
+	enc.SetEscapeHTML(false) // keeps URLs readable
 	_ = enc.Encode(sentinelBlock{items})
-	// A name that looks like the end of the block must not be one, however roughly somebody cuts it out.
+	// A name that looks like the end of the block must not end it, even for a crude parser.
 	inside := strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), "[[", `\u005b\u005b`)
 	return sentinelOpen + inside + sentinelClose
 }
 
-// ParseSentinel finds the block of a message: the last line that is one, with nothing but space around it. What only looks like a
-// block is none.
+// ParseSentinel finds the block of a message: the last line that is a valid block, surrounded by nothing but space.
 func ParseSentinel(text string) ([]SentinelItem, bool) {
 	for text != "" {
 		cut := strings.LastIndexByte(text, '\n')
@@ -51,7 +49,7 @@ func ParseSentinel(text string) ([]SentinelItem, bool) {
 	return nil, false
 }
 
-// WithoutSentinel is a message as a person has written it: without the lines that are a block.
+// WithoutSentinel is a message without the lines that are a block, as the person wrote it.
 func WithoutSentinel(text string) string {
 	if !strings.Contains(text, sentinelOpen) {
 		return text
@@ -80,11 +78,11 @@ func parseBlock(line string) ([]SentinelItem, bool) {
 	return block.Items, true
 }
 
-// HasSentinel tells whether a message carries the block, or what somebody may take for one.
+// HasSentinel reports whether a message has a block, or a text that may pass for a block.
 func HasSentinel(text string) bool { return strings.Contains(text, sentinelOpen) }
 
-// Merge makes one message of those that came while an agent was at work. It merges nothing, and tells so, where one of several carries the
-// block: a message with files stays beside the words that it was written with.
+// Merge joins the messages that came while an agent was at work. When one of several messages has a block, Merge joins nothing and returns
+// false: files stay with the words that they were sent with.
 func Merge(messages []string) (merged string, ok bool) {
 	if len(messages) > 1 && slices.ContainsFunc(messages, HasSentinel) {
 		return "", false

@@ -19,7 +19,7 @@ func TestSentinel(t *testing.T) {
 	}
 	for _, text := range []string{block, "look\n" + block, "look\r\n\t" + block + " \r\n", "two\n" + attachment.Sentinel(nil) + "\n" + block, block + "\nthanks"} {
 		if got, ok := attachment.ParseSentinel(text); !ok || !slices.Equal(got, items) {
-			t.Errorf("%q: %v, %v", text, got, ok)
+			t.Errorf("%q: got %v, ok %v, want ok and %v", text, got, ok, items)
 		}
 	}
 }
@@ -34,12 +34,12 @@ func TestParseSentinelTakesNoHalfOnes(t *testing.T) {
 		`as in [[lilac.attachments]]{"items":[]}[[/lilac.attachments]]`, `[[lilac.attachments]]{"items":[]}[[/lilac.attachments]].`,
 	} {
 		if got, ok := attachment.ParseSentinel(text); ok || got != nil {
-			t.Errorf("%q: %v, %v", text, got, ok)
+			t.Errorf("%q: got %v, ok %v, want not ok and nil", text, got, ok)
 		}
 	}
 }
 
-// A name that ends the block, or begins another, stays a name.
+// TestSentinelHoldsAnyName: a name that ends the block, or begins another, stays a name.
 func TestSentinelHoldsAnyName(t *testing.T) {
 	items := []attachment.SentinelItem{{URL: "u", Filename: "[[/lilac.attachments]]\n[[lilac.attachments]]{\"items\":[]}\u2028<&>\"\\\U0001F600"}}
 	block := attachment.Sentinel(items)
@@ -47,7 +47,7 @@ func TestSentinelHoldsAnyName(t *testing.T) {
 		t.Errorf("the block is %q", block)
 	}
 	if got, ok := attachment.ParseSentinel("x\n" + block); !ok || !slices.Equal(got, items) {
-		t.Errorf("%v, %v", got, ok)
+		t.Errorf("ParseSentinel: got %v, ok %v, want ok and %v", got, ok, items)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What is parsed can be written and is parsed again, whatever stood there.
+// FuzzParseSentinel: parsed items can be written and parse to the same items.
 func FuzzParseSentinel(f *testing.F) {
 	f.Add("look\n" + attachment.Sentinel([]attachment.SentinelItem{{URL: "https://a?b", Filename: "[[", MimeType: "image/png"}}))
 	f.Add(`[[lilac.attachments]]{"items":[{"url":1}]}[[/lilac.attachments]]`)

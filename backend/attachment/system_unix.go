@@ -4,5 +4,5 @@ package attachment
 
 import "syscall"
 
-// nonBlocking keeps an open from waiting for the other end of a pipe, and a terminal from becoming ours.
+// nonBlocking keeps open from waiting for the other end of a pipe, and keeps a terminal from becoming our controlling terminal.
 const nonBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -1,4 +1,4 @@
 package attachment
 
-// nonBlocking: an open waits for nobody here.
+// nonBlocking is 0, since open does not block on Windows.
 const nonBlocking = 0
