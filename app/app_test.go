@@ -66,7 +66,7 @@ func TestDialogText(t *testing.T) {
 			t.Errorf("nothing is asked for %d", n)
 		}
 		if s := closeSheet("Deskhand", n); !s.fits() || len(s.text) == 0 || !strings.HasSuffix(s.buttons[closeStops].label, "quit") || s.buttons[closeHides].label == "" {
-			t.Errorf("%+v", s)
+			t.Errorf(`closeSheet("Deskhand"): got s %+v, want s.fits(), some text, s.buttons[closeStops].label ending in "quit" and s.buttons[closeHides].label other than ""`, s)
 		}
 	}
 }

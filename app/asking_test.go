@@ -299,7 +299,7 @@ func TestAnAnswerThatIsNotTaken(t *testing.T) {
 		o.dialog().press <- reply{button: 0}
 		synctest.Wait()
 		if s := o.dialog().sheet; s.heading != "Your answer was not taken" || s.text[0].text != "storage.failed" || s.plain == "" {
-			o.t.Errorf("%+v", s)
+			o.t.Errorf(`got s %+v, want heading "Your answer was not taken", s.text[0].text "storage.failed" and plain other than ""`, s)
 		}
 		o.dialog().press <- reply{button: pressedLater}
 		o.see("a", "a") // it is asked again
@@ -307,7 +307,7 @@ func TestAnAnswerThatIsNotTaken(t *testing.T) {
 		o.dialog().press <- reply{button: 0}
 		synctest.Wait()
 		if s := o.dialog().sheet; s.text[0].text != "This was already answered." {
-			o.t.Errorf("%+v", s)
+			o.t.Errorf(`got s %+v, want s.text[0].text "This was already answered."`, s)
 		}
 		after(tellingFor)
 		o.see("", "a")
@@ -315,11 +315,11 @@ func TestAnAnswerThatIsNotTaken(t *testing.T) {
 		o.noticeOf("").take <- "option-0"
 		synctest.Wait()
 		if n := o.noticeOf("").notice; n.body != "This was already answered." {
-			o.t.Errorf("%+v", n)
+			o.t.Errorf(`got n %+v, want body "This was already answered."`, n)
 		}
 		after(tellingFor)
 		if len(o.answers) != 0 {
-			o.t.Errorf("%q", o.answers)
+			o.t.Errorf("got answers %q, want no answers", o.answers)
 		}
 	})
 }
@@ -359,7 +359,7 @@ func TestManyAreTheirNumber(t *testing.T) {
 		o.noticeOf("").take <- actionOpen
 		o.see("", "")
 		if !slices.Equal(o.opened, []string{"@"}) {
-			o.t.Errorf("%q", o.opened)
+			o.t.Errorf(`got %q, want []string{"@"}`, o.opened)
 		}
 	})
 }

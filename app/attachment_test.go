@@ -48,7 +48,7 @@ func TestOpenAttachment(t *testing.T) {
 			continue
 		}
 		if info, err := os.Stat(opened); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o400 {
-			t.Errorf("%q: %v, %v", name, info, err)
+			t.Errorf(`%q: got info %v, error %v, want no error and not (runtime.GOOS != "windows" && info.Mode().Perm() != 0o400)`, name, info, err)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestSaveAttachment(t *testing.T) {
 	choose := func(string) (string, error) { return path, nil }
 	got, err := saveAttachment(t.Context(), having(file{Filename: "a.sh"}, "#!/bin/sh"), "a1", choose)
 	if data, _ := os.ReadFile(path); err != nil || got != path || string(data) != "#!/bin/sh" {
-		t.Errorf("%q, %v, %q", got, err, data)
+		t.Errorf(`ReadFile: got %q, error %v, data %q, want no error, %v and data "#!/bin/sh"`, got, err, data, path)
 	}
 	_, err = saveAttachment(t.Context(), having(file{}, ""), "../sessions", func(string) (string, error) { t.Error("a person was asked"); return "", nil })
 	coding(t, err, "not_found")
@@ -138,12 +138,12 @@ func TestIngest(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, head, err := r.FormFile("file")
 		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/client/attachments" {
-			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+			t.Errorf(`FormFile("file"): got Method %s, URL %s, error %v, want no error, Method %v and r.URL.Path "/client/attachments"`, r.Method, r.URL, err, http.MethodPost)
 			return
 		}
 		data, _ := io.ReadAll(f)
 		if head.Filename != `pasted "1".png` || head.Header.Get("Content-Type") != "image/png" || string(data) != "bytes" {
-			t.Errorf("%q, %v, %q", head.Filename, head.Header, data)
+			t.Errorf("ReadAll: got head.Filename %q, head.Header %v, data %q, want head.Filename \"pasted \\\"1\\\".png\", head.Header.Get(\"Content-Type\") \"image/png\" and data \"bytes\"", head.Filename, head.Header, data)
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, answer)
@@ -152,12 +152,12 @@ func TestIngest(t *testing.T) {
 		return api{handler}.ingest(t.Context(), `pasted "1".png`, "image/png", []byte("bytes"))
 	}
 	if id, err := ingest(); err != nil || id != "a7" {
-		t.Errorf("%q, %v", id, err)
+		t.Errorf(`ingest: got id %q, error %v, want no error and id "a7"`, id, err)
 	}
 	answer = `{"items":[],"problems":[{"name":"x","code":"attachment.too_large","params":{"limit":"5"}}]}`
 	_, err := ingest()
 	if e := coding(t, err, "attachment.too_large"); e.Params["limit"] != "5" {
-		t.Errorf("%+v", e)
+		t.Errorf(`coding("attachment.too_large"): got e %+v, want e.Params["limit"] "5"`, e)
 	}
 	answer, status = `{"code":"storage.failed"}`, http.StatusServiceUnavailable
 	_, err = ingest()
@@ -165,7 +165,7 @@ func TestIngest(t *testing.T) {
 	for _, answer = range []string{"", `{"items":[],"problems":[]}`} {
 		status = http.StatusCreated
 		if id, err := ingest(); err == nil || id != "" {
-			t.Errorf("%q: %q", answer, id)
+			t.Errorf(`%q: got id %q, want an error and id ""`, answer, id)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestDiffLines(t *testing.T) {
 				got.WriteString(l.text + "\n")
 			}
 			if got.String() != c.want || added != c.added || removed != c.removed {
-				t.Errorf("+%d −%d\n%s", added, removed, got.String())
+				t.Errorf("want %v, added %v and removed %v, got added %d\nremoved %d\n%s", c.want, c.added, c.removed, added, removed, got.String())
 			}
 		})
 	}

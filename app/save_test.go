@@ -65,11 +65,11 @@ func TestSaveExport(t *testing.T) {
 		}
 		data, err := os.ReadFile(file)
 		if err != nil || string(data) != "one two" || left(t, dir) != filepath.Base(file) {
-			t.Fatalf("%q, %v, %s", data, err, left(t, dir))
+			t.Fatalf(`ReadFile: got data %q, error %v, left(t, dir) %s, want no error, data "one two" and left(t, dir) filepath.Base(file)`, data, err, left(t, dir))
 		}
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Fatalf("%v, %v", info.Mode(), err)
+			t.Fatalf("Stat: got info.Mode() %v, error %v, want no error and info.Mode().Perm() 0o600", info.Mode(), err)
 		}
 	}
 	empty, err := saveExport(t.Context(), exporting(), exportOf, choose)
@@ -93,7 +93,7 @@ func TestSaveExportKeepsLinksAndModes(t *testing.T) {
 	}
 	info, err = os.Stat(target)
 	if data, _ := os.ReadFile(target); err != nil || string(data) != "new" || info.Mode().Perm() != 0o640 {
-		t.Errorf("%q, %v, %v", data, info, err)
+		t.Errorf(`ReadFile: got data %q, info %v, error %v, want no error, data "new" and info.Mode().Perm() 0o640`, data, info, err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestSaveExportOfAPart(t *testing.T) {
 	_, err := saveExport(t.Context(), part, exportOf, func(string) (string, error) { return file, nil })
 	coding(t, err, "save.failed")
 	if data, err := os.ReadFile(file); err != nil || string(data) != "whole" || left(t, dir) != filepath.Base(file) {
-		t.Errorf("%q, %v, %s", data, err, left(t, dir))
+		t.Errorf(`ReadFile: got data %q, error %v, left(t, dir) %s, want no error, data "whole" and left(t, dir) filepath.Base(file)`, data, err, left(t, dir))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestSaveExportLeavesWhatIsThere(t *testing.T) {
 	}
 	_, err := saveExport(t.Context(), exporting("x"), "/client/sessions/s1/export", there)
 	if e := coding(t, err, "not_found"); e.Params["id"] != "s1" {
-		t.Errorf("%+v", e)
+		t.Errorf(`coding("not_found"): got e %+v, want e.Params["id"] "s1"`, e)
 	}
 	unwanted := 0
 	counting := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -153,10 +153,10 @@ func TestSaveExportLeavesWhatIsThere(t *testing.T) {
 	nowhere := filepath.Join(dir, "none", "a.md")
 	_, err = saveExport(t.Context(), exporting("x"), exportOf, func(string) (string, error) { return nowhere, nil })
 	if e := coding(t, err, "save.failed"); e.Params["path"] != nowhere || e.Params["detail"] == "" || strings.Contains(e.Params["detail"], ".deskhand") {
-		t.Errorf("%+v", e)
+		t.Errorf(`coding("save.failed"): got e %+v, want e.Params["path"] %v, e.Params["detail"] other than "" and e.Params["detail"] without ".deskhand"`, e, nowhere)
 	}
 	if data, _ := os.ReadFile(file); string(data) != "before" || left(t, dir) != "a.md" {
-		t.Errorf("%q, %s", data, left(t, dir))
+		t.Errorf(`ReadFile: got data %q, left(t, dir) %s, want data "before" and left(t, dir) "a.md"`, data, left(t, dir))
 	}
 }
 

@@ -131,7 +131,7 @@ func TestAnApprovalNamesAgentVerbAndTheWholeTarget(t *testing.T) {
 			s := sheetOf(parse(t, c.request), home(), nil)
 			text := textOf(s)
 			if s.heading != c.heading || s.title != c.heading || !s.code || s.about != "Fix it · /home/ada/p" {
-				t.Errorf("%+v", s)
+				t.Errorf(`got s %+v, want heading %v, title %v, code and about "Fix it · /home/ada/p"`, s, c.heading, c.heading)
 			}
 			rest := text
 			for _, part := range c.want {
@@ -197,7 +197,7 @@ func TestWhatADialogHasNoRoomFor(t *testing.T) {
 	} {
 		s := sheetOf(parse(t, text), home(), nil)
 		if len(s.buttons)+len(s.choices) != 0 || s.own || !strings.Contains(textOf(s), "The window shows all of it.") || s.plain != "" {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf(`%s: got s %+v, want len(s.buttons)+len(s.choices) 0, not own, textOf(s) with "The window shows all of it." and plain ""`, name, s)
 		}
 	}
 }
@@ -211,25 +211,25 @@ func TestAQuestion(t *testing.T) {
 	s := sheetOf(r, home(), &q)
 	if s.heading != "A asks" || textOf(s) != "Which <b>%s</b>?\n" || s.code || !s.several || !s.own ||
 		!slices.Equal(s.choices, []choice{{"X↵ y", ""}, {"y", "about"}}) || !slices.Equal(labels(s), []string{"Decline", "Send answer"}) {
-		t.Errorf("%+v", s)
+		t.Errorf("sheetOf: got s %+v, want heading \"A asks\", textOf(s) \"Which <b>%%s</b>?\\n\", not code, several, own, choices []choice{{\"X↵ y\", \"\"}, {\"y\", \"about\"}} and labels(s) []string{\"Decline\", \"Send answer\"}", s)
 	}
 	send := s.buttons[1]
 	if w := send.give(reply{chosen: []int{0, 1}, own: " mine "}); !send.needs || !send.enter || w.route != "/client/sessions/s1/questions/q%2F1/reply" ||
 		!reflect.DeepEqual(w.body, map[string]any{"answers": [][]string{{"x", "y", "mine"}}}) {
-		t.Errorf("%+v", w)
+		t.Errorf(`give: got w %+v, want send.needs, send.enter, route "/client/sessions/s1/questions/q%%2F1/reply" and body map[string]any{"answers": [][]string{{"x", "y", "mine"}}}`, w)
 	}
 	if w := s.buttons[0].give(reply{chosen: []int{0}}); w.route != "/client/requests/q%2F1/answer" || !reflect.DeepEqual(w.body, map[string]any{"reject": true}) {
-		t.Errorf("%+v", w)
+		t.Errorf(`give: got w %+v, want route "/client/requests/q%%2F1/answer" and body map[string]any{"reject": true}`, w)
 	}
 
 	r.Kind = kindForm
 	s = sheetOf(r, home(), &q)
 	if !slices.Equal(labels(s), []string{"Decline", "Cancel", "Send answer"}) {
-		t.Errorf("%+v", s)
+		t.Errorf(`sheetOf: got s %+v, want labels(s) []string{"Decline", "Cancel", "Send answer"}`, s)
 	}
 	for i, action := range []string{"decline", "cancel"} {
 		if w := s.buttons[i].give(reply{}); !reflect.DeepEqual(w.body, map[string]any{"action": action}) {
-			t.Errorf("%+v", w)
+			t.Errorf(`give: got w %+v, want body map[string]any{"action": action}`, w)
 		}
 	}
 }
@@ -252,10 +252,10 @@ func TestWhatIsDangerousIsSaidFirst(t *testing.T) {
 	r.danger = []string{"sudo", "later"}
 	s := sheetOf(r, home(), nil)
 	if got := textOf(s); got != "⚠ This runs with the rights of the administrator\n⚠ This is dangerous: later\n\nsudo x\n" || s.text[0].style != removedLine {
-		t.Errorf("%q", got)
+		t.Errorf("textOf: got %q, want \"⚠ This runs with the rights of the administrator\\n⚠ This …\" and s.text[0].style %v", got, removedLine)
 	}
 	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {
-		t.Errorf("%+v", got)
+		t.Errorf(`actions(""): got %+v, want 1 in got and got[0].label "Reject"`, got)
 	}
 }
 
@@ -263,21 +263,21 @@ func TestANotification(t *testing.T) {
 	r := parse(t, `{"kind":"permission","agent":"A","title":"Edit a.go","tool":{"kind":"edit","locations":[{"path":"/home/ada/p/a.go"}]},`+offered+`}`)
 	n := noticeOf(r, home())
 	if n.title != "A wants to edit" || n.body != "a.go\nFix it" || !slices.Equal(n.actions, []action{{actionOpen, "Open"}}) {
-		t.Errorf("%+v", n)
+		t.Errorf("noticeOf: got n %+v, want title \"A wants to edit\", body \"a.go\\nFix it\" and actions []action{{actionOpen, \"Open\"}}", n)
 	}
 	if got := r.actions(""); !slices.Equal(got, []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}) {
-		t.Errorf("%+v", got)
+		t.Errorf(`actions(""): got %+v, want []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}`, got)
 	}
 	for key, want := range map[string]string{"option-0": "a", "option-2": "r", "option-3": "", "option--1": "", "": "", "open": "", "option-x": ""} {
 		if o, ok := r.ofKey(key); o.ID != want || ok != (want != "") {
-			t.Errorf("%q: %+v", key, o)
+			t.Errorf(`%q: got o %+v, want ID %v and ok (want != "")`, key, o, want)
 		}
 	}
 	// What changes its command is not in it, so that it is not allowed there; its own directory changes nothing.
 	for args, most := range map[string]int{`"args":["push","--force"]`: 1, `"cwd":"/home/ada/p"`: 2} {
 		one := parse(t, `{"kind":"permission","agent":"A","tool":{"kind":"execute","rawInput":{"command":"git",`+args+`}},`+offered+`}`)
 		if got := one.actions(home().Cwd); len(got) != most {
-			t.Errorf("%s: %+v", args, got)
+			t.Errorf("%s: got %+v, want the length of got %v", args, got, most)
 		}
 	}
 	// Nor is what else its title alone tells of: the title is the agent's.
@@ -292,15 +292,15 @@ func TestANotification(t *testing.T) {
 		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"rawInput":{"path":"/a","text":"x"}}`: 2,
 	} {
 		if got := parse(t, `{"kind":"permission","agent":"A","title":"Do it","tool":`+call+`,`+offered+`}`).actions(home().Cwd); len(got) != most {
-			t.Errorf("%s: %+v", call, got)
+			t.Errorf("%s: got %+v, want the length of got %v", call, got, most)
 		}
 	}
 	// A choice has no room in a notification.
 	r.Choice = true
 	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {
-		t.Errorf("%+v", got)
+		t.Errorf(`actions(""): got %+v, want 1 in got and got[0].label "Reject"`, got)
 	}
 	if n := noticeOf(parse(t, `{"kind":"question","agent":"A","title":"Which\nway?"}`), place{}); n.body != "Which↵ way?" || len(n.actions) != 1 {
-		t.Errorf("%+v", n)
+		t.Errorf(`noticeOf: got n %+v, want body "Which↵ way?" and 1 in actions`, n)
 	}
 }

@@ -73,7 +73,7 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 		b.OpenLocal(t.Context(), 0)
 		var now httpapi.LocalAPI
 		if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || !now.On || now.Fixed || now.URL == "" {
-			t.Fatalf("%d %+v", code, now)
+			t.Fatalf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, now.On, not now.Fixed and now.URL other than ""`, code, now)
 		}
 		token, err := os.ReadFile(filepath.Join(dir, "client-token"))
 		if err != nil {
@@ -84,10 +84,10 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 		now = httpapi.LocalAPI{}
 		// Off, by a call over it, which is answered still.
 		if code := called(t, http.DefaultClient, "PUT", first+"/client/local-api", own, `{"on":false}`, &now); code != 200 || now.On || now.URL != "" {
-			t.Fatalf("%d %+v", code, now)
+			t.Fatalf("called(\"PUT\", \"{\\\"on\\\":false}\"): got code %d, now %+v, want code 200, not now.On and now.URL \"\"", code, now)
 		}
 		if code := bySocket(t, dir, "PUT", "local-api", `{"on":true}`, &now); code != 200 || !now.On { // it waits for the end of the other
-			t.Fatalf("%d %+v", code, now)
+			t.Fatalf("bySocket(\"PUT\", \"local-api\", \"{\\\"on\\\":true}\"): got code %d, now %+v, want code 200 and now.On", code, now)
 		}
 		if code := called(t, http.DefaultClient, "GET", now.URL+"/client/hello", own, "", nil); code != 200 {
 			t.Error(code)
@@ -96,10 +96,10 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 			t.Errorf("what was switched off answers %d", code)
 		}
 		if code := bySocket(t, dir, "PUT", "local-api", `{"on":false}`, &now); code != 200 || now.On {
-			t.Fatalf("%d %+v", code, now)
+			t.Fatalf("bySocket(\"PUT\", \"local-api\", \"{\\\"on\\\":false}\"): got code %d, now %+v, want code 200 and not now.On", code, now)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "owner.json")); err != nil || strings.Contains(string(data), "http:") {
-			t.Errorf("%s %v", data, err)
+			t.Errorf(`ReadFile: got data %s, error %v, want no error and data without "http:"`, data, err)
 		}
 		if _, err := b.Link(); err == nil {
 			t.Error("there is a link to what is not served")
@@ -109,7 +109,7 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 	b.OpenLocal(t.Context(), 0)
 	var now httpapi.LocalAPI
 	if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On || now.Fixed {
-		t.Errorf("%d %+v", code, now)
+		t.Errorf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, not now.On and not now.Fixed`, code, now)
 	}
 	if code := bySocket(t, dir, "POST", "tokens", `{"name":"script","scopes":["runtime"]}`, nil); code != 201 {
 		t.Error(code)
@@ -137,11 +137,11 @@ func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 			window(t, settings)
 			var now httpapi.LocalAPI
 			if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On || now.Fixed {
-				t.Errorf("%d %+v", code, now)
+				t.Errorf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, not now.On and not now.Fixed`, code, now)
 			}
 			var told session.Settings
 			if code := bySocket(t, dir, "GET", "settings", "", &told); code != 200 || told.LocalAPI || told.Problem == "" {
-				t.Errorf("%d %+v", code, told)
+				t.Errorf(`bySocket("GET", "settings", ""): got code %d, told %+v, want code 200, not told.LocalAPI and told.Problem other than ""`, code, told)
 			}
 		})
 	}
@@ -149,24 +149,24 @@ func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 		window(t, `{}`)
 		var before, now httpapi.LocalAPI
 		if code := bySocket(t, dir, "GET", "local-api", "", &before); code != 200 || !before.On {
-			t.Fatalf("%d %+v", code, before)
+			t.Fatalf(`bySocket("GET", "local-api", ""): got code %d, before %+v, want code 200 and before.On`, code, before)
 		}
 		if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, body := range []string{`{"on":false}`, `{"on":true}`} {
 			if code := bySocket(t, dir, "PUT", "local-api", body, nil); code != http.StatusConflict {
-				t.Errorf("%s: %d", body, code)
+				t.Errorf(`%s: bySocket("PUT", "local-api"): got %d, want http.StatusConflict`, body, code)
 			}
 			if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On {
-				t.Fatalf("%s: %d %+v", body, code, now)
+				t.Fatalf(`%s: bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200 and not now.On`, body, code, now)
 			}
 		}
 		for called(t, http.DefaultClient, "GET", before.URL+"/v1/health", "", "", nil) != 0 && t.Context().Err() == nil { // it ends behind the answer
 			runtime.Gosched()
 		}
 		if text, err := os.ReadFile(file); err != nil || string(text) != "{" {
-			t.Errorf("%q %v", text, err)
+			t.Errorf(`ReadFile: got text %q, error %v, want no error and text "{"`, text, err)
 		}
 	})
 }
@@ -182,7 +182,7 @@ func TestLocalAPIStays(t *testing.T) {
 	defer l.Close()
 	var now httpapi.LocalAPI
 	if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || !now.On || !now.Fixed || now.URL != l.URL {
-		t.Errorf("%d %+v", code, now)
+		t.Errorf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, now.On, now.Fixed and now.URL %v`, code, now, l.URL)
 	}
 	if code := bySocket(t, dir, "PUT", "local-api", `{"on":false}`, nil); code != http.StatusConflict {
 		t.Error(code)
@@ -191,6 +191,6 @@ func TestLocalAPIStays(t *testing.T) {
 	w := opened(t, other, func(c *backend.Config) { c.Kind = "window" })
 	w.OpenLocal(t.Context(), l.Addr.(*net.TCPAddr).Port)
 	if code := bySocket(t, other, "GET", "local-api", "", &now); code != 200 || !now.On || now.URL == l.URL {
-		t.Errorf("%d %+v", code, now)
+		t.Errorf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, now.On and now.URL other than %v`, code, now, l.URL)
 	}
 }

@@ -207,7 +207,7 @@ func whole(t *testing.T, data string) {
 	}
 	for n := range filled {
 		if text, err := os.ReadFile(filepath.Join(data, "agents/a/1/bin", fmt.Sprint(n))); err != nil || string(text) != fmt.Sprint("file ", n) {
-			t.Errorf("%q %v", text, err)
+			t.Errorf(`ReadFile: got text %q, error %v, want no error and text fmt.Sprint("file ", n)`, text, err)
 		}
 	}
 	for _, name := range []string{"agents/a/1/bin/run", "agents/a/1/far", "agents/a/1/skill/SKILL", "snapshots/s/objects/o", "token", "client-token"} {
@@ -312,7 +312,7 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	for _, call := range []string{"POST /check", "POST ", "DELETE ", "DELETE /old"} {
 		method, path, _ := strings.Cut(call, " ")
 		if status := called(t, http.DefaultClient, method, l.URL+"/client/storage/move"+path, script.Secret, `{"path":"`+to+`"}`, nil); status != 403 {
-			t.Errorf("%s: %d", call, status)
+			t.Errorf("%s: got %d, want 403", call, status)
 		}
 	}
 	var begun httpapi.DataMove
@@ -320,7 +320,7 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	if m := settled(t, h); m.State != "done" || m.From != data || m.To != to {
-		t.Fatalf("%+v", m)
+		t.Fatalf(`settled: got m %+v, want State "done", From %v and To %v`, m, data, to)
 	}
 	if got := hello().Data; got != to {
 		t.Errorf("the data is in %s", got)
@@ -334,7 +334,7 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said = places.Where(); said.Directory != to || said.Old != data || said.Missing {
-		t.Errorf("%+v", said)
+		t.Errorf("Where: got said %+v, want said.Directory %v, said.Old %v and not said.Missing", said, to, data)
 	}
 	old, now := printed(t, data), printed(t, to)
 	for name, text := range old {
@@ -344,13 +344,13 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	}
 	run, err := os.ReadFile(filepath.Join(to, "agents/a/1/bin/run"))
 	if want := "#!" + to + "/agents/a/1/bin/python\n# " + data + "-other stays\n"; err != nil || string(run) != want {
-		t.Errorf("%q %v", run, err)
+		t.Errorf("got run %q, error %v, want no error and run %v", run, err, want)
 	}
 	if far, err := os.Readlink(filepath.Join(to, "agents/a/1/far")); err != nil || far != to+"/agents/a/1/bin/run" {
-		t.Errorf("%s %v", far, err)
+		t.Errorf(`Readlink: got far %s, error %v, want no error and far to+"/agents/a/1/bin/run"`, far, err)
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v %v", info.Mode(), err)
+		t.Errorf("Stat: got info.Mode() %v, error %v, want no error and info.Mode().Perm() 0o700", info.Mode(), err)
 	}
 	if err := errors.Join(l.Close(), h.Close()); err != nil {
 		t.Fatal(err)
@@ -371,7 +371,7 @@ func killedAt(t *testing.T, step, to string) {
 	out, err := cmd.CombinedOutput()
 	exit, died := errors.AsType[*exec.ExitError](err)
 	if !died || runtime.GOOS != "windows" && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("%v %s", err, out)
+		t.Fatalf(`got error %v, out %s, want died and not (runtime.GOOS != "windows" && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL)`, err, out)
 	}
 }
 
@@ -452,7 +452,7 @@ func TestHalfACopyIsNotOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := backend.Open(t.Context(), backend.Config{Places: places, Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, datadir.ErrHalf) || !strings.Contains(err.Error(), "/old") {
-		t.Errorf("%v", err)
+		t.Errorf(`Open: got error %v, want error datadir.ErrHalf and error with "/old"`, err)
 	}
 }
 
@@ -480,10 +480,10 @@ func TestMoveThatIsCancelledOrFailsChangesNothing(t *testing.T) {
 			}
 			m := settled(t, h)
 			if want := map[bool]string{true: "failed", false: "cancelled"}[step == "copied"]; m.State != want {
-				t.Errorf("%+v", m)
+				t.Errorf("got m %+v, want State %v", m, want)
 			}
 			if place := h.ShowMove(); place.Directory != data || place.Old != nil {
-				t.Errorf("%+v", place)
+				t.Errorf("ShowMove: got place %+v, want place.Directory %v and place.Old nil", place, data)
 			}
 			if list, err := os.ReadDir(to); err == nil && len(list) > 0 {
 				t.Errorf("%v is left", list)
@@ -540,7 +540,7 @@ func TestWhatOthersSaveInTheTargetStays(t *testing.T) {
 				}
 			}
 			if m := settled(t, h); m.State != tc.state || h.ShowMove().Directory != data {
-				t.Errorf("%+v", m)
+				t.Errorf("settled: got m %+v, want State %v and h.ShowMove().Directory %v", m, tc.state, data)
 			}
 			onlyMine(t, to, tc.files)
 			if err := h.Close(); err != nil {
@@ -613,11 +613,11 @@ func TestPlacesThatDataCannotBeMovedTo(t *testing.T) {
 		refusedAs(t, err, code)
 	}
 	if place := h.ShowMove(); place.Move != nil || place.Directory != data {
-		t.Errorf("%+v", place)
+		t.Errorf("ShowMove: got place %+v, want place.Move nil and place.Directory %v", place, data)
 	}
 	plan, err := h.CheckMove(t.Context(), elsewhere(t))
 	if err != nil || plan.Files < filled || plan.Bytes <= 0 || plan.Free <= 0 {
-		t.Errorf("%+v %v", plan, err)
+		t.Errorf("CheckMove: got plan %+v, error %v, want no error, plan.Files at least %v, plan.Bytes more than 0 and plan.Free more than 0", plan, err, filled)
 	}
 	if _, err := os.Stat(plan.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the look has left something: %v", err)
@@ -635,7 +635,7 @@ func TestDirectoryOfAFlagIsFixed(t *testing.T) {
 	_, err = h.BeginMove(t.Context(), elsewhere(t), false)
 	refusedAs(t, err, "move.fixed")
 	if place := h.ShowMove(); place.Fixed != "move.fixed" || place.Directory != dir {
-		t.Errorf("%+v", place)
+		t.Errorf(`ShowMove: got place %+v, want place.Fixed "move.fixed" and place.Directory %v`, place, dir)
 	}
 }
 
@@ -648,7 +648,7 @@ func moved(t *testing.T) (data, to string) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "done" {
-		t.Fatalf("%+v", m)
+		t.Fatalf(`settled: got m %+v, want State "done"`, m)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
@@ -663,14 +663,14 @@ func TestOldCopyIsDeletedOnceItIsSafe(t *testing.T) {
 	}
 	h := hosted(t, nil)
 	if old := h.ShowMove().Old; old == nil || old.Directory != data {
-		t.Fatalf("%+v", old)
+		t.Fatalf("got old %+v, want old not nil and old.Directory %v", old, data)
 	}
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	list, err := os.ReadDir(data)
 	if err != nil || len(list) != 2 || list[0].Name() != "moved.json" || list[1].Name() != "note.txt" { // it is the usual directory
-		t.Errorf("%v %v", list, err)
+		t.Errorf(`ReadDir: got list %v, error %v, want no error, 2 in list, list[0].Name() "moved.json" and list[1].Name() "note.txt"`, list, err)
 	}
 	followed(t, to)
 	if h.ShowMove().Old != nil {
@@ -737,21 +737,21 @@ func TestDataThatIsNotThereIsNotBegunAnew(t *testing.T) {
 			}
 			missing, ok := errors.AsType[*datadir.MissingError](places.Check())
 			if !ok || missing.Dir != to || missing.Old != data || !strings.Contains(missing.Error(), to) || !strings.Contains(missing.Error(), data) {
-				t.Fatalf("%v", missing)
+				t.Fatalf("got missing %v, want ok, missing.Dir %v, missing.Old %v, missing with %v and missing with %v", missing, to, data, to, data)
 			}
 			if _, err := backend.Open(t.Context(), backend.Config{Places: places}); !errors.Is(err, missing) && err.Error() != missing.Error() {
-				t.Errorf("%v", err)
+				t.Errorf("Open: got error %v, want not (!errors.Is(err, missing) && err.Error() != missing.Error())", err)
 			}
 			h := hosted(t, nil)
 			page, err := fs.ReadFile(h.Assets(), "index.html")
 			if err != nil || !strings.Contains(string(page), "missing.js") {
-				t.Errorf("%s %v", page, err)
+				t.Errorf(`ReadFile: got page %s, error %v, want no error and page with "missing.js"`, page, err)
 			}
 			if status, said := onWindow(t, h, "GET", "/client/missing"); status != 200 || said["directory"] != to || said["old"] != data {
-				t.Errorf("%d %v", status, said)
+				t.Errorf(`onWindow("GET", "/client/missing"): got status %d, said %v, want status 200, said["directory"] %v and said["old"] %v`, status, said, to, data)
 			}
 			if status, said := onWindow(t, h, "POST", "/client/missing/again"); status != 409 || said["code"] != "data.missing" {
-				t.Errorf("%d %v", status, said)
+				t.Errorf(`onWindow("POST", "/client/missing/again"): got status %d, said %v, want status 409 and said["code"] "data.missing"`, status, said)
 			}
 			want := data
 			if how == "again" {
@@ -761,13 +761,13 @@ func TestDataThatIsNotThereIsNotBegunAnew(t *testing.T) {
 				}
 			}
 			if status, said := onWindow(t, h, "POST", "/client/missing/"+how); status != 204 {
-				t.Fatalf("%d %v", status, said)
+				t.Fatalf(`onWindow("POST"): got status %d, said %v, want status 204`, status, said)
 			}
 			if status, said := onWindow(t, h, "GET", "/client/hello"); status != 200 || said["data"] != want {
-				t.Errorf("%d %v", status, said)
+				t.Errorf(`onWindow("GET", "/client/hello"): got status %d, said %v, want status 200 and said["data"] %v`, status, said, want)
 			}
 			if _, err := fs.ReadFile(h.Assets(), "index.html"); !errors.Is(err, fs.ErrNotExist) { // this host has no page of its own
-				t.Errorf("%v", err)
+				t.Errorf("ReadFile: got %v, want fs.ErrNotExist", err)
 			}
 			if err := h.Close(); err != nil {
 				t.Fatal(err)
@@ -811,7 +811,7 @@ func TestPointerThatIsBrokenIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := datadir.Find(""); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("%v", err)
+		t.Errorf(`Find(""): got error %v, want an error and error with %v`, err, file)
 	}
 }
 
@@ -852,7 +852,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 		}
 		_, err := backend.Open(t.Context(), backend.Config{Places: byFlag, Logger: slog.New(slog.DiscardHandler)})
 		if left, is := errors.AsType[*datadir.MovedError](err); !is || left.To != next || !strings.Contains(err.Error(), next) {
-			t.Errorf("%v", err)
+			t.Errorf("got error %v, want is, left.To %v and error with %v", err, next, next)
 		}
 	}
 	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
@@ -860,7 +860,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openHost(nil); err == nil || !strings.Contains(err.Error(), "data use "+to+"2") {
-		t.Errorf("%v", err)
+		t.Errorf(`openHost: got error %v, want an error and error with "data use "+to+"2"`, err)
 	}
 	places, err := datadir.Find("")
 	if err != nil {
@@ -894,7 +894,7 @@ func TestStartInTheMomentOfTheSwitchTakesTheNewOne(t *testing.T) {
 		}
 	})
 	if place := late.ShowMove(); place.Directory != to || late.Backend().Places().Data != to || late.Alone() != nil {
-		t.Errorf("%+v", place)
+		t.Errorf("ShowMove: got place %+v, want place.Directory %v, late.Backend().Places().Data %v and no error of late.Alone", place, to, to)
 	}
 }
 
@@ -931,7 +931,7 @@ func TestWayBackThatCannotBeWrittenIsTold(t *testing.T) {
 		t.Error("it goes on")
 	}
 	if m := h.ShowMove().Move; m.State != "failed" {
-		t.Errorf("%+v", m)
+		t.Errorf(`got m %+v, want State "failed"`, m)
 	}
 }
 
@@ -951,16 +951,16 @@ func TestDirectoryThatCannotBeOpenedIsLeftAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "failed" {
-		t.Errorf("%+v", m)
+		t.Errorf(`settled: got m %+v, want State "failed"`, m)
 	}
 	if place := h.ShowMove(); place.Directory != data || place.Old != nil {
-		t.Errorf("%+v", place)
+		t.Errorf("ShowMove: got place %+v, want place.Directory %v and place.Old nil", place, data)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if places, err := datadir.Find(""); err != nil || places.Data != data || places.Check() != nil {
-		t.Errorf("%s %v", places.Data, err)
+		t.Errorf(`Find(""): got places.Data %s, error %v, want no error, places.Data %v and no error of places.Check`, places.Data, err, data)
 	}
 	whole(t, data)
 }
@@ -991,10 +991,10 @@ func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := h.ShowMove().Move; m.State != "done" {
-		t.Errorf("%+v", m)
+		t.Errorf(`got m %+v, want State "done"`, m)
 	}
 	if place := hosted(t, nil).ShowMove(); place.Directory != to || place.Old == nil {
-		t.Errorf("%+v", place)
+		t.Errorf("ShowMove: got place %+v, want place.Directory %v and place.Old not nil", place, to)
 	}
 }
 
@@ -1030,7 +1030,7 @@ func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	_, err = h.CheckMove(t.Context(), to)
 	refusedAs(t, err, "move.beside")
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || !strings.Contains(refused.Params["who"], fmt.Sprint("server ", os.Getpid(), ", http://127.0.0.1:")) {
-		t.Errorf("%v", err)
+		t.Errorf(`got error %v, want is and refused.Params["who"] with fmt.Sprint("server ", os.Getpid(), ", http://127.0.0.1:")`, err)
 	}
 	_, err = h.BeginMove(t.Context(), to, false)
 	refusedAs(t, err, "move.beside")
@@ -1041,7 +1041,7 @@ func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "done" {
-		t.Errorf("%+v", m)
+		t.Errorf(`settled: got m %+v, want State "done"`, m)
 	}
 }
 
@@ -1074,13 +1074,13 @@ func TestDeletionOfTheOldCopyIsTakenUpAgain(t *testing.T) {
 	}
 	h = hosted(t, nil)
 	if old := h.ShowMove().Old; old == nil || old.Directory != data || !old.Deleting {
-		t.Fatalf("%+v", old)
+		t.Fatalf("got old %+v, want old not nil, old.Directory %v and old.Deleting", old, data)
 	}
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := os.ReadDir(data); err != nil || len(list) != 1 || h.ShowMove().Old != nil {
-		t.Errorf("%v %v", list, err)
+		t.Errorf("ReadDir: got list %v, error %v, want no error, 1 in list and h.ShowMove().Old nil", list, err)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
@@ -1107,7 +1107,7 @@ func TestProgramThatIsFasterAfterTheSwitchKeepsTheData(t *testing.T) {
 		t.Error(err)
 	}
 	if faster.Alone() != nil || faster.ShowMove().Directory != to {
-		t.Errorf("%v, %+v", faster.Alone(), faster.ShowMove())
+		t.Errorf("got faster.Alone() %v, faster.ShowMove() %+v, want no error of faster.Alone and faster.ShowMove().Directory %v", faster.Alone(), faster.ShowMove(), to)
 	}
 	if p, err := datadir.Find(""); err != nil || p.Data != to {
 		t.Errorf("the next start opens %s, %v", p.Data, err)
@@ -1133,14 +1133,14 @@ func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
 	}
 	_, err := h.BeginMove(t.Context(), filepath.Join(t.TempDir(), "third"), false)
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.deleting" {
-		t.Errorf("%v", err)
+		t.Errorf(`got error %v, want is and refused.Code "move.deleting"`, err)
 	}
 	if err := os.Remove(filepath.Join(data, "moved.json")); err != nil { // as somebody does who wants to work with it
 		t.Fatal(err)
 	}
 	named, err := datadir.Find(data)
 	if err != nil || !errors.Is(named.Check(), datadir.ErrHalf) {
-		t.Errorf("%v, %v", err, named.Check())
+		t.Errorf("Find: got error %v, named.Check() %v, want no error and named.Check() datadir.ErrHalf", err, named.Check())
 	}
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Error(err)
@@ -1160,7 +1160,7 @@ func TestDataIsMovedBackToWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "done" || h.ShowMove().Directory != data {
-		t.Errorf("%+v", m)
+		t.Errorf(`settled: got m %+v, want State "done" and h.ShowMove().Directory %v`, m, data)
 	}
 	if _, err := os.Stat(filepath.Join(data, "moved.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
@@ -1181,7 +1181,7 @@ func TestDataIsMovedWithoutTheSettings(t *testing.T) {
 	xdg.Reload()
 	p, err := datadir.Find("")
 	if err != nil || p.Data != filepath.Join(p.Config, "data") {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf(`Find(""): got p %+v, error %v, want no error and Data filepath.Join(p.Config, "data")`, p, err)
 	}
 	settings := filepath.Join(p.Config, "agents.json")
 	if err := errors.Join(os.MkdirAll(p.Config, 0o700), os.WriteFile(settings, []byte("{}\n"), 0o600)); err != nil {
@@ -1193,7 +1193,7 @@ func TestDataIsMovedWithoutTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "done" {
-		t.Fatalf("%+v", m)
+		t.Fatalf(`settled: got m %+v, want State "done"`, m)
 	}
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Error(err)
@@ -1216,11 +1216,11 @@ func TestDataBesideTheSettingsIsNotMoved(t *testing.T) {
 	xdg.Reload()
 	h := hosted(t, nil)
 	if h.ShowMove().Directory != data || h.ShowMove().Fixed != "move.shared" {
-		t.Errorf("%+v", h.ShowMove())
+		t.Errorf(`hosted: got h.ShowMove() %+v, want h.ShowMove().Directory %v and h.ShowMove().Fixed "move.shared"`, h.ShowMove(), data)
 	}
 	_, err := h.BeginMove(t.Context(), elsewhere(t), false)
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.shared" {
-		t.Errorf("%v", err)
+		t.Errorf(`got error %v, want is and refused.Code "move.shared"`, err)
 	}
 }
 
@@ -1233,7 +1233,7 @@ func TestMoveThatCannotBeginLeavesItsTarget(t *testing.T) {
 	h := hosted(t, nil)
 	if _, err := h.BeginMove(t.Context(), to, false); err == nil {
 		if m := settled(t, h); m.State != "failed" {
-			t.Fatalf("%+v", m)
+			t.Fatalf(`settled: got m %+v, want State "failed"`, m)
 		}
 	}
 	if list, err := os.ReadDir(to); err == nil && len(list) > 0 {

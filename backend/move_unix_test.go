@@ -38,10 +38,10 @@ func TestPointerThatIsWrittenWithAnErrorCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := settled(t, h); m.State != "done" {
-		t.Errorf("%+v", m)
+		t.Errorf(`settled: got m %+v, want State "done"`, m)
 	}
 	if place := h.ShowMove(); place.Directory != to || place.Old == nil {
-		t.Errorf("%+v", place)
+		t.Errorf("ShowMove: got place %+v, want place.Directory %v and place.Old not nil", place, to)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)

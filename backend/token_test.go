@@ -138,7 +138,7 @@ func TestNoTokenIsForLoopbackAlone(t *testing.T) {
 			t.Errorf("%q is served without a token", host)
 			_ = l.Close()
 		} else if !strings.Contains(err.Error(), "token") {
-			t.Errorf("%q: %v", host, err)
+			t.Errorf(`%q: got %v, want with "token"`, host, err)
 		}
 	}
 	guarded := opened(t, t.TempDir(), nil)

@@ -387,7 +387,7 @@ func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	var once sync.Once
 	above := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/queue") {
-			once.Do(func() { //nolint:contextcheck // it is the call's
+			once.Do(func() { //nolint:contextcheck // the context is the call's
 				if _, err := o.ChangeQueued(r.Context(), id, item, sessions.QueuePatch{Send: true}); err != nil {
 					t.Error(err)
 				}

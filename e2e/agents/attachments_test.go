@@ -72,7 +72,7 @@ func TestAgentsGiveFiles(t *testing.T) {
 			turn := f.prompt("Please give two files.")
 			end := f.leave(turn)
 			if end.StopReason != "end_turn" || !heard(model, `"ok":true`) && !heard(model, `\"ok\":true`) {
-				t.Errorf("%s %+v\n%s", end.StopReason, end.Error, f.transcript())
+				t.Errorf("leave: want end.StopReason \"end_turn\" and not (!heard(model, `\"ok\":true`) && !heard(model, `\\\"ok\\\":true`)), got end.StopReason %s\nend.Error %+v\nf.transcript() %s", end.StopReason, end.Error, f.transcript())
 			}
 			if got := f.given(); !slices.Equal(got, []string{"second.txt", "first.png"}) {
 				t.Errorf("shown are %q\n%s", got, f.transcript())
@@ -99,11 +99,11 @@ func TestAgentsAskUser(t *testing.T) {
 			f.until("the question", func() bool { r, asked := f.waiting(); return asked && r.Kind == "question" || f.leaves() })
 			r := f.waits()
 			if r.Kind != "question" || len(r.Questions) != 1 || r.Questions[0].Prompt != "Which colour?" {
-				t.Fatalf("%+v", r)
+				t.Fatalf(`waits: got r %+v, want Kind "question", 1 in Questions and r.Questions[0].Prompt "Which colour?"`, r)
 			}
 			f.s.call("POST", "/client/sessions/"+r.Session+"/questions/"+r.ID+"/reply", map[string]any{"answers": [][]string{{"White"}}}, nil)
 			if end := f.done(turn); end.StopReason != "end_turn" || !heard(model, "White") {
-				t.Errorf("%s %+v\n%s", end.StopReason, end.Error, f.transcript())
+				t.Errorf("done: want end.StopReason \"end_turn\" and heard(model, \"White\"), got end.StopReason %s\nend.Error %+v\nf.transcript() %s", end.StopReason, end.Error, f.transcript())
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestModelsSeeFiles(t *testing.T) {
 			var begun struct{ Turn session.Turn }
 			f.s.call("POST", "/client/sessions/"+f.session.ID+"/prompt", map[string]any{"message": "Please look at these.", "attachments": files}, &begun)
 			if end := f.done(begun.Turn.ID); end.StopReason != "end_turn" {
-				t.Fatalf("%s %+v", end.StopReason, end.Error)
+				t.Fatalf(`done: got end.StopReason %s, end.Error %+v, want end.StopReason "end_turn"`, end.StopReason, end.Error)
 			}
 			var travels []string
 			for _, e := range f.sorted() {

@@ -74,7 +74,7 @@ func TestLinkedFilesReachTheModel(t *testing.T) {
 			var begun struct{ Turn session.Turn }
 			f.s.call("POST", "/client/sessions/"+f.session.ID+"/prompt", map[string]any{"message": "Please look at these.", "attachments": files}, &begun)
 			if end := f.leave(begun.Turn.ID); end.StopReason != "end_turn" {
-				t.Fatalf("%s %+v", end.StopReason, end.Error)
+				t.Fatalf(`leave: got end.StopReason %s, end.Error %+v, want end.StopReason "end_turn"`, end.StopReason, end.Error)
 			}
 			text, got := reached(t, model, "look at these")
 			// Some leave the percent-encoding, some give the content alone, and Copilot gives the names of what is embedded.

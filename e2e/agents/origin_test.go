@@ -47,7 +47,7 @@ func TestOtherSessions(t *testing.T) {
 				t.Errorf("it offers %v, want %v", f.session.Offers, offers)
 			}
 			if end := f.done(f.prompt("Please echo the lighthouse.")); end.StopReason != "end_turn" {
-				t.Fatalf("%+v", end)
+				t.Fatalf(`done: got end %+v, want end.StopReason "end_turn"`, end)
 			}
 			f.ready()
 			if slices.Contains(offers, "steer") {
@@ -79,7 +79,7 @@ func steerIt(t *testing.T, f *feed, model *llm.Model) {
 	})
 	model.Release()
 	if end := f.done(turn); end.StopReason != "end_turn" || !strings.Contains(f.said(), "The quay says hello.") {
-		t.Errorf("%+v\n%s", end, f.transcript())
+		t.Errorf("done: want end.StopReason \"end_turn\" and f.said() with \"The quay says hello.\", got end %+v\nf.transcript() %s", end, f.transcript())
 	}
 	f.ready()
 }
@@ -95,7 +95,7 @@ func forkIt(t *testing.T, s *server, f *feed, model *llm.Model) {
 	g.only, g.session = fork.ID, fork
 	g.ready()
 	if end := g.done(g.prompt("Please go on in the fork.")); end.StopReason != "end_turn" || !strings.Contains(g.said(), "The fork goes on.") {
-		t.Errorf("%+v\n%s", end, g.transcript())
+		t.Errorf("done: want end.StopReason \"end_turn\" and g.said() with \"The fork goes on.\", got end %+v\ng.transcript() %s", end, g.transcript())
 	}
 	mustKnow(t, model, "lighthouse says hello", "go on in the fork")
 	want := []string{"session.forked", "session.resumed"}
@@ -138,7 +138,7 @@ func importIt(t *testing.T, s *server, agent realAgent, p place, acpID string, m
 		t.Errorf("not understood:\n%s", transcript(entries))
 	}
 	if end := f.done(f.prompt("Please go on after the import.")); end.StopReason != "end_turn" || !strings.Contains(f.said(), "The import goes on.") {
-		t.Errorf("%+v\n%s", end, f.transcript())
+		t.Errorf("done: want end.StopReason \"end_turn\" and f.said() with \"The import goes on.\", got end %+v\nf.transcript() %s", end, f.transcript())
 	}
 	mustKnow(t, model, "lighthouse says hello", "go on after the import")
 }

@@ -131,7 +131,7 @@ func (s *server) login(link *url.URL) {
 func (s *server) call(method, path string, body, into any) {
 	s.t.Helper()
 	if status, answer := s.try(method, path, body); status/100 != 2 {
-		s.t.Fatalf("%s %s: %d %s", method, path, status, answer)
+		s.t.Fatalf("try(%s, %s): got status %d, answer %s, want status/100 2", method, path, status, answer)
 	} else if into != nil {
 		decode(s.t, answer, into)
 	}

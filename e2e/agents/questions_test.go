@@ -69,12 +69,12 @@ func TestClaudeAsks(t *testing.T) {
 	turn := f.prompt("Please ask for a colour.")
 	r := f.waits()
 	if r.Kind != "form" || !strings.Contains(string(r.Schema), "question_0_custom") {
-		t.Fatalf("%+v", r)
+		t.Fatalf(`waits: got r %+v, want Kind "form" and Schema with "question_0_custom"`, r)
 	}
 	var inbox struct{ Questions []session.WaitingQuestion }
 	f.s.call("GET", "/client/inbox", nil, &inbox)
 	if len(inbox.Questions) != 1 || !strings.HasPrefix(inbox.Questions[0].Prompt, "Which colour?") || !slices.Equal(inbox.Questions[0].Options, []string{"Red", "Blue"}) || !inbox.Questions[0].FreeText {
-		t.Errorf("%+v", inbox.Questions)
+		t.Errorf(`got inbox.Questions %+v, want 1 in inbox.Questions, inbox.Questions[0].Prompt beginning with "Which colour?", inbox.Questions[0].Options []string{"Red", "Blue"} and inbox.Questions[0].FreeText`, inbox.Questions)
 	}
 	reply(r, "Blue")
 	f.done(turn)
@@ -126,12 +126,12 @@ func TestClaudePlans(t *testing.T) {
 		turn := f.prompt("Please plan the " + what + ".")
 		r := f.waits()
 		if r.Kind != "permission" || r.Tool == nil || r.Tool.Kind != "switch_mode" || len(r.Options) < 3 {
-			t.Fatalf("%+v", r)
+			t.Fatalf(`waits: got r %+v, want Kind "permission", Tool not nil, r.Tool.Kind "switch_mode" and at least 3 in Options`, r)
 		}
 		var inbox struct{ Questions []session.WaitingQuestion }
 		f.s.call("GET", "/client/inbox", nil, &inbox)
 		if len(inbox.Questions) != 1 || len(inbox.Questions[0].Options) != len(r.Options) || inbox.Questions[0].Kind != "permission" {
-			t.Fatalf("%+v", inbox.Questions)
+			t.Fatalf(`got inbox.Questions %+v, want 1 in inbox.Questions, the length of inbox.Questions[0].Options len(r.Options) and inbox.Questions[0].Kind "permission"`, inbox.Questions)
 		}
 		path := "/client/sessions/" + r.Session + "/questions/" + r.ID
 		if what == "garden" {
@@ -145,7 +145,7 @@ func TestClaudePlans(t *testing.T) {
 		i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return strings.HasPrefix(o.Kind, "allow") })
 		f.s.call("POST", path+"/reply", map[string]any{"answers": [][]string{{r.Options[i].Name}}}, nil)
 		if end := f.done(turn); end.StopReason != "end_turn" || !strings.Contains(f.said(), "I carry it out.") {
-			t.Errorf("%s %+v\n%s", end.StopReason, end.Error, f.transcript())
+			t.Errorf("done: want end.StopReason \"end_turn\" and f.said() with \"I carry it out.\", got end.StopReason %s\nend.Error %+v\nf.transcript() %s", end.StopReason, end.Error, f.transcript())
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestCodexGivesUp(t *testing.T) {
 	turn := f.prompt("Please ask for a shape.")
 	r := f.waits()
 	if r.Kind != "form" {
-		t.Fatalf("%+v", r)
+		t.Fatalf(`waits: got r %+v, want Kind "form"`, r)
 	}
 	f.s.call("POST", "/client/sessions/"+r.Session+"/questions/"+r.ID+"/reply", map[string]any{"answers": [][]string{{"a trapezium"}}}, nil)
 	f.done(turn)
@@ -198,7 +198,7 @@ func TestCodexGivesUp(t *testing.T) {
 	r = f.waits()
 	f.until("the end of the request", func() bool { return f.asked[r.ID].Status != "requested" })
 	if end := f.asked[r.ID]; end.Status != "cancelled" {
-		t.Errorf("%+v", end)
+		t.Errorf(`got end %+v, want end.Status "cancelled"`, end)
 	}
 	status, body := f.s.try("POST", "/client/requests/"+r.ID+"/answer", session.Answer{Action: "decline"})
 	if status != http.StatusConflict || !strings.Contains(string(body), `"cancelled"`) {
@@ -223,7 +223,7 @@ func TestOpenCodeAsksForPermissionOnly(t *testing.T) {
 		kinds[i] = o.Kind
 	}
 	if r.Kind != "permission" || !slices.Equal(kinds, []string{"allow_once", "allow_always", "reject_once"}) {
-		t.Errorf("%+v", r)
+		t.Errorf(`got r %+v, want Kind "permission" and kinds []string{"allow_once", "allow_always", "reject_once"}`, r)
 	}
 	var inbox struct{ Questions []session.WaitingQuestion }
 	f.s.call("GET", "/client/inbox", nil, &inbox)

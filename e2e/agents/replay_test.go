@@ -78,7 +78,7 @@ func (s *server) export(id, format string) []byte {
 	s.t.Helper()
 	status, data := s.try("GET", "/client/sessions/"+id+"/export?format="+format, nil)
 	if status != 200 {
-		s.t.Fatalf("%d %s", status, data)
+		s.t.Fatalf(`try("GET"): got status %d, data %s, want status 200`, status, data)
 	}
 	return data
 }

@@ -227,7 +227,7 @@ func (a *stdioAgent) call(method string, params any) json.RawMessage {
 			case message.Method != "":
 				a.serve(message)
 			case string(message.ID) == fmt.Sprint(id) && message.Error != nil:
-				a.t.Fatalf("%s: %s", method, message.Error)
+				a.t.Fatalf("%s: got message.Error %s, want not (string(message.ID) == fmt.Sprint(id) && message.Error != nil)", method, message.Error)
 			case string(message.ID) == fmt.Sprint(id):
 				return message.Result
 			}

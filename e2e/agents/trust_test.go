@@ -78,7 +78,7 @@ func TestUnapproved(t *testing.T) {
 			}
 			f.until("the end", func() bool { return f.session.Phase == session.Closed })
 			if exit := f.session.Exit; exit == nil || exit.Problem != "trust.declined" {
-				t.Errorf("%+v", exit)
+				t.Errorf(`got exit %+v, want exit not nil and exit.Problem "trust.declined"`, exit)
 			}
 			if _, err := os.Stat(proof); err == nil {
 				t.Fatal("it ran without an approval")

@@ -41,7 +41,7 @@ func TestDocumentedExamples(t *testing.T) {
 			cmd.Env = append(os.Environ(), "URL="+base, "TOKEN=the-token-of-these-tests")
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+				t.Fatalf("CombinedOutput: want no error, got error %v\nout %s", err, out)
 			}
 			for _, text := range want {
 				if !strings.Contains(string(out), text) {

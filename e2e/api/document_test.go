@@ -64,7 +64,7 @@ func (s *schemas) check(t *testing.T, method, requestURL string, res *http.Respo
 	if ref, ok := answer["$ref"].(string); ok { // of a problem
 		pointer = strings.TrimPrefix(ref, "#")
 		if media != "application/problem+json" {
-			t.Errorf("%s: %s", at, media)
+			t.Errorf(`%s: got %s, want "application/problem+json"`, at, media)
 		}
 	} else if content, _ := answer["content"].(map[string]any); content[media] == nil && (media != "" || body != "") {
 		t.Errorf("%s: the document has no %q", at, media)
@@ -84,7 +84,7 @@ func (s *schemas) check(t *testing.T, method, requestURL string, res *http.Respo
 		err = schema.Validate(value)
 	}
 	if err != nil {
-		t.Errorf("%s: %v\n%.500s", at, err, body)
+		t.Errorf("%s: want no error, got error %v\nbody %.500s", at, err, body)
 	}
 }
 

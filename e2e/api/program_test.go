@@ -181,7 +181,7 @@ func TestKilledWithTwentyAgents(t *testing.T) {
 	t.Logf("all gone after %v", time.Since(begin))
 	p.start(t)
 	if body, err := io.ReadAll(ask(t, p.client, "GET", p.base+"/v1/acp", nil).body); err != nil || strings.TrimSpace(string(body)) != `{"servers":[]}` {
-		t.Errorf("%s, %v", body, err)
+		t.Errorf("ReadAll: got body %s, error %v, want no error and strings.TrimSpace(string(body)) \"{\\\"servers\\\":[]}\"", body, err)
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

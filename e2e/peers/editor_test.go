@@ -17,14 +17,14 @@ func TestOnTheSDK(t *testing.T) {
 	build := exec.Command("go", "build", "-o", program, "../..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("CombinedOutput: want no error, got error %v\nout %s", err, out)
 	}
 	for _, file := range []string{"node/editor.test.mjs", "node/transport.test.mjs"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			cmd := exec.Command(node(t), "--experimental-websocket", "--test", "--test-timeout=300000", absolute(t, file))
 			cmd.Env = append(os.Environ(), "DESKHAND_BIN="+program)
 			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("CombinedOutput: want no error, got error %v\nout %s", err, out)
 			}
 		})
 	}

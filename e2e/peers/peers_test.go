@@ -244,7 +244,7 @@ func TestExamplesOfTheLibraries(t *testing.T) {
 			d.permit(id, "allow")
 			reason, tr := d.end(id)
 			if reason != "end_turn" || strings.Contains(said(tr), "RAW") || len(said(tr)) < 20 {
-				t.Errorf("%s %s", reason, said(tr))
+				t.Errorf(`got reason %s, said(tr) %s, want reason "end_turn", said(tr) without "RAW" and at least 20 in said(tr)`, reason, said(tr))
 			}
 			d.prompt(id, "again")
 			d.until("work", func() bool {

@@ -37,10 +37,10 @@ func TestResponsesStreamItems(t *testing.T) {
 	body = ask(user("change it") + `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"So be it. "}]},
 		{"type":"custom_tool_call","call_id":"1","name":"apply_patch","input":"p"},{"type":"custom_tool_call_output","call_id":"1","output":"done"}`)
 	if !strings.Contains(body, "Changed.") {
-		t.Errorf("%s", body)
+		t.Errorf(`got %s, want with "Changed."`, body)
 	}
 	if body = ask(user("far")); !strings.Contains(body, `"namespace":"mcp__x"`) || !strings.Contains(body, `"name":"lighthouse"`) {
-		t.Errorf("%s", body)
+		t.Errorf("got body %s, want body with \"\\\"namespace\\\":\\\"mcp__x\\\"\" and body with \"\\\"name\\\":\\\"lighthouse\\\"\"", body)
 	}
 }
 
@@ -52,23 +52,23 @@ func TestGeminiStreamsParts(t *testing.T) {
 	path := "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
 	body := post(t, m, path, ask+`]}`)
 	if !strings.Contains(body, `"text":"be "`) || !strings.Contains(body, `"args":{"file_path":"/a","new_string":"y","old_string":"x"}`) {
-		t.Errorf("%s", body)
+		t.Errorf("post: got body %s, want body with \"\\\"text\\\":\\\"be \\\"\" and body with \"\\\"args\\\":{\\\"file_path\\\":\\\"/a\\\",\\\"new_string\\\":\\\"y\\\",\\\"old_string\\\":\\\"x\\\"}\"", body)
 	}
 	body = post(t, m, path, ask+`,{"role":"model","parts":[{"text":"So be it. "},{"functionCall":{"name":"replace","args":{}}}]},
 		{"role":"user","parts":[{"functionResponse":{"name":"replace","response":{"output":"done"}}},{"text":"Please change it more."}]}]}`)
 	if !strings.Contains(body, "Changed.") || !strings.Contains(body, `"finishReason":"STOP"`) {
-		t.Errorf("%s", body)
+		t.Errorf("post: got body %s, want body with \"Changed.\" and body with \"\\\"finishReason\\\":\\\"STOP\\\"\"", body)
 	}
 	first := m.Requests()[0]
 	if first.Model != "gemini-x" || len(first.Messages) == 0 {
-		t.Fatalf("%+v", first)
+		t.Fatalf(`got first %+v, want first.Model "gemini-x" and some first.Messages`, first)
 	}
 	last := first.Messages[len(first.Messages)-1]
 	if want := []File{{"image/png", []byte{0, 1, 2}}}; !slices.EqualFunc(last.Files, want, func(a, b File) bool { return a.MIME == b.MIME && bytes.Equal(a.Data, b.Data) }) {
-		t.Errorf("%+v", last)
+		t.Errorf("got last %+v, want slices.EqualFunc(last.Files, want, func(a, b File) bool { return a.MIME == b.MIME && bytes.Equal(a.Data, b.Data) })", last)
 	}
 	if body = post(t, m, "/v1beta/models/gemini-x:countTokens", `{}`); !strings.Contains(body, "totalTokens") {
-		t.Errorf("%s", body)
+		t.Errorf(`post("/v1beta/models/gemini-x:countTokens", "{}"): got %s, want with "totalTokens"`, body)
 	}
 }
 
@@ -79,19 +79,19 @@ func TestToolIsSearchedFor(t *testing.T) {
 	rest := `],"messages":[{"role":"user","content":"far"}`
 	body := post(t, m, "/v1/messages", head+rest+`]}`)
 	if !strings.Contains(body, `"name":"ToolSearch"`) || !strings.Contains(body, `{"query":"lighthouse"}`) {
-		t.Errorf("%s", body)
+		t.Errorf("post(\"/v1/messages\"): got body %s, want body with \"\\\"name\\\":\\\"ToolSearch\\\"\" and body with \"{\\\"query\\\":\\\"lighthouse\\\"}\"", body)
 	}
 	searched := `,{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"ToolSearch","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"found"}]}`
 	if body = post(t, m, "/v1/messages", head+`,{"name":"mcp__x__lighthouse"}`+rest+searched+`]}`); !strings.Contains(body, `"name":"mcp__x__lighthouse"`) {
-		t.Errorf("%s", body)
+		t.Errorf("post(\"/v1/messages\"): got %s, want with \"\\\"name\\\":\\\"mcp__x__lighthouse\\\"\"", body)
 	}
 	if body = post(t, m, "/v1/messages", head+rest+searched+`]}`); !strings.Contains(body, NoTool) {
-		t.Errorf("%s", body)
+		t.Errorf(`post("/v1/messages"): got %s, want with %v`, body, NoTool)
 	}
 	named := strings.Replace(searched, `"found"`, `"<function>{\"name\":\"mcp__y__lighthouse\"}"`, 1)
 	if body = post(t, m, "/v1/messages", head+rest+named+`]}`); !strings.Contains(body, `"name":"mcp__y__lighthouse"`) {
-		t.Errorf("%s", body)
+		t.Errorf("post(\"/v1/messages\"): got %s, want with \"\\\"name\\\":\\\"mcp__y__lighthouse\\\"\"", body)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestFilesOfEachAPI(t *testing.T) {
 	} {
 		files := filesIn(json.RawMessage(content))
 		if len(files) != 1 || files[0].MIME != "application/pdf" || !bytes.Equal(files[0].Data, []byte{0, 1, 2}) {
-			t.Errorf("%s: %+v", name, files)
+			t.Errorf(`%s: got files %+v, want 1 in files, files[0].MIME "application/pdf" and files[0].Data []byte{0, 1, 2}`, name, files)
 		}
 	}
 	if files := filesIn(json.RawMessage(`[{"type":"text","text":"data: none"},{"data":5,"mimeType":"x"}]`)); files != nil {
-		t.Errorf("%+v", files)
+		t.Errorf("filesIn: got %+v, want nil", files)
 	}
 }
 
@@ -138,6 +138,6 @@ func TestEnvironWritesWhatAnAgentReads(t *testing.T) {
 		}
 	}
 	if env, err := m.Environ("nobody", home); env != nil || err != nil {
-		t.Errorf("%v, %v", env, err)
+		t.Errorf(`Environ("nobody"): got env %v, error %v, want env nil and no error`, env, err)
 	}
 }

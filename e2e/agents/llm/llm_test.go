@@ -46,7 +46,7 @@ func post(t *testing.T, m *Model, path, body string) string {
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %s, %v", path, response.Status, answer, err)
+		t.Fatalf("%s: got response.Status %s, answer %s, error %v, want no error and response.StatusCode http.StatusOK", path, response.Status, answer, err)
 	}
 	return string(answer)
 }
@@ -110,7 +110,7 @@ func TestTheAnswerFollowsFromTheConversation(t *testing.T) {
 	for range 2 { // a repeated request gets the same answer
 		body := post(t, m, "/v1/chat/completions", after)
 		if !strings.Contains(body, "Then that.") {
-			t.Errorf("%s", body)
+			t.Errorf(`post("/v1/chat/completions"): got %s, want with "Then that."`, body)
 		}
 	}
 	body := post(t, m, "/v1/chat/completions", `{"messages":[{"role":"user","content":"please write"}]}`)
@@ -151,7 +151,7 @@ func TestAnthropicReminderBesideAResultIsNoPrompt(t *testing.T) {
 		{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Bash","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"hi"},{"type":"text","text":"Remember: write"}]}]}`)
 	if !strings.Contains(body, "Then that.") {
-		t.Errorf("%s", body)
+		t.Errorf(`post("/v1/messages"): got %s, want with "Then that."`, body)
 	}
 	last := m.Requests()[0].Messages
 	if last[2].Role != "tool" || last[2].Text != "hi" {
@@ -194,7 +194,7 @@ func TestItIsNoProxy(t *testing.T) {
 		t.Error("the tunnel opened")
 	}
 	if response, err := client.Get("http://example.invalid/"); err != nil || response.StatusCode != http.StatusForbidden {
-		t.Errorf("%v, %v", response, err)
+		t.Errorf(`Get("http://example.invalid/"): got response %v, error %v, want no error and response.StatusCode http.StatusForbidden`, response, err)
 	} else {
 		response.Body.Close()
 	}
