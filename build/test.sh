@@ -127,11 +127,11 @@ part_bench() { # the runtime beside bare floors, and beside the existing server 
 # machine is no mistake of ours. BENCH_SURFACES=Chromium or =Window, BENCH_ROUNDS and STREAM_SECONDS make it shorter.
 part_bench-ui() {
 	local long=build/bin/long wanted
-	build/programs.sh frontend headless window && go build -o build/bin/fill ./build/fill || return
+	build/programs.sh frontend headless window && go build -o build/bin/seeddata ./build/seeddata || return
 	# The rules of transcripts are part of it: else the first opening would be measured with making one anew.
-	wanted=$({ cat backend/store/migrations/*.sql build/fill/*.go && grep '^const projection' backend/session/projection.go; } | sha256sum)
+	wanted=$({ cat backend/store/migrations/*.sql build/seeddata/*.go && grep '^const projection' backend/session/projection.go; } | sha256sum)
 	if [ ! -f $long/facts.json ] || [ "$(cat $long/.made 2>/dev/null)" != "$wanted" ]; then
-		rm -rf $long && mkdir -p $long && build/bin/fill -data $long/data -work "$PWD/$long/work" >$long/facts.json &&
+		rm -rf $long && mkdir -p $long && build/bin/seeddata -data $long/data -work "$PWD/$long/work" >$long/facts.json &&
 			printf '%s\n' "$wanted" >$long/.made || return
 	fi
 	export DESKHAND_BIN=$PWD/build/bin/deskhand

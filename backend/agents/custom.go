@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"deskhand/backend/byhand"
+	"deskhand/backend/jsonerr"
 )
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
@@ -32,9 +32,9 @@ func (c *Catalogue) custom() ([]entry, error) {
 	var file struct {
 		Agents []customAgent `json:"agents"`
 	}
-	data = byhand.Text(data)
+	data = jsonerr.Text(data)
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, byhand.Line(data, err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, jsonerr.Line(data, err), err)
 	}
 	var list []entry
 	var wrong []error

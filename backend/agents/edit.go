@@ -17,7 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"deskhand/backend/byhand"
+	"deskhand/backend/jsonerr"
 )
 
 // Errors of definitions. A file that cannot be read is an ErrFile, and is left as it is.
@@ -276,14 +276,14 @@ func (c *Catalogue) readDefinitions() (*definitions, error) {
 	}
 	f.data = data
 	if err := f.parse(); err != nil {
-		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, byhand.Line(byhand.Text(data), err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, jsonerr.Line(jsonerr.Text(data), err), err)
 	}
 	return f, nil
 }
 
 // parse finds the places of the entries.
 func (f *definitions) parse() error {
-	text := byhand.Text(f.data)
+	text := jsonerr.Text(f.data)
 	shift := len(f.data) - len(text)
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(text, &whole); err != nil {

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"deskhand/backend/byhand"
+	"deskhand/backend/jsonerr"
 	"deskhand/backend/store"
 )
 
@@ -138,7 +138,7 @@ type keyboardFile struct {
 // parseKeyboard reads what a person wrote. What is no binding is left out and told; what is no JSON is only told.
 func parseKeyboard(data []byte) (file keyboardFile, bindings []Binding, err error) {
 	bindings = []Binding{}
-	data = byhand.Text(data)
+	data = jsonerr.Text(data)
 	members, err := parseObject(data)
 	if err != nil {
 		return file, bindings, err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"deskhand/backend/byhand"
+	"deskhand/backend/jsonerr"
 )
 
 // Settings are what a person sets about the program as a whole. They stand in settings.json in the config directory, which is read
@@ -262,7 +262,7 @@ func readObject(file string) (map[string]json.RawMessage, error) {
 
 // parseObject reads one JSON object, and says in which line it is none. Nothing at all is an empty one.
 func parseObject(data []byte) (map[string]json.RawMessage, error) {
-	data = byhand.Text(data)
+	data = jsonerr.Text(data)
 	members := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return members, nil
@@ -270,7 +270,7 @@ func parseObject(data []byte) (map[string]json.RawMessage, error) {
 	err := json.Unmarshal(data, &members)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("line %d: %w", byhand.Line(data, err), err)
+		return nil, fmt.Errorf("line %d: %w", jsonerr.Line(data, err), err)
 	case members == nil:
 		return nil, errors.New("line 1: it is null, and no object")
 	}

@@ -20,8 +20,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"deskhand/backend/byhand"
 	"deskhand/backend/config"
+	"deskhand/backend/jsonerr"
 )
 
 // manual is the file that makes a folder a skill.
@@ -274,7 +274,7 @@ type front struct {
 
 // frontMatter reads what stands between two lines of --- at the top. Beside an error it is what can be read without YAML.
 func frontMatter(data []byte) (front, error) {
-	data = byhand.Text(fromUTF16(data))
+	data = jsonerr.Text(fromUTF16(data))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(bytes.TrimRight(first, "\r \t")) != "---" {
 		return front{}, errors.New("it does not begin with ---")

@@ -296,7 +296,7 @@ scene("twenty thousand turns", async (t) => {
   const data = path.join(images, "../../build/bin/long/data");
   const { app, page, camera } = await harbour(t, {
     ready: (desk) => {
-      if (!fs.existsSync(data)) execFileSync("go", ["run", "./build/fill", "-data", data, "-work", path.join(data, "../work"), "-sessions", "300"], { cwd: path.join(images, "../.."), stdio: "inherit" });
+      if (!fs.existsSync(data)) execFileSync("go", ["run", "./build/seeddata", "-data", data, "-work", path.join(data, "../work"), "-sessions", "300"], { cwd: path.join(images, "../.."), stdio: "inherit" });
       fs.cpSync(data, path.join(desk.data, "deskhand"), { recursive: true });
     },
   });

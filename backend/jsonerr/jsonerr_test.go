@@ -1,4 +1,4 @@
-package byhand
+package jsonerr
 
 import (
 	"encoding/json"

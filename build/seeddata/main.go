@@ -29,7 +29,7 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "fill:", err)
+		fmt.Fprintln(os.Stderr, "seeddata:", err)
 		os.Exit(1)
 	}
 }
@@ -42,7 +42,7 @@ type options struct {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	var o options
-	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
+	flags := flag.NewFlagSet("seeddata", flag.ContinueOnError)
 	flags.StringVar(&o.data, "data", "", "the data directory; it is made")
 	flags.StringVar(&o.work, "work", "", "the directory that the conversations are about; it is made")
 	flags.IntVar(&o.turns, "turns", 20_000, "turns of the long conversation")
@@ -80,7 +80,7 @@ func fill(ctx context.Context, o options, out io.Writer) (err error) {
 	})
 	defer func() { err = errors.Join(err, catalogue.Close()) }()
 	with := func(f func(*session.Client) error) error {
-		client, err := session.Open(ctx, session.Config{Store: db, Agents: catalogue, Proxy: processes, Version: "fill"})
+		client, err := session.Open(ctx, session.Config{Store: db, Agents: catalogue, Proxy: processes, Version: "seeddata"})
 		if err != nil {
 			return err
 		}

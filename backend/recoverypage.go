@@ -17,8 +17,8 @@ import (
 
 // The page of a window whose data is not there, instead of the app's, which cannot be without.
 //
-//go:embed missing
-var missingPage embed.FS
+//go:embed recoverypage
+var recoveryPage embed.FS
 
 // Assets are those of the program, and that page while the data is not there.
 func (h *Host) Assets() fs.FS { return hostAssets{h} }
@@ -27,7 +27,7 @@ type hostAssets struct{ h *Host }
 
 // Open opens a file of either.
 func (a hostAssets) Open(name string) (fs.File, error) {
-	if f, err := missingPage.Open(path.Join("missing", name)); err == nil {
+	if f, err := recoveryPage.Open(path.Join("recoverypage", name)); err == nil {
 		if info, err := f.Stat(); err == nil && !info.IsDir() && a.h.Missing() != nil {
 			return f, nil //nolint:nilerr // what is missing is the data, and this the page that says so
 		}

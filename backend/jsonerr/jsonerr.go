@@ -1,6 +1,5 @@
-// Package byhand hides what editors make of a file that a person writes: the mark that those of Windows begin one with, and in which
-// line a slip of the hand stands.
-package byhand
+// Package jsonerr hides the encoding of JSON files that people edit: their byte order mark, and the line of an error.
+package jsonerr
 
 import (
 	"bytes"
@@ -8,12 +7,11 @@ import (
 	"errors"
 )
 
-// Text is what was written: data without the byte order mark of UTF-8 that it may begin with (RFC 3629, section 6). It shares data's
+// Text is data without a leading UTF-8 byte order mark (RFC 3629, section 6), which some editors of Windows write. Text shares data's
 // memory.
 func Text(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) }
 
-// Line finds the line, counted from 1, that an error of [encoding/json] about text means; an error that names no place means the last
-// one.
+// Line is the line of text, from 1, to which an error of [encoding/json] refers. An error without a position refers to the last line.
 func Line(text []byte, err error) int {
 	offset := len(text)
 	if fault, ok := errors.AsType[*json.SyntaxError](err); ok {
