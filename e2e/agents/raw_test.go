@@ -169,11 +169,18 @@ func allowing(message rpc) (string, bool) {
 	return "", false
 }
 
-// newSession begins a session and gives its id.
+// newSession begins a session and gives its id. In Claude's mode auto a model judges each call, which the scripted one cannot: such a
+// session is set to the mode that asks.
 func (a *rawAgent) newSession(p place, servers ...any) string {
 	a.s.t.Helper()
-	var session struct{ SessionID string }
+	var session struct {
+		SessionID string
+		Modes     struct{ CurrentModeID string }
+	}
 	decode(a.s.t, a.mustCall("session/new", map[string]any{"cwd": p.work, "mcpServers": append([]any{}, servers...)}, ""), &session)
+	if session.Modes.CurrentModeID == "auto" {
+		a.mustCall("session/set_mode", map[string]any{"sessionId": session.SessionID, "modeId": "default"}, "")
+	}
 	return session.SessionID
 }
 
