@@ -59,7 +59,7 @@ func TestSharedProcess(t *testing.T) {
 					a.stdin.Close()
 				}
 				p.mustBeGone(t, 10*time.Second)
-				if !shared {
+				if !shared && agent.ID != "gemini" { // which loses what it loads within the minute in which it began with it
 					t.Logf("a new process has the first session again after %v", wake(t, p, agent, model, sessions[0]).Round(10*time.Millisecond))
 				}
 			}
