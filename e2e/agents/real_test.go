@@ -84,12 +84,9 @@ func (a realAgent) path(t *testing.T) string {
 	return bin
 }
 
-// install has a Deskhand of its own install the agent: npm needs the network, which the tests' own places keep from everybody.
-func (a realAgent) install(t *testing.T) {
-	t.Helper()
-	p := newPlace(t, nil)
-	p.useStore(t)
-	for _, kv := range os.Environ() { // what npm needs on this machine to reach its registry
+// reachNPM gives the place the variables and files by which npm reaches its registry on this machine, and the cache of the person.
+func (p *place) reachNPM() {
+	for _, kv := range os.Environ() {
 		name := strings.ToLower(kv[:strings.IndexByte(kv, '=')])
 		if strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_config_") || strings.Contains(name, "_cert") {
 			p.env = append(p.env, kv)
@@ -98,6 +95,14 @@ func (a realAgent) install(t *testing.T) {
 	if home, err := os.UserHomeDir(); err == nil {
 		p.set(map[string]string{"npm_config_userconfig": filepath.Join(home, ".npmrc"), "npm_config_cache": filepath.Join(home, ".npm")})
 	}
+}
+
+// install has a Deskhand of its own install the agent: npm needs the network, which the tests' own places keep from everybody.
+func (a realAgent) install(t *testing.T) {
+	t.Helper()
+	p := newPlace(t, nil)
+	p.useStore(t)
+	p.reachNPM()
 	s := startServer(t, p)
 	t.Logf("installing %s %s into %s, once", a.ID, a.Version, agentsDir(t))
 	s.call("POST", "/client/agents/"+a.ID+"/install", map[string]string{"version": a.Version}, nil)

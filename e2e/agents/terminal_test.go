@@ -4,9 +4,7 @@ package agents
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +27,7 @@ func TestTerminalInAFreshHome(t *testing.T) {
 	model := openModel(t)
 	p := newPlace(t, nil)
 	p.set(environ(t, model, "opencode", p))
-	if home, err := os.UserHomeDir(); err == nil {
-		p.set(map[string]string{"npm_config_cache": filepath.Join(home, ".npm")}) // a warm run downloads nothing
-	}
+	p.reachNPM()
 	for _, step := range []struct {
 		args []string
 		code int
