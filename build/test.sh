@@ -106,7 +106,7 @@ part_window() { # the real window under Xvfb; the timeout is also that of a whol
 
 part_agents() { # real agents from npm, a scripted model, no network; and agents on the libraries of the protocol
 	build/programs.sh frontend headless && go test -tags e2e -count=1 ./e2e/peers/ &&
-		DESKHAND_BIN=$PWD/build/bin/deskhand go test -tags e2e -count=1 -timeout 30m ./e2e/agents/... &&
+		DESKHAND_BIN=$PWD/build/bin/deskhand go test -tags e2e -count=1 -timeout 60m ./e2e/agents/... &&
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
 
