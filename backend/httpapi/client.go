@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
 	"deskhand/backend/files"
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -27,6 +28,7 @@ import (
 type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
+	Rules          *rulebook.Book
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil where the data cannot be read
 	DiscordProblem string                 // why, where what is stored of it is damaged
@@ -123,7 +125,7 @@ func (c *Client) addEventRecords() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
-		reflect.TypeFor[session.Rule](), reflect.TypeFor[session.RuleRemoved](),
+		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),

@@ -20,6 +20,15 @@ func (r *Request) offer(meta json.RawMessage) permission.Request {
 	return p
 }
 
+// call returns the tool call of a permission; the request has a Tool.
+func (r *Request) call() permission.Call {
+	call := permission.Call{Title: r.Tool.Title, Kind: r.Tool.Kind, RawInput: r.Tool.RawInput, Content: r.Tool.Content}
+	for _, l := range r.Tool.Locations {
+		call.Places = append(call.Places, l.Path)
+	}
+	return call
+}
+
 func (r *Request) offered() []permission.Option {
 	list := make([]permission.Option, len(r.Options))
 	for i, o := range r.Options {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/rulebook"
 )
 
 // A permission that is really a choice waits for a person, whatever the rules say, and its options have names that do not mislead.
@@ -41,7 +41,7 @@ func TestChoiceIsAnsweredByNoRule(t *testing.T) {
 			t.Parallel()
 			d := askingDesk(t, t.TempDir())
 			id := d.asking()
-			d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
+			d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
 			tc.ask.Params["toolCall"].(object)["kind"] = "execute"
 			d.begin(id, tc.ask)
 			r := d.request(id)

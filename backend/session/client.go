@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/refusal"
+	"deskhand/backend/rulebook"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
@@ -115,6 +116,7 @@ type Client struct {
 	looks      looks
 	settings   *settings
 	starts     *startmode.Library
+	rules      *rulebook.Book
 	keyboard   *keyboard
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
@@ -156,6 +158,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		cfg.Gone = gone
 	}
 	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c.rules = c.openRules()
 	c.directories.patience, c.directories.other = patientOne, c.refound
 	c.files.patience, c.moves.patience = patientOne, patientMany
 	var err error

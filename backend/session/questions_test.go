@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
 
@@ -527,8 +528,8 @@ func TestRequestsWithoutEnd(t *testing.T) {
 	for i := range many + 1 {
 		steps = append(steps, as(fmt.Sprint(i), asksPermission(object{"title": "Look"}, option("y", "Yes", "allow_once"))))
 	}
-	d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
-	d.rule(session.NewRule{Effect: "deny", Pattern: "git push"})
+	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
+	d.rule(rulebook.NewRule{Effect: "deny", Pattern: "git push"})
 	steps = append(steps, as("allowed", permit(commanding("git status"))), as("denied", permit(commanding("git push"))), as("without", permit(commanding("git status"), "allow_always")))
 	d.begin(id, append(steps, step{Await: fmt.Sprint(many)}, step{Await: "allowed"}, step{Await: "denied"}, step{Await: "without"}, step{Await: "0"})...)
 	d.until("all that may wait", func() bool { return d.get(id).Waiting == many })

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"deskhand/backend/record"
+	"deskhand/backend/rulebook"
 )
 
 // The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
@@ -393,8 +394,8 @@ type Answer struct {
 	Answers  [][]string      `json:"answers,omitempty"`
 	Reject   bool            `json:"reject,omitempty"`
 
-	Remember *Remember `json:"remember,omitempty" doc:"Of a permission: makes a rule of the answer. The agent is answered for once then, where it offers that"`
-	Note     string    `json:"note,omitempty" maxLength:"10000" doc:"Of a permission that is rejected: words that the agent gets as a message, within the turn where it takes that, else as the next prompt"`
+	Remember *rulebook.Remember `json:"remember,omitempty" doc:"Of a permission: makes a rule of the answer. The agent is answered for once then, where it offers that"`
+	Note     string             `json:"note,omitempty" maxLength:"10000" doc:"Of a permission that is rejected: words that the agent gets as a message, within the turn where it takes that, else as the next prompt"`
 }
 
 // Append is the data of an entry.append event: text added to the end of one field.

@@ -11,6 +11,7 @@ import (
 
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
+	"deskhand/backend/rulebook"
 	"deskhand/backend/store"
 )
 
@@ -137,7 +138,7 @@ type step struct {
 	attached  []Attachment   // that the journal names from now on
 	freed     []Attachment   // that a draft or the queue names no more
 
-	ruled *ruled // of rules that have answered, and rules made of answers; nil = none
+	ruled *rulebook.Uses // nil = the step uses no rule
 
 	writes []func(ctx context.Context, tx *sql.Tx) error // of the features, in the step's transaction; run again when it fails
 	after  []func()                                      // of the features, once the step is written and shown

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -36,7 +36,7 @@ func commanding(command string) map[string]any {
 	return map[string]any{"title": "`" + command + "`", "rawInput": map[string]any{"command": command}}
 }
 
-func (d *desk) rule(n session.NewRule) session.Rule {
+func (d *desk) rule(n rulebook.NewRule) rulebook.Rule {
 	d.t.Helper()
 	if n.Scope == "" {
 		n.Scope = "everywhere"
@@ -44,20 +44,20 @@ func (d *desk) rule(n session.NewRule) session.Rule {
 	if n.Kind == "" {
 		n.Kind = "execute"
 	}
-	r, err := d.AddRule(d.t.Context(), n)
+	r, err := d.Rules().Add(d.t.Context(), n)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return r
 }
 
-func (d *desk) rules(f session.RuleFilter) []session.Rule {
+func (d *desk) rules(f rulebook.Filter) []rulebook.Rule {
 	d.t.Helper()
-	list, err := d.Rules(d.t.Context(), f)
+	list, err := d.Rules().List(d.t.Context(), f)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return slices.DeleteFunc(list, func(r session.Rule) bool { return r.Builtin })
+	return slices.DeleteFunc(list, func(r rulebook.Rule) bool { return r.Builtin })
 }
 
 func (d *desk) waiting() []session.Request {
@@ -90,8 +90,8 @@ func ruleEntries(tr session.Transcript) (list []session.RuleAnswer) {
 func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
-	allow := d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
-	deny := d.rule(session.NewRule{Effect: "deny", Pattern: "git push --force*", Note: "never"})
+	allow := d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
+	deny := d.rule(rulebook.NewRule{Effect: "deny", Pattern: "git push --force*", Note: "never"})
 	d.ready(id)
 	unread := false
 	if _, err := d.Change(t.Context(), id, session.Patch{Unread: &unread}); err != nil {
@@ -125,7 +125,7 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 		}
 	}
 	hits := map[string]int64{}
-	for _, r := range d.rules(session.RuleFilter{}) {
+	for _, r := range d.rules(rulebook.Filter{}) {
 		hits[r.ID] = r.Hits
 		if r.LastHitAt == nil {
 			t.Errorf("%+v", r)
@@ -137,13 +137,13 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 	d.sameAsRebuilt(id)
 
 	// Taking it back: what it has answered stays told, and the next is asked.
-	if err := d.RemoveRule(t.Context(), allow.ID); err != nil {
+	if err := d.Rules().Remove(t.Context(), allow.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.RemoveRule(t.Context(), allow.ID); !errors.Is(err, session.ErrNotFound) {
+	if err := d.Rules().Remove(t.Context(), allow.ID); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	refused(t, d.RemoveRule(t.Context(), "builtin:remove_all"), "rule.builtin")
+	refused(t, d.Rules().Remove(t.Context(), "builtin:remove_all"), "rule.builtin")
 	d.begin(id, permit(commanding("git status")))
 	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2"})
 	if tr := d.idle(id); len(ruleEntries(tr)) != 3 {
@@ -157,7 +157,7 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
-	d.rule(session.NewRule{Effect: "allow", Pattern: "npm test"})
+	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "npm test"})
 	d.ready(id)
 	begun := step{Update: json.RawMessage(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","kind":"execute","status":"in_progress","rawInput":{"command":"npm test"}}`)}
 	goesOn := step{Update: json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`)}
@@ -183,12 +183,12 @@ func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
 func TestOnlyWhatIsRunCounts(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
-	d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
-	d.rule(session.NewRule{Effect: "allow", Kind: "read", Pattern: "**"})
-	d.rule(session.NewRule{Effect: "allow", Kind: "edit", Pattern: "src/**"})
-	d.rule(session.NewRule{Effect: "allow", Kind: "search", Pattern: "**"})
-	d.rule(session.NewRule{Effect: "allow", Kind: "other", Pattern: "*"})
-	d.rule(session.NewRule{Effect: "allow", Kind: "fetch", Pattern: "docs.example.com"})
+	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
+	d.rule(rulebook.NewRule{Effect: "allow", Kind: "read", Pattern: "**"})
+	d.rule(rulebook.NewRule{Effect: "allow", Kind: "edit", Pattern: "src/**"})
+	d.rule(rulebook.NewRule{Effect: "allow", Kind: "search", Pattern: "**"})
+	d.rule(rulebook.NewRule{Effect: "allow", Kind: "other", Pattern: "*"})
+	d.rule(rulebook.NewRule{Effect: "allow", Kind: "fetch", Pattern: "docs.example.com"})
 	raw := func(v map[string]any) map[string]any { return v }
 	edit := func(paths ...string) map[string]any {
 		content := []any{}
@@ -321,18 +321,18 @@ func TestRemembering(t *testing.T) {
 	d.begin(id, append(steps, step{Await: "other"})...)
 	d.until("all of them", func() bool { return len(d.waiting()) == 101 })
 	first := d.waiting()[0]
-	list, err := d.SuggestRules(t.Context(), first.ID)
+	list, err := d.Rules().Suggest(t.Context(), first.ID)
 	if err != nil || len(list.Danger) > 0 || len(list.Suggestions) < 6 || list.Suggestions[0].Pattern != "npm run build-0" || list.Suggestions[0].Scope != "session" ||
 		list.Suggestions[3].Pattern != "npm run build-0" || list.Suggestions[3].Effect != "deny" || list.Suggestions[0].Effect != "allow" {
 		t.Fatalf("%+v %v", list, err)
 	}
-	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Remember: &session.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
+	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
 	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Note: "no"}, "window"), "answer.note")
-	if len(d.rules(session.RuleFilter{})) != 0 {
+	if len(d.rules(rulebook.Filter{})) != 0 {
 		t.Fatal("a refused answer left a rule")
 	}
 	// The option for ever is answered as the one for once: the agent keeps nothing.
-	d.answer(first, session.Answer{OptionID: "allow_always-0", Remember: &session.Remember{Scope: "directory", Pattern: "npm run *"}})
+	d.answer(first, session.Answer{OptionID: "allow_always-0", Remember: &rulebook.Remember{Scope: "directory", Pattern: "npm run *"}})
 	d.until("the rest", func() bool { return len(d.waiting()) == 1 })
 	d.answer(d.waiting()[0], session.Answer{OptionID: "reject_once-2"})
 	tr := d.idle(id)
@@ -346,7 +346,7 @@ func TestRemembering(t *testing.T) {
 			t.Errorf("%d: %s", i, a.Result)
 		}
 	}
-	list2 := d.rules(session.RuleFilter{Session: id})
+	list2 := d.rules(rulebook.Filter{Session: id})
 	if len(list2) != 1 || list2[0].Hits != 99 || list2[0].Directory != d.work || list2[0].Text != "Run npm run *" {
 		t.Errorf("%+v", list2)
 	}
@@ -374,7 +374,7 @@ func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
 	remember := func(scope, command string) {
 		t.Helper()
 		d.begin(a, permit(commanding(command)))
-		d.answer(d.request(a), session.Answer{OptionID: "allow_once-1", Remember: &session.Remember{Scope: scope}})
+		d.answer(d.request(a), session.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: scope}})
 		d.idle(a)
 	}
 	remember("directory", "make one")
@@ -402,7 +402,7 @@ func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
 			t.Errorf("%s in %s: %+v", tc.command, tc.session, last)
 		}
 	}
-	for f, want := range map[session.RuleFilter]int{{Session: a}: 3, {Session: same.ID}: 2, {Directory: d.work}: 2, {Directory: b}: 1, {}: 3, {Directory: d.work, Place: "other"}: 1} {
+	for f, want := range map[rulebook.Filter]int{{Session: a}: 3, {Session: same.ID}: 2, {Directory: d.work}: 2, {Directory: b}: 1, {}: 3, {Directory: d.work, Place: "other"}: 1} {
 		if n := len(d.rules(f)); n != want {
 			t.Errorf("%+v: %d, want %d", f, n, want)
 		}
@@ -414,13 +414,13 @@ func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.relink(d.get(a).Workspace.ID, moved)
-	if n := len(d.rules(session.RuleFilter{Directory: moved})); n != 2 {
+	if n := len(d.rules(rulebook.Filter{Directory: moved})); n != 2 {
 		t.Errorf("%d rules", n)
 	}
 	if err := d.Delete(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	d.until("its rule to go", func() bool { return len(d.rules(session.RuleFilter{})) == 2 })
+	d.until("its rule to go", func() bool { return len(d.rules(rulebook.Filter{})) == 2 })
 }
 
 // The directory of another machine is another one, though it has the same path.
@@ -429,23 +429,23 @@ func TestARuleOfADirectoryIsForItsPlace(t *testing.T) {
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
 	here, there := d.create(), d.createAt(p.ID)
-	made := d.rule(session.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Pattern: "make one"})
+	made := d.rule(rulebook.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Pattern: "make one"})
 	if made.Place != "" || here.Cwd != there.Cwd {
 		t.Fatalf("%+v", made)
 	}
 	d.prompt(there.ID, "/ask-to-run make one")
 	r := d.request(there.ID)
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once"), Remember: &session.Remember{Scope: "directory"}})
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once"), Remember: &rulebook.Remember{Scope: "directory"}})
 	d.idle(there.ID)
 	d.prompt(there.ID, "/ask-to-run make one")
 	if tr := d.idle(there.ID); len(ruleEntries(tr)) != 1 {
 		t.Errorf("%+v", ruleEntries(tr))
 	}
-	list := d.rules(session.RuleFilter{Session: there.ID})
+	list := d.rules(rulebook.Filter{Session: there.ID})
 	if len(list) != 1 || list[0].Place != p.ID || list[0].Hits != 1 {
 		t.Errorf("%+v", list)
 	}
-	if list := d.rules(session.RuleFilter{Session: here.ID}); len(list) != 1 || list[0].ID != made.ID || list[0].Hits != 0 {
+	if list := d.rules(rulebook.Filter{Session: here.ID}); len(list) != 1 || list[0].ID != made.ID || list[0].Hits != 0 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -459,8 +459,8 @@ func TestTwoSurfacesRememberAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
 		for i, a := range []session.Answer{
-			{OptionID: "allow_once-1", Remember: &session.Remember{Scope: "session"}},
-			{OptionID: "reject_once-2", Remember: &session.Remember{Scope: "directory"}},
+			{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session"}},
+			{OptionID: "reject_once-2", Remember: &rulebook.Remember{Scope: "directory"}},
 		} {
 			wg.Go(func() { errs[i] = d.Answer(t.Context(), r.ID, a, "window") })
 		}
@@ -471,11 +471,11 @@ func TestTwoSurfacesRememberAtOnce(t *testing.T) {
 			t.Fatal(errs)
 		}
 		refused(t, errs[1-won], "request.resolved")
-		list := d.rules(session.RuleFilter{})
+		list := d.rules(rulebook.Filter{})
 		if len(list) != 1 || list[0].Effect != []string{"allow", "deny"}[won] || list[0].Scope != []string{"session", "directory"}[won] {
 			t.Fatalf("%+v", list)
 		}
-		if err := d.RemoveRule(t.Context(), list[0].ID); err != nil {
+		if err := d.Rules().Remove(t.Context(), list[0].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -517,7 +517,7 @@ func TestWordsReachATurnThatTakesThem(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}`)
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second one holds the turn open
-	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &session.Remember{Scope: "session"}})
+	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &rulebook.Remember{Scope: "session"}})
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), "use make test") })
 	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
 	tr := d.idle(id)
@@ -525,45 +525,21 @@ func TestWordsReachATurnThatTakesThem(t *testing.T) {
 	if i < 0 || len(tr.Turns) != 1 || tr.Items[i].Turn != tr.Turns[0].ID {
 		t.Errorf("the words are not in the turn: %+v", tr.Items)
 	}
-	if list := d.rules(session.RuleFilter{}); len(list) != 1 || list[0].Effect != "deny" || list[0].Pattern != "make all" {
+	if list := d.rules(rulebook.Filter{}); len(list) != 1 || list[0].Effect != "deny" || list[0].Pattern != "make all" {
 		t.Errorf("%+v", list)
 	}
 	d.sameAsRebuilt(id)
 }
 
-func TestRulesThatAreNone(t *testing.T) {
+func TestRememberIsRefusedBeyondTheRequest(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
-	past := session.Time{Time: time.Now().Add(-time.Second)}
-	for _, tc := range []struct {
-		rule session.NewRule
-		code string
-	}{
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "a; b"}, "rule.pattern"},
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "nosuch", Pattern: "a"}, "rule.kind"},
-		{session.NewRule{Effect: "nosuch", Scope: "everywhere", Kind: "execute", Pattern: "a"}, "rule.effect"},
-		{session.NewRule{Effect: "allow", Scope: "nosuch", Kind: "execute", Pattern: "a"}, "rule.scope"},
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "*"}, "rule.too_wide"},
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "any", Pattern: "*"}, "rule.any_allows"},
-		{session.NewRule{Effect: "allow", Scope: "session", Session: "nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_session"},
-		{session.NewRule{Effect: "allow", Scope: "directory", Directory: "/nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
-		{session.NewRule{Effect: "allow", Scope: "directory", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
-		{session.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Place: "nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "a", ExpiresAt: &past}, "rule.expiry"},
-		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "curl sk-0123456789abcdef0123"}, "rule.secret"},
-	} {
-		_, err := d.AddRule(t.Context(), tc.rule)
-		refused(t, err, tc.code)
-	}
-	if list := d.rules(session.RuleFilter{}); len(list) != 0 {
-		t.Errorf("%+v", list)
-	}
 	d.begin(id, permit(commanding("sudo make all")), permit(commanding("make all $X")), step{Ask: "nosuch/method"})
 	r := d.request(id)
-	everywhere := &session.Remember{Scope: "everywhere"}
+	everywhere := &rulebook.Remember{Scope: "everywhere"}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.danger")
-	if list, err := d.SuggestRules(t.Context(), r.ID); err != nil || !slices.Equal(list.Danger, []string{"sudo"}) ||
-		slices.ContainsFunc(list.Suggestions, func(s session.RuleSuggestion) bool { return s.Effect == "allow" && s.Scope == "everywhere" }) {
+	if list, err := d.Rules().Suggest(t.Context(), r.ID); err != nil || !slices.Equal(list.Danger, []string{"sudo"}) ||
+		slices.ContainsFunc(list.Suggestions, func(s rulebook.RuleSuggestion) bool { return s.Effect == "allow" && s.Scope == "everywhere" }) {
 		t.Errorf("%+v %v", list, err)
 	}
 	d.answer(r, session.Answer{OptionID: "allow_once-1"})
@@ -574,51 +550,6 @@ func TestRulesThatAreNone(t *testing.T) {
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "cancel", Remember: everywhere}, "window"), "answer.only_permission")
 	d.answer(r, session.Answer{Action: "cancel"})
 	d.idle(id)
-}
-
-func TestSimulating(t *testing.T) {
-	d := askingDesk(t, t.TempDir())
-	id := d.asking()
-	old := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
-	for _, command := range []string{"make lint", "make all", "make test", "npm publish"} {
-		d.begin(id, permit(commanding(command)))
-		if command != "make lint" {
-			d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
-		}
-		d.idle(id)
-	}
-	ctx := t.Context()
-	n := session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make *"}
-	got, err := d.Simulate(ctx, n, "", 200)
-	if err != nil || got.Looked != 4 || got.Counts != (session.SimulatedCounts{Allow: 2, Unchanged: 2}) || len(got.Items) != 2 || got.Items[0].Command != "make test" ||
-		got.Items[0].Was != "ask" || got.Items[0].Would != "allow" || got.Items[0].By != "" || got.Items[0].Session != id {
-		t.Errorf("%+v %v", got, err)
-	}
-	if !got.Open {
-		t.Errorf("allow make *: got a rule that runs only what is known, want one that may run anything: %+v", got)
-	}
-	n.Effect = "deny"
-	if got, err = d.Simulate(ctx, n, "", 200); err != nil || got.Counts.Deny != 3 || got.Open {
-		t.Errorf("%+v %v", got, err)
-	}
-	// The rule that it is a change of does not count beside it.
-	n.Effect, n.Pattern = "allow", "make all"
-	if got, err = d.Simulate(ctx, n, old.ID, 200); err != nil || got.Counts != (session.SimulatedCounts{Allow: 1, Ask: 1, Unchanged: 2}) {
-		t.Errorf("%+v %v", got, err)
-	}
-	n.Scope, n.Session = "session", id
-	if got, err = d.Simulate(ctx, n, "", 1); err != nil || got.Looked != 1 || got.Counts.Unchanged != 1 {
-		t.Errorf("%+v %v", got, err)
-	}
-	if _, err = d.Simulate(ctx, n, "nosuch", 1); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
-	n.Pattern = "a;b"
-	_, err = d.Simulate(ctx, n, "", 1)
-	refused(t, err, "rule.pattern")
-	if n := len(d.rules(session.RuleFilter{})); n != 1 {
-		t.Errorf("%d rules", n)
-	}
 }
 
 // A value that is nested deeper than SQLite reads is told as a text; where versions before have stored one as it was, nothing fails over it.
@@ -635,7 +566,7 @@ func TestADeepValueBreaksNothing(t *testing.T) {
 	d.idle(id)
 	works := func(asked int) {
 		t.Helper()
-		got, err := d.Simulate(t.Context(), session.NewRule{Effect: "deny", Scope: "everywhere", Kind: "execute", Pattern: "make"}, "", 200)
+		got, err := d.Rules().Simulate(t.Context(), rulebook.NewRule{Effect: "deny", Scope: "everywhere", Kind: "execute", Pattern: "make"}, "", 200)
 		if err != nil || got.Looked != asked {
 			t.Errorf("%+v %v", got, err)
 		}
@@ -681,80 +612,22 @@ func TestARuleThatIsChanged(t *testing.T) {
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")))
 	d.request(id)
-	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
+	r := d.rule(rulebook.NewRule{Effect: "allow", Pattern: "make lint"})
 	pattern, note := "make all", "mine"
-	changed, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &pattern, Note: &note})
+	changed, err := d.Rules().Change(t.Context(), r.ID, rulebook.RulePatch{Pattern: &pattern, Note: &note})
 	if err != nil || changed.Pattern != pattern || changed.Note != note || changed.ID != r.ID || changed.Scope != "everywhere" {
 		t.Fatalf("%+v %v", changed, err)
 	}
 	if tr := d.idle(id); len(ruleEntries(tr)) != 1 {
 		t.Errorf("%+v", ruleEntries(tr))
 	}
-	ask, soon, never, wrong := "ask", time.Now().Add(time.Hour).Format(time.RFC3339), "", "tomorrow"
-	if changed, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{Effect: &ask, ExpiresAt: &soon}); err != nil || changed.ExpiresAt == nil {
-		t.Fatalf("%+v %v", changed, err)
+	ask := "ask"
+	if changed, err = d.Rules().Change(t.Context(), r.ID, rulebook.RulePatch{Effect: &ask}); err != nil || changed.Hits != 1 {
+		t.Fatalf("got %+v, %v, want the rule with its hit", changed, err)
 	}
-	if changed, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{ExpiresAt: &never}); err != nil || changed.ExpiresAt != nil || changed.Hits != 1 {
-		t.Fatalf("%+v %v", changed, err)
-	}
-	_, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{ExpiresAt: &wrong})
-	refused(t, err, "rule.expiry")
-	_, err = d.ChangeRule(t.Context(), "builtin:shutdown", session.RulePatch{Effect: &ask})
-	refused(t, err, "rule.builtin")
 	d.begin(id, permit(commanding("make all")))
 	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
 	d.idle(id)
-}
-
-// A rule that is taken back while it is being changed stays so: the change comes too late.
-func TestARuleThatIsTakenBackMeanwhile(t *testing.T) {
-	d := askingDesk(t, t.TempDir())
-	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
-	// What a change does first is to delete what has expired: somebody takes the rule back just then.
-	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `INSERT INTO rule VALUES ('expired', 'allow', 'everywhere', NULL, NULL, 'execute', 'make x', '', 1, 0, 0, 0);
-			CREATE TRIGGER meanwhile AFTER DELETE ON rule WHEN old.id = 'expired' BEGIN DELETE FROM rule WHERE id <> 'expired'; END`)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pattern := "make all"
-	if _, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &pattern}); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
-	if list := d.rules(session.RuleFilter{}); len(list) != 0 {
-		t.Errorf("it is there again: %+v", list)
-	}
-}
-
-// There may be so many rules and no more; what is there can be changed, tried and taken back all the same.
-func TestThereIsRoomForSoManyRules(t *testing.T) {
-	d := askingDesk(t, t.TempDir())
-	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
-	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-			INSERT INTO rule SELECT printf('r%d', i), 'allow', 'everywhere', NULL, NULL, 'execute', 'make x', '', 0, 0, 0, 0 FROM n`)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make all"}
-	_, err = d.AddRule(t.Context(), one)
-	refused(t, err, "rule.too_many")
-	if _, err := d.Simulate(t.Context(), one, r.ID, 10); err != nil {
-		t.Errorf("a change cannot be tried: %v", err)
-	}
-	if _, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &one.Pattern}); err != nil {
-		t.Errorf("it cannot be changed: %v", err)
-	}
-	if err := d.RemoveRule(t.Context(), r.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.AddRule(t.Context(), one); err != nil {
-		t.Errorf("there is room again: %v", err)
-	}
 }
 
 // lastSeq is how far the feed is.

@@ -5,20 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"deskhand/backend/rules"
 )
 
-// Remember makes a rule of an answer to a permission. What it does follows the option: one that allows makes a rule that allows, one that
-// rejects a rule that denies.
-type Remember struct {
-	Scope     string `json:"scope" enum:"session,directory,everywhere"`
-	Pattern   string `json:"pattern,omitempty" maxLength:"4096" doc:"What the rule is about; this very thing, when it is left out"`
-	ExpiresAt *Time  `json:"expiresAt,omitempty"`
-}
-
-// beside checks what a person wants beside an answer, and gives what does it once the request has ended. With a rule the answer that goes
-// to the agent is the option for once: it is to keep nothing that is not ours to take back.
+// beside checks the rule and the note of an answer, and returns a function that applies them once the request has ended. With a rule the
+// answer that goes to the agent is the option for once, because the agent is to keep nothing that a person cannot take back here.
 func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	after := func() error { return nil }
 	if a.Remember == nil && a.Note == "" {
@@ -29,7 +19,7 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	}
 	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == a.OptionID })
 	if i < 0 {
-		return after, nil // it is refused for that
+		return after, nil // the answer is refused for that
 	}
 	rejects := strings.HasPrefix(r.Options[i].Kind, "reject")
 	if a.Note = strings.TrimSpace(a.Note); a.Note != "" {
@@ -44,7 +34,7 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	if a.Remember == nil {
 		return after, nil
 	}
-	rule, err := v.ruleOf(r, *a.Remember, rejects)
+	rule, err := v.c.rules.Make(context.WithoutCancel(v.c.ctx), v.subject(), v.askedWhole(r), *a.Remember, rejects)
 	if err != nil {
 		return nil, err
 	}
@@ -58,75 +48,16 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	a.Remember = nil
 	say := after
 	return func() error {
-		ruled := v.ruled()
-		ruled.made = append(ruled.made, rule)
+		v.ruled().Add(rule)
 		return say()
 	}, nil
 }
 
-// ruleOf is the rule that an answer makes. It has to be about the request: nobody makes another one by this door.
-func (v *conversation) ruleOf(r *openRequest, wish Remember, rejects bool) (Rule, error) {
-	ctx := context.WithoutCancel(v.c.ctx)
-	call, where := v.c.wholeCall(ctx, r.Request, v.step.frames), whereIs(&v.row.Session)
-	if call.Choice {
-		return Rule{}, bad("rule.choice")
-	}
-	effect := rules.Allow
-	if rejects {
-		effect = rules.Deny
-	}
-	list, err := v.c.rulesOf(ctx, &v.row.Session)
-	if err != nil {
-		return Rule{}, err
-	}
-	compiled, _ := parsed(list)
-	suggested := rules.Suggest(call, where, effect, compiled)
-	kind := mainKind(call)
-	if wish.Pattern == "" {
-		if len(suggested) == 0 || !suggested[0].Exact {
-			return Rule{}, bad("rule.no_pattern")
-		}
-		wish.Pattern, kind = suggested[0].Pattern, suggested[0].Kind
-	} else if i := slices.IndexFunc(suggested, func(s rules.Suggestion) bool { return s.Pattern == wish.Pattern }); i >= 0 {
-		kind = suggested[i].Kind
-	}
-	if dangers := rules.Dangers(call, where); len(dangers) > 0 && effect == rules.Allow && wish.Scope == scopeEverywhere {
-		return Rule{}, bad("rule.danger", "danger", strings.Join(dangers, " "))
-	}
-	pattern, err := rules.ParsePattern(kind, wish.Pattern)
-	if err == nil && !rules.Matches(call, where, effect, pattern) {
-		return Rule{}, bad("rule.not_covering", "pattern", wish.Pattern)
-	}
-	n := NewRule{Effect: string(effect), Scope: wish.Scope, Kind: string(kind), Pattern: wish.Pattern, ExpiresAt: wish.ExpiresAt}
-	switch wish.Scope {
-	case scopeSession:
-		n.Session = v.id
-	case scopeDirectory:
-		n.Directory, n.Place = v.row.Workspace.Path, v.row.Place
-	}
-	made, err := v.c.newRule(ctx, n)
-	if err == nil {
-		err = v.c.roomForRule(ctx)
-	}
-	return made, err
-}
-
-// mainKind is what a pattern for the call is of.
-func mainKind(call rules.Call) rules.Kind {
-	switch {
-	case len(call.Commands) > 0:
-		return rules.Execute
-	case len(call.Hosts) > 0:
-		return rules.Fetch
-	}
-	return call.Kind
-}
-
-// sayAbout sends a person's words about what was rejected: ACP has no place for them in the answer. An agent that takes messages within a
-// turn gets them there; else they are the next prompt, before what waits already.
+// sayAbout sends a person's words about a rejected request: ACP has no place for words in the answer. An agent that takes messages within a
+// turn gets the words there; else the words are the next prompt, before the prompts that wait already.
 func (v *conversation) sayAbout(r *Request, words string) error {
 	message := fmt.Sprintf("I rejected “%s”: %s", r.Title, words)
-	draft := v.row.Draft // what stands in the composer is something else
+	draft := v.row.Draft // the text in the composer stays
 	defer func() { v.row.Draft = draft }()
 	if v.state.base == Working && slices.Contains(v.row.Offers, offerSteer) {
 		_, err := v.steer(said{text: message})

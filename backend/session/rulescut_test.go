@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestNothingIsAllowedByTheBeginningOfAText(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
-	for _, n := range []session.NewRule{
+	for _, n := range []rulebook.NewRule{
 		{Effect: "allow", Kind: "execute", Pattern: "echo **"},
 		{Effect: "allow", Kind: "read", Pattern: "**"},
 		{Effect: "allow", Kind: "search", Pattern: "**"},

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"deskhand/backend/httpapi"
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
 
 // The whole way, by HTTP and with the demo agent: an approval is remembered, the next is not asked, and that is taken back.
 func TestRulesOverHTTP(t *testing.T) {
 	d := open(t, t.TempDir())
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: d.Client}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: d.Client, Rules: d.Rules()}))
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
@@ -61,7 +62,7 @@ func TestRulesOverHTTP(t *testing.T) {
 
 	ask("git status && ls src")
 	r := d.request(s.ID)
-	var offered session.RuleSuggestions
+	var offered rulebook.RuleSuggestions
 	call("GET", "requests/"+r.ID+"/rules", "", http.StatusOK, &offered)
 	if len(offered.Suggestions) != 0 || len(offered.Danger) != 0 {
 		t.Errorf("one rule is not enough for two commands: %+v", offered)
@@ -80,7 +81,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	if len(offered.Suggestions) == 0 || offered.Suggestions[0].Pattern != "ls src" {
 		t.Errorf("%+v", offered)
 	}
-	var made session.Rule
+	var made rulebook.Rule
 	call("POST", "rules", `{"effect":"allow","scope":"session","session":"`+s.ID+`","kind":"execute","pattern":"ls *"}`, http.StatusCreated, &made)
 	d.idle(s.ID) // it was answered by that
 	ask("git status; ls")
@@ -88,13 +89,13 @@ func TestRulesOverHTTP(t *testing.T) {
 	if n := len(ruleEntries(tr)); n != 2 {
 		t.Errorf("%d lines tell of it", n)
 	}
-	var list session.Page[session.Rule]
+	var list session.Page[rulebook.Rule]
 	call("GET", "rules?session="+s.ID, "", http.StatusOK, &list)
 	if len(list.Items) < 5 || list.Items[0].ID != made.ID || list.Items[0].Hits != 2 || list.Items[1].Scope != "directory" || !list.Items[len(list.Items)-1].Builtin {
 		t.Errorf("%+v", list.Items)
 	}
 
-	var simulated session.Simulated
+	var simulated rulebook.Simulated
 	call("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"ls"}}`, http.StatusOK, &simulated)
 	if simulated.Looked != 3 || simulated.Counts.Deny != 3 || simulated.Items[0].Command != "git status; ls" || simulated.Items[0].Was != "allow" {
 		t.Errorf("%+v", simulated)
@@ -102,7 +103,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	turnedDown("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"ls"},"limit":1001}`, http.StatusBadRequest, "request.invalid")
 	turnedDown("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"a|b"}}`, http.StatusBadRequest, "rule.pattern")
 
-	var changed session.Rule
+	var changed rulebook.Rule
 	call("PATCH", "rules/"+made.ID, `{"effect":"deny","note":"not here"}`, http.StatusOK, &changed)
 	if changed.Effect != "deny" || changed.Note != "not here" || changed.Hits != 2 {
 		t.Errorf("%+v", changed)

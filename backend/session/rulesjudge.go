@@ -2,33 +2,34 @@ package session
 
 import (
 	"context"
-	"database/sql"
+	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/permission"
+	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
 )
 
-// A permission is judged in the step in which it is asked for: one that a rule answers never waits, and its answer, the line that tells
-// of it and the count of the rule are written with it. One that waits already is judged again when a rule is made or changed.
+// A permission is judged in the step in which the permission is asked for. A permission that a rule answers never waits: the answer, the entry
+// that tells of the answer and the count of the rule are written in the same step. Permissions that wait are judged again when a rule is made
+// or changed.
 
 // answeredByRule stands where else a surface does.
 const answeredByRule = "rule"
 
-// RequestRule is the rule that has answered a request.
+// RequestRule names the rule that has answered a request.
 type RequestRule struct {
 	ID     string `json:"id"`
 	Effect string `json:"effect" enum:"allow,deny"`
 	Text   string `json:"text"`
 }
 
-// RuleAnswer is the data of an entry of kind rule: an answer that nobody was asked for.
+// RuleAnswer is the data of an entry of kind rule: an answer for which nobody was asked.
 type RuleAnswer struct {
 	ID       string `json:"id" doc:"The rule; it may be gone. Taking the answer's reason back is removing it"`
 	Effect   string `json:"effect" enum:"allow,deny"`
@@ -40,8 +41,25 @@ type RuleAnswer struct {
 	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
 }
 
-// whereIs is where a session works, for its rules.
-func whereIs(s *Session) rules.Where {
+func (c *Client) openRules() *rulebook.Book {
+	return rulebook.New(rulebook.Config{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.text, Hidden: redacted, Cut: clippedMark, Shorten: clipString, Changed: c.judgeAgain,
+		Writable: func() error {
+			if err := c.ReadOnly(); err != nil {
+				return err
+			}
+			return nil
+		},
+		Publish: func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
+		Newest:  c.newestPermissions, Find: c.findPermission,
+	})
+}
+
+// Rules returns the rules of the person.
+func (c *Client) Rules() *rulebook.Book { return c.rules }
+
+// subjectOf returns a session as the rules see it.
+func subjectOf(s *Session) rulebook.Subject {
 	w := rules.Where{Directory: s.Cwd, Roots: s.Directories}
 	if s.Place == LocalPlace {
 		home, err := os.UserHomeDir()
@@ -50,105 +68,120 @@ func whereIs(s *Session) rules.Where {
 		}
 		w.Real, w.Windows = rules.Real, runtime.GOOS == "windows"
 	}
-	return w
+	return rulebook.Subject{Session: s.ID, Title: s.Title, Workspace: s.Workspace.ID, Path: s.Workspace.Path, Place: s.Place, Where: w}
 }
 
-// rulesOf are the rules that apply in a session now, the narrowest first.
-func (c *Client) rulesOf(ctx context.Context, s *Session) ([]Rule, error) {
-	return query(ctx, c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+
-		` AND (r.scope = 'everywhere' OR r.session = ? OR r.workspace = ?)`+ruleOrder, millis(time.Now()), s.ID, s.Workspace.ID)
-}
+func (v *conversation) subject() rulebook.Subject { return subjectOf(&v.row.Session) }
 
-// parsed are the rules as package rules wants them. One that cannot be read any more is as good as none, unless it denies or asks: then
-// nothing is allowed.
-func parsed(list []Rule) (out []rules.Rule, broken bool) {
-	for _, r := range list {
-		p, err := rules.ParsePattern(rules.Kind(r.Kind), r.Pattern)
-		if err != nil {
-			broken = broken || r.Effect != string(rules.Allow)
-			continue
-		}
-		out = append(out, rules.Rule{ID: r.ID, Effect: rules.Effect(r.Effect), Pattern: p})
+// askedOf returns the tool call of a permission as far as the record of the permission holds the call.
+func askedOf(r *Request) rulebook.Asked {
+	if r.Kind != kindPermission || r.Tool == nil {
+		return rulebook.Asked{}
 	}
-	return out, broken
+	return rulebook.Asked{Call: r.call(), Name: r.Tool.Name, Told: true, Choice: r.IsChoice(), Clipped: r.Clipped}
 }
 
-// decision is a rule and how it answers a request.
+// askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
+// person allows the permission.
+func (v *conversation) askedWhole(r *openRequest) rulebook.Asked {
+	whole, _ := v.c.wholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames) // it stays clipped with an error
+	return askedOf(&whole)
+}
+
+func (c *Client) findPermission(ctx context.Context, request string) (rulebook.Permission, error) {
+	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("request %s: %w", request, ErrNotFound)
+	}
+	if err != nil || found[0].Kind != kindPermission {
+		return rulebook.Permission{}, err
+	}
+	s, err := c.Get(ctx, found[0].Session)
+	whole, _ := c.wholeRequest(ctx, found[0], nil) // it stays clipped with an error
+	return permissionOf(&whole, &s), err
+}
+
+func permissionOf(r *Request, s *Session) rulebook.Permission {
+	return rulebook.Permission{Request: r.ID, Title: r.Title, At: r.CreatedAt, Asked: askedOf(r), Subject: subjectOf(s)}
+}
+
+// newestPermissions returns the newest stored permissions of sessions that are not deleted.
+func (c *Client) newestPermissions(ctx context.Context, limit int) ([]rulebook.Permission, error) {
+	requests, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT r.data FROM request r JOIN session s ON s.id = r.session
+		WHERE s.deleted_at = 0 AND `+storedKind+` = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*Session{}
+	list := make([]rulebook.Permission, 0, len(requests))
+	for _, r := range requests {
+		s := known[r.Session]
+		if s == nil {
+			rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ?", r.Session)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) == 0 {
+				continue
+			}
+			s = &rows[0].Session
+			known[r.Session] = s
+		}
+		list = append(list, permissionOf(&r, s))
+	}
+	return list, nil
+}
+
+// decision is the answer of the rules to a request, and the option of the agent that gives this answer once.
 type decision struct {
-	rule   Rule
-	used   []string // the rules that count as hit
-	option string   // the agent's
+	*rulebook.Decision
+
+	option string
 	status string
 }
 
-// decided is what the rules have for a request; nil = a person is asked. It is for once: where the agent has no such option, a person is.
+// decided returns the answer of the rules to a request, or nil when a person is asked. A person is also asked when the agent offers no option
+// for once.
 func (v *conversation) decided(r *openRequest) *decision {
 	if r.Kind != kindPermission || r.id == nil {
 		return nil
 	}
-	ctx := context.WithoutCancel(v.c.ctx)
-	list, err := v.c.rulesOf(ctx, &v.row.Session)
-	if err != nil {
-		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
+	judged := v.c.rules.Decide(context.WithoutCancel(v.c.ctx), v.subject(), v.askedWhole(r))
+	if judged == nil {
 		return nil
 	}
-	compiled, broken := parsed(list)
-	verdict := rules.Judge(v.c.wholeCall(ctx, r.Request, v.step.frames), whereIs(&v.row.Session), compiled)
-	if verdict.Why != rules.ByRule || verdict.Effect == rules.Ask || verdict.Effect == rules.Allow && broken {
+	d := &decision{judged, r.option(permission.AllowOnce), statusAnswered}
+	if !judged.Allows {
+		d.option, d.status = r.option(permission.RejectOnce), statusRejected
+	}
+	if d.option == "" {
 		return nil
 	}
-	d := &decision{used: verdict.Used, option: r.option("allow_once"), status: statusAnswered}
-	if verdict.Effect == rules.Deny {
-		d.option, d.status = r.option("reject_once"), statusRejected
-		d.used = append([]string{verdict.Rule}, verdict.Used...)
-	}
-	all := append(slices.Clone(list), builtinRules()...)
-	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.ID == verdict.Rule })
-	if d.option == "" || i < 0 {
-		return nil
-	}
-	d.rule = all[i]
 	return d
 }
 
-// denies is the rule that denies a program which the agent has us run, nil where none does. Whether a command without arguments is a program
-// or a line for a shell is seen only when it starts, so it is judged as both. Nobody is asked here: an agent asks before it comes with this.
-func (v *conversation) denies(command string, args []string, dir *string) *Rule {
-	list, err := v.c.rulesOf(context.WithoutCancel(v.c.ctx), &v.row.Session)
-	if err != nil {
-		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
-	}
-	call := rules.Call{Kind: rules.Execute, Commands: []rules.Command{{Argv: append([]string{command}, args...)}}}
-	if len(args) == 0 {
-		call.Commands = append(call.Commands, rules.Command{Line: command})
-	}
-	if dir != nil {
-		call.Dir = *dir
-	}
-	compiled, _ := parsed(list)
-	verdict := rules.Judge(call, whereIs(&v.row.Session), compiled)
-	all := append(list, builtinRules()...)
-	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.ID == verdict.Rule })
-	if verdict.Effect != rules.Deny || i < 0 {
+// denies returns the rule that denies a program which the agent has Deskhand run, or nil when no rule does.
+func (v *conversation) denies(command string, args []string, dir *string) *rulebook.Rule {
+	d := v.c.rules.Denies(context.WithoutCancel(v.c.ctx), v.subject(), command, args, dir)
+	if d == nil {
 		return nil
 	}
-	rule := all[i]
-	v.ruled().hits = append(v.ruled().hits, rule.ID)
+	v.ruled().Hit(d)
 	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
-		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Title: clipTo(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: rule.Builtin,
+		ID: d.Rule.ID, Effect: d.Rule.Effect, Scope: d.Rule.Scope, Text: d.Rule.Text, Title: clipTo(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: d.Rule.Builtin,
 	}})
-	return &rule
+	return &d.Rule
 }
 
-// answerBy answers a request that waits as it was decided, if it was; unread is what the session was before it.
+// answerBy answers a request that waits by a decision, unless the decision is nil; unread is the session's mark from before the request.
 func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	if d == nil || v.requests[r.ID] != r {
 		return
 	}
-	rule := d.rule
+	rule := d.Rule
 	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
 	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: d.option})), answeredByRule
-	v.ruled().hits = append(v.ruled().hits, d.used...)
+	v.ruled().Hit(d.Decision)
 	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
 	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
@@ -157,7 +190,7 @@ func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	v.row.Unread = unread
 }
 
-// option is the id of the first option of a kind, "" where there is none.
+// option returns the id of the first option of a kind, or "".
 func (r *Request) option(kind string) string {
 	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind })
 	if i < 0 {
@@ -166,12 +199,12 @@ func (r *Request) option(kind string) string {
 	return r.Options[i].ID
 }
 
-// judgeAgain has every conversation that waits look at its requests by the rules that there are now.
+// judgeAgain has every conversation judge its permissions that wait by the rules of now.
 func (c *Client) judgeAgain() {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
-	for _, v := range live { // whether it waits is shown after it is stored, so that is no reason to pass one over
+	for _, v := range live { // a conversation shows that it waits only after the step is stored, so none is left out
 		c.background(func() { v.post(v.judgeWaiting) })
 	}
 }
@@ -184,59 +217,13 @@ func (v *conversation) judgeWaiting() {
 	}
 }
 
-// ruled is what a step has to do with rules.
-type ruled struct {
-	made []Rule   // of answers
-	hits []string // the ids of the rules that have answered
-}
-
-// ruled returns what the step has to do with rules, which it writes and tells of.
-func (v *conversation) ruled() *ruled {
+// ruled returns the rules that the step makes and uses, which are stored with the step.
+func (v *conversation) ruled() *rulebook.Uses {
 	if v.step.ruled == nil {
-		r := &ruled{}
-		v.step.ruled = r
-		v.step.writes = append(v.step.writes, r.write)
-		v.step.after = append(v.step.after, func() { v.c.tellRuled(r) })
+		uses := v.c.rules.Uses()
+		v.step.ruled = uses
+		v.step.writes = append(v.step.writes, uses.Write)
+		v.step.after = append(v.step.after, func() { uses.Publish(context.WithoutCancel(v.c.ctx)) })
 	}
 	return v.step.ruled
 }
-
-// write stores the rules, and counts the answers.
-func (s *ruled) write(ctx context.Context, tx *sql.Tx) error {
-	for _, r := range s.made {
-		if err := saveRule(ctx, tx, r); err != nil {
-			return err
-		}
-	}
-	now := millis(time.Now())
-	for _, id := range s.hits {
-		if _, err := tx.ExecContext(ctx, `UPDATE rule SET hits = hits + 1, last_hit_at = ? WHERE id = ?`, now, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tellRuled tells of the rules of a step that was written.
-func (c *Client) tellRuled(s *ruled) {
-	ids := slices.Clone(s.hits)
-	for _, r := range s.made {
-		ids = append(ids, r.ID)
-	}
-	slices.Sort(ids)
-	ctx := context.WithoutCancel(c.ctx)
-	list, err := query(ctx, c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+` AND r.id IN (SELECT value FROM json_each(?))`,
-		millis(time.Now()), string(mustJSON(slices.Compact(ids))))
-	if err != nil {
-		c.cfg.Logger.Error("rules cannot be read", "error", err)
-	}
-	for _, r := range list {
-		c.feed.publish(Event{Type: eventRule, Data: mustJSON(r)})
-	}
-	if len(s.made) > 0 {
-		c.judgeAgain()
-	}
-}
-
-// sameDirectory is for what agents name beside a command: where it runs.
-func sameDirectory(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }

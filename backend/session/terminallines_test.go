@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/rulebook"
 )
 
 // whole has a command run as agents do that send a whole line without arguments.
@@ -91,7 +91,7 @@ func TestARuleDeniesWhatAnAgentHasUsRun(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	d.write("kept", "")
-	denies := d.rule(session.NewRule{Effect: "deny", Pattern: "rm *"})
+	denies := d.rule(rulebook.NewRule{Effect: "deny", Pattern: "rm *"})
 	id := d.asking()
 	for _, step := range []step{
 		whole("rm kept"), whole("echo one && rm kept"), whole("rm", "args", []string{"kept"}), whole("/bin/rm", "args", []string{"kept"}),
@@ -111,7 +111,7 @@ func TestARuleDeniesWhatAnAgentHasUsRun(t *testing.T) {
 	if len(told) != 7 || told[0].ID != denies.ID || told[0].Effect != "deny" || told[0].Title != "rm kept" || !told[6].Builtin {
 		t.Errorf("got %d lines, want one for each: %+v", len(told), told)
 	}
-	if list := d.rules(session.RuleFilter{}); len(list) != 1 || list[0].Hits != 6 {
+	if list := d.rules(rulebook.Filter{}); len(list) != 1 || list[0].Hits != 6 {
 		t.Errorf("got %+v, want 6 hits", list)
 	}
 	if got := d.steps(id, whole("echo one && ls"), of("wait_for_exit"), of("output")); result[output](t, got[2]).Output != "one\nkept\n" {

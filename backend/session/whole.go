@@ -11,7 +11,6 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/permission"
-	"deskhand/backend/rules"
 )
 
 // A record holds a bounded part of a tool call. What somebody decides about is read from the journal instead, which has all of it: by the
@@ -125,16 +124,6 @@ func validRaw(raw json.RawMessage) json.RawMessage {
 	return mustJSON(string(raw))
 }
 
-// wholeCall is the call of a permission for the rules: all of it, or else one that only a person allows.
-func (c *Client) wholeCall(ctx context.Context, r Request, pending []journal.Frame) rules.Call {
-	whole, err := c.wholeRequest(ctx, r, pending)
-	call := callOf(&whole)
-	if err != nil {
-		call.Doubt = "too_long"
-	}
-	return call
-}
-
 // WholeRequest is a request with all of what is decided in its Tool, however long that is.
 func (c *Client) WholeRequest(ctx context.Context, r Request) (Request, error) {
 	return c.wholeRequest(ctx, r, nil)
@@ -157,11 +146,7 @@ func (c *Client) partsOf(ctx context.Context, id string) ([]permission.Part, err
 	if err != nil {
 		return nil, err
 	}
-	call := permission.Call{Title: r.Tool.Title, Kind: r.Tool.Kind, RawInput: r.Tool.RawInput, Content: r.Tool.Content}
-	for _, l := range r.Tool.Locations {
-		call.Places = append(call.Places, l.Path)
-	}
-	list := call.Parts(s.Cwd)
+	list := r.call().Parts(s.Cwd)
 	for i := range list {
 		list[i].Text = c.secret.known(list[i].Text)
 	}

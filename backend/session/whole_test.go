@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
 
@@ -71,7 +72,7 @@ func TestLongApprovalIsReadWhole(t *testing.T) {
 			t.Parallel()
 			d := askingDesk(t, t.TempDir())
 			id := d.asking()
-			d.rule(session.NewRule{Effect: "allow", Pattern: "echo *"})
+			d.rule(rulebook.NewRule{Effect: "allow", Pattern: "echo *"})
 			d.begin(id, tc.steps...)
 			r := d.request(id)
 			if !r.Clipped || r.Status != "requested" {
@@ -82,7 +83,7 @@ func TestLongApprovalIsReadWhole(t *testing.T) {
 				t.Fatalf("got parts %+v and a text of %d bytes, want %+v and %d bytes", parts, len(texts[0]), tc.want, len(tc.text))
 			}
 			if tc.want.Kind == "command" {
-				s, err := d.SuggestRules(t.Context(), r.ID)
+				s, err := d.Rules().Suggest(t.Context(), r.ID)
 				if got := strings.Join(s.Danger, " "); err != nil || got != "disaster sudo outside_root" {
 					t.Errorf("SuggestRules: got dangers %q, %v; want those of the end of the command", got, err)
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/rulebook"
 )
 
 // A workspace is a directory that sessions work in. It is found by its path; device, inode and time of birth are kept beside it, and
@@ -422,7 +423,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 	_, moved := tx.ExecContext(ctx, `UPDATE workspace SET path = ?, device = ?, inode = ?, born = ? WHERE id = ?`,
 		m.to.Path, m.birth.device, m.birth.inode, m.birth.born, m.to.ID)
 	_, joined := tx.ExecContext(ctx, `UPDATE session SET workspace = ? WHERE workspace = ?`, m.to.ID, m.from.ID)
-	_, ruled := tx.ExecContext(ctx, `UPDATE rule SET workspace = ? WHERE workspace = ?`, m.to.ID, m.from.ID)
+	ruled := rulebook.MoveWorkspace(ctx, tx, m.from.ID, m.to.ID)
 	if err := errors.Join(err, moved, joined, ruled); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package session
+package rulebook
 
 import (
 	"bytes"
@@ -10,31 +10,41 @@ import (
 	"strings"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/permission"
 	"deskhand/backend/rules"
 )
 
-// callOf reads from a permission what it is for: from what is shown, and only what the agent says in fields made for programs. Titles and
-// texts are for people; one that says something else than the fields is a doubt. A value that was hidden or shortened is one, too: what
-// a person would see is not what would be done.
-func callOf(r *Request) rules.Call {
-	if r.Tool == nil {
+// Asked is the tool call that a permission is asked for, as the agent told of the call.
+type Asked struct {
+	permission.Call
+
+	Name    string // of the tool
+	Told    bool   // false when the agent told of no call
+	Choice  bool   // only a person answers
+	Clipped bool   // a part of the call was cut off
+}
+
+// read returns the meaning of a tool call for the judgement. Only the fields that agents write for programs count: titles and texts are for
+// people, and a title that says something else than the fields is a doubt. A value that was hidden or shortened is a doubt as well, because a
+// person would see something else than the agent would do.
+func (b *Book) read(a Asked) rules.Call {
+	if !a.Told {
 		return rules.Call{Kind: rules.Other, Doubt: "nothing_told"}
 	}
-	t := r.Tool
-	c := &callReader{tool: t, call: rules.Call{Kind: kindOf(t.Kind), Tool: t.Name}}
-	if r.IsChoice() {
+	c := &callReader{asked: a, cut: b.cfg.Cut, call: rules.Call{Kind: kindOf(a.Kind), Tool: a.Name}}
+	if a.Choice {
 		c.call.Choice = true
 		return c.call
 	}
-	if r.Clipped {
-		c.doubt("too_long") // the rest of it may be anything
+	if a.Clipped {
+		c.doubt("too_long") // the part that was cut off may be anything
 	}
 	input := map[string]json.RawMessage{}
-	if json.Unmarshal(t.RawInput, &input) != nil && len(t.RawInput) > 0 {
+	if json.Unmarshal(a.RawInput, &input) != nil && len(a.RawInput) > 0 {
 		c.readBare()
 	}
-	for _, raw := range slices.Concat([]json.RawMessage{t.RawInput}, t.Content) {
-		if bytes.Contains(raw, []byte(redacted)) {
+	for _, raw := range slices.Concat([]json.RawMessage{a.RawInput}, a.Content) {
+		if bytes.Contains(raw, []byte(b.cfg.Hidden)) {
 			c.doubt("redacted")
 		}
 	}
@@ -54,12 +64,13 @@ func kindOf(kind string) rules.Kind {
 }
 
 type callReader struct {
-	tool  *ToolCall
+	asked Asked
+	cut   string // ends a text that was shortened
 	call  rules.Call
 	paths []string
 	dirs  []string
 
-	beside bool // something changes how a command runs
+	beside bool // a field beside the command changes how the command runs
 }
 
 func (c *callReader) doubt(code string) {
@@ -68,10 +79,10 @@ func (c *callReader) doubt(code string) {
 	}
 }
 
-// readBare takes an input that is a text for a command that is not shown: it may be denied.
+// readBare takes an input that is a bare text for a command. People are not shown such a command, but a rule may deny the command.
 func (c *callReader) readBare() {
 	var text string
-	if json.Unmarshal(c.tool.RawInput, &text) == nil && c.call.Kind == rules.Execute {
+	if json.Unmarshal(c.asked.RawInput, &text) == nil && c.call.Kind == rules.Execute {
 		c.call.Commands = append(c.call.Commands, rules.Command{Line: text})
 	}
 	c.doubt("not_shown")
@@ -105,7 +116,7 @@ func (c *callReader) readInput(input map[string]json.RawMessage) {
 	}
 }
 
-// readPath takes the paths of a field that has some.
+// readPath takes the paths of a field whose name says that the field has paths.
 func (c *callReader) readPath(key string, value json.RawMessage) {
 	switch key {
 	case "directory", "dir":
@@ -122,16 +133,16 @@ func (c *callReader) readPath(key string, value json.RawMessage) {
 	}
 }
 
-// whole are the texts of a value. One that was shortened is a doubt: what was cut off may change what it means.
+// whole returns the texts of a value. A shortened text is a doubt: the rest may change the meaning of the text.
 func (c *callReader) whole(raw json.RawMessage) []string {
 	list := texts(raw)
-	if slices.ContainsFunc(list, func(text string) bool { return strings.HasSuffix(text, clippedMark) }) {
+	if slices.ContainsFunc(list, func(text string) bool { return strings.HasSuffix(text, c.cut) }) {
 		c.doubt("too_long")
 	}
 	return list
 }
 
-// texts are the texts of a value: one, or a list of them.
+// texts returns the texts of a value that is a single text or a list of texts.
 func texts(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -147,7 +158,7 @@ func texts(raw json.RawMessage) []string {
 	return nil
 }
 
-// readCommand takes a command; shown tells that people see it.
+// readCommand takes a command; shown says that people see the command.
 func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
 	if !shown {
 		c.doubt("not_shown")
@@ -168,12 +179,12 @@ func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
 	}
 }
 
-// readPatch takes the paths out of a patch in the form that models write.
+// readPatch takes the paths out of a patch in the form that models write patches.
 func (c *callReader) readPatch(raw json.RawMessage) {
 	for _, text := range c.whole(raw) {
 		for line := range strings.Lines(text) {
 			for _, begins := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
-				if path, found := strings.CutPrefix(strings.TrimSpace(line), begins); found { // who applies it may not mind blanks
+				if path, found := strings.CutPrefix(strings.TrimSpace(line), begins); found { // programs that apply a patch may ignore blanks
 					c.paths = append(c.paths, strings.TrimSpace(path))
 				}
 			}
@@ -181,7 +192,7 @@ func (c *callReader) readPatch(raw json.RawMessage) {
 	}
 }
 
-// readSearch doubts a pattern that may find what is not below the directory, whatever that is. It may be several in braces.
+// readSearch doubts a pattern that may find files outside of the directory, whatever the directory is. Braces hold several patterns.
 func (c *callReader) readSearch(raw json.RawMessage) {
 	for _, text := range c.whole(raw) {
 		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '{' || r == ',' }) {
@@ -207,12 +218,10 @@ func (c *callReader) readHosts(raw json.RawMessage) {
 	}
 }
 
-// readFiles takes the paths that stand beside the input: where the call is, and what it would change.
+// readFiles takes the paths that stand beside the input: the places of the call, and the files that the call would change.
 func (c *callReader) readFiles() {
-	for _, l := range c.tool.Locations {
-		c.paths = append(c.paths, l.Path)
-	}
-	for _, raw := range c.tool.Content {
+	c.paths = append(c.paths, c.asked.Places...)
+	for _, raw := range c.asked.Content {
 		var d struct {
 			Type    string `json:"type"`
 			Path    string `json:"path"`
@@ -223,14 +232,14 @@ func (c *callReader) readFiles() {
 			} `json:"changes"`
 		}
 		if json.Unmarshal(raw, &d) != nil {
-			c.doubt("not_shown") // it may be a change of a file
+			c.doubt("not_shown") // the content may be a change of a file
 			continue
 		}
 		if d.Type != "diff" {
 			continue
 		}
 		if k := c.call.Kind; k != rules.Delete && k != rules.Move {
-			c.call.Kind = rules.Edit // whatever it says that it is
+			c.call.Kind = rules.Edit // whatever kind the agent named
 		}
 		c.paths = append(c.paths, d.Path)
 		for _, ch := range d.Changes {
@@ -278,9 +287,9 @@ func (c *callReader) finishCommand() {
 	c.title()
 }
 
-// title compares what the title quotes with what would be run.
+// title compares the command that the title quotes with the command that would run.
 func (c *callReader) title() {
-	title := strings.TrimSpace(c.tool.Title)
+	title := strings.TrimSpace(c.asked.Title)
 	if len(title) < 2 || title[0] != '`' || title[len(title)-1] != '`' {
 		return
 	}
@@ -290,7 +299,7 @@ func (c *callReader) title() {
 		if cmd.Argv != nil {
 			line = strings.Join(cmd.Argv, " ")
 			if n := len(cmd.Argv); n == 3 && strings.HasSuffix(cmd.Argv[0], "sh") && strings.Join(strings.Fields(cmd.Argv[2]), " ") == said {
-				continue // it tells the command, and not the shell that runs it
+				continue // the title quotes the command without the shell that runs the command
 			}
 		}
 		if strings.Join(strings.Fields(line), " ") != said {
@@ -298,3 +307,6 @@ func (c *callReader) title() {
 		}
 	}
 }
+
+// sameDirectory reports whether two paths, as agents write them beside a command, name the same directory.
+func sameDirectory(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
