@@ -122,10 +122,11 @@ func (f *fixture) made(filter rulebook.Filter) []string {
 	return patterns
 }
 
-var (
-	first  = rulebook.Subject{Session: "s1", Workspace: "w1", Path: "/one", Place: "local", Where: rules.Where{Directory: "/one", Home: "/home/nova"}}
-	second = rulebook.Subject{Session: "s2", Workspace: "w2", Path: "/two", Place: "local", Where: rules.Where{Directory: "/two"}}
-)
+// subject returns the session s1 or s2 as the Book sees the session.
+func subject(session string) rulebook.Subject {
+	directory := map[string]string{"s1": "/one", "s2": "/two"}[session]
+	return rulebook.Subject{Session: session, Workspace: "w" + session[1:], Path: directory, Place: "local", Where: rules.Where{Directory: directory, Home: "/home/nova"}}
+}
 
 func running(command string) rulebook.Asked {
 	return rulebook.Asked{Told: true, Call: permission.Call{Kind: "execute", RawInput: record.JSON(map[string]string{"command": command})}}
@@ -147,7 +148,7 @@ func TestRuleExpires(t *testing.T) {
 		allowed := func(after time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(after)
-			if d := f.Decide(context.Background(), first, running("git status")); (d != nil) != want {
+			if d := f.Decide(context.Background(), subject("s1"), running("git status")); (d != nil) != want {
 				t.Errorf("Decide(git status): got %+v, want an answer = %v", d, want)
 			}
 		}
@@ -237,18 +238,18 @@ func TestDecideAnswersInScope(t *testing.T) {
 		asked   rulebook.Asked
 		want    string // "" = a person is asked
 	}{
-		{"the session of a rule", first, running("make one"), "allow"},
-		{"another session", second, running("make one"), ""},
-		{"the directory of a rule", second, running("make two"), "allow"},
-		{"another directory", first, running("make two"), ""},
-		{"a rule for everywhere", second, running("make all"), "deny"},
-		{"a rule that asks goes before one that allows", first, running("make ask"), ""},
-		{"a built-in rule", first, running("rm -rf ~"), "deny"},
-		{"no tool call", first, rulebook.Asked{}, ""},
-		{"a choice", first, with(running("make one"), func(a *rulebook.Asked) { a.Choice = true }), ""},
-		{"a call that was cut off", first, with(running("make one"), func(a *rulebook.Asked) { a.Clipped = true }), ""},
-		{"a secret in the command", first, running("make one [hidden]"), ""},
-		{"a title that lies", first, with(running("make one"), func(a *rulebook.Asked) { a.Title = "`make two`" }), ""},
+		{"the session of a rule", subject("s1"), running("make one"), "allow"},
+		{"another session", subject("s2"), running("make one"), ""},
+		{"the directory of a rule", subject("s2"), running("make two"), "allow"},
+		{"another directory", subject("s1"), running("make two"), ""},
+		{"a rule for everywhere", subject("s2"), running("make all"), "deny"},
+		{"a rule that asks goes before one that allows", subject("s1"), running("make ask"), ""},
+		{"a built-in rule", subject("s1"), running("rm -rf ~"), "deny"},
+		{"no tool call", subject("s1"), rulebook.Asked{}, ""},
+		{"a choice", subject("s1"), with(running("make one"), func(a *rulebook.Asked) { a.Choice = true }), ""},
+		{"a call that was cut off", subject("s1"), with(running("make one"), func(a *rulebook.Asked) { a.Clipped = true }), ""},
+		{"a secret in the command", subject("s1"), running("make one [hidden]"), ""},
+		{"a title that lies", subject("s1"), with(running("make one"), func(a *rulebook.Asked) { a.Title = "`make two`" }), ""},
 	} {
 		got := ""
 		if d := f.Decide(ctx, tc.subject, tc.asked); d != nil {
@@ -264,14 +265,14 @@ func TestUsesStoreNewRulesAndCountHits(t *testing.T) {
 	f := opened(t)
 	ctx := t.Context()
 	hit := f.rule(rulebook.NewRule{Effect: "deny", Pattern: "make all"})
-	rule, err := f.Make(ctx, first, running("make test"), rulebook.Remember{Scope: rulebook.Directory}, false)
+	rule, err := f.Make(ctx, subject("s1"), running("make test"), rulebook.Remember{Scope: rulebook.Directory}, false)
 	if err != nil || rule.Pattern != "make test" || rule.Directory != "/one" || rule.Effect != "allow" {
 		t.Fatalf("Make: got %+v, %v, want a rule that allows make test in /one", rule, err)
 	}
 	uses := f.Uses()
 	uses.Add(rule)
-	uses.Hit(f.Decide(ctx, first, running("make all")))
-	uses.Hit(f.Denies(ctx, first, "make", []string{"all"}, nil))
+	uses.Hit(f.Decide(ctx, subject("s1"), running("make all")))
+	uses.Hit(f.Denies(ctx, subject("s1"), "make", []string{"all"}, nil))
 	f.told, f.changed = nil, 0
 	if err := f.db.Write(ctx, func(tx *sql.Tx) error { return uses.Write(ctx, tx) }); err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func TestUsesStoreNewRulesAndCountHits(t *testing.T) {
 	if want := []string{rulebook.EventUpsert, rulebook.EventUpsert}; !slices.Equal(f.told, want) || f.changed != 1 {
 		t.Errorf("got the events %q and %d changes, want %q and 1", f.told, f.changed, want)
 	}
-	if d := f.Denies(ctx, first, "make test", nil, nil); d != nil {
+	if d := f.Denies(ctx, subject("s1"), "make test", nil, nil); d != nil {
 		t.Errorf("Denies(make test): got %+v, want nil", d)
 	}
 }
@@ -310,7 +311,7 @@ func TestMakeRefusesRulesBeyondTheRequest(t *testing.T) {
 		{running("sudo make all"), rulebook.Remember{Scope: "everywhere"}, "rule.danger"},
 		{running("make all $X"), rulebook.Remember{Scope: "everywhere"}, "rule.no_pattern"},
 	} {
-		_, err := f.Make(t.Context(), first, tc.asked, tc.wish, false)
+		_, err := f.Make(t.Context(), subject("s1"), tc.asked, tc.wish, false)
 		refusedAs(t, fmt.Sprintf("Make(%s, %+v)", tc.asked.RawInput, tc.wish), err, tc.code)
 	}
 }
@@ -319,7 +320,7 @@ func TestSimulateCountsPermissionsDecidedOtherwise(t *testing.T) {
 	f := opened(t)
 	old := f.rule(rulebook.NewRule{Effect: "allow", Pattern: "make lint"})
 	for i, command := range []string{"npm publish", "make test", "make all", "make lint"} {
-		f.past = append(f.past, rulebook.Permission{Request: fmt.Sprint("r", i), Asked: running(command), Subject: first})
+		f.past = append(f.past, rulebook.Permission{Request: fmt.Sprint("r", i), Asked: running(command), Subject: subject("s1")})
 	}
 	for _, tc := range []struct {
 		name     string
@@ -344,7 +345,7 @@ func TestSimulateCountsPermissionsDecidedOtherwise(t *testing.T) {
 	rule := rulebook.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make *"}
 	got, err := f.Simulate(t.Context(), rule, "", 200)
 	if err != nil || len(got.Items) != 2 || got.Items[0].Command != "make test" || got.Items[0].Was != "ask" || got.Items[0].Would != "allow" || got.Items[0].By != "" || got.Items[0].Session != "s1" {
-		t.Errorf("got the items %+v, %v, want make test first, asked before and allowed now", got.Items, err)
+		t.Errorf("got the items %+v, %v, want make test subject("s1"), asked before and allowed now", got.Items, err)
 	}
 	if _, err := f.Simulate(t.Context(), rule, "nosuch", 1); !errors.Is(err, refusal.ErrNotFound) {
 		t.Errorf("a change of no rule: got error %v, want %v", err, refusal.ErrNotFound)
@@ -359,7 +360,7 @@ func TestSimulateCountsPermissionsDecidedOtherwise(t *testing.T) {
 
 func TestSuggestOffersNothingDangerousEverywhere(t *testing.T) {
 	f := opened(t)
-	f.past = []rulebook.Permission{{Request: "sudo", Asked: running("sudo make all"), Subject: first}, {Request: "plain", Asked: running("make all"), Subject: first}, {Request: "none"}}
+	f.past = []rulebook.Permission{{Request: "sudo", Asked: running("sudo make all"), Subject: subject("s1")}, {Request: "plain", Asked: running("make all"), Subject: subject("s1")}, {Request: "none"}}
 	for request, want := range map[string]struct {
 		danger     []string
 		everywhere bool
