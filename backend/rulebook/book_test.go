@@ -345,7 +345,7 @@ func TestSimulateCountsPermissionsDecidedOtherwise(t *testing.T) {
 	rule := rulebook.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make *"}
 	got, err := f.Simulate(t.Context(), rule, "", 200)
 	if err != nil || len(got.Items) != 2 || got.Items[0].Command != "make test" || got.Items[0].Was != "ask" || got.Items[0].Would != "allow" || got.Items[0].By != "" || got.Items[0].Session != "s1" {
-		t.Errorf("got the items %+v, %v, want make test subject("s1"), asked before and allowed now", got.Items, err)
+		t.Errorf("got the items %+v, %v, want make test of s1, asked before and allowed now", got.Items, err)
 	}
 	if _, err := f.Simulate(t.Context(), rule, "nosuch", 1); !errors.Is(err, refusal.ErrNotFound) {
 		t.Errorf("a change of no rule: got error %v, want %v", err, refusal.ErrNotFound)
