@@ -2,7 +2,7 @@ package backend
 
 import (
 	"deskhand/backend/files"
-	"deskhand/backend/session"
+	"deskhand/backend/host"
 )
 
 // within is how the files in the directories of a session are reached: never ours, with the tokens in them, nor those by which a process
@@ -12,9 +12,9 @@ func (b *Backend) within() files.Within {
 }
 
 // agentFiles are the files that agents may ask for.
-func (b *Backend) agentFiles() session.Files {
+func (b *Backend) agentFiles() *host.Files {
 	within := b.within()
-	return session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
+	return &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
 }
 
 // private are the directories of our own.

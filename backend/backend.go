@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/datadir"
 	"deskhand/backend/discord"
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -251,8 +252,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		SettingsFile: b.cfg.Places.Settings(),
 		LeastIdle:    b.cfg.LeastIdle,
 		LineStall:    b.cfg.LineStall,
-		Tools:        b.tools.Give,
-		ToolsEnded:   b.tools.End,
+		Tools:        &host.Tools{Give: b.tools.Give, End: b.tools.End},
 		Tokens:       b.vault("place-tokens.json"),
 		Vault:        ofDiscord,
 	})

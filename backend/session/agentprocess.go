@@ -122,11 +122,12 @@ func (v *conversation) begin() {
 
 // run spawns the process, reads the agent's messages until the process ends or the conversation is detached, and ends the process.
 func (a *agentProcess) run(agent, cwd, serverID string) {
-	if a.v.there() {
+	at := a.v.host()
+	if at.Agents == nil {
 		a.runThere(agent, cwd, serverID)
 		return
 	}
-	if a.v.c.answers(a.ctx, cwd) != nil { // what is read there from here on is waited for at the end
+	if at.Directories.Answers(a.ctx, cwd) != nil { // what is read there from here on is waited for at the end
 		return
 	}
 	taken, ok := a.equip(agent, cwd)

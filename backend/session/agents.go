@@ -316,6 +316,14 @@ func (c *Client) clean(r *agents.Report) {
 	}
 }
 
+// startable refuses an agent that is not in the catalogue of a place. A runtime elsewhere judges its agents itself.
+func (c *Client) startable(place, agent string) error {
+	if catalogue := c.hosts.At(place).Agents; catalogue != nil && !catalogue.Known(agent) {
+		return c.unknownAgent(agent)
+	}
+	return nil
+}
+
 // unknownAgent refuses an agent that is in no table. Where agents.json cannot be read, it may be there, and the refusal says so.
 func (c *Client) unknownAgent(id string) *RefusedError {
 	if err := c.cfg.Agents.FileProblem(); err != nil {

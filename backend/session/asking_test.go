@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -236,7 +237,7 @@ func askingDeskWith(t *testing.T, dir string, patience time.Duration, words ...s
 		t.Fatal(err)
 	}
 	within := files.Within{Private: []string{filepath.Join(dir, "private"), "/proc"}}
-	return openAs(t, dir, proxy.Config{}, session.Config{Patience: patience, Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	return openAs(t, dir, proxy.Config{}, session.Config{Patience: patience, Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 }
 
 func (d *desk) asking(further ...string) string {

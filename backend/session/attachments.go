@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/host"
 )
 
 // Attachments are files that travel with a prompt, or that an agent gives to a person. One that was taken in has a record of its own, which
@@ -140,8 +141,8 @@ func (c *Client) Attach(ctx context.Context, in AttachInput) (AttachResult, erro
 		if err != nil {
 			return AttachResult{}, err
 		}
-		if s.Place == LocalPlace {
-			cwd, roots = s.Cwd, append([]string{s.Cwd}, s.Directories...)
+		if at := c.hosts.At(s.Place).Directories; at != nil {
+			cwd, roots = s.Cwd, at.Roots(s.Cwd, s.Directories)
 		}
 	}
 	out := AttachResult{Items: []Attachment{}, Problems: []AttachProblem{}}
@@ -344,4 +345,21 @@ func attachmentsText(list []Attachment) string {
 		return "[]"
 	}
 	return string(mustJSON(list))
+}
+
+// lacking returns the ids of the files that are gone from their paths.
+func (c *Client) lacking(list []Attachment) map[string]bool {
+	lost := map[string]bool{}
+	for again := range 2 { // every look begins before the first wait
+		for _, a := range list {
+			switch {
+			case a.SHA256 != "" || a.Path == "":
+			case again == 0:
+				c.files.Begin(a.Path, host.NoFile(a.Path))
+			case c.files.At(a.Path, host.NoFile(a.Path)):
+				lost[a.ID] = true
+			}
+		}
+	}
+	return lost
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -796,7 +797,7 @@ func TestAgentsGetOurTools(t *testing.T) {
 		given = append(given, strings.Join(transports, " "))
 		return json.RawMessage(fmt.Sprintf(`{"type":"http","name":"deskhand","url":"http://127.0.0.1:1/mcp/%s","headers":[{"name":"Authorization","value":"Bearer %s"}]}`, session, secret)), nil, true
 	}
-	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Tools: tools, ToolsEnded: func(session string) { ended = append(ended, session) }})
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Tools: &host.Tools{Give: tools, End: func(session string) { ended = append(ended, session) }}})
 	s := d.create()
 	d.isReady(s.ID)
 	d.prompt(s.ID, "echo my token is "+secret)
@@ -818,7 +819,7 @@ func TestAgentsGetOurTools(t *testing.T) {
 	if opened != 2 || len(given) != 2 || !strings.Contains(given[0], "http") || len(ended) != 2 {
 		t.Errorf("%d, %q, %q", opened, given, ended)
 	}
-	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: func(string, []string) (json.RawMessage, <-chan struct{}, bool) { return nil, nil, false }})
+	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: &host.Tools{Give: func(string, []string) (json.RawMessage, <-chan struct{}, bool) { return nil, nil, false }, End: func(string) {}}})
 	none := d.create()
 	d.isReady(none.ID)
 	if n := find(d.transcript(none.ID), "notice"); n == nil || !strings.Contains(n.Notice.Title, "tools") {

@@ -21,7 +21,7 @@ const maxHead = 8 << 10
 // often, and no git need be there.
 func (c *Client) Branch(ctx context.Context, id string) (Branch, error) {
 	s, err := c.Get(ctx, id)
-	if err != nil || s.Place != LocalPlace {
+	if err != nil || c.hosts.At(s.Place).Directories == nil {
 		return Branch{}, err
 	}
 	head, ok := headAbove(s.Cwd)

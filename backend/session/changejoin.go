@@ -11,7 +11,7 @@ import (
 
 // join brings the trees of a session's turns and restorations into the store of its directory.
 func (c *Client) join(ctx context.Context, s Session) error {
-	if err := c.ReadOnly(); err != nil || c.cfg.Snapshots == nil || s.Place != LocalPlace {
+	if err := c.ReadOnly(); err != nil || c.hosts.At(s.Place).Snapshots == nil {
 		return nil //nolint:nilerr // what can only be read is shown as it is
 	}
 	from, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT workspace FROM turn_change WHERE session = ?1 AND workspace <> ?2 AND ended <> 0

@@ -55,15 +55,16 @@ type glance struct {
 
 // lookAhead looks at the directory of a conversation that somebody opens, so that the look before its next turn has little to read.
 func (c *Client) lookAhead(ctx context.Context, s Session) {
-	if c.cfg.Snapshots == nil || s.Place != LocalPlace || !c.Settings().Snapshots || c.ReadOnly() != nil {
+	at := c.hosts.At(s.Place)
+	if at.Snapshots == nil || !c.Settings().Snapshots || c.ReadOnly() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
-	if c.answers(ctx, s.Cwd) != nil {
+	if at.Directories.Answers(ctx, s.Cwd) != nil {
 		return
 	}
-	store := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd)
+	store := at.Snapshots.Store(s.Workspace.ID, s.Cwd)
 	_, err := store.Take(ctx)
 	if err == nil {
 		_, err = store.Hidden(ctx, mostHidden)
@@ -87,9 +88,10 @@ func (v *conversation) lookBefore(turn string) {
 		defer l.saw()
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
-		if s.Place != LocalPlace || v.c.answers(ctx, s.Cwd) == nil {
-			v.c.looks.begins(turn, s)
-			v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
+		if v.host().Directories.Answers(ctx, s.Cwd) == nil {
+			reach := v.c.reachOf(s)
+			v.c.looks.begins(turn, s.ID, reach)
+			v.c.looks.awaitPuts(v.c.ctx, reach)
 		}
 		awaitTrees(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
@@ -170,10 +172,10 @@ func (v *conversation) hold(turn string) {
 	v.composing = now
 	a.work.Go(func() {
 		defer cancel()
-		if s.Place == LocalPlace && v.c.answers(ctx, s.Cwd) != nil {
+		if v.host().Directories.Answers(ctx, s.Cwd) != nil {
 			return
 		}
-		reach := reachOf(s)
+		reach := v.c.reachOf(s)
 		v.c.looks.awaitPuts(ctx, reach)
 		limit := v.c.awaitOrMark(ctx, s, waits)
 		if ctx.Err() != nil {
@@ -284,15 +286,16 @@ func (c *Client) takeTree(ctx context.Context, s Session, l *glance) (snapshot.T
 	off := func(reason string, params map[string]string) (snapshot.Tree, *TurnChanges) {
 		return snapshot.Tree{}, &TurnChanges{State: changesOff, Reason: reason, Params: params}
 	}
+	at := c.hosts.At(s.Place)
 	switch {
-	case s.Place != LocalPlace:
+	case at.Snapshots == nil:
 		return off(lookElsewhere, nil)
 	case !c.Settings().Snapshots:
 		return off(lookOff, nil)
-	case c.answers(ctx, s.Cwd) != nil:
+	case at.Directories.Answers(ctx, s.Cwd) != nil:
 		return off(lookSlow, nil)
 	}
-	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).TakeUntil(ctx, l.late.Load)
+	tree, err := at.Snapshots.Store(s.Workspace.ID, s.Cwd).TakeUntil(ctx, l.late.Load)
 	var large *snapshot.TooLargeError
 	switch {
 	case err == nil:

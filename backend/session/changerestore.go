@@ -123,7 +123,7 @@ func (c *Client) putBack(ctx context.Context, s Session, at span, p *backPlan, t
 		turn = ""
 	}
 	if !p.preview {
-		defer c.looks.putsBack(s)()
+		defer c.looks.putsBack(c.reachOf(s))()
 	}
 	r := &restoring{c: c, s: s, at: at, p: p, turn: turn, id: uuid.Must(uuid.NewV7()).String()}
 	way, err := at.store.Restore(ctx, p.preview, func(now snapshot.Tree) ([]snapshot.Put, error) { return r.plan(ctx, now) })

@@ -2,9 +2,9 @@ package session
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
-	"strings"
+
+	"deskhand/backend/host"
 )
 
 // Where agents are at work. Directories may lie within each other and have several names, so their paths are compared, with no link in them;
@@ -17,33 +17,14 @@ type reaching struct {
 	mixed   bool     // another one reached into that meanwhile
 }
 
-// reachOf are the directories that a session's agent works in, with no link in their paths.
-func reachOf(s Session) []string {
-	if s.Place != LocalPlace {
-		return nil
-	}
-	var list []string
-	for _, dir := range append([]string{s.Cwd}, s.Directories...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
-		}
-		list = append(list, filepath.Clean(dir))
-	}
-	return list
+// reachOf returns the directories that a session's agent works in, with every link resolved; none for a host whose directories are elsewhere.
+func (c *Client) reachOf(s Session) []string {
+	return c.hosts.At(s.Place).Directories.Reach(s.Cwd, s.Directories)
 }
 
-// touches tells whether one of the directories holds the other one, or is it.
-func touches(reach []string, dir string) bool {
-	within := func(a, b string) bool {
-		way, err := filepath.Rel(a, b)
-		return err == nil && way != ".." && !strings.HasPrefix(way, ".."+string(filepath.Separator))
-	}
-	return slices.ContainsFunc(reach, func(r string) bool { return within(r, dir) || within(dir, r) })
-}
-
-// begins takes note of a turn whose agent is about to be let loose.
-func (l *looks) begins(turn string, s Session) {
-	w := &reaching{session: s.ID, reach: reachOf(s)}
+// begins takes note of a turn whose agent is about to be let loose in the directories of reach.
+func (l *looks) begins(turn, session string, reach []string) {
+	w := &reaching{session: session, reach: reach}
 	if len(w.reach) == 0 {
 		return
 	}
@@ -51,8 +32,8 @@ func (l *looks) begins(turn string, s Session) {
 	defer l.mu.Unlock()
 	for _, other := range l.working {
 		if other.session != w.session {
-			other.mixed = other.mixed || touches(w.reach, other.reach[0])
-			w.mixed = w.mixed || touches(other.reach, w.reach[0])
+			other.mixed = other.mixed || host.Overlap(w.reach, other.reach[0])
+			w.mixed = w.mixed || host.Overlap(other.reach, w.reach[0])
 		}
 	}
 	if l.working == nil {
@@ -81,10 +62,9 @@ type puttingBack struct {
 	over chan struct{}
 }
 
-// putsBack takes note that files are about to be put back in a session's directory, before it is asked whether an agent is at work there: of
+// putsBack takes note that files are about to be put back in the first directory of reach, before it is asked whether an agent is at work there: of
 // the two one sees the other. end is for when that is over.
-func (l *looks) putsBack(s Session) (end func()) {
-	reach := reachOf(s)
+func (l *looks) putsBack(reach []string) (end func()) {
 	if len(reach) == 0 {
 		return func() {}
 	}
@@ -112,7 +92,7 @@ func (l *looks) putIn(reach []string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.puts {
-		if touches(reach, p.dir) {
+		if host.Overlap(reach, p.dir) {
 			return p.over
 		}
 	}
@@ -138,9 +118,9 @@ func (c *Client) atWork(s Session) bool {
 		live = append(live, v)
 	}
 	c.mu.Unlock()
-	own := reachOf(s)
+	own := c.reachOf(s)
 	return len(own) > 0 && slices.ContainsFunc(live, func(v *conversation) bool {
 		other := v.look()
-		return other.Turn != nil && touches(reachOf(other), own[0])
+		return other.Turn != nil && host.Overlap(c.reachOf(other), own[0])
 	})
 }

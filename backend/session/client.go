@@ -27,6 +27,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/refusal"
@@ -66,7 +67,7 @@ type Config struct {
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 
 	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
-	Files Files
+	Files *host.Files
 
 	SettingsFile string        // settings.json; it need not exist. "" = the defaults, for ever
 	SamplePace   time.Duration // how often the processes are looked at while any run; 0 = 10 s
@@ -78,12 +79,8 @@ type Config struct {
 	Vault     *agents.Vault // of what else has secrets that must never be written; nil = there is none
 	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
 
-	// Tools gives the MCP server whose tools the agent of a session gets from us, as an element of mcpServers, for an agent that takes these
-	// transports, the best first; false where there is none for it. Listed is closed when the agent has fetched the list of the tools. It is asked at
-	// each session/new, load and resume, and what it gave before counts no more then. ToolsEnded tells that the agent is gone. Without them agents
-	// have no tools of ours.
-	Tools      func(session string, transports []string) (server json.RawMessage, listed <-chan struct{}, ok bool)
-	ToolsEnded func(session string)
+	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
+	Tools *host.Tools
 
 	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
 	// the client.
@@ -128,9 +125,9 @@ type Client struct {
 	relinking  sync.Mutex // one directory at a time
 	taking     sync.Mutex // one session of an agent's own at a time
 
-	directories presence[bool]   // true = there is none
-	files       presence[bool]   // true = it is not there
-	moves       presence[string] // where a directory is now; "" = nobody knows
+	hosts host.Hosts
+	files host.Presence[bool]   // true = there is no file
+	moves host.Presence[string] // where a directory is now; "" = nobody knows
 
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
@@ -154,13 +151,12 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
-	if cfg.Gone == nil {
-		cfg.Gone = gone
-	}
 	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
-	c.directories.patience, c.directories.other = patientOne, c.refound
-	c.files.patience, c.moves.patience = patientOne, patientMany
+	c.hosts.Local = host.Capabilities{
+		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
+	}
+	c.files.Patience, c.moves.Patience = host.PatientOne, host.PatientMany
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
 		return nil, err
@@ -405,7 +401,9 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 		return Page[Session]{}, err
 	}
 	page := Page[Session]{Items: make([]Session, 0, len(rows))}
-	c.askAfter(rows)
+	for _, r := range rows { // so that many directories that do not answer are waited for at the same time
+		c.hosts.At(r.Place).Directories.Begin(r.Cwd)
+	}
 	for _, r := range rows {
 		page.Items = append(page.Items, c.show(r))
 	}
@@ -432,9 +430,9 @@ func (c *Client) show(r row) Session {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
 		s.Modes = judged(startmode.Of(c.cfg.Agents.Modes(s.Agent)), s.ConfigOptions)
 	}
-	if s.Place == LocalPlace {
-		s.Workspace.Missing = c.missing(s.Cwd)
-		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing, c.missing)
+	if at := c.hosts.At(s.Place).Directories; at != nil {
+		s.Workspace.Missing = at.Missing(s.Cwd)
+		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing, at.Missing)
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachment"
+	"deskhand/backend/host"
 )
 
 // How the files of a prompt get to the agent. A prompt is accepted with its files: those that could travel inline have their bytes in the
@@ -31,7 +32,7 @@ func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAtta
 	if err := refuseFile(limits().Count(len(given))); err != nil {
 		return nil, err
 	}
-	x := &accepting{c: c, session: v.look()}
+	x := &accepting{c: c, session: v.look(), at: v.host().Directories}
 	defer x.release()
 	list := make([]Attachment, 0, len(given))
 	for _, p := range given {
@@ -48,7 +49,8 @@ func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAtta
 type accepting struct {
 	c       *Client
 	session Session
-	held    []string // blobs that nobody has written down yet
+	at      *host.Directories // of the session's host
+	held    []string          // blobs that nobody has written down yet
 }
 
 func (x *accepting) release() {
@@ -58,10 +60,7 @@ func (x *accepting) release() {
 }
 
 func (x *accepting) roots() []string {
-	if x.session.Place != LocalPlace {
-		return nil // they are not here
-	}
-	return append([]string{x.session.Cwd}, x.session.Directories...)
+	return x.at.Roots(x.session.Cwd, x.session.Directories)
 }
 
 func (x *accepting) one(ctx context.Context, p PromptAttachment) (Attachment, error) {
@@ -91,7 +90,7 @@ func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment,
 		return Attachment{}, bad(refusedUnknownFile, "id", "")
 	}
 	cwd := ""
-	if x.session.Place == LocalPlace {
+	if x.at != nil {
 		cwd = x.session.Cwd
 	}
 	f, err := attachment.Inspect(ctx, fileOf(p.Path, cwd), x.roots(), false, limits())
@@ -109,7 +108,7 @@ func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment,
 func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *Attachment) (Attachment, error) {
 	everything := attachment.Agent{Image: true, Embedded: true, PDF: true}
 	how := attachment.Plan(everything, x.session.Cwd, x.roots(), []attachment.File{f})[0].Travels
-	if how == attachment.Image || how == attachment.Embedded || x.session.Place != LocalPlace && !f.Directory {
+	if how == attachment.Image || how == attachment.Embedded || x.at == nil && !f.Directory {
 		kept, err := attachment.Snapshot(ctx, x.c.cfg.Store.Blobs, f, limits())
 		if err != nil {
 			return Attachment{}, notKept(ctx, err)
@@ -128,7 +127,7 @@ func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *Att
 
 // reaches refuses what could only be a link to an agent that runs elsewhere: the file is not there.
 func (x *accepting) reaches(a Attachment) error {
-	if x.session.Place == LocalPlace {
+	if x.at != nil {
 		return nil
 	}
 	agent := attachment.Agent{Image: true, Embedded: true, PDF: true}
@@ -154,10 +153,7 @@ func (c *Client) planned(s *Session, t *takes, list []Attachment) []Attachment {
 		copy(out, list)
 		return out
 	}
-	var roots []string
-	if s.Place == LocalPlace {
-		roots = append([]string{s.Cwd}, s.Directories...)
-	}
+	roots := c.hosts.At(s.Place).Directories.Roots(s.Cwd, s.Directories)
 	for i, p := range attachment.Plan(c.takesOf(s.Agent, t), s.Cwd, roots, filesOf(list)) {
 		out[i] = travelling(list[i], p)
 	}
@@ -270,7 +266,7 @@ type composition struct {
 	agent   attachment.Agent
 	cwd     string
 	roots   []string
-	place   string
+	at      *host.Directories // nil where the agent cannot be given a copy
 }
 
 // composed is a prompt that is ready to go out.
@@ -292,14 +288,11 @@ func (c composed) meta(with map[string]any) map[string]any {
 }
 
 func (v *conversation) composition(message string, files []Attachment) composition {
-	j := composition{
-		message: message, files: files, cwd: v.row.Cwd, place: v.row.Place,
+	at := v.host().Directories
+	return composition{
+		message: message, files: files, cwd: v.row.Cwd, at: at, roots: at.Roots(v.row.Cwd, v.row.Directories),
 		agent: v.c.takesOf(v.row.Agent, &takes{v.agent.can.Image, v.agent.can.Embedded}),
 	}
-	if j.place == LocalPlace {
-		j.roots = v.roots()
-	}
-	return j
 }
 
 // composePrompt makes the prompt of the turn, and sends it.
@@ -368,10 +361,10 @@ func (c *Client) compose(ctx context.Context, j composition) (composed, error) {
 	plan := attachment.Plan(j.agent, j.cwd, j.roots, filesOf(j.files))
 	read := func(ctx context.Context, f attachment.File) ([]byte, error) { return c.bytesOf(ctx, f) }
 	place := attachment.CopiesBelow(j.cwd, read, c.hideCopies)
-	if j.place == LocalPlace && len(plan) > 0 {
+	if j.at != nil && len(plan) > 0 {
 		c.hideOldCopies(ctx, j.cwd)
 	}
-	if j.place != LocalPlace {
+	if j.at == nil {
 		place = func(_ context.Context, f attachment.File, _ string) (string, error) {
 			return "", fmt.Errorf("%q cannot be given to an agent that runs elsewhere", f.Filename)
 		}

@@ -56,7 +56,7 @@ func (c *Client) Given(ctx context.Context, id string) (Given, error) {
 	g.Generation = opening.Generation
 	g.Servers = append(g.Servers, serversIn(opening.Data)...)
 	for i := range g.Servers { // ours comes first, and its name is nobody else's
-		g.Servers[i].Own = i == 0 && c.cfg.Tools != nil && s.Place == LocalPlace && g.Servers[i].Name == ToolsServer
+		g.Servers[i].Own = i == 0 && c.hosts.At(s.Place).Tools != nil && g.Servers[i].Name == ToolsServer
 	}
 	return g, nil
 }
@@ -114,7 +114,7 @@ func (c *Client) Stderr(ctx context.Context, id string) (Stderr, error) {
 		return Stderr{}, err
 	}
 	s := v.look()
-	out := Stderr{Generation: s.Generation, Elsewhere: s.Place != LocalPlace}
+	out := Stderr{Generation: s.Generation, Elsewhere: v.host().Agents == nil}
 	if !out.Elsewhere {
 		list := c.cfg.Proxy.List()
 		if i := slices.IndexFunc(list, func(p proxy.Status) bool { return p.ServerID == serverIDOf(s) }); i >= 0 && list[i].Phase != proxy.Starting {

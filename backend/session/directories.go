@@ -64,9 +64,9 @@ func (c *Client) Roots(ctx context.Context, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := v.look()
-	if s.Place != LocalPlace {
+	s, at := v.look(), v.host().Directories
+	if at == nil {
 		return nil, &RefusedError{Code: "paths.elsewhere"}
 	}
-	return append([]string{s.Cwd}, s.Directories...), nil
+	return at.Roots(s.Cwd, s.Directories), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/prose"
@@ -149,7 +150,7 @@ func (c *Client) recallAsking(ctx context.Context) error {
 
 // recallAtOnce is for what people wait for: it asks nobody.
 func (c *Client) recallAtOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patientMany)
+	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
 	return c.recall(ctx, agents.IfUnlocked)
 }
@@ -157,14 +158,13 @@ func (c *Client) recallAtOnce(ctx context.Context) error {
 // serverSecrets are those that the MCP servers of a session's directory have now: the program that gave them to its agent may have ended
 // since. They count for what goes out alone. Whoever wrote the file need not be trusted to say what is hidden elsewhere.
 func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
-	if s.Place != LocalPlace {
+	if c.hosts.At(s.Place).Directories == nil {
 		return nil, nil // nothing of ours is given to an agent there
 	}
-	look, _ := c.directories.begin(s.Cwd, func() bool { return c.cfg.Gone(s.Cwd) })
-	if !c.directories.await(look, patientMany) {
+	if !c.hosts.Local.Directories.InTime(s.Cwd, host.PatientMany) {
 		return nil, fmt.Errorf("the MCP servers of %s: its disk does not answer", s.Cwd)
 	}
-	if c.missing(s.Cwd) {
+	if c.hosts.Local.Directories.Missing(s.Cwd) {
 		return nil, nil
 	}
 	root, err := openDirectory(s.Cwd)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/host"
 	"deskhand/backend/store"
 )
 
@@ -123,7 +124,7 @@ func (w *filing) outcome(ctx context.Context, writes bool) outcome {
 		return out
 	case <-ctx.Done():
 	}
-	enough := time.NewTimer(patientMany)
+	enough := time.NewTimer(host.PatientMany)
 	defer enough.Stop()
 	select {
 	case out := <-w.ended:
@@ -148,7 +149,7 @@ func (a *agentProcess) readFile(params json.RawMessage) (chore, *acp.Error) {
 	if !filepath.IsAbs(p.Path) {
 		return nil, wrong("path must be absolute")
 	}
-	roots, files := a.v.roots(), a.v.c.cfg.Files
+	roots, files := a.v.roots(), a.v.host().Files
 	return a.inOrder(false, func(ctx context.Context) outcome {
 		f, err := files.Open(roots, p.Path)
 		if err != nil {
@@ -245,7 +246,7 @@ func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	case len(*p.Content) > mostFile:
 		return nil, wrong(fmt.Sprintf("content is longer than %d MiB", mostFile>>20))
 	}
-	v, roots, files := a.v, a.v.roots(), a.v.c.cfg.Files
+	v, roots, files := a.v, a.v.roots(), a.v.host().Files
 	return a.inOrder(true, func(ctx context.Context) outcome {
 		change := FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
 		old, known := textBefore(files, roots, p.Path, &change)
@@ -264,7 +265,7 @@ func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 
 // textBefore is what stood in a file before it is written, nil for one that was not there; known is false where it is too long to be
 // shown, or no text.
-func textBefore(files Files, roots []string, path string, change *FileChange) (text *string, known bool) {
+func textBefore(files *host.Files, roots []string, path string, change *FileChange) (text *string, known bool) {
 	f, err := files.Open(roots, path)
 	if err != nil {
 		change.Created = errors.Is(err, fs.ErrNotExist)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -47,7 +48,7 @@ func (k *deadDisk) is(t *testing.T, name string) {
 func (k *deadDisk) desk(t *testing.T) *desk {
 	t.Helper()
 	within := files.Within{}
-	d := askingDeskOn(t, session.Config{Files: session.Files{
+	d := askingDeskOn(t, session.Config{Files: &host.Files{
 		Open: func(roots []string, path string) (*os.File, error) {
 			if strings.HasSuffix(path, "write") { // what stood there before it is written
 				return nil, fs.ErrNotExist

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/store"
 )
@@ -33,14 +34,14 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 	if err := c.ReadOnly(); err != nil {
 		return nil, err
 	}
-	s := v.look()
-	if s.Place != LocalPlace {
+	s, at := v.look(), v.host()
+	if at.Directories == nil {
 		return nil, &RefusedError{Code: refusedElsewhere, Params: map[string]string{"name": ""}}
 	}
-	set, roots := c.Settings(), append([]string{s.Cwd}, s.Directories...)
+	set, roots := c.Settings(), at.Directories.Roots(s.Cwd, s.Directories)
 	var open func(path string) (*os.File, error)
-	if c.cfg.Files.Open != nil { // what agents may not read they may not give either
-		open = func(path string) (*os.File, error) { return c.cfg.Files.Open(roots, path) }
+	if at.Files != nil { // a file that agents may not read they may not give either
+		open = func(path string) (*os.File, error) { return at.Files.Open(roots, path) }
 	}
 	read, err := attachment.Outgoing(ctx, s.Cwd, roots, list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib, open)
 	if err != nil {
@@ -243,7 +244,7 @@ func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, er
 		return nil, bad("attachment.no_image", "name", a.Filename)
 	}
 	if a.SHA256 == "" { // else those of a disk that does not answer would hold up all others
-		if l, _ := c.files.begin(a.Path, notThere(a.Path)); !c.files.await(l, patientMany) {
+		if l, _ := c.files.Begin(a.Path, host.NoFile(a.Path)); !c.files.Await(l, host.PatientMany) {
 			return nil, &RefusedError{Code: refusedUnreadable, Params: map[string]string{"name": a.Filename, "detail": "its disk does not answer"}}
 		}
 	}

@@ -44,8 +44,8 @@ func (v *conversation) detach(orderly, kept bool) {
 	}
 	a.close()
 	v.agent = nil
-	if v.c.cfg.ToolsEnded != nil && !v.there() {
-		v.c.cfg.ToolsEnded(v.id)
+	if tools := v.host().Tools; tools != nil {
+		tools.End(v.id)
 		a.forgetSecrets()
 	}
 }

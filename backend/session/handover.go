@@ -23,8 +23,8 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 		return Session{}, err
 	}
 	s := v.look()
-	if s.Place == LocalPlace && !c.cfg.Agents.Known(agent) {
-		return Session{}, c.unknownAgent(agent)
+	if err := c.startable(s.Place, agent); err != nil {
+		return Session{}, err
 	}
 	draft, err := c.summary(ctx, s)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/history"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
@@ -130,7 +131,7 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]string, error) {
 	type pair struct{ acp, id string }
 	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.acp, &p.id) },
-		`SELECT acp_session_id, id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> '' AND deleted_at = 0 ORDER BY created_at`, agent, LocalPlace)
+		`SELECT acp_session_id, id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> '' AND deleted_at = 0 ORDER BY created_at`, agent, host.Local)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 func (c *Client) fresh(agent string, w Workspace) row {
 	now := Time{time.Now()}
 	r := row{Session: Session{
-		ID: uuid.Must(uuid.NewV7()).String(), Place: LocalPlace, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		ID: uuid.Must(uuid.NewV7()).String(), Place: host.Local, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	r.showFacts()
 	return r

@@ -1,6 +1,9 @@
 package session
 
-import "deskhand/backend/emptychat"
+import (
+	"deskhand/backend/emptychat"
+	"deskhand/backend/host"
+)
 
 // An agent that takes a conversation for broken deletes it at its next start, whichever conversation that is of. So what makes one look broken is
 // removed before a start, for all conversations of the agent, and after each load.
@@ -33,7 +36,7 @@ func (a *agentProcess) keepOwnChat() {
 // chatsOf are the agent's ids of its conversations on this machine.
 func (c *Client) chatsOf(agent string) []string {
 	ids, err := query(c.ctx, c.cfg.Store.Read(), scanText,
-		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, LocalPlace)
+		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, host.Local)
 	if err != nil {
 		c.cfg.Logger.Warn("the conversations of an agent cannot be read", "agent", agent, "error", err)
 	}

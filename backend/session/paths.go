@@ -41,7 +41,7 @@ func (c *Client) FindPaths(ctx context.Context, id, q string, limit int) (FoundP
 	if err != nil {
 		return FoundPaths{}, err
 	}
-	if s.Place != LocalPlace {
+	if c.hosts.At(s.Place).Directories == nil {
 		return FoundPaths{}, &RefusedError{Code: "paths.elsewhere"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestLook)

@@ -19,15 +19,13 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/host"
 	"deskhand/backend/mcp"
 	"deskhand/backend/remote"
 )
 
 // Places are where agents run: this machine, and runtimes elsewhere that a person has named. The record of one is in the database; its
 // token is not.
-
-// LocalPlace is the id of the place that this program runs at. It is always there.
-const LocalPlace = "local"
 
 // Place is where agents can run.
 type Place struct {
@@ -137,7 +135,7 @@ func (c *Client) newPlace(p Place) *farPlace {
 
 // local is this machine as a place.
 func (c *Client) local() Place {
-	return Place{ID: LocalPlace, Name: "This computer", State: placeReady, Version: c.cfg.Version, Software: "Deskhand"}
+	return Place{ID: host.Local, Name: "This computer", State: placeReady, Version: c.cfg.Version, Software: "Deskhand"}
 }
 
 // Places lists them: this machine, then the others by name.
@@ -156,7 +154,7 @@ func (c *Client) Places() []Place {
 
 // place finds one elsewhere.
 func (c *Client) place(id string) (*farPlace, error) {
-	if id == LocalPlace {
+	if id == host.Local {
 		return nil, bad(refusedPlaceLocal)
 	}
 	c.places.mu.Lock()
@@ -203,7 +201,7 @@ func (c *Client) placeName(name, id string) (string, error) {
 		return "", bad(refusedPlaceName, "name", name)
 	}
 	for _, p := range c.Places() {
-		if p.ID != id && strings.EqualFold(p.Name, name) || strings.EqualFold(name, LocalPlace) {
+		if p.ID != id && strings.EqualFold(p.Name, name) || strings.EqualFold(name, host.Local) {
 			return "", &RefusedError{Code: refusedPlaceName, Params: map[string]string{"name": name}}
 		}
 	}
@@ -484,7 +482,7 @@ func (v *conversation) leavePlace() {
 
 // CheckPlace asks the runtime of a place what it is. That it cannot be reached is an answer too.
 func (c *Client) CheckPlace(ctx context.Context, id string) (Place, error) {
-	if id == LocalPlace {
+	if id == host.Local {
 		return c.local(), nil
 	}
 	p, err := c.place(id)
@@ -667,25 +665,25 @@ func (c *Client) workspaceAt(ctx context.Context, p *farPlace, directory string)
 
 // whereabouts finds where a new session is to be.
 func (c *Client) whereabouts(ctx context.Context, n New) (place string, w Workspace, further []string, err error) {
-	if n.Place != "" && n.Place != LocalPlace {
+	if c.hosts.At(n.Place).Directories == nil {
 		p, err := c.place(n.Place)
 		if err == nil {
 			w, err = c.workspaceAt(ctx, p, n.Cwd)
 		}
 		return n.Place, w, slices.Compact(n.Directories), err
 	}
-	if !c.cfg.Agents.Known(n.Agent) {
-		return "", w, nil, c.unknownAgent(n.Agent)
+	if err := c.startable(n.Place, n.Agent); err != nil {
+		return "", w, nil, err
 	}
 	if w, err = c.workspace(ctx, n.Cwd); err == nil {
 		further, err = directories(n.Directories)
 	}
-	return LocalPlace, w, further, err
+	return host.Local, w, further, err
 }
 
 // PlaceIDs are the ids of all places.
 func (c *Client) PlaceIDs() []string {
 	c.places.mu.Lock()
 	defer c.places.mu.Unlock()
-	return append([]string{LocalPlace}, slices.Sorted(maps.Keys(c.places.all))...)
+	return append([]string{host.Local}, slices.Sorted(maps.Keys(c.places.all))...)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -75,7 +76,7 @@ func TestFilesAreNotOfferedToAnAgentThatBreaksOnThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	within := files.Within{}
-	d := openAs(t, dir, proxy.Config{}, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	d := openAs(t, dir, proxy.Config{}, session.Config{Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 	for agent, want := range map[string]string{"gemini": `"readTextFile":false,"writeTextFile":false`, "mine": `"readTextFile":true,"writeTextFile":true`} {
 		s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remote"
@@ -42,19 +43,19 @@ type progress struct {
 	Sent   int    `json:"sent"` // so many of the messages to it, of this generation, have arrived
 }
 
-// there tells that the session's agent runs in a runtime elsewhere. Any goroutine may ask.
-func (v *conversation) there() bool { return v.look().Place != LocalPlace }
+// host returns what the session's host offers. Any goroutine may call host.
+func (v *conversation) host() host.Capabilities { return v.c.hosts.At(v.look().Place) }
 
-// noteLogin is Client.noteLogin for an agent of this machine: of those elsewhere the catalogue here knows nothing.
+// noteLogin is Client.noteLogin for an agent of the catalogue: the catalogue has no logins of agents elsewhere.
 func (v *conversation) noteLogin(refused *acp.Error) {
-	if !v.there() {
+	if v.host().Agents != nil {
 		v.c.noteLogin(v.row.Agent, refused)
 	}
 }
 
 // startLimit is how long an agent may take to answer to initialize.
 func (a *agentProcess) startLimit() time.Duration {
-	if a.v.there() {
+	if a.v.host().Agents == nil {
 		return remoteStartLimit
 	}
 	return initializeLimit
@@ -458,7 +459,7 @@ func (v *conversation) goOn() bool {
 // takeUpAgain goes on with an agent elsewhere that has outlived this program, in the middle of its turn. It is false where there is none: the
 // turn is over then. What it needs to know of the generation is in the journal.
 func (v *conversation) takeUpAgain(ctx context.Context) bool {
-	if v.row.Place == LocalPlace || v.turn == nil {
+	if v.turn == nil {
 		return false
 	}
 	p, err := v.c.place(v.row.Place)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/host"
 	"deskhand/backend/permission"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
@@ -61,7 +62,7 @@ func (c *Client) Rules() *rulebook.Book { return c.rules }
 // subjectOf returns a session as the rules see it.
 func subjectOf(s *Session) rulebook.Subject {
 	w := rules.Where{Directory: s.Cwd, Roots: s.Directories}
-	if s.Place == LocalPlace {
+	if s.Place == host.Local {
 		home, err := os.UserHomeDir()
 		if err == nil {
 			w.Home = home

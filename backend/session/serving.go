@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"os"
 	"strings"
 
 	"deskhand/backend/acp"
@@ -12,15 +10,7 @@ import (
 )
 
 // What an agent asks of us rather than of a person: files and programs. It is done beside the conversation's goroutine, and answered in
-// it. Only sessions of this machine have it: an agent elsewhere means files there.
-
-// Files are what agents may do to files through us: inside of the roots, whatever links say, and never in directories of our own. An
-// error that is fs.ErrNotExist or fs.ErrInvalid is told as such; the text of each is told.
-type Files struct {
-	Open      func(roots []string, path string) (*os.File, error)               // a regular file
-	Write     func(roots []string, path string, content io.Reader) error        // whole or not at all, with its parents
-	Directory func(roots []string, path string) (absolute string, failed error) // one that is there
-}
+// it. Only a session whose host has Files serves these requests: an agent elsewhere means files there.
 
 const mostServed = 256 // requests of one agent at a time
 
@@ -45,7 +35,7 @@ func withdrawnOutcome() outcome { return failed(acp.CodeRequestCancelled, "the r
 // serves tells whether a method is one of these, and has what it needs here.
 func (v *conversation) serves(method string) bool {
 	switch {
-	case v.row.Place != LocalPlace || v.c.cfg.Files.Open == nil:
+	case v.host().Files == nil:
 		return false
 	case strings.HasPrefix(method, "fs/"):
 		return method == "fs/read_text_file" || method == "fs/write_text_file"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/terminal"
 )
@@ -173,7 +174,7 @@ func (c *Client) Shells(ctx context.Context, session string) (ShellList, error) 
 	}
 	list := ShellList{Items: c.shells.of(session)}
 	switch {
-	case v.there():
+	case v.host().Directories == nil:
 		list.Off = refusedShellElsewhere
 	case !terminal.Works:
 		list.Off = refusedTerminal
@@ -187,10 +188,11 @@ func (c *Client) OpenShell(ctx context.Context, session string, n NewShell) (She
 	if err != nil {
 		return Shell{}, err
 	}
-	if v.there() {
+	at := v.host()
+	if at.Directories == nil {
 		return Shell{}, &RefusedError{Code: refusedShellElsewhere}
 	}
-	dir, err := c.shellDirectory(v.look(), n.Directory)
+	dir, err := shellDirectory(at.Files, v.look(), n.Directory)
 	if err != nil {
 		return Shell{}, err
 	}
@@ -203,14 +205,14 @@ func (c *Client) OpenShell(ctx context.Context, session string, n NewShell) (She
 }
 
 // shellDirectory is where a shell of a session starts.
-func (c *Client) shellDirectory(s Session, wanted string) (string, error) {
+func shellDirectory(files *host.Files, s Session, wanted string) (string, error) {
 	if wanted == "" || wanted == s.Cwd {
 		return existingDirectory(s.Cwd)
 	}
-	if c.cfg.Files.Directory == nil || !filepath.IsAbs(wanted) {
+	if files == nil || !filepath.IsAbs(wanted) {
 		return "", bad(refusedShellDirectory, "path", wanted)
 	}
-	dir, err := c.cfg.Files.Directory(append([]string{s.Cwd}, s.Directories...), wanted)
+	dir, err := files.Directory(append([]string{s.Cwd}, s.Directories...), wanted)
 	if err != nil {
 		return "", bad(refusedShellDirectory, "path", wanted, "detail", err.Error())
 	}

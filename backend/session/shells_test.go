@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -134,7 +135,7 @@ func TestShellOfThePerson(t *testing.T) {
 
 func TestWhereAShellStarts(t *testing.T) {
 	within := files.Within{}
-	d := openShells(t, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	d := openShells(t, session.Config{Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 	below := filepath.Join(d.work, "below")
 	further := t.TempDir()
 	if err := os.Mkdir(below, 0o700); err != nil {

@@ -26,7 +26,7 @@ const maxManifest = 256 << 10
 // nothing: not even git, which would run what the directory's own configuration names.
 func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 	s, err := c.Get(ctx, id)
-	if err != nil || s.Place != LocalPlace {
+	if err != nil || c.hosts.At(s.Place).Directories == nil {
 		return Starters{}, err
 	}
 	root, err := os.OpenRoot(s.Cwd)

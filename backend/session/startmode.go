@@ -1,12 +1,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"deskhand/backend/host"
 	"deskhand/backend/startmode"
 )
 
@@ -51,8 +53,9 @@ type ModeMark struct {
 // StartMode tells what a conversation with an agent begins with in a directory, or where no directory is given, in all for which nobody has
 // chosen. With a mode it answers as if that had been chosen.
 func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode string) (StartMode, error) {
-	if place = placeOf(place); place == LocalPlace && !c.cfg.Agents.Known(agent) {
-		return StartMode{}, c.unknownAgent(agent)
+	place = cmp.Or(place, host.Local)
+	if err := c.startable(place, agent); err != nil {
+		return StartMode{}, err
 	}
 	chosen, err := c.starts.Chosen(ctx, agent, place, c.project(place, directory))
 	if err != nil {
@@ -86,10 +89,11 @@ func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode st
 // ChooseStart stores what conversations with an agent begin with: in one directory, or in all where none is given. Whatever is empty in it is
 // not chosen any more.
 func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string, choice startmode.Choice) (StartMode, error) {
-	if place = placeOf(place); place == LocalPlace && !c.cfg.Agents.Known(agent) {
-		return StartMode{}, c.unknownAgent(agent)
+	place = cmp.Or(place, host.Local)
+	if err := c.startable(place, agent); err != nil {
+		return StartMode{}, err
 	}
-	if directory != "" && place == LocalPlace && !filepath.IsAbs(directory) {
+	if directory != "" && c.hosts.At(place).Directories != nil && !filepath.IsAbs(directory) {
 		return StartMode{}, bad("directory.relative", "path", directory)
 	}
 	if err := c.offered(ctx, agent, place, choice); err != nil {
@@ -101,16 +105,9 @@ func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string
 	return c.StartMode(ctx, agent, place, directory, "")
 }
 
-func placeOf(place string) string {
-	if place == "" {
-		return LocalPlace
-	}
-	return place
-}
-
 // project is the directory that a choice is stored for: a worktree of ours is its repository once more.
 func (c *Client) project(place, directory string) string {
-	if place != LocalPlace || directory == "" {
+	if directory == "" || c.hosts.At(place).Directories == nil {
 		return directory
 	}
 	directory = filepath.Clean(directory)
@@ -145,14 +142,15 @@ func valuesOf(o ConfigOption) []startmode.Value {
 
 // offered refuses a mode or a model that the agent does not offer, where that is known of this very version of it.
 func (c *Client) offered(ctx context.Context, agent, place string, choice startmode.Choice) error {
-	if choice == (startmode.Choice{}) || place != LocalPlace {
+	catalogue := c.hosts.At(place).Agents
+	if choice == (startmode.Choice{}) || catalogue == nil {
 		return nil
 	}
 	offer, version, err := c.starts.Offered(ctx, agent, place)
 	if err != nil {
 		return err
 	}
-	now, err := c.cfg.Agents.Agent(agent)
+	now, err := catalogue.Agent(agent)
 	if same := err == nil && version != "" && now.Version == version; !same {
 		return nil // the start tells of an agent that is not there
 	}
@@ -177,7 +175,7 @@ func offersOf(list []startmode.Value) string {
 
 // startWish decides what a conversation begins with; given is what was asked for with it.
 func (c *Client) startWish(ctx context.Context, agent, place, directory string, given startmode.Choice) (*startWish, error) {
-	place = placeOf(place)
+	place = cmp.Or(place, host.Local)
 	if err := c.offered(ctx, agent, place, given); err != nil {
 		return nil, err
 	}
@@ -342,8 +340,8 @@ func (v *conversation) noteOffer() {
 	c, agent, place := v.c, v.row.Agent, v.row.Place
 	c.background(func() {
 		version := ""
-		if place == LocalPlace {
-			now, err := c.cfg.Agents.Agent(agent)
+		if catalogue := c.hosts.At(place).Agents; catalogue != nil {
+			now, err := catalogue.Agent(agent)
 			if err != nil {
 				return
 			}

@@ -117,7 +117,7 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 
 // start starts the program, and answers when it runs. A request that is withdrawn before that ends it.
 func (p *program) start(asked context.Context, roots []string, now Terminal, env []string) outcome {
-	cfg := p.a.v.c.cfg
+	cfg, at := p.a.v.c.cfg, p.a.v.host()
 	fail := func(code int, text string) outcome {
 		p.cancel()
 		out := failed(code, text)
@@ -127,10 +127,10 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 		}
 		return out
 	}
-	if p.a.v.c.allAnswer(asked, roots, now.Cwd) != nil {
+	if at.Directories.AllAnswer(asked, roots, now.Cwd) != nil {
 		return fail(acp.CodeRequestCancelled, "the request was cancelled")
 	}
-	dir, err := cfg.Files.Directory(roots, now.Cwd)
+	dir, err := at.Files.Directory(roots, now.Cwd)
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
 	}

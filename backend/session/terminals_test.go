@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/session"
 )
 
@@ -400,7 +401,7 @@ func TestAProgramOnADeadDiskHoldsUpNoStart(t *testing.T) {
 					look(path)
 					return false
 				},
-				Files: session.Files{Open: within.Open, Write: within.Write, Directory: func(roots []string, path string) (string, error) {
+				Files: &host.Files{Open: within.Open, Write: within.Write, Directory: func(roots []string, path string) (string, error) {
 					for _, root := range roots {
 						look(root)
 					}

@@ -12,11 +12,11 @@ import (
 
 // withTools are the servers of the directory and our own, which is made anew at each opening of the session.
 func (a *agentProcess) withTools() []any {
-	give := a.v.c.cfg.Tools
-	if give == nil || a.v.there() {
+	tools := a.v.host().Tools
+	if tools == nil {
 		return a.servers
 	}
-	server, listed, ok := give(a.v.id, a.toolTransports())
+	server, listed, ok := tools.Give(a.v.id, a.toolTransports())
 	a.toolless, a.listed = !ok, listed
 	if !ok {
 		return a.servers
@@ -91,7 +91,7 @@ func (a *agentProcess) tellOfTools(how string) {
 		return
 	}
 	switch {
-	case a.v.there():
+	case a.v.host().Tools == nil:
 		a.tell([]Notice{{
 			Severity: "info", Title: "Deskhand's own tools are not there",
 			Description: a.v.agentName + " runs elsewhere and cannot reach them: it gives no files here, and asks through no tool of ours.",

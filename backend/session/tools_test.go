@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -36,7 +37,7 @@ func TestAnAgentThatFetchesNoTools(t *testing.T) {
 		}
 		return json.RawMessage(`{"name":"deskhand","command":"/bin/true","args":[],"env":[]}`), listed, true
 	}
-	d := openAs(t, dir, proxy.Config{}, session.Config{Tools: tools})
+	d := openAs(t, dir, proxy.Config{}, session.Config{Tools: &host.Tools{Give: tools, End: func(string) {}}})
 	told := func(id string) (n int) {
 		for _, e := range d.transcript(id).Items {
 			if e.Kind == "notice" && strings.Contains(e.Notice.Title, "own tools were not there") {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"deskhand/backend/host"
 )
 
 // A verification compares what is kept with what it is made of: the database with itself, each journal with its numbers and its blobs,
@@ -210,7 +212,7 @@ func (x *examination) run(ctx context.Context) error {
 	}
 	var listing []string
 	if x.wish.Agents {
-		if listing, err = query(ctx, db.Read(), scanText, `SELECT DISTINCT agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY agent`, LocalPlace); err != nil {
+		if listing, err = query(ctx, db.Read(), scanText, `SELECT DISTINCT agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY agent`, host.Local); err != nil {
 			return err
 		}
 	}
@@ -250,7 +252,7 @@ func (x *examination) workspaces(ctx context.Context) error {
 func (x *examination) agentsOfSessions(ctx context.Context) error {
 	type pair struct{ id, agent string }
 	list, err := query(ctx, x.c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.id, &p.agent) },
-		`SELECT id, agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY updated_at DESC`, LocalPlace)
+		`SELECT id, agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY updated_at DESC`, host.Local)
 	for _, p := range list {
 		if !x.c.cfg.Agents.Known(p.agent) {
 			x.find(foundNoAgent, p.id, false, "agent", p.agent)
@@ -280,7 +282,7 @@ func (x *examination) agent(ctx context.Context, agent string) error {
 	theirs := map[string]bool{}
 	for _, s := range known {
 		theirs[s.ACPSessionID] = true
-		inOurs := slices.ContainsFunc(workspaces, func(w KnownWorkspace) bool { return w.Place == LocalPlace && w.Path == s.Cwd })
+		inOurs := slices.ContainsFunc(workspaces, func(w KnownWorkspace) bool { return w.Place == host.Local && w.Path == s.Cwd })
 		if s.Session == "" && inOurs {
 			x.find(foundOffered, "", false, "agent", agent, "acpSessionId", s.ACPSessionID, "title", s.Title, "cwd", s.Cwd)
 		}

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/rulebook"
 )
@@ -35,8 +35,6 @@ type KnownWorkspace struct {
 
 	birth birth
 }
-
-const localPlace = "local"
 
 // birth is what a directory keeps when it is moved within its file system.
 type birth struct{ device, inode, born int64 }
@@ -68,13 +66,6 @@ func lookAt(path string) (string, birth, error) {
 }
 
 // gone tells that there is no directory at a path. One that cannot be read is there.
-func gone(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-	}
-	return !info.IsDir()
-}
 
 // workspace finds or makes the record of a directory that is opened. One that has moved here brings its sessions.
 func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) {
@@ -188,7 +179,7 @@ func (c *Client) recognize(ctx context.Context, path string, b birth) (KnownWork
 	var now KnownWorkspace
 	moved := false
 	for _, w := range list {
-		if w.Sessions == 0 || !gone(w.Path) {
+		if w.Sessions == 0 || !host.Gone(w.Path) {
 			continue
 		}
 		to, err := c.relink(ctx, w.ID, path, b, b)
@@ -211,9 +202,7 @@ func (c *Client) Workspaces(ctx context.Context) ([]KnownWorkspace, error) {
 		return nil, err
 	}
 	for _, w := range list {
-		if w.Place == localPlace {
-			c.directories.begin(w.Path, func() bool { return c.cfg.Gone(w.Path) })
-		}
+		c.hosts.At(w.Place).Directories.Begin(w.Path)
 	}
 	for i := range list {
 		c.find(&list[i])
@@ -223,13 +212,13 @@ func (c *Client) Workspaces(ctx context.Context) ([]KnownWorkspace, error) {
 
 // find tells whether the directory is there, and where it is when it is not.
 func (c *Client) find(w *KnownWorkspace) {
-	if w.Place != localPlace || !c.missing(w.Path) {
+	if !c.hosts.At(w.Place).Directories.Missing(w.Path) {
 		return
 	}
 	w.Missing = true
 	if w.birth.known() {
 		path, b := w.Path, w.birth
-		w.MovedTo = c.moves.at(path, func() string { return movedTo(path, b) })
+		w.MovedTo = c.moves.At(path, func() string { return movedTo(path, b) })
 	}
 }
 
@@ -241,7 +230,7 @@ const mostBeside = 5000
 func movedTo(path string, b birth) string {
 	rest := ""
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
-		if gone(above) && above != filepath.Dir(above) {
+		if host.Gone(above) && above != filepath.Dir(above) {
 			rest = filepath.Join(filepath.Base(above), rest)
 			continue
 		}
@@ -277,7 +266,7 @@ func (c *Client) Relink(ctx context.Context, id, path string) (KnownWorkspace, e
 	switch {
 	case err != nil:
 		return KnownWorkspace{}, err
-	case w.Place != localPlace:
+	case c.hosts.At(w.Place).Directories == nil:
 		return KnownWorkspace{}, bad("workspace.remote", "path", w.Path)
 	}
 	path, b, err := lookAt(path)
@@ -485,4 +474,24 @@ func (v *conversation) follow(m *move) {
 	}
 	v.row.UpdatedAt = at
 	v.saveRow()
+}
+
+// refound shows the sessions of a directory anew: the directory is missing, or is found again.
+func (c *Client) refound(path string) {
+	if c.ReadOnly() != nil {
+		return
+	}
+	c.background(func() {
+		c.mu.Lock()
+		var list []*conversation
+		for _, v := range c.live {
+			if s := v.look(); s.Cwd == path && c.hosts.At(s.Place).Directories != nil {
+				list = append(list, v)
+			}
+		}
+		c.mu.Unlock()
+		for _, v := range list {
+			v.post(v.saveRow)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/host"
 	"deskhand/backend/worktree"
 )
 
@@ -128,18 +129,12 @@ type worktrees struct {
 // keptRef names what is kept of a work tree, in its repository.
 func keptRef(id string) string { return "refs/deskhand/kept/" + id }
 
-// liesIn tells whether a path is a directory, or below it.
-func liesIn(dir, path string) bool {
-	way, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(way)
-}
-
 // of finds the work tree that a directory lies in.
 func (w *worktrees) of(dir string) (treeRow, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.all {
-		if liesIn(r.path, dir) {
+		if host.Within(r.path, dir) {
 			return r, true
 		}
 	}
@@ -152,7 +147,7 @@ func (w *worktrees) reserve(r treeRow) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range w.all {
-		if liesIn(other.path, r.path) {
+		if host.Within(other.path, r.path) {
 			return false
 		}
 	}
@@ -187,7 +182,7 @@ func (w *worktrees) show(cwd string, missing bool, gone func(path string) bool) 
 		if r.kept != nil {
 			t.Kept, t.Left = r.keptWork(), r.kept.Left
 		}
-	case missing && r.state == treeReady && gone(r.path):
+	case missing && r.state == treeReady && host.Gone(r.path):
 		t.State = treeMissing
 	}
 	return t
@@ -204,7 +199,7 @@ func (r treeRow) keptWork() *KeptWork {
 func (w *worktrees) closed(dir string) bool {
 	r, ok := w.of(dir)
 	if !ok {
-		r, ok = w.of(reachOf(Session{Place: LocalPlace, Cwd: dir})[0])
+		r, ok = w.of(host.Resolve(dir))
 	}
 	return ok && (r.state == treeRemoving || r.state == treeRestoring)
 }
@@ -339,7 +334,7 @@ func (c *Client) freeBranch(ctx context.Context, place worktree.Place, name stri
 		switch {
 		case err != nil:
 			return "", "", err
-		case !taken && gone(path):
+		case !taken && host.Gone(path):
 			return branch, path, nil
 		case taken:
 			prefix = strings.ReplaceAll(ourBranches, "/", "-") // a branch called deskhand leaves no room below it
@@ -375,11 +370,11 @@ func slug(text string) string {
 // makeWorktree makes the work tree that a session is to begin in, whose directory n has from then on. What it gives is of the state making,
 // and settles with the session. Whoever has it is at it, and gives it back.
 func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow, error) {
-	if n.Place != "" && n.Place != LocalPlace {
+	if c.hosts.At(n.Place).Directories == nil {
 		return nil, bad(refusedWorktreeElsewhere)
 	}
-	if !c.cfg.Agents.Known(n.Agent) {
-		return nil, c.unknownAgent(n.Agent)
+	if err := c.startable(n.Place, n.Agent); err != nil {
+		return nil, err
 	}
 	cwd, _, err := lookAt(n.Cwd)
 	if err == nil {

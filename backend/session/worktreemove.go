@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"deskhand/backend/host"
 )
 
 // A directory that has moved may be the repository of work trees, or have some in it, or be a folder of either: they follow it. All of a row
@@ -18,7 +20,7 @@ type shift struct{ from, to, aboveFrom, aboveTo string }
 
 func shiftOf(from, to string) shift {
 	s := shift{from, to, from, to}
-	for filepath.Base(s.aboveFrom) == filepath.Base(s.aboveTo) && gone(filepath.Dir(s.aboveFrom)) {
+	for filepath.Base(s.aboveFrom) == filepath.Base(s.aboveTo) && host.Gone(filepath.Dir(s.aboveFrom)) {
 		s.aboveFrom, s.aboveTo = filepath.Dir(s.aboveFrom), filepath.Dir(s.aboveTo)
 	}
 	return s
@@ -30,7 +32,7 @@ func (s shift) of(path string) string {
 	if now := rebase(path, s.from, s.to); now != path {
 		return now
 	}
-	if now := rebase(path, s.aboveFrom, s.aboveTo); now != path && gone(path) && isOfGit(now) {
+	if now := rebase(path, s.aboveFrom, s.aboveTo); now != path && host.Gone(path) && isOfGit(now) {
 		return now
 	}
 	return path
@@ -84,7 +86,7 @@ func (m *move) giveBack() {
 func (m *move) repairTrees(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for _, r := range m.trees {
-		if gone(r.path) {
+		if host.Gone(r.path) {
 			continue
 		}
 		if err := m.c.worktrees.git.Repair(ctx, r.main, r.path); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/host"
 	"deskhand/backend/worktree"
 )
 
@@ -88,7 +89,7 @@ func (c *Client) treeOf(ctx context.Context, session string) (treeRow, Session, 
 		return treeRow{}, s, err
 	}
 	r, ok := c.worktrees.of(s.Cwd)
-	if s.Place != LocalPlace || !ok || r.state == treeMaking {
+	if !ok || c.hosts.At(s.Place).Directories == nil || r.state == treeMaking {
 		return treeRow{}, s, &RefusedError{Code: refusedWorktreeNone}
 	}
 	return r, s, nil
@@ -142,7 +143,7 @@ func (c *Client) removal(ctx context.Context, r treeRow, s Session) (WorktreeRem
 	if err := c.others(ctx, r.path, s.ID, &out); err != nil {
 		return out, err
 	}
-	if out.Missing = gone(r.path); out.Missing {
+	if out.Missing = host.Gone(r.path); out.Missing {
 		return out, nil
 	}
 	state, err := c.worktrees.git.Inspect(ctx, r.path, r.base)
@@ -193,7 +194,6 @@ func (c *Client) others(ctx context.Context, path, session string, out *Worktree
 // inTree gives the ids of all sessions that work in a directory, by whatever path and as a further one too; those that were just deleted as well.
 func (c *Client) inTree(ctx context.Context, path string) ([]string, error) {
 	list, err := query(ctx, c.cfg.Store.Read(), func(row scanner) (s Session, err error) {
-		s.Place = LocalPlace
 		var further string
 		if err = row.Scan(&s.ID, &s.Cwd, &further); err == nil {
 			err = json.Unmarshal([]byte(further), &s.Directories)
@@ -201,10 +201,10 @@ func (c *Client) inTree(ctx context.Context, path string) ([]string, error) {
 		return s, err
 	}, `SELECT id, cwd, directories FROM session WHERE place = 'local' ORDER BY id`)
 	var ids []string
-	at := reachOf(Session{Place: LocalPlace, Cwd: path})[0]
+	at := host.Resolve(path)
 	for _, s := range list {
-		there := func(dir string) bool { return liesIn(path, dir) || liesIn(at, dir) }
-		if there(s.Cwd) || slices.ContainsFunc(reachOf(s), there) {
+		there := func(dir string) bool { return host.Within(path, dir) || host.Within(at, dir) }
+		if there(s.Cwd) || slices.ContainsFunc(c.hosts.Local.Directories.Reach(s.Cwd, s.Directories), there) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -258,7 +258,7 @@ func (c *Client) RemoveWorktree(ctx context.Context, id string) (WorktreeRemoval
 // takeAway keeps what is in no commit, and removes the directory.
 func (c *Client) takeAway(ctx context.Context, r *treeRow, out *WorktreeRemoval) error {
 	git, strays := c.worktrees.git, 0
-	if gone(r.path) { // by somebody else
+	if host.Gone(r.path) { // by somebody else
 		if err := c.rescue(ctx, r); err != nil {
 			return err
 		}
@@ -369,11 +369,11 @@ func (c *Client) awaitEnds(ends []<-chan struct{}) error {
 // endIn ends the terminals that were started in a directory, those that are only about to be too; each channel is closed when nothing of one
 // is left.
 func (s *shells) endIn(path string) (ends []<-chan struct{}) {
-	at := reachOf(Session{Place: LocalPlace, Cwd: path})[0]
+	at := host.Resolve(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sh := range s.all {
-		if liesIn(at, reachOf(Session{Place: LocalPlace, Cwd: sh.record.Directory})[0]) && sh.record.Running {
+		if host.Within(at, host.Resolve(sh.record.Directory)) && sh.record.Running {
 			sh.end()
 			ends = append(ends, sh.ended)
 		}
@@ -405,7 +405,7 @@ func (c *Client) RestoreWorktree(ctx context.Context, id string) (Session, error
 		return Session{}, err
 	}
 	defer done()
-	if r.state == treeReady && !gone(r.path) {
+	if r.state == treeReady && !host.Gone(r.path) {
 		return Session{}, &RefusedError{Code: refusedWorktreeThere, Params: map[string]string{"path": r.path}}
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/host"
 	"deskhand/backend/worktree"
 )
 
@@ -47,7 +48,7 @@ func (c *Client) inReach(id string) bool {
 	if r.state == treeRemoved {
 		return true // nothing is done to it
 	}
-	err := errors.Join(c.answers(ctx, r.path), c.answers(ctx, r.main))
+	err := errors.Join(c.hosts.Local.Directories.Answers(ctx, r.path), c.hosts.Local.Directories.Answers(ctx, r.main))
 	if err != nil && c.ctx.Err() == nil {
 		c.cfg.Logger.Warn("the disk of a work tree does not answer: it is settled when it is wanted", "path", r.path)
 	}
@@ -97,7 +98,7 @@ func (c *Client) settle(ctx context.Context, id string) error {
 
 // rejoin has the halves of a work tree find each other again, where they do not. Where they cannot, what is wanted of it says why.
 func (c *Client) rejoin(ctx context.Context, r treeRow) {
-	if !worktree.Parted(r.path) || gone(r.main) {
+	if !worktree.Parted(r.path) || host.Gone(r.main) {
 		return
 	}
 	if err := c.worktrees.git.Repair(ctx, r.main, r.path); err != nil && c.ctx.Err() == nil {
@@ -110,7 +111,7 @@ func (c *Client) settleRemoving(ctx context.Context, r *treeRow) (over bool, err
 	switch {
 	case r.kept != nil:
 		kept = r.kept.given()
-	case gone(r.path): // somebody has deleted it
+	case host.Gone(r.path): // somebody has deleted it
 		if err := c.rescue(ctx, r); err != nil {
 			return false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/session"
 )
 
@@ -20,7 +21,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	global := filepath.Join(t.TempDir(), "gitconfig")
 	t.Setenv("GIT_CONFIG_GLOBAL", global)
 	within := files.Within{}
-	d := openShells(t, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	d := openShells(t, session.Config{Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 	d.asRepository()
 	s := d.createTree(session.New{})
 	tree := s.Worktree.Path

@@ -1,4 +1,4 @@
-package session
+package host
 
 import (
 	"context"
@@ -14,14 +14,14 @@ func TestPresence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		p := &presence[bool]{patience: time.Second, other: func(path string) { told = append(told, path) }}
+		p := &Presence[bool]{Patience: time.Second, Changed: func(path string) { told = append(told, path) }}
 		var looks atomic.Int64
 		hangs := make(chan struct{})
 		close(hangs)
 		there := true
 		at := func() bool {
 			until, found := hangs, there
-			return p.at("/far", func() bool {
+			return p.At("/far", func() bool {
 				looks.Add(1)
 				<-until
 				return found
@@ -47,7 +47,7 @@ func TestPresence(t *testing.T) {
 			}
 		})
 		after(0, func() {
-			if !at() || !p.at("/far", nil) || looks.Load() != 2 {
+			if !at() || !p.At("/far", nil) || looks.Load() != 2 {
 				t.Errorf("%d looks at a time", looks.Load()-1)
 			}
 		})
@@ -58,7 +58,7 @@ func TestPresence(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		after(0, func() { p.at("/near", func() bool { return true }) })
+		after(0, func() { p.At("/near", func() bool { return true }) })
 		close(hangs)
 		synctest.Wait()
 		if len(told) != 1 || told[0] != "/far" || at() || looks.Load() != 3 {
@@ -66,7 +66,7 @@ func TestPresence(t *testing.T) {
 		}
 		// A look that has begun before may not have seen what the caller knows of.
 		hangs = make(chan struct{})
-		p.begin("/far", func() bool { <-hangs; return false })
+		p.Begin("/far", func() bool { <-hangs; return false })
 		go func() {
 			time.Sleep(time.Millisecond)
 			close(hangs)
@@ -82,16 +82,16 @@ func TestPresence(t *testing.T) {
 func TestALookThatNeverComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &presence[bool]{patience: time.Second}
+		p := &Presence[bool]{Patience: time.Second}
 		never := make(chan struct{})
-		p.at("/far", func() bool { <-never; return true })
+		p.At("/far", func() bool { <-never; return true })
 		soon, cancel := context.WithTimeout(t.Context(), oldLook/2)
 		defer cancel()
 		if p.answers(soon, "/far", func() bool { return false }) == nil {
 			t.Error("a second look is made at once")
 		}
 		time.Sleep(oldLook)
-		if err := p.answers(t.Context(), "/far", func() bool { return false }); err != nil || p.at("/far", func() bool { return false }) {
+		if err := p.answers(t.Context(), "/far", func() bool { return false }); err != nil || p.At("/far", func() bool { return false }) {
 			t.Error(err)
 		}
 		close(never)
@@ -106,7 +106,7 @@ func TestALookThatNeverComesBack(t *testing.T) {
 func TestWhoWaitsForALookWaitsForTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &presence[bool]{patience: time.Second}
+		p := &Presence[bool]{Patience: time.Second}
 		var looks atomic.Int64
 		never := make(chan struct{})
 		begun := time.Now()
