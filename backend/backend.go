@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
@@ -61,7 +62,7 @@ type Config struct {
 
 	LeastIdle time.Duration // how long an agent has been idle before it is put to sleep; 0 = as session.Config has it
 
-	LineStall time.Duration // how long the line to a runtime elsewhere may be silent; 0 = as session.Config has it
+	LineStall time.Duration // how long the line to a runtime elsewhere may be silent; 0 = as remotes.Deps has it
 
 	Step func(step string) // hears of each step of a move of the data, and of a start before it takes the directory; nil = nobody
 
@@ -82,6 +83,7 @@ type Backend struct {
 	agents  *agents.Catalogue
 	skills  *skills.Library
 	kept    *snapshot.Library // what directories were before and after turns
+	remotes *remotes.Library
 	client  *session.Client
 	discord *discord.Surface
 
@@ -242,7 +244,10 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
 		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
 	})
-	ofDiscord := b.vault("discord-token.json")
+	ofDiscord, ofPlaces := b.vault("discord-token.json"), b.vault("place-tokens.json")
+	b.remotes = remotes.New(remotes.Deps{
+		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
+	})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
@@ -251,10 +256,9 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Files:        b.agentFiles(),
 		SettingsFile: b.cfg.Places.Settings(),
 		LeastIdle:    b.cfg.LeastIdle,
-		LineStall:    b.cfg.LineStall,
 		Tools:        &host.Tools{Give: b.tools.Give, End: b.tools.End},
-		Tokens:       b.vault("place-tokens.json"),
-		Vault:        ofDiscord,
+		Remotes:      b.remotes,
+		Vaults:       []*agents.Vault{ofPlaces, ofDiscord},
 	})
 	if err != nil {
 		return nil, b.blame(err)
@@ -271,7 +275,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Rules: b.client.Rules(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil

@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
+	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
@@ -54,7 +55,7 @@ type (
 	// QuestionOption is one choice of a question.
 	QuestionOption = session.QuestionOption
 	// Place is where agents can run.
-	Place = session.Place
+	Place = remotes.Place
 	// Found is what a search found.
 	Found = session.Found
 	// Answer is what a person answers.

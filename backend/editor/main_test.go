@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/remotes"
 	sessions "deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -81,13 +82,14 @@ func openOffice(t *testing.T) *office {
 			return nil, err
 		}
 		catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+		places := remotes.New(remotes.Deps{Store: db, Logger: slog.New(slog.DiscardHandler), Version: "test", AgentName: catalogue.Name})
 		o.Client, err = sessions.Open(t.Context(), sessions.Config{
-			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,
-			Files: sessions.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
+			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace, Remotes: places,
+			Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
 		})
 		c := o.Client
 		o.close = func() error { return errors.Join(c.Close(), catalogue.Close(), set.Close()) }
-		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Agents: catalogue}), err
+		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Remotes: places, Agents: catalogue}), err
 	}
 	handler, err := o.open()
 	if err != nil {

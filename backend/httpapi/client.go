@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
 	"deskhand/backend/files"
+	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -28,6 +29,7 @@ import (
 type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
+	Remotes        *remotes.Library // required where Sessions is
 	Rules          *rulebook.Book
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil where the data cannot be read
@@ -129,7 +131,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
-		reflect.TypeFor[session.Place](), reflect.TypeFor[session.PlaceRemoved](), reflect.TypeFor[session.Storage](), reflect.TypeFor[session.Verification](),
+		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[session.Storage](), reflect.TypeFor[session.Verification](),
 		reflect.TypeFor[discord.State](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
@@ -296,7 +298,7 @@ func (c *Client) generalRoutes() {
 				url = c.cfg.URL()
 			}
 			return answer(hello{
-				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Sessions.PlaceIDs(), Features: []string{}, Home: c.cfg.Home, Data: c.cfg.Data,
+				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Remotes.IDs(), Features: []string{}, Home: c.cfg.Home, Data: c.cfg.Data,
 				Newer: newerOf(c.cfg.Sessions),
 			}, nil)
 		})

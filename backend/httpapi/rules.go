@@ -41,8 +41,8 @@ func (c *Client) ruleRoutes() {
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Rule     rulebook.NewRule `json:"rule"`
-				Replaces string          `json:"replaces,omitempty" maxLength:"64" doc:"The rule that it is a change of"`
-				Limit    int             `json:"limit,omitempty" default:"200" minimum:"1" maximum:"1000" doc:"How many permissions are looked at, the newest"`
+				Replaces string           `json:"replaces,omitempty" maxLength:"64" doc:"The rule that it is a change of"`
+				Limit    int              `json:"limit,omitempty" default:"200" minimum:"1" maximum:"1000" doc:"How many permissions are looked at, the newest"`
 			}
 		},
 		) (*body[rulebook.Simulated], error) {

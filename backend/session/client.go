@@ -31,6 +31,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/refusal"
+	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
@@ -75,9 +76,8 @@ type Config struct {
 	Undo         time.Duration // how long the deletion of a session can be undone; 0 = 5 s
 	CloseWait    time.Duration // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
 
-	Tokens    *agents.Vault // of places elsewhere; nil = they have none
-	Vault     *agents.Vault // of what else has secrets that must never be written; nil = there is none
-	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
+	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
+	Vaults  []*agents.Vault  // whose secrets must never be written
 
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
@@ -118,7 +118,7 @@ type Client struct {
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
 	upkeep     *upkeep
-	places     farPlaces
+	remotes    *remotes.Library
 	alike      alike
 	worktrees  worktrees
 	erasing    *erasing
@@ -151,11 +151,18 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	if cfg.Remotes == nil {
+		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
+	}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
+	c.remotes.Use(remotes.Sessions{
+		Clean: c.secret.text, InUse: usesOf, EndAgents: c.endAgentsAt,
+		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
+	})
 	c.files.Patience, c.moves.Patience = host.PatientOne, host.PatientMany
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
@@ -184,7 +191,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 
 // takeOver makes of the data what it is without a program that runs, and gives what is done to it from then on.
 func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
-	err = errors.Join(c.loadPlaces(ctx), c.loadWorktrees(ctx))
+	err = errors.Join(c.remotes.Load(ctx), c.loadWorktrees(ctx))
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}
@@ -192,8 +199,8 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	if err := errors.Join(err, unseen, c.recover(ctx)); err != nil {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
-	left, err := c.findLeft(ctx)
-	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }, c.settleTrees}, err
+	left, err := c.outlived(ctx)
+	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {

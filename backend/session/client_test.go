@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -86,6 +87,7 @@ func TestMain(m *testing.M) {
 
 // desk is a client on a data directory of its own.
 type desk struct {
+	remotes *remotes.Library
 	*session.Client
 	t     testing.TB
 	dir   string // of the data
@@ -149,11 +151,19 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	cfg.Secrets = []string{"our-own-token"}
 	cfg.Patience = cmp.Or(cfg.Patience, 300*time.Millisecond)
 	cfg.HoldPrompt = cmp.Or(cfg.HoldPrompt, time.Minute)
+	places := remotes.Deps{Store: db, Logger: cfg.Logger, Version: cfg.Version, AgentName: catalogue.Name, Stall: 4 * time.Second} // longer than the two seconds of a runtime's "unknown instance"
+	if places.Logger == nil {
+		places.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(cfg.Vaults) > 0 {
+		places.Tokens = cfg.Vaults[0]
+	}
+	cfg.Remotes = remotes.New(places)
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &desk{Client: c, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, remotes: cfg.Remotes, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}

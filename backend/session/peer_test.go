@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 )
 
@@ -73,15 +74,15 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	t.Parallel()
 	l := peer(t)
 	d := deskWithPlaces(t, t.TempDir())
-	p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "Peer", URL: l.url(), Token: placeToken})
+	p, err := d.remotes.Add(t.Context(), remotes.NewPlace{Name: "Peer", URL: l.url(), Token: placeToken})
 	if err != nil || p.State != "ready" || p.Software != "Sandbox Agent" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	list, err := d.PlaceAgents(t.Context(), p.ID)
-	if err != nil || !slices.ContainsFunc(list, func(a session.PlaceAgent) bool { return a.ID == "mock" }) {
+	list, err := d.remotes.Agents(t.Context(), p.ID)
+	if err != nil || !slices.ContainsFunc(list, func(a remotes.PlaceAgent) bool { return a.ID == "mock" }) {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if at, err := d.PlaceDirectories(t.Context(), p.ID, ""); err != nil || at.Path == "" {
+	if at, err := d.remotes.Directories(t.Context(), p.ID, ""); err != nil || at.Path == "" {
 		t.Errorf("%+v, %v", at, err)
 	}
 	s := d.createAt(p.ID)
@@ -124,6 +125,6 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	if lastTurn(tr).StopReason != "end_turn" {
 		t.Errorf("%+v", lastTurn(tr))
 	}
-	_, err = d.RemovePlace(t.Context(), p.ID)
+	_, err = d.remotes.Remove(t.Context(), p.ID)
 	refused(t, err, "place.used")
 }

@@ -102,10 +102,7 @@ func (c *Client) recall(ctx context.Context, reach agents.Reach) error {
 		c.secret.told.add(mcp.CertainIn(env))
 	}
 	err := c.cfg.Agents.Recall(ctx, reach)
-	for _, v := range []*agents.Vault{c.cfg.Tokens, c.cfg.Vault} {
-		if v == nil {
-			continue
-		}
+	for _, v := range c.cfg.Vaults {
 		if err != nil {
 			reach = min(reach, agents.IfUnlocked) // whoever was asked for a password has not given it
 		}
@@ -650,4 +647,13 @@ func blankValues(v any) any {
 		return v
 	}
 	return redacted
+}
+
+// secrets are the texts of agents and of vaults that must not be written.
+func (cfg Config) secrets() []string {
+	list := slices.Clone(cfg.Agents.Secrets())
+	for _, v := range cfg.Vaults {
+		list = append(list, v.Secrets()...)
+	}
+	return slices.DeleteFunc(list, mcp.Usual)
 }

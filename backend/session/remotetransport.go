@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remote"
+	"deskhand/backend/remotes"
 )
 
 // An agent elsewhere, as a conversation has it. What differs from one on this machine: the line may break, which is told and ends nothing;
@@ -64,7 +65,7 @@ func (a *agentProcess) startLimit() time.Duration {
 // there is an agent elsewhere as a transport.
 type remoteTransport struct {
 	a       *agentProcess
-	p       *farPlace
+	place   *remotes.Remote
 	server  string
 	inst    *remote.Instance
 	leaving atomic.Bool  // this program ends, and the agent goes on
@@ -74,39 +75,34 @@ type remoteTransport struct {
 	before  int          // up to this one its messages may have been sent by the program before this one
 }
 
-// reach makes the line to an agent elsewhere.
-func (a *agentProcess) reach(p *farPlace, start remote.Start) *remoteTransport {
-	t := &remoteTransport{a: a, p: p, server: start.ServerID}
+// reach makes the transport to an agent elsewhere.
+func (a *agentProcess) reach(p *remotes.Remote, start remote.Start) *remoteTransport {
+	t := &remoteTransport{a: a, place: p, server: start.ServerID}
 	start.Line = t.heard
-	c := a.v.c
-	runtime := c.runtimeOf(p)
-	t.inst = runtime.Instance(start)
-	c.places.mu.Lock()
-	p.lines[t] = struct{}{}
-	c.places.mu.Unlock()
+	t.inst = p.Connect(start)
 	return t
 }
 
 // runThere is run for an agent elsewhere.
 func (a *agentProcess) runThere(agent, cwd, serverID string) {
 	v, c := a.v, a.v.c
-	p, err := c.place(v.look().Place)
+	p, err := c.remotes.Get(v.look().Place)
 	if err != nil {
-		a.post(func() { a.fail(refusedPlace, "agent", agent) })
+		a.post(func() { a.fail(remotes.UnknownPlace, "agent", agent) })
 		return
 	}
 	a.post(func() { v.stage("spawn") })
-	info, err := c.runtimeOf(p).Check(a.ctx)
+	info, err := p.Runtime().Check(a.ctx)
 	if a.ctx.Err() != nil {
 		return
 	}
-	c.sawPlace(p, info, err)
+	p.Saw(info, err)
 	if err != nil {
-		why := c.refusedBy(p, err)
+		why := p.Refusal(err)
 		a.post(func() { a.fail(why.Code, "name", why.Params["name"], "detail", why.Params["detail"]) })
 		return
 	}
-	c.removeStray(a.ctx, p, v.id, serverID)
+	c.endPredecessor(a.ctx, p, v.id, serverID)
 	t := a.reach(p, remote.Start{ServerID: serverID, Agent: agent, Cwd: cwd})
 	defer a.end(t)
 	defer a.closeSession(t)
@@ -167,9 +163,9 @@ func (t *remoteTransport) Problem() (string, map[string]string) {
 	case t.inst.Exit().Ended:
 		return "", nil
 	case t.gone.Load():
-		return problemPlaceGone, map[string]string{"name": t.a.v.c.placeNow(t.p).Name}
+		return remotes.Gone, map[string]string{"name": t.place.Place().Name}
 	case t.left.Load():
-		return problemPlaceEnding, map[string]string{"name": t.a.v.c.placeNow(t.p).Name}
+		return remotes.Unended, map[string]string{"name": t.place.Place().Name}
 	}
 	return "", nil
 }
@@ -179,10 +175,7 @@ func (*remoteTransport) Interrupt() error { return proxy.ErrNoSignal }
 
 // Close ends the agent, unless it is to outlive this program.
 func (t *remoteTransport) Close() error {
-	c := t.a.v.c
-	c.places.mu.Lock()
-	delete(t.p.lines, t)
-	c.places.mu.Unlock()
+	t.place.Disconnected(t.inst)
 	if t.leaving.Load() {
 		t.inst.Leave()
 		return nil
@@ -190,7 +183,7 @@ func (t *remoteTransport) Close() error {
 	if err := t.inst.Close(); err != nil {
 		return err
 	}
-	return c.forgetProgress(t.a.v.id, t.server)
+	return t.a.v.c.forgetProgress(t.a.v.id, t.server)
 }
 
 // heard takes news of the line.
@@ -198,11 +191,11 @@ func (t *remoteTransport) heard(l remote.Line) {
 	c, v := t.a.v.c, t.a.v
 	switch l.State {
 	case remote.LineUp:
-		c.sawPlace(t.p, remote.Info{}, nil)
+		t.place.Saw(remote.Info{}, nil)
 	case remote.LineRefused:
-		c.sawPlace(t.p, remote.Info{}, errors.Join(remote.ErrRefused, errors.New(l.Detail)))
+		t.place.Saw(remote.Info{}, errors.Join(remote.ErrRefused, errors.New(l.Detail)))
 	default:
-		c.sawPlace(t.p, remote.Info{}, errors.Join(remote.ErrUnreachable, errors.New(l.Detail)))
+		t.place.Saw(remote.Info{}, errors.Join(remote.ErrUnreachable, errors.New(l.Detail)))
 	}
 	t.a.post(func() {
 		v.row.Line = nil
@@ -339,96 +332,6 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 	return err
 }
 
-// forgetProgress notes that an agent elsewhere does not run any more, whoever it was of.
-func (c *Client) forgetProgress(session, server string) error {
-	ctx := context.WithoutCancel(c.ctx)
-	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, `DELETE FROM stray WHERE server = ?`, server)
-		}
-		return err
-	})
-}
-
-// keepStray keeps in mind the agent elsewhere that the session's row tells of, if any, for when the row does not any more.
-func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO stray (server, place)
-		SELECT json_extract(line, '$.server'), place FROM session WHERE id = ? AND json_extract(nullif(line, ''), '$.server') <> ''`, session)
-	return err
-}
-
-// stray is an agent elsewhere that this program started and no longer reads.
-func (c *Client) stray(ctx context.Context, session string) (progress, error) {
-	var text string
-	var p progress
-	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT line FROM session WHERE id = ?`, session).Scan(&text)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &p)
-	}
-	return p, err
-}
-
-// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session. One that
-// cannot be ended now is when all are that are left: the row is the next one's.
-func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but string) {
-	left, err := c.stray(ctx, session)
-	if err != nil || left.Server == "" || left.Server == but {
-		return
-	}
-	if err := c.runtimeOf(p).Remove(ctx, left.Server); err != nil {
-		err = errors.Join(err, c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return keepStray(ctx, tx, session) }))
-		c.cfg.Logger.Warn("an agent elsewhere is left", "place", p.ID, "server_id", left.Server, "error", err)
-		return
-	}
-	if err := c.forgetProgress(session, left.Server); err != nil {
-		c.cfg.Logger.Warn("the end of an agent elsewhere is not noted", "session", session, "error", err)
-	}
-}
-
-// left is an agent that outlived the program that started it, or its conversation (session is "" then), and that is not read on.
-type left struct{ session, place, server string }
-
-// What asks for the agents elsewhere that this program has started and that may still run: those that a session's row tells of, and the others.
-const (
-	leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
-	strayOnes  = `SELECT '', place, server FROM stray`
-)
-
-func scanLeft(s scanner) (l left, err error) { return l, s.Scan(&l.session, &l.place, &l.server) }
-
-// findLeft finds those that no turn goes on with, before any is started.
-func (c *Client) findLeft(ctx context.Context) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` UNION ALL `+leftAgents+`
-		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
-}
-
-// leftAt finds those at a place.
-func (c *Client) leftAt(ctx context.Context, place string) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` WHERE place = ?1 UNION ALL `+leftAgents+` AND place = ?1`, place)
-}
-
-// endLeft ends one of them, and logs that it could not. Where its place was removed there is nobody who could be asked to.
-func (c *Client) endLeft(ctx context.Context, l left) (err error) {
-	if p, unknown := c.place(l.place); unknown == nil {
-		err = c.runtimeOf(p).Remove(ctx, l.server)
-	}
-	if err == nil {
-		err = c.forgetProgress(l.session, l.server)
-	}
-	if err != nil {
-		c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
-	}
-	return err
-}
-
-// removeLeft ends them. Those whose place cannot be reached now are tried at the next start.
-func (c *Client) removeLeft(list []left) {
-	for _, l := range list {
-		_ = c.endLeft(c.ctx, l) // which has logged it
-	}
-}
-
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
 func (v *conversation) armAgain(reason string) {
 	if reason == reasonNoSignal {
@@ -462,11 +365,11 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	if v.turn == nil {
 		return false
 	}
-	p, err := v.c.place(v.row.Place)
+	p, err := v.c.remotes.Get(v.row.Place)
 	if err != nil {
 		return false
 	}
-	at, err := v.c.stray(ctx, v.id)
+	at, err := v.c.lastProgress(ctx, v.id)
 	if err != nil || at.Server != serverIDOf(v.row.Session) {
 		return false
 	}

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -304,9 +305,8 @@ func deskWithPlacesAnd(t *testing.T, dir string, undo time.Duration) *desk {
 	t.Helper()
 	return openAs(t, dir, proxy.Config{}, session.Config{
 		Undo:   undo,
-		Tokens: agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile}),
-		// Longer than the two seconds that a runtime takes to say that it does not know an instance.
-		LineStall: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
+		Vaults: []*agents.Vault{agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})},
+		Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
 	})
 }
 
@@ -319,9 +319,9 @@ func (l logTo) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (d *desk) addPlace(e *elsewhere, token string) session.Place {
+func (d *desk) addPlace(e *elsewhere, token string) remotes.Place {
 	d.t.Helper()
-	p, err := d.AddPlace(d.t.Context(), session.NewPlace{Name: "Sandbox", URL: e.line.url(), Token: token})
+	p, err := d.remotes.Add(d.t.Context(), remotes.NewPlace{Name: "Sandbox", URL: e.line.url(), Token: token})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestConversationElsewhere(t *testing.T) {
 		t.Error("an agent runs here")
 	}
 	d.sameAsRebuilt(s.ID)
-	_, err := d.RemovePlace(t.Context(), p.ID)
+	_, err := d.remotes.Remove(t.Context(), p.ID)
 	refused(t, err, "place.used")
 	d.close()
 	if n := e.instances(); n != 0 {
@@ -470,7 +470,7 @@ func TestPromptWaitsForTheLine(t *testing.T) {
 	d.idle(s.ID)
 	e.line.set(true)
 	d.lineIs(s.ID, "broken")
-	if got := d.Places(); got[1].State != "unreachable" {
+	if got := d.remotes.List(); got[1].State != "unreachable" {
 		t.Errorf("%+v", got)
 	}
 	d.prompt(s.ID, "echo Hello there")
@@ -487,7 +487,7 @@ func TestPromptWaitsForTheLine(t *testing.T) {
 	if n := strings.Count(textOf(tr, "agent"), "Hello there"); n != 1 {
 		t.Errorf("it was echoed %d times: %s", n, textOf(tr, "agent"))
 	}
-	if got := d.Places(); got[1].State != "ready" {
+	if got := d.remotes.List(); got[1].State != "ready" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -799,7 +799,7 @@ func TestTokenIsRefused(t *testing.T) {
 		t.Fatalf("%+v", exit)
 	}
 	right := placeToken
-	if p, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{Token: &right}); err != nil || p.State != "ready" {
+	if p, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{Token: &right}); err != nil || p.State != "ready" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	d.prompt(s.ID, "echo now")
@@ -810,7 +810,7 @@ func TestTokenIsRefused(t *testing.T) {
 	d.prompt(s.ID, "echo later")
 	d.lineIs(s.ID, "refused")
 	next := "another-token-of-the-runtime"
-	if _, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{Token: &next}); err != nil {
+	if _, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{Token: &next}); err != nil {
 		t.Fatal(err)
 	}
 	tr := d.idle(s.ID)
@@ -836,10 +836,10 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 	p := d.addPlace(runtimeElsewhere(t, 0), placeToken)
 	s := d.createAt(p.ID)
 	d.idle(s.ID)
-	_, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{URL: &other.URL})
+	_, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{URL: &other.URL})
 	refused(t, err, "place.token")
 	another := "the-token-of-another-runtime"
-	if p, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{URL: &other.URL, Token: &another}); err != nil || p.URL != other.URL {
+	if p, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{URL: &other.URL, Token: &another}); err != nil || p.URL != other.URL {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	d.prompt(s.ID, "echo still here")
@@ -1142,7 +1142,7 @@ func TestRemovingAPlace(t *testing.T) {
 			d.idle(deleted)
 			d.prompt(archived, "permission")
 			d.request(archived)
-			_, err := d.RemovePlace(t.Context(), p.ID)
+			_, err := d.remotes.Remove(t.Context(), p.ID)
 			refused(t, err, "place.used")
 			if _, err := d.Change(t.Context(), archived, session.Patch{Archived: new(true)}); err != nil {
 				t.Fatal(err)
@@ -1159,12 +1159,12 @@ func TestRemovingAPlace(t *testing.T) {
 			if err := d.Delete(t.Context(), deleted); err != nil {
 				t.Fatal(err)
 			}
-			gone, err := d.RemovePlace(t.Context(), p.ID)
+			gone, err := d.remotes.Remove(t.Context(), p.ID)
 			if err != nil || gone.ID != p.ID || gone.Left != left || e.instances() != left {
 				t.Errorf("%+v, %v; %d agents run there", gone, err, e.instances())
 			}
-			if len(d.Places()) != 1 {
-				t.Errorf("%+v", d.Places())
+			if len(d.remotes.List()) != 1 {
+				t.Errorf("%+v", d.remotes.List())
 			}
 			tr := d.idle(archived)
 			if turn, now := lastTurn(tr), d.get(archived); turn.StopReason != "interrupted" || now.Phase != session.Closed {
@@ -1183,62 +1183,23 @@ func TestRemovingAPlace(t *testing.T) {
 	}
 }
 
-func TestPlacesAreChecked(t *testing.T) {
-	t.Parallel()
-	d := deskWithPlaces(t, t.TempDir())
-	add := func(name, url string, insecure bool) error {
-		_, err := d.AddPlace(t.Context(), session.NewPlace{Name: name, URL: url, Insecure: insecure})
-		return err
-	}
-	refused(t, add("A", "http://192.0.2.1:2468", false), "place.insecure")
-	for _, url := range []string{"ftp://example.org", "example.org", "https://u:p@example.org", "https://example.org/?a=b", "https://example.org/#x", "http://"} {
-		refused(t, add("A", url, true), "place.url")
-	}
-	refused(t, add("local", "http://localhost:1", false), "place.name")
-	redirecting := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
-	defer redirecting.Close()
-	p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "B", URL: redirecting.URL})
-	if err != nil || p.State != "unreachable" || !strings.Contains(p.Detail, "redirects") {
-		t.Errorf("%+v, %v", p, err)
-	}
-	refused(t, add("b", "http://localhost:1", false), "place.name")
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
-	defer page.Close()
-	if p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "C", URL: page.URL + "/"}); err != nil || p.State != "unreachable" || p.URL != page.URL {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if _, err := d.RemovePlace(t.Context(), p.ID); err != nil {
-		t.Error(err)
-	}
-	if got := d.Places(); len(got) != 2 || got[0].ID != "local" {
-		t.Errorf("%+v", got)
-	}
-	if _, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: "relative", Place: d.Places()[1].ID}); err == nil {
-		t.Error("a relative directory was taken")
-	}
-	for id, code := range map[string]string{"nobody": "place.unknown", "local": "place.local"} {
-		_, err := d.RemovePlace(t.Context(), id)
-		refused(t, err, code)
-	}
-}
-
 func TestAgentsAndDirectoriesOfAPlace(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
-	list, err := d.PlaceAgents(t.Context(), p.ID)
-	if err != nil || !slices.ContainsFunc(list, func(a session.PlaceAgent) bool { return a.ID == "mock" && a.Name != "" && a.Installed }) {
+	list, err := d.remotes.Agents(t.Context(), p.ID)
+	if err != nil || !slices.ContainsFunc(list, func(a remotes.PlaceAgent) bool { return a.ID == "mock" && a.Name != "" && a.Installed }) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if err := os.MkdirAll(filepath.Join(d.work, "inner"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dirs, err := d.PlaceDirectories(t.Context(), p.ID, d.work)
+	dirs, err := d.remotes.Directories(t.Context(), p.ID, d.work)
 	if err != nil || len(dirs.Items) != 1 || dirs.Items[0].Path != filepath.Join(d.work, "inner") || dirs.Parent != filepath.Dir(d.work) {
 		t.Errorf("%+v, %v", dirs, err)
 	}
-	if _, err = d.PlaceDirectories(t.Context(), p.ID, d.work+"/none"); err == nil {
+	if _, err = d.remotes.Directories(t.Context(), p.ID, d.work+"/none"); err == nil {
 		t.Error("a directory that is not there was listed")
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 )
 
@@ -494,4 +495,39 @@ func (c *Client) refound(path string) {
 			v.post(v.saveRow)
 		}
 	})
+}
+
+// workspaceAt finds or makes the record of a directory elsewhere. The path alone identifies the directory.
+func (c *Client) workspaceAt(ctx context.Context, place, directory string) (Workspace, error) {
+	directory, err := remotes.CleanPath(directory)
+	if err != nil {
+		return Workspace{}, err
+	}
+	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: directory}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, ?, ?, 0, 0, 0, ?)
+			ON CONFLICT (place, path) DO UPDATE SET path = excluded.path RETURNING id`, w.ID, place, directory, millis(time.Now())).Scan(&w.ID)
+	})
+	if err != nil {
+		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return w, nil
+}
+
+// whereabouts returns the place and the directories of a new session.
+func (c *Client) whereabouts(ctx context.Context, n New) (place string, w Workspace, further []string, err error) {
+	if c.hosts.At(n.Place).Directories == nil {
+		_, err := c.remotes.Get(n.Place)
+		if err == nil {
+			w, err = c.workspaceAt(ctx, n.Place, n.Cwd)
+		}
+		return n.Place, w, slices.Compact(n.Directories), err
+	}
+	if err := c.startable(n.Place, n.Agent); err != nil {
+		return "", w, nil, err
+	}
+	if w, err = c.workspace(ctx, n.Cwd); err == nil {
+		further, err = directories(n.Directories)
+	}
+	return host.Local, w, further, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/files"
+	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -53,7 +54,7 @@ func open(t *testing.T, command string, args ...string) *desk {
 	within := files.Within{}
 	c, err := session.Open(t.Context(), session.Config{
 		Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,
-		Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
+		Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
 	})
 	if err != nil {
 		t.Fatal(err)
