@@ -182,7 +182,7 @@ func (w *worktrees) show(cwd string, missing bool, gone func(path string) bool) 
 		if r.kept != nil {
 			t.Kept, t.Left = r.keptWork(), r.kept.Left
 		}
-	case missing && r.state == treeReady && host.Gone(r.path):
+	case missing && r.state == treeReady && gone(r.path):
 		t.State = treeMissing
 	}
 	return t
