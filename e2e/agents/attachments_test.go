@@ -175,7 +175,8 @@ func reached(t *testing.T, model *llm.Model, prompt string) (text string, files 
 	t.Helper()
 	for _, r := range slices.Backward(model.Requests()) {
 		at := slices.IndexFunc(r.Messages, func(m llm.Message) bool {
-			return m.Role == "user" && strings.Contains(m.Text, prompt) && !strings.Contains(m.Text, "<session>") // by which Claude asks for a title
+			title := strings.Contains(m.Text, "<session>") || strings.Contains(m.Text, "short title for a conversation") // as Claude and Codex ask for a title
+			return m.Role == "user" && strings.Contains(m.Text, prompt) && !title
 		})
 		if at < 0 {
 			continue
