@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
+	"deskhand/backend/transcript"
 )
 
 // The records of the client API, for a command that reads it; package session tells what they hold.
@@ -35,11 +36,11 @@ type (
 	// Turn is one prompt until its stop.
 	Turn = session.Turn
 	// Entry is one item of a transcript.
-	Entry = session.Entry
+	Entry = transcript.Entry
 	// Append is text that was added to an entry.
-	Append = session.Append
+	Append = transcript.Append
 	// Exit tells how an agent ended.
-	Exit = session.Exit
+	Exit = transcript.Exit
 	// Request is something that waits for a person.
 	Request = session.Request
 	// RequestPart is one thing that a permission is about.

@@ -19,6 +19,7 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // rounds is the number of times a story is interrupted: usual, or the value of DESKHAND_CRASH_ROUNDS.
@@ -37,14 +38,14 @@ func rounds(t *testing.T, usual int) int {
 
 // screen is everything that a surface has been shown of a conversation.
 type screen struct {
-	entries  map[string]session.Entry
+	entries  map[string]transcript.Entry
 	turns    map[string]session.Turn
 	requests map[string]session.Request
 	session  session.Session
 }
 
 func newScreen() *screen {
-	return &screen{entries: map[string]session.Entry{}, turns: map[string]session.Turn{}, requests: map[string]session.Request{}}
+	return &screen{entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, requests: map[string]session.Request{}}
 }
 
 func (s *screen) show(e session.Event) {
@@ -52,10 +53,10 @@ func (s *screen) show(e session.Event) {
 	case "session.upsert":
 		s.session = decode[session.Session](e)
 	case "entry.upsert":
-		entry := decode[session.Entry](e)
+		entry := decode[transcript.Entry](e)
 		s.entries[entry.ID] = entry
 	case "entry.append":
-		a := decode[session.Append](e)
+		a := decode[transcript.Append](e)
 		if entry := s.entries[a.ID]; len(entry.Text) >= a.Offset { // every text is ASCII here
 			entry.Text = entry.Text[:a.Offset] + a.Text
 			s.entries[a.ID] = entry

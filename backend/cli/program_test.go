@@ -25,6 +25,7 @@ import (
 
 	"deskhand/backend/cli"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // TestMain makes the test binary the program: with a command as its first argument, the binary runs that command, including the watchdog and
@@ -261,7 +262,7 @@ func decode[T any](e session.Event) T {
 }
 
 func isText(e session.Event) bool {
-	return e.Type == "entry.append" || e.Type == "entry.upsert" && decode[session.Entry](e).Kind == "agent"
+	return e.Type == "entry.append" || e.Type == "entry.upsert" && decode[transcript.Entry](e).Kind == "agent"
 }
 
 // shownText is the agent's text as a surface shows the text after these events.
@@ -271,7 +272,7 @@ func shownText(events []session.Event) string {
 	for _, e := range events {
 		switch e.Type {
 		case "entry.upsert":
-			entry := decode[session.Entry](e)
+			entry := decode[transcript.Entry](e)
 			if entry.Kind == "agent" {
 				if _, known := texts[entry.ID]; !known {
 					order = append(order, entry.ID)
@@ -279,7 +280,7 @@ func shownText(events []session.Event) string {
 				texts[entry.ID] = entry.Text
 			}
 		case "entry.append":
-			a := decode[session.Append](e)
+			a := decode[transcript.Append](e)
 			if text, agent := texts[a.ID]; agent && len(text) >= a.Offset {
 				texts[a.ID] = text[:a.Offset] + a.Text
 			}
@@ -756,10 +757,10 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := c.watch("exit", func(e session.Event) bool {
-		entry := decode[session.Entry](e)
+		entry := decode[transcript.Entry](e)
 		return e.Type == "entry.upsert" && entry.Divider != nil && entry.Divider.Code == "agent.exited"
 	})
-	last := decode[session.Entry](events[len(events)-1])
+	last := decode[transcript.Entry](events[len(events)-1])
 	if last.Divider.Exit.Signal != "SIGKILL" {
 		t.Errorf(`got last.Divider.Exit %+v, want last.Divider.Exit.Signal "SIGKILL"`, last.Divider.Exit)
 	}

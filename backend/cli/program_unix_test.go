@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
@@ -203,7 +204,7 @@ func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
 		s = list.Items[0]
 		var page session.Transcript
 		c.get("/client/sessions/"+s.ID+"/entries", &page)
-		return slices.ContainsFunc(page.Items, func(e session.Entry) bool { return strings.Contains(e.Text, "line 3000,") })
+		return slices.ContainsFunc(page.Items, func(e transcript.Entry) bool { return strings.Contains(e.Text, "line 3000,") })
 	})
 	interrupt := func() {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/permission"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // The limits of Discord's messages and modals; lengths in UTF-16 units, as Discord counts.
@@ -219,7 +220,7 @@ func (d *drawing) permission(agent string) {
 }
 
 // tool adds the effects of a tool call; said reports that these name their subject themselves.
-func (d *drawing) tool(t *session.ToolCall) (said bool) {
+func (d *drawing) tool(t *transcript.ToolCall) (said bool) {
 	if line := permission.Command(t.RawInput); line != "" {
 		d.add(part{text: line, lang: "sh"})
 		d.name, said = "command.txt", true
@@ -247,7 +248,7 @@ func (d *drawing) tool(t *session.ToolCall) (said bool) {
 }
 
 // places returns the paths that a call names, a line each.
-func (d *drawing) places(t *session.ToolCall) string {
+func (d *drawing) places(t *transcript.ToolCall) string {
 	var list []string
 	for _, l := range t.Locations {
 		if strings.TrimRight(l.Path, "/") == strings.TrimRight(d.cwd, "/") {

@@ -13,11 +13,12 @@ import (
 
 	"deskhand/backend/permission"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 const requestID = "01994e0a-1111-7222-8333-444455556666"
 
-func permissionOf(tool session.ToolCall, options ...session.RequestOption) session.Request {
+func permissionOf(tool transcript.ToolCall, options ...session.RequestOption) session.Request {
 	if len(options) == 0 {
 		options = []session.RequestOption{
 			{ID: "always", Name: "Always allow", Kind: "allow_always"}, {ID: "yes", Name: "Allow", Kind: "allow_once"}, {ID: "no", Name: "Reject", Kind: "reject_once"},
@@ -26,9 +27,9 @@ func permissionOf(tool session.ToolCall, options ...session.RequestOption) sessi
 	return session.Request{ID: requestID, Kind: "permission", Agent: "Claude", Title: tool.Title, Tool: &tool, Options: options, Status: "requested"}
 }
 
-func running(line string) session.ToolCall {
+func running(line string) transcript.ToolCall {
 	input, _ := json.Marshal(map[string]any{"command": line})
-	return session.ToolCall{Title: "Run it", Kind: "execute", RawInput: input}
+	return transcript.ToolCall{Title: "Run it", Kind: "execute", RawInput: input}
 }
 
 // control is what a test looks at of a button or a select.
@@ -75,23 +76,23 @@ func TestApprovalShowsWhatItIsAbout(t *testing.T) {
 	edit := json.RawMessage(`{"type":"diff","path":"/home/x/p/main.go","oldText":"one\ntwo\nthree\n","newText":"one\n2\nthree\n"}`)
 	line := int64(7)
 	for name, c := range map[string]struct {
-		tool session.ToolCall
+		tool transcript.ToolCall
 		want []string
 		not  []string
 	}{
 		"a command":          {running("npm test -- --watch=false"), []string{"**Claude wants to run a command**", "-# in /home/x/p", "```sh\nnpm test -- --watch=false\n```"}, []string{"Run it"}},
-		"its arguments":      {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":["rm","-rf","my files"]}`)}, []string{"```sh\nrm -rf 'my files'\n```"}, nil},
-		"beside a command":   {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"git","args":["push","--force"]}`)}, []string{"```sh\ngit\n```", `"--force"`}, nil},
-		"elsewhere":          {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/etc"}`)}, []string{"```sh\nls\n```", `"/etc"`}, nil},
-		"nothing beside it":  {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/home/x/p","description":"Lists","timeout":9,"env":{}}`)}, []string{"```sh\nls\n```"}, []string{"Lists", "timeout"}},
-		"beside its words":   {session.ToolCall{Kind: "other", Content: []json.RawMessage{text("Looks something up")}, RawInput: json.RawMessage(`{"sql":"DROP"}`)}, []string{"Looks something up", `"DROP"`}, nil},
-		"an edit":            {session.ToolCall{Title: "Edit", Kind: "edit", Content: []json.RawMessage{edit}}, []string{"wants to edit", "--- main.go\n+++ main.go\n", "-two\n+2\n"}, []string{"Edit\n"}},
-		"a new file":         {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","oldText":null,"newText":"x\n"}`)}}, []string{"--- /dev/null\n+++ /a", "+x"}, nil},
-		"a patch":            {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","patch":{"text":"@@ -1 +1 @@\n-a\n+b"}}`)}}, []string{"```diff\n--- /a\n+++ /a\n@@ -1 +1 @@\n-a\n+b\n```"}, nil},
-		"a path":             {session.ToolCall{Title: "Read it", Kind: "read", Locations: []session.Location{{Path: "/home/x/p"}, {Path: "/etc/hosts", Line: &line}}}, []string{"wants to read", "Read it", "```\n/etc/hosts:7\n```"}, nil},
-		"words":              {session.ToolCall{Title: "Go on?", Kind: "other", Content: []json.RawMessage{text("The plan")}}, []string{"asks for permission", "Go on?", "The plan"}, nil},
-		"nothing but input":  {session.ToolCall{Title: "Call", Kind: "other", RawInput: json.RawMessage(`{"city":"Oslo"}`)}, []string{"\"city\": \"Oslo\""}, nil},
-		"its title is quiet": {session.ToolCall{Title: "**Allowed once** · <@1> `x` [y](https://z)", Kind: "other"}, []string{`\*\*Allowed once\*\* · \<\@1\> \` + "`x" + `\` + "`" + ` \[y\]\(https\://z\)`}, []string{"\n**Allowed"}},
+		"its arguments":      {transcript.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":["rm","-rf","my files"]}`)}, []string{"```sh\nrm -rf 'my files'\n```"}, nil},
+		"beside a command":   {transcript.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"git","args":["push","--force"]}`)}, []string{"```sh\ngit\n```", `"--force"`}, nil},
+		"elsewhere":          {transcript.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/etc"}`)}, []string{"```sh\nls\n```", `"/etc"`}, nil},
+		"nothing beside it":  {transcript.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/home/x/p","description":"Lists","timeout":9,"env":{}}`)}, []string{"```sh\nls\n```"}, []string{"Lists", "timeout"}},
+		"beside its words":   {transcript.ToolCall{Kind: "other", Content: []json.RawMessage{text("Looks something up")}, RawInput: json.RawMessage(`{"sql":"DROP"}`)}, []string{"Looks something up", `"DROP"`}, nil},
+		"an edit":            {transcript.ToolCall{Title: "Edit", Kind: "edit", Content: []json.RawMessage{edit}}, []string{"wants to edit", "--- main.go\n+++ main.go\n", "-two\n+2\n"}, []string{"Edit\n"}},
+		"a new file":         {transcript.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","oldText":null,"newText":"x\n"}`)}}, []string{"--- /dev/null\n+++ /a", "+x"}, nil},
+		"a patch":            {transcript.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","patch":{"text":"@@ -1 +1 @@\n-a\n+b"}}`)}}, []string{"```diff\n--- /a\n+++ /a\n@@ -1 +1 @@\n-a\n+b\n```"}, nil},
+		"a path":             {transcript.ToolCall{Title: "Read it", Kind: "read", Locations: []transcript.Location{{Path: "/home/x/p"}, {Path: "/etc/hosts", Line: &line}}}, []string{"wants to read", "Read it", "```\n/etc/hosts:7\n```"}, nil},
+		"words":              {transcript.ToolCall{Title: "Go on?", Kind: "other", Content: []json.RawMessage{text("The plan")}}, []string{"asks for permission", "Go on?", "The plan"}, nil},
+		"nothing but input":  {transcript.ToolCall{Title: "Call", Kind: "other", RawInput: json.RawMessage(`{"city":"Oslo"}`)}, []string{"\"city\": \"Oslo\""}, nil},
+		"its title is quiet": {transcript.ToolCall{Title: "**Allowed once** · <@1> `x` [y](https://z)", Kind: "other"}, []string{`\*\*Allowed once\*\* · \<\@1\> \` + "`x" + `\` + "`" + ` \[y\]\(https\://z\)`}, []string{"\n**Allowed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +162,7 @@ func TestOptionsKeepAgentsOrder(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct{ n, controls, rows, first int }{{1, 1, 1, 0}, {5, 5, 1, 0}, {6, 6, 2, 0}, {25, 25, 5, 0}, {26, 2, 2, 25}, {125, 5, 5, 25}, {126, 0, 0, 0}} {
-		r := permissionOf(session.ToolCall{Kind: "other"}, options(c.n)...)
+		r := permissionOf(transcript.ToolCall{Kind: "other"}, options(c.n)...)
 		shown := draw(&r, "", held{})
 		list := controlsOf(shown)
 		if len(list) != c.controls || len(shown.rows) != c.rows || c.controls > 0 && list[0].options != c.first {
@@ -179,7 +180,7 @@ func TestOptionsKeepAgentsOrder(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("very ", 30) + "long"
-	r := permissionOf(session.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
+	r := permissionOf(transcript.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, "1. "+long) || width(labels(shown)[0]) != mostLabel {
 		t.Errorf("content: got %q, buttons %v, want the long option whole, and a short button", shown.content, labels(shown))
 	}
@@ -357,7 +358,7 @@ func TestDrawShowsResultOfRequest(t *testing.T) {
 		return r
 	}
 	p := permissionOf(running("ls"))
-	twice := permissionOf(session.ToolCall{Kind: "switch_mode"}, session.RequestOption{ID: "a", Name: "Plan", Kind: "allow_once"}, session.RequestOption{ID: "b", Name: "Code", Kind: "allow_once"})
+	twice := permissionOf(transcript.ToolCall{Kind: "switch_mode"}, session.RequestOption{ID: "a", Name: "Plan", Kind: "allow_once"}, session.RequestOption{ID: "b", Name: "Code", Kind: "allow_once"})
 	q := asking(session.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}, session.Question{Prompt: "What?", Options: choices(2)})
 	u := session.Request{ID: requestID, Kind: "url", URL: "https://a.example/", Host: "a.example"}
 	f := session.Request{ID: requestID, Kind: "form", Schema: json.RawMessage(demoForm)}
@@ -414,7 +415,7 @@ func FuzzDraw(f *testing.F) {
 		}
 		input, _ := json.Marshal(map[string]string{"command": what})
 		r := session.Request{ID: requestID, Kind: kind, Agent: title, Title: title, Status: "requested", URL: what, Host: name, Raw: input}
-		r.Tool = &session.ToolCall{Kind: "execute", RawInput: input}
+		r.Tool = &transcript.ToolCall{Kind: "execute", RawInput: input}
 		for i := range n {
 			r.Options = append(r.Options, session.RequestOption{ID: strconv.Itoa(i), Name: name + strconv.Itoa(i), Kind: []string{"allow_once", "reject_once"}[i%2]})
 			r.Executables = append(r.Executables, session.Executable{Kind: "mcp", Name: name})

@@ -13,6 +13,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // The reader of the feed. The texts of a turn are taken from the events of the bus. After a reset, and at the start, a turn is read from
@@ -349,7 +350,7 @@ func (o *output) refresh(ctx context.Context, te *teller, t *telling) (wait time
 }
 
 // recall reads the entries of a turn, or the single entry outside of turns, and the turn, or nil.
-func (o *output) recall(ctx context.Context, id, turn string) (entries []session.Entry, t *session.Turn, err error) {
+func (o *output) recall(ctx context.Context, id, turn string) (entries []transcript.Entry, t *session.Turn, err error) {
 	const page, most = 200, 200
 	for before, pages := int64(0), 0; pages < most; pages++ {
 		part, err := o.client().Entries(ctx, id, before, page)
@@ -370,7 +371,7 @@ func (o *output) recall(ctx context.Context, id, turn string) (entries []session
 }
 
 // ofTurn returns the entries of a turn, and whether an entry of another turn precedes them.
-func ofTurn(list []session.Entry, turn string) (entries []session.Entry, older bool) {
+func ofTurn(list []transcript.Entry, turn string) (entries []transcript.Entry, older bool) {
 	for _, e := range list {
 		switch {
 		case e.Turn == turn || e.Turn == "" && e.ID == turn:
@@ -382,7 +383,7 @@ func ofTurn(list []session.Entry, turn string) (entries []session.Entry, older b
 	return entries, older
 }
 
-func (t *telling) recallEntry(e *session.Entry) {
+func (t *telling) recallEntry(e *transcript.Entry) {
 	switch e.Kind {
 	case "user":
 		t.put(item{id: e.ID, kind: itemSaid, text: e.Text, asked: len(t.items) == 0})
@@ -398,7 +399,7 @@ func (t *telling) recallEntry(e *session.Entry) {
 }
 
 // recall replaces the turn by its stored state.
-func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
+func (t *telling) recall(entries []transcript.Entry, turn *session.Turn) {
 	if turn == nil && len(entries) == 0 { // an entry outside of turns may not be stored yet; a turn is stored before its events
 		t.ended, t.nothing = t.ended || !t.free, !t.free
 		return

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // madeUp is a turn that a test makes up: what the bus would say of it.
@@ -134,7 +135,7 @@ func TestRunningTurnIsShownFromBeginning(t *testing.T) {
 	r.works(r.session)
 	r.until("words", func() bool {
 		tail, err := r.Entries(t.Context(), r.session, 0, 10)
-		return err == nil && slices.ContainsFunc(tail.Items, func(e session.Entry) bool { return e.Kind == "agent" })
+		return err == nil && slices.ContainsFunc(tail.Items, func(e transcript.Entry) bool { return e.Kind == "agent" })
 	})
 	r.bind(r.channel, r.session)
 	r.see("tick", func(list []discordtest.Message) bool {

@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // ClientConfig is what the client API stands on.
@@ -125,7 +126,7 @@ func (c *Client) addEventRecords() {
 	anything := &huma.Schema{}
 	data := registry.Map()["Event"].Properties["data"]
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
+		reflect.TypeFor[session.Session](), reflect.TypeFor[transcript.Entry](), reflect.TypeFor[transcript.Append](),
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
 		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // attachmentRoutes take files in and give their bytes out. The two that carry bytes are ordinary handlers, since the library holds whole
@@ -25,7 +26,7 @@ func (c *Client) attachmentRoutes() {
 	s := c.cfg.Sessions
 	c.bytesIn()
 	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "A file that was taken in", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.Attachment], error) {
+		func(ctx context.Context, in *byID) (*body[transcript.Attachment], error) {
 			return answer(s.Attachment(ctx, in.ID))
 		})
 	c.bytesOut("attachmentContent", "attachments/{id}/content", "What is in a file",
@@ -135,7 +136,7 @@ func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (session.At
 
 // attachParts takes the parts as they come in. What has come in stays when the caller goes away in the middle; it is forgotten later.
 func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
-	out := session.AttachResult{Items: []session.Attachment{}, Problems: []session.AttachProblem{}}
+	out := session.AttachResult{Items: []transcript.Attachment{}, Problems: []session.AttachProblem{}}
 	form, err := r.MultipartReader()
 	if err != nil {
 		return out, newClientError(http.StatusBadRequest, "request.invalid", nil, err.Error())

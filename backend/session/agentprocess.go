@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
+	"deskhand/backend/transcript"
 )
 
 // How long an agent may say nothing while it starts; a process that ends is noticed at once. Sessions of agents that are slow have
@@ -44,24 +45,24 @@ type agentProcess struct {
 	spoken  bool        // a message was exchanged since the start, in either direction
 	limit   *time.Timer // of the current step of the handshake
 
-	further   []string       // directories beside the session's own that were checked and may be given to the agent
-	approval  *approval      // the approval that the start waits for
-	chosen    []ConfigOption // options of the process before that the agent has not been told of yet
-	setting   *ConfigOption  // the option whose request is not answered
-	replay    *replay        // the history that the agent replays; nil while there is no replay
-	environ   []string       // environment of the started process
-	beginning beginning      // mode and model that the conversation begins with
-	permits   []Executable   // approved executables that the agent reads by itself; belongs to the goroutine of run
-	skills    digests        // digests of the approved skills; belongs to the goroutine of run
-	equipment []Executable   // approved executables of the directory
-	servers   []any          // the MCP servers of equipment, in the form of ACP
-	secrets   []string       // secrets of Deskhand's own tools for this agent
-	deaf      atomic.Bool    // the agent has closed its input
-	toolless  bool           // the agent takes no MCP server of Deskhand's own tools
-	from      uint64         // number of the agent's last message that is in the journal already
-	reached   progress       // how far a remote agent is
-	given     int            // messages ever queued to the agent
-	prompted  prompted       // how the prompt of the turn was sent
+	further   []string                  // directories beside the session's own that were checked and may be given to the agent
+	approval  *approval                 // the approval that the start waits for
+	chosen    []transcript.ConfigOption // options of the process before that the agent has not been told of yet
+	setting   *transcript.ConfigOption  // the option whose request is not answered
+	replay    *replay                   // the history that the agent replays; nil while there is no replay
+	environ   []string                  // environment of the started process
+	beginning beginning                 // mode and model that the conversation begins with
+	permits   []Executable              // approved executables that the agent reads by itself; belongs to the goroutine of run
+	skills    digests                   // digests of the approved skills; belongs to the goroutine of run
+	equipment []Executable              // approved executables of the directory
+	servers   []any                     // the MCP servers of equipment, in the form of ACP
+	secrets   []string                  // secrets of Deskhand's own tools for this agent
+	deaf      atomic.Bool               // the agent has closed its input
+	toolless  bool                      // the agent takes no MCP server of Deskhand's own tools
+	from      uint64                    // number of the agent's last message that is in the journal already
+	reached   progress                  // how far a remote agent is
+	given     int                       // messages ever queued to the agent
+	prompted  prompted                  // how the prompt of the turn was sent
 
 	listed <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil = none were given, or the notice is written
 
@@ -98,15 +99,15 @@ func (v *conversation) begin() {
 	v.stage("resolve")
 	v.row.Exit, v.restored, v.refusal = nil, "", nil
 	a := newAgentProcess(v)
-	if f := &v.fold.facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
-		f.Chosen, v.fold.changed = f.Options, true
+	if f := &v.fold.Facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
+		f.Chosen, v.fold.FactsChanged = f.Options, true
 	}
 	v.modes = startmode.Of(v.c.cfg.Agents.Modes(v.row.Agent))
 	a.beginning = v.toBegin()
-	a.chosen, v.fold.told = modesLast(v.fold.facts.Chosen), false
+	a.chosen, v.fold.Told = modesLast(v.fold.Facts.Chosen), false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
-	v.note(note{Note: noteStarting})
+	v.note(transcript.Note{Note: transcript.NoteStarting})
 	v.touched()
 	agent, cwd, serverID := v.row.Agent, v.row.Cwd, v.id+"."+strconv.FormatInt(v.row.Generation, 10)
 	v.links.Go(func() {
@@ -157,17 +158,17 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 
 func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.closed(cwd) {
-		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
+		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
 	a.v.c.tells(agent)
 	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
 	switch {
 	case errors.Is(err, agents.ErrUnknown):
-		return nil, problemUnknown, err
+		return nil, transcript.ProblemUnknown, err
 	case errors.Is(err, agents.ErrNotInstalled):
-		return nil, problemMissing, err
+		return nil, transcript.ProblemMissing, err
 	case err != nil:
-		return nil, problemFile, err
+		return nil, transcript.ProblemFile, err
 	}
 	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
 		a.v.c.background(func() { _ = a.v.c.recall(a.v.c.ctx, agents.IfUnlocked) })
@@ -176,7 +177,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
-	return localTransport{inst}, problemSpawn, err
+	return localTransport{inst}, transcript.ProblemSpawn, err
 }
 
 // post runs f in the conversation while this is still its agent.
@@ -298,7 +299,7 @@ func (a *agentProcess) interrupt() (reason string) {
 	}
 	err := a.inst.Interrupt()
 	if errors.Is(err, proxy.ErrNoSignal) {
-		return reasonNoSignal
+		return transcript.ReasonNoSignal
 	}
 	if err != nil {
 		a.v.c.cfg.Logger.Warn("SIGINT failed", "session", a.v.id, "error", err)
@@ -340,7 +341,7 @@ func (a *agentProcess) ended(err error) {
 
 // fail ends the generation for a reason that is not its exit.
 func (a *agentProcess) fail(code string, params ...string) {
-	exit := &Exit{Problem: code, Params: bad(code, params...).Params, At: Time{time.Now()}}
+	exit := &transcript.Exit{Problem: code, Params: bad(code, params...).Params, At: Time{Time: time.Now()}}
 	for name, text := range exit.Params {
 		exit.Params[name] = a.v.c.secret.text(text)
 	}
@@ -368,12 +369,12 @@ func (a *agentProcess) within(d time.Duration, step string) {
 			case len(a.v.state.open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
 				a.again()
 			case a.failsOver():
-				a.fail(problemMode, a.setting.lost()...)
+				a.fail(transcript.ProblemMode, a.setting.Lost()...)
 			default:
 				if a.v.row.Line == nil { // else it may have answered long ago
 					a.unopened()
 				}
-				a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
+				a.fail(transcript.ProblemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
 			}
 		})
 	})
@@ -444,7 +445,7 @@ func (v *conversation) exited() {
 		return
 	}
 	status := v.agent.inst.Status()
-	exit := &Exit{Problem: problemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{time.Now()}}
+	exit := &transcript.Exit{Problem: transcript.ProblemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{Time: time.Now()}}
 	code, params := v.agent.inst.Problem()
 	if code == "" {
 		v.agent.unopened()
@@ -453,9 +454,9 @@ func (v *conversation) exited() {
 	case code != "":
 		exit.Problem, exit.Params = code, params
 	case v.agent.failsOver():
-		exit.Problem, exit.Params = problemMode, bad("", v.agent.setting.lost()...).Params
+		exit.Problem, exit.Params = transcript.ProblemMode, bad("", v.agent.setting.Lost()...).Params
 	case v.state.base == Starting || v.state.base == Replaying:
-		exit.Problem = problemHandshake
+		exit.Problem = transcript.ProblemHandshake
 	}
 	if exit.Params == nil {
 		exit.Params = v.agent.closedPipe(status)
@@ -552,7 +553,7 @@ func (a *agentProcess) initialize() {
 		}
 		can, err := acp.ParseInitialized(result)
 		if err != nil || can.ProtocolVersion != 1 {
-			a.fail(problemProtocol, "version", strconv.Itoa(can.ProtocolVersion))
+			a.fail(transcript.ProblemProtocol, "version", strconv.Itoa(can.ProtocolVersion))
 			return
 		}
 		a.can = can
@@ -568,17 +569,17 @@ func (a *agentProcess) failed(failure *acp.Error) {
 	if a.stopped(failure) {
 		return
 	}
-	code := problemHandshake
+	code := transcript.ProblemHandshake
 	if a.v.turn != nil { // which ends with the start that it waited for
 		a.v.failure = a.v.c.turnError(failure)
 	}
 	if failure.Code == acp.CodeAuthRequired {
-		code = problemAuth
+		code = transcript.ProblemAuth
 		a.v.barred()
 		a.v.noteLogin(failure)
 	}
 	detail := a.v.c.words(failure)
-	if code == problemAuth && strings.EqualFold(strings.TrimRight(detail, "."), standardAuth) {
+	if code == transcript.ProblemAuth && strings.EqualFold(strings.TrimRight(detail, "."), standardAuth) {
 		detail = "" // it says no more than the problem does
 	}
 	a.fail(code, "detail", detail)
@@ -592,16 +593,16 @@ const longestWords = 8 << 10
 
 // words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
 func (c *Client) words(failure *acp.Error) string {
-	return clipTo(c.secret.text(failure.Sentence()), longestWords)
+	return transcript.Clip(c.secret.text(failure.Sentence()), longestWords)
 }
 
-func (c *Client) turnError(failure *acp.Error) *TurnError {
-	return &TurnError{Code: int64(failure.Code), Message: c.words(failure)}
+func (c *Client) turnError(failure *acp.Error) *transcript.TurnError {
+	return &transcript.TurnError{Code: int64(failure.Code), Message: c.words(failure)}
 }
 
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
 func (a *agentProcess) open() {
-	failed := unopenedLately(a.v.fold.facts.Unopened, time.Now())
+	failed := unopenedLately(a.v.fold.Facts.Unopened, time.Now())
 	switch {
 	case a.v.importing():
 		a.takeOver()
@@ -609,7 +610,7 @@ func (a *agentProcess) open() {
 		a.create("new")
 	case len(failed) > 1:
 		a.afresh()
-	case a.can.Resume && (!a.can.LoadSession || !slices.ContainsFunc(failed, func(u unopened) bool { return u.Method == methodResume })):
+	case a.can.Resume && (!a.can.LoadSession || !slices.ContainsFunc(failed, func(u transcript.FailedStart) bool { return u.Method == methodResume })):
 		a.restore(methodResume, "resume", func() {
 			if a.can.LoadSession {
 				a.load()
@@ -642,7 +643,7 @@ func (a *agentProcess) unopened() {
 	}
 	note := func(method string) {
 		now, f := time.Now(), a.v.fold
-		f.facts.Unopened, f.changed = append(unopenedLately(f.facts.Unopened, now), unopened{method, Time{now}}), true
+		f.Facts.Unopened, f.FactsChanged = append(unopenedLately(f.Facts.Unopened, now), transcript.FailedStart{Method: method, At: Time{Time: now}}), true
 	}
 	for key, method := range a.methods {
 		if (method == methodResume || method == methodLoad) && !a.withdrawn[key] {
@@ -654,17 +655,11 @@ func (a *agentProcess) unopened() {
 	}
 }
 
-// unopened is a start that failed while the agent took its session up.
-type unopened struct {
-	Method string `json:"method"`
-	At     Time   `json:"at"`
-}
-
 // unopenedFor is how long it counts: what went wrong this morning, as on a machine without memory, need not be the session.
 const unopenedFor = time.Hour
 
-func unopenedLately(list []unopened, now time.Time) []unopened {
-	return slices.DeleteFunc(slices.Clone(list), func(u unopened) bool { return now.Sub(u.At.Time) > unopenedFor })
+func unopenedLately(list []transcript.FailedStart, now time.Time) []transcript.FailedStart {
+	return slices.DeleteFunc(slices.Clone(list), func(u transcript.FailedStart) bool { return now.Sub(u.At.Time) > unopenedFor })
 }
 
 // setup is what opens a session; our own tools are made for it anew.
@@ -709,7 +704,7 @@ func (a *agentProcess) create(how string) {
 			SessionID string `json:"sessionId"`
 		}
 		if json.Unmarshal(result, &r) != nil || r.SessionID == "" {
-			a.fail(problemProtocol, "detail", "session/new without sessionId")
+			a.fail(transcript.ProblemProtocol, "detail", "session/new without sessionId")
 			return
 		}
 		a.v.row.ACPSessionID = r.SessionID
@@ -725,11 +720,11 @@ func (a *agentProcess) ready(how string) {
 		return
 	}
 	a.settled()
-	if f := a.v.fold; len(f.facts.Chosen) > 0 {
-		f.facts.Chosen, f.changed = nil, true
+	if f := a.v.fold; len(f.Facts.Chosen) > 0 {
+		f.Facts.Chosen, f.FactsChanged = nil, true
 	}
-	if f := a.v.fold; len(f.facts.Unopened) > 0 {
-		f.facts.Unopened, f.changed = nil, true
+	if f := a.v.fold; len(f.Facts.Unopened) > 0 {
+		f.Facts.Unopened, f.FactsChanged = nil, true
 	}
 	a.limit.Stop()
 	a.limit = nil
@@ -748,7 +743,7 @@ func (a *agentProcess) holdsChoice() bool {
 		was = a.lostModel()
 	case a.beginning.wish == nil && a.beginning.held:
 		a.drop(*was)
-		a.fail(problemMode, was.lost()...)
+		a.fail(transcript.ProblemMode, was.Lost()...)
 		return false
 	}
 	if was != nil {
@@ -791,7 +786,7 @@ func (v *conversation) promptReply(turn string) reply {
 				v.noteLogin(failure)
 			}
 		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
-			v.failure = &TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
+			v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
 		default:
 			reason, v.turn.Usage = r.StopReason, r.Usage
 			if reason != stopCancelled {
@@ -810,53 +805,50 @@ func (a *agentProcess) rechoose(then func()) bool {
 	for len(a.chosen) > 0 {
 		was := a.chosen[0]
 		a.chosen = a.chosen[1:]
-		i := slices.IndexFunc(v.fold.facts.Options, was.alike)
-		if i < 0 || !was.isSet() {
+		i := slices.IndexFunc(v.fold.Facts.Options, was.Alike)
+		if i < 0 || !was.IsSet() {
 			continue
 		}
-		if v.fold.told && v.fold.facts.Options[i].same(was) {
+		if v.fold.Told && v.fold.Facts.Options[i].Same(was) {
 			continue // of one that tells nothing when it takes up a session nobody knows what it has forgotten
 		}
 		value := mustJSON(was.Value)
 		if was.Type == "boolean" {
 			value = mustJSON(was.Checked)
 		}
-		if v.sendConfig(v.fold.facts.Options[i], value, func(failure *acp.Error) { a.set(was, failure, then) }) == nil {
+		if v.sendConfig(v.fold.Facts.Options[i], value, func(failure *acp.Error) { a.set(was, failure, then) }) == nil {
 			a.setting = &was
 			return true
 		}
-		a.tell([]Notice{{Severity: "warning", Title: was.Name, Description: fmt.Sprintf("It is no longer %q: the agent does not offer that any more", was.Value)}})
+		a.tell([]transcript.Notice{{Severity: "warning", Title: was.Name, Description: fmt.Sprintf("It is no longer %q: the agent does not offer that any more", was.Value)}})
 	}
 	return false
 }
 
 // set takes the agent's answer to an option that it was told of.
-func (a *agentProcess) set(was ConfigOption, failure *acp.Error, then func()) {
+func (a *agentProcess) set(was transcript.ConfigOption, failure *acp.Error, then func()) {
 	a.setting = nil
 	if a.stopped(failure) {
 		return
 	}
 	if failure != nil {
 		a.v.notTaken(was, failure)
-		a.v.fold.unsure(was)
+		a.v.fold.Unsure(was)
 	}
 	then()
 }
 
 // modesLast are the options with the modes at the end: which modes there are may depend on the others, as on the model.
-func modesLast(list []ConfigOption) []ConfigOption {
-	isMode := func(o ConfigOption) bool { return o.Category == modeCategory }
-	return append(slices.DeleteFunc(slices.Clone(list), isMode), slices.DeleteFunc(slices.Clone(list), func(o ConfigOption) bool { return !isMode(o) })...)
+func modesLast(list []transcript.ConfigOption) []transcript.ConfigOption {
+	isMode := func(o transcript.ConfigOption) bool { return o.Category == transcript.ModeCategory }
+	return append(slices.DeleteFunc(slices.Clone(list), isMode), slices.DeleteFunc(slices.Clone(list), func(o transcript.ConfigOption) bool { return !isMode(o) })...)
 }
 
-// modeCategory is that of the options by which an agent asks before it does something, or does not.
-const modeCategory = "mode"
-
 // lostMode is a mode that was chosen and that the agent is not in, whatever it has answered: nothing may run in another without a word.
-func (a *agentProcess) lostMode() *ConfigOption {
-	f := a.v.fold.facts
+func (a *agentProcess) lostMode() *transcript.ConfigOption {
+	f := a.v.fold.Facts
 	for _, was := range f.Chosen {
-		if was.Category == modeCategory && was.isSet() && !slices.ContainsFunc(f.Options, func(o ConfigOption) bool { return o.alike(was) && o.same(was) }) {
+		if was.Category == transcript.ModeCategory && was.IsSet() && !slices.ContainsFunc(f.Options, func(o transcript.ConfigOption) bool { return o.Alike(was) && o.Same(was) }) {
 			return &was
 		}
 	}
@@ -870,50 +862,36 @@ func (a *agentProcess) failsOver() bool {
 		return false
 	}
 	a.drop(*a.setting)
-	return a.setting.Category == modeCategory
+	return a.setting.Category == transcript.ModeCategory
 }
 
 // drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen. Where that is the mode, it
 // goes on as a new conversation begins: in a mode that decides by itself only when somebody chooses that.
-func (a *agentProcess) drop(was ConfigOption) {
+func (a *agentProcess) drop(was transcript.ConfigOption) {
 	f := a.v.fold
-	if was.Category == modeCategory && f.facts.Start == nil {
-		f.facts.Start = &startWish{}
+	if was.Category == transcript.ModeCategory && f.Facts.Start == nil {
+		f.Facts.Start = &transcript.Start{}
 	}
-	f.unsure(was)
-	f.facts.Chosen = slices.DeleteFunc(slices.Clone(f.facts.Chosen), was.alike)
-	f.facts.Options, f.facts.Chosen, f.changed = f.facts.shown(), nil, true
-}
-
-// lost is what a person is told of an option that has another value now.
-func (o ConfigOption) lost() []string {
-	value := o.Value
-	if o.Type == "boolean" {
-		value = strconv.FormatBool(o.Checked)
-	}
-	for _, c := range o.Choices {
-		if c.Value == o.Value {
-			value = c.Name
-		}
-	}
-	return []string{"option", o.Name, "value", value}
+	f.Unsure(was)
+	f.Facts.Chosen = slices.DeleteFunc(slices.Clone(f.Facts.Chosen), was.Alike)
+	f.Facts.Options, f.Facts.Chosen, f.FactsChanged = f.Facts.Shown(), nil, true
 }
 
 // sendConfig asks the agent to change an option, and calls then with its failure, or nil. The answer holds the whole new list, which the
 // transcript's facts take up.
-func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then func(*acp.Error)) error {
-	chosen, err := o.with(value)
-	if err != nil {
-		return err
+func (v *conversation) sendConfig(o transcript.ConfigOption, value json.RawMessage, then func(*acp.Error)) error {
+	chosen, ok := o.With(value)
+	if !ok {
+		return bad("config.value", "id", o.ID)
 	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID}
 	method := "session/set_config_option"
 	switch {
 	case o.Type == "boolean":
 		params["configId"], params["type"], params["value"] = o.ID, "boolean", chosen.Checked
-	case v.fold.isOlderModel(o):
+	case v.fold.IsOlderModel(o):
 		method, params["modelId"] = "session/set_model", chosen.Value
-	case v.fold.facts.Modes:
+	case v.fold.Facts.Modes:
 		method, params["modeId"] = "session/set_mode", chosen.Value
 	default:
 		params["configId"], params["value"] = o.ID, chosen.Value
@@ -923,10 +901,10 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 		switch {
 		case failure != nil:
 		case method == "session/set_mode":
-			v.fold.setMode(chosen.Value)
-			v.fold.changed = true
+			v.fold.SetMode(chosen.Value)
+			v.fold.FactsChanged = true
 		case !whole: // against the protocol; it has said that it is done
-			v.fold.setOption(chosen)
+			v.fold.SetOption(chosen)
 		}
 		then(failure)
 	})
@@ -934,34 +912,8 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 }
 
 // notTaken tells of an option that the agent has not changed.
-func (v *conversation) notTaken(o ConfigOption, failure *acp.Error) {
+func (v *conversation) notTaken(o transcript.ConfigOption, failure *acp.Error) {
 	if failure != nil {
-		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: v.c.words(failure)}})
+		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "error", Title: o.Name, Description: v.c.words(failure)}})
 	}
-}
-
-// with is the option as it is with another value, which is one that it can have.
-func (o ConfigOption) with(value json.RawMessage) (ConfigOption, error) {
-	var err error
-	switch {
-	case string(value) == "null": // which encoding/json takes for any type
-		return o, bad("config.value", "id", o.ID)
-	case o.Type == "boolean":
-		err = json.Unmarshal(value, &o.Checked)
-	default:
-		err = json.Unmarshal(value, &o.Value)
-	}
-	if err != nil || o.Type != "boolean" && !o.offers(o.Value) {
-		return o, bad("config.value", "id", o.ID)
-	}
-	return o, nil
-}
-
-func (o ConfigOption) offers(value string) bool {
-	for _, c := range o.Choices {
-		if c.Value == value {
-			return true
-		}
-	}
-	return false
 }

@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
 )
 
 // InstallProgress is how far an installation is.
@@ -327,9 +328,9 @@ func (c *Client) startable(place, agent string) error {
 // unknownAgent refuses an agent that is in no table. Where agents.json cannot be read, it may be there, and the refusal says so.
 func (c *Client) unknownAgent(id string) *RefusedError {
 	if err := c.cfg.Agents.FileProblem(); err != nil {
-		return bad(problemUnknown, "agent", id, "detail", err.Error())
+		return bad(transcript.ProblemUnknown, "agent", id, "detail", err.Error())
 	}
-	return bad(problemUnknown, "agent", id)
+	return bad(transcript.ProblemUnknown, "agent", id)
 }
 
 // refusedAgent gives the errors of package agents their codes.

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // asking is an agent that does what the prompt says, a list of steps: requests of the client, notifications and updates. It ends the
@@ -291,8 +292,8 @@ func (d *desk) write(name, content string) string {
 	return path
 }
 
-func kinds(t session.Transcript, kind string) []session.Entry {
-	var list []session.Entry
+func kinds(t session.Transcript, kind string) []transcript.Entry {
+	var list []transcript.Entry
 	for _, e := range t.Items {
 		if e.Kind == kind {
 			list = append(list, e)

@@ -52,7 +52,7 @@ func (r *Request) answers() [][]string {
 func (v *conversation) askUser(id string, questions []Question, ended chan<- Request) error {
 	r := &openRequest{ended: ended, Request: Request{
 		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.text(questions[0].Prompt),
-		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{time.Now()},
+		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	for _, q := range questions {
 		shown := Question{Prompt: v.c.secret.text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []QuestionOption{}}

@@ -19,31 +19,13 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/host"
+	"deskhand/backend/transcript"
 )
 
 // Attachments are files that travel with a prompt, or that an agent gives to a person. One that was taken in has a record of its own, which
 // never changes: what stands in a draft, a queue or a transcript is a copy of it, and names the same bytes for ever. The bytes are in the
 // blob store where they would be lost otherwise (pasted, uploaded, given by an agent), and from the moment on in which a prompt with them
 // is accepted where they could travel inline; else they stay where they are, and the path is all that is kept.
-
-// Attachment is a file that was taken in. With how it would travel to the agent of its session, or has travelled.
-type Attachment struct {
-	ID        string `json:"id"`
-	Filename  string `json:"filename"`
-	MimeType  string `json:"mimeType"`
-	Size      int64  `json:"size"`
-	SHA256    string `json:"sha256,omitempty" doc:"Of the bytes, where they are kept here; blobs has them"`
-	Given     string `json:"given,omitempty" doc:"The path as it was given with a prompt, where that is another text"`
-	Path      string `json:"path,omitempty" doc:"Absolute; absent of what has only its bytes"`
-	URI       string `json:"uri,omitempty"`
-	Directory bool   `json:"directory,omitempty"`
-	Width     int    `json:"width,omitempty" doc:"Of an image, in pixels"`
-	Height    int    `json:"height,omitempty"`
-	Travels   string `json:"travels,omitempty" enum:"image,embedded,link,text" doc:"How it goes to the agent; absent while that is not known"`
-	Warning   string `json:"warning,omitempty" doc:"A stable code of what a person should know about that: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory"`
-	Copied    bool   `json:"copied,omitempty" doc:"The agent gets a copy in the session's directory"`
-	Missing   bool   `json:"missing,omitempty" doc:"The file is not where it was"`
-}
 
 // AttachInput names files of this machine.
 type AttachInput struct {
@@ -54,8 +36,8 @@ type AttachInput struct {
 
 // AttachResult is what was taken in, and what was not.
 type AttachResult struct {
-	Items    []Attachment    `json:"items"`
-	Problems []AttachProblem `json:"problems" doc:"What could not be taken in; it keeps the others"`
+	Items    []transcript.Attachment `json:"items"`
+	Problems []AttachProblem         `json:"problems" doc:"What could not be taken in; it keeps the others"`
 }
 
 // AttachProblem is why a file was not taken in.
@@ -89,16 +71,9 @@ const (
 	refusedUnreadable  = "attachment.unreadable" // name, detail
 )
 
-func (a Attachment) file() attachment.File {
-	return attachment.File{
-		ID: a.ID, Filename: a.Filename, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256, Path: a.Path, URI: a.URI, Given: a.Given, Directory: a.Directory,
-		Width: a.Width, Height: a.Height, Blob: a.SHA256 != "",
-	}
-}
-
 // attachmentOf is the record of a file. A hash is kept only where its bytes are.
-func attachmentOf(f attachment.File) Attachment {
-	a := Attachment{
+func attachmentOf(f attachment.File) transcript.Attachment {
+	a := transcript.Attachment{
 		ID: f.ID, Filename: f.Filename, MimeType: f.MimeType, Size: f.Size, Path: f.Path, URI: f.URI, Given: f.Given, Directory: f.Directory, Width: f.Width, Height: f.Height,
 	}
 	if f.Blob {
@@ -110,15 +85,9 @@ func attachmentOf(f attachment.File) Attachment {
 	return a
 }
 
-// plain is the record without what is told of one journey.
-func (a Attachment) plain() Attachment {
-	a.Travels, a.Warning, a.Copied, a.Missing = "", "", false, false
-	return a
-}
-
 // travelling is the record with how the file travels.
-func travelling(a Attachment, p attachment.Planned) Attachment {
-	a = a.plain()
+func travelling(a transcript.Attachment, p attachment.Planned) transcript.Attachment {
+	a = a.Plain()
 	a.Travels, a.Warning, a.Copied = p.Travels, p.Warning, p.CopyTo != ""
 	return a
 }
@@ -145,7 +114,7 @@ func (c *Client) Attach(ctx context.Context, in AttachInput) (AttachResult, erro
 			cwd, roots = s.Cwd, at.Roots(s.Cwd, s.Directories)
 		}
 	}
-	out := AttachResult{Items: []Attachment{}, Problems: []AttachProblem{}}
+	out := AttachResult{Items: []transcript.Attachment{}, Problems: []AttachProblem{}}
 	for _, given := range in.Paths {
 		path := fileOf(given, cwd)
 		f, err := attachment.Inspect(ctx, path, roots, in.Follow, limits())
@@ -167,17 +136,17 @@ func (c *Client) Attach(ctx context.Context, in AttachInput) (AttachResult, erro
 }
 
 // AttachUpload takes in the bytes of a file that has no path here, such as one that was pasted or that a browser has.
-func (c *Client) AttachUpload(ctx context.Context, name, mime string, r io.Reader) (Attachment, error) {
+func (c *Client) AttachUpload(ctx context.Context, name, mime string, r io.Reader) (transcript.Attachment, error) {
 	if err := c.ReadOnly(); err != nil {
-		return Attachment{}, err
+		return transcript.Attachment{}, err
 	}
 	f, err := attachment.Ingest(ctx, c.cfg.Store.Blobs, r, name, mime, limits())
 	if err != nil {
-		return Attachment{}, refuseFile(notKept(ctx, err))
+		return transcript.Attachment{}, refuseFile(notKept(ctx, err))
 	}
 	defer c.cfg.Store.Blobs.Release(f.SHA256)
 	a := attachmentOf(f)
-	return a, c.keepAttachments(ctx, []Attachment{a})
+	return a, c.keepAttachments(ctx, []transcript.Attachment{a})
 }
 
 // refuseFile is an error of a file as one of ours: what is not there, and what would have to be agreed to, is a matter of its time.
@@ -232,13 +201,13 @@ func nameOf(path string) string {
 }
 
 // Attachment gives one that was taken in.
-func (c *Client) Attachment(ctx context.Context, id string) (Attachment, error) {
-	list, err := query(ctx, c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE id = ?`, id)
+func (c *Client) Attachment(ctx context.Context, id string) (transcript.Attachment, error) {
+	list, err := query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE id = ?`, id)
 	if err != nil {
-		return Attachment{}, err
+		return transcript.Attachment{}, err
 	}
 	if len(list) == 0 {
-		return Attachment{}, fmt.Errorf("attachment %s: %w", id, ErrNotFound)
+		return transcript.Attachment{}, fmt.Errorf("attachment %s: %w", id, ErrNotFound)
 	}
 	return list[0], nil
 }
@@ -253,7 +222,7 @@ func (c *Client) Blob(sha string) ([]byte, error) {
 }
 
 // keepAttachments writes down what was taken in. Until it is in a draft, a queue or a journal it is kept for a while.
-func (c *Client) keepAttachments(ctx context.Context, list []Attachment) error {
+func (c *Client) keepAttachments(ctx context.Context, list []transcript.Attachment) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -264,10 +233,10 @@ func (c *Client) keepAttachments(ctx context.Context, list []Attachment) error {
 	return nil
 }
 
-func saveAttachments(ctx context.Context, tx *sql.Tx, list []Attachment) error {
+func saveAttachments(ctx context.Context, tx *sql.Tx, list []transcript.Attachment) error {
 	now := time.Now().UnixMilli()
 	for _, a := range list {
-		a = a.plain()
+		a = a.Plain()
 		if _, err := tx.ExecContext(ctx, `INSERT INTO attachment (id, sha256, data, used_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)`, a.ID, a.SHA256, string(mustJSON(a)), now); err != nil {
 			return err
@@ -277,7 +246,7 @@ func saveAttachments(ctx context.Context, tx *sql.Tx, list []Attachment) error {
 }
 
 // useAttachments writes down what the journal of a session names.
-func useAttachments(ctx context.Context, tx *sql.Tx, session string, list []Attachment) error {
+func useAttachments(ctx context.Context, tx *sql.Tx, session string, list []transcript.Attachment) error {
 	if err := saveAttachments(ctx, tx, list); err != nil {
 		return err
 	}
@@ -290,11 +259,11 @@ func useAttachments(ctx context.Context, tx *sql.Tx, session string, list []Atta
 }
 
 // takenIn are records by their ids, in this order. They are kept for a while from now on.
-func (c *Client) takenIn(ctx context.Context, ids []string) ([]Attachment, error) {
+func (c *Client) takenIn(ctx context.Context, ids []string) ([]transcript.Attachment, error) {
 	if err := refuseFile(limits().Count(len(ids))); err != nil {
 		return nil, err
 	}
-	list := make([]Attachment, 0, len(ids))
+	list := make([]transcript.Attachment, 0, len(ids))
 	for _, id := range ids {
 		a, err := c.Attachment(ctx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -303,7 +272,7 @@ func (c *Client) takenIn(ctx context.Context, ids []string) ([]Attachment, error
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(list, func(b Attachment) bool { return b.ID == id }) {
+		if !slices.ContainsFunc(list, func(b transcript.Attachment) bool { return b.ID == id }) {
 			list = append(list, a)
 		}
 	}
@@ -333,14 +302,14 @@ func (c *Client) forgetAttachments(ctx context.Context) error {
 const unattached = 24 * time.Hour
 
 // attachmentsIn reads a list as a row has it.
-func attachmentsIn(text string) (list []Attachment, err error) {
+func attachmentsIn(text string) (list []transcript.Attachment, err error) {
 	if text == "" || text == "[]" {
 		return nil, nil
 	}
 	return list, json.Unmarshal([]byte(text), &list)
 }
 
-func attachmentsText(list []Attachment) string {
+func attachmentsText(list []transcript.Attachment) string {
 	if len(list) == 0 {
 		return "[]"
 	}
@@ -348,7 +317,7 @@ func attachmentsText(list []Attachment) string {
 }
 
 // lacking returns the ids of the files that are gone from their paths.
-func (c *Client) lacking(list []Attachment) map[string]bool {
+func (c *Client) lacking(list []transcript.Attachment) map[string]bool {
 	lost := map[string]bool{}
 	for again := range 2 { // every look begins before the first wait
 		for _, a := range list {

@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // A message for the running turn has its files too; stopped while they are made ready, it waits with them.
@@ -42,7 +43,7 @@ func TestFilesTravelIntoARunningTurn(t *testing.T) {
 	if err != nil || len(queue) != 1 || queue[0].ID != item.ID || queue[0].Held != "stopped" || !slices.Equal(idsOf(queue[0].Attachments), []string{large.ID}) {
 		t.Errorf("%+v, %v", queue, err)
 	}
-	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "user" && e.Text == "see this" })
+	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "user" && e.Text == "see this" })
 	if i < 0 || travels(tr.Items[i].Attachments) != "image" {
 		t.Errorf("%+v", tr.Items)
 	}

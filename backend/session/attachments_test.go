@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // picture is a PNG of this size.
@@ -53,7 +54,7 @@ func (d *desk) file(name string, data []byte) string {
 }
 
 // attach takes files in, all of which have to be taken.
-func (d *desk) attach(id string, paths ...string) []session.Attachment {
+func (d *desk) attach(id string, paths ...string) []transcript.Attachment {
 	d.t.Helper()
 	r, err := d.Attach(d.t.Context(), session.AttachInput{Paths: paths, Session: id})
 	if err != nil || len(r.Problems) > 0 {
@@ -62,7 +63,7 @@ func (d *desk) attach(id string, paths ...string) []session.Attachment {
 	return r.Items
 }
 
-func (d *desk) upload(name string, data []byte) session.Attachment {
+func (d *desk) upload(name string, data []byte) transcript.Attachment {
 	d.t.Helper()
 	a, err := d.AttachUpload(d.t.Context(), name, "", bytes.NewReader(data))
 	if err != nil {
@@ -71,14 +72,14 @@ func (d *desk) upload(name string, data []byte) session.Attachment {
 	return a
 }
 
-func byID(list ...session.Attachment) (refs []session.PromptAttachment) {
+func byID(list ...transcript.Attachment) (refs []session.PromptAttachment) {
 	for _, a := range list {
 		refs = append(refs, session.PromptAttachment{ID: a.ID})
 	}
 	return refs
 }
 
-func idsOf(list []session.Attachment) []string {
+func idsOf(list []transcript.Attachment) []string {
 	ids := []string{}
 	for _, a := range list {
 		ids = append(ids, a.ID)
@@ -86,7 +87,7 @@ func idsOf(list []session.Attachment) []string {
 	return ids
 }
 
-func (d *desk) chips(id string, list ...session.Attachment) session.Session {
+func (d *desk) chips(id string, list ...transcript.Attachment) session.Session {
 	d.t.Helper()
 	ids := idsOf(list)
 	s, err := d.Change(d.t.Context(), id, session.Patch{Attachments: &ids})
@@ -146,7 +147,7 @@ func (f promptFrame) types() string {
 	return strings.Join(list, " ")
 }
 
-func travels(list []session.Attachment) string {
+func travels(list []transcript.Attachment) string {
 	var words []string
 	for _, a := range list {
 		words = append(words, strings.TrimSpace(a.Travels+" "+a.Warning))
@@ -176,7 +177,7 @@ func TestFilesTravelWithAPrompt(t *testing.T) {
 	if pasted.SHA256 != shaOf(shot) || pasted.Width != 20 || pasted.Height != 10 || pasted.MimeType != "image/png" || pasted.Path != "" {
 		t.Fatalf("%+v", pasted)
 	}
-	list := append([]session.Attachment{pasted}, d.attach(s.ID, inside, "folder", "file://"+strings.ReplaceAll(outside, "%", "%25"))...)
+	list := append([]transcript.Attachment{pasted}, d.attach(s.ID, inside, "folder", "file://"+strings.ReplaceAll(outside, "%", "%25"))...)
 	shown := d.chips(s.ID, list...)
 	if got := travels(shown.Attachments); got != "image, embedded, link, link copied" {
 		t.Fatalf("%s: %+v", got, shown.Attachments)
@@ -615,7 +616,7 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	_, data := d.export(s.ID, session.JSON)
 	var out struct {
 		Session session.Session
-		Entries []session.Entry
+		Entries []transcript.Entry
 		Blobs   map[string][]byte
 	}
 	if err := json.Unmarshal(data, &out); err != nil || !bytes.Equal(out.Blobs[shot.SHA256], picture(t, 7, 7)) || string(out.Blobs[shaOf([]byte("a,b\n"))]) != "a,b\n" || len(out.Blobs) != 2 || len(out.Session.Attachments) > 0 {

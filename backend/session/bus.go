@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+
+	"deskhand/backend/transcript"
 )
 
 // The bus tells of conversations once more, in the words that surfaces such as a chat know (the seed attachments-bus-agent-discord.md): a
@@ -23,22 +25,22 @@ import (
 //	evt.agent.output.toolcall          requestId, messageId, toolCallId, title, kind, status
 //	evt.surface.output.message.created requestId, messageId: a message of the agent is shown
 type BusEvent struct {
-	RequestID   string       `json:"requestId,omitempty" doc:"The turn"`
-	MessageID   string       `json:"messageId,omitempty" doc:"The entry"`
-	Text        string       `json:"text,omitempty"`
-	Attachments []Attachment `json:"attachments,omitempty"`
-	Delta       string       `json:"delta,omitempty"`
-	FinalText   *string      `json:"finalText,omitempty"`
-	State       string       `json:"state,omitempty" enum:"running,requires_action,done"`
-	StopReason  string       `json:"stopReason,omitempty"`
-	MimeType    string       `json:"mimeType,omitempty"`
-	Filename    string       `json:"filename,omitempty"`
-	DataBase64  *string      `json:"dataBase64,omitempty"`
-	Blob        *BlobName    `json:"blob,omitempty" doc:"Where its bytes cannot be put in"`
-	ToolCallID  string       `json:"toolCallId,omitempty"`
-	Title       string       `json:"title,omitempty"`
-	Kind        string       `json:"kind,omitempty"`
-	Status      string       `json:"status,omitempty"`
+	RequestID   string                  `json:"requestId,omitempty" doc:"The turn"`
+	MessageID   string                  `json:"messageId,omitempty" doc:"The entry"`
+	Text        string                  `json:"text,omitempty"`
+	Attachments []transcript.Attachment `json:"attachments,omitempty"`
+	Delta       string                  `json:"delta,omitempty"`
+	FinalText   *string                 `json:"finalText,omitempty"`
+	State       string                  `json:"state,omitempty" enum:"running,requires_action,done"`
+	StopReason  string                  `json:"stopReason,omitempty"`
+	MimeType    string                  `json:"mimeType,omitempty"`
+	Filename    string                  `json:"filename,omitempty"`
+	DataBase64  *string                 `json:"dataBase64,omitempty"`
+	Blob        *BlobName               `json:"blob,omitempty" doc:"Where its bytes cannot be put in"`
+	ToolCallID  string                  `json:"toolCallId,omitempty"`
+	Title       string                  `json:"title,omitempty"`
+	Kind        string                  `json:"kind,omitempty"`
+	Status      string                  `json:"status,omitempty"`
 }
 
 // BlobName names the bytes of a file.
@@ -69,11 +71,11 @@ type answering struct {
 }
 
 func newAnswering(frames int64) answering {
-	return answering{last: (frames + 1) * perFrame, said: map[string]int{}, tools: map[string]string{}, turns: map[string]string{}}
+	return answering{last: (frames + 1) * transcript.PerFrame, said: map[string]int{}, tools: map[string]string{}, turns: map[string]string{}}
 }
 
 // busEvents are what the bus tells of a step.
-func (v *conversation) busEvents(entries []change) (events []Event) {
+func (v *conversation) busEvents(entries []transcript.Change) (events []Event) {
 	b := &v.answering
 	tell := func(kind string, e BusEvent) {
 		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(e)})
@@ -104,7 +106,7 @@ func (v *conversation) busEvents(entries []change) (events []Event) {
 	return events
 }
 
-func (b *answering) entry(ch change, tell func(string, BusEvent)) {
+func (b *answering) entry(ch transcript.Change, tell func(string, BusEvent)) {
 	e := ch.Entry
 	fresh := e.Seq > b.last
 	base := BusEvent{RequestID: e.Turn, MessageID: e.ID}
@@ -134,7 +136,7 @@ func (b *answering) entry(ch change, tell func(string, BusEvent)) {
 }
 
 // message tells what was added to a message since it was told last.
-func (b *answering) message(ch change, fresh bool, tell func(string, BusEvent)) {
+func (b *answering) message(ch transcript.Change, fresh bool, tell func(string, BusEvent)) {
 	e := ch.Entry
 	from, known := b.said[e.ID]
 	if !known && !fresh { // from before this program
@@ -161,7 +163,7 @@ func (b *answering) message(ch change, fresh bool, tell func(string, BusEvent)) 
 	if b.of != "" && b.of != e.ID {
 		delta = "\n\n" + delta
 	}
-	if b.of = e.ID; b.final.Len()+len(delta) <= maxText {
+	if b.of = e.ID; b.final.Len()+len(delta) <= transcript.MaxText {
 		b.final.WriteString(delta)
 	}
 }
@@ -193,7 +195,7 @@ func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
 }
 
 // binaryWeight is what the bytes of the files in a step take when they leave.
-func (v *conversation) binaryWeight(entries []change) (n int) {
+func (v *conversation) binaryWeight(entries []transcript.Change) (n int) {
 	for _, ch := range entries {
 		if ch.Entry.Kind == "attachment" {
 			for _, a := range ch.Entry.Attachments {

@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // A person may stop what waits on the agent while no turn runs: a start that hangs, a change of an option that is not answered. Our
@@ -55,8 +56,8 @@ func (v *conversation) restoreDraft() {
 		return
 	}
 	v.turn.back = true
-	another := slices.ContainsFunc(v.row.Attachments, func(a Attachment) bool {
-		return !slices.ContainsFunc(v.turn.attachments, func(b Attachment) bool { return b.ID == a.ID })
+	another := slices.ContainsFunc(v.row.Attachments, func(a transcript.Attachment) bool {
+		return !slices.ContainsFunc(v.turn.attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
 	if another || !v.draftAgain(v.turn) { // beside the files of another it would go with them, or, after a login, not at all
 		v.waitAgain(v.turn)
@@ -73,8 +74,8 @@ func (v *conversation) draftAgain(t *Turn) bool {
 		return false
 	}
 	v.row.Draft = message
-	mine := slices.DeleteFunc(slices.Clone(t.attachments), func(a Attachment) bool {
-		return slices.ContainsFunc(v.row.Attachments, func(b Attachment) bool { return b.ID == a.ID })
+	mine := slices.DeleteFunc(slices.Clone(t.attachments), func(a transcript.Attachment) bool {
+		return slices.ContainsFunc(v.row.Attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
 	v.setChips(append(mine, v.row.Attachments...))
 	return true
@@ -90,7 +91,7 @@ func (v *conversation) waitAgain(t *Turn) {
 		t.again = ""
 		delete(v.prompts.items, item.ID)
 		if !v.draftAgain(t) {
-			v.note(note{Note: noteNotice, Notice: &Notice{
+			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
 				Severity: "warning", Title: "Your message was not sent",
 				Description: v.agentName + " has not got it, and there is no room for it: a draft was begun, or it is too long for one, and the queue is full. It stands above, to be copied.",
 			}})
@@ -101,16 +102,16 @@ func (v *conversation) waitAgain(t *Turn) {
 
 // begunTurn is how the newest turn of a journal began, and whether the agent was sent it.
 type begunTurn struct {
-	said note
+	said transcript.Note
 	sent bool
 }
 
 // take is true where a turn begins.
 func (b *begunTurn) take(f journal.Frame) bool {
 	switch {
-	case f.Dir == journal.Note && bytes.Contains(f.Data, []byte(noteTurnBegan)):
-		var n note
-		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
+	case f.Dir == journal.Note && bytes.Contains(f.Data, []byte(transcript.NoteTurnBegan)):
+		var n transcript.Note
+		if json.Unmarshal(f.Data, &n) == nil && n.Note == transcript.NoteTurnBegan {
 			b.said, b.sent = n, false
 			return true
 		}
@@ -170,7 +171,7 @@ func (a *agentProcess) stopped(failure *acp.Error) bool {
 	}
 	v, since := a.v, a.v.turn // one of before ended with the stop
 	if since == nil {
-		v.do(doExited{problemQuit})
+		v.do(doExited{transcript.ProblemQuit})
 		return true
 	}
 	err := v.restart()

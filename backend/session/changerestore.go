@@ -286,5 +286,5 @@ func (c *Client) lastRestoration(ctx context.Context, rows []changeRow, id strin
 		return nil, err
 	}
 	r := list[0]
-	return &LastRestoration{ID: r.id, At: Time{r.at}, Turn: r.turn, Path: shownPath(r.first), Files: len(r.files), Unfinished: r.unfinished()}, nil
+	return &LastRestoration{ID: r.id, At: Time{Time: r.at}, Turn: r.turn, Path: shownPath(r.first), Files: len(r.files), Unfinished: r.unfinished()}, nil
 }

@@ -358,7 +358,7 @@ func changedTurns(rows []changeRow) []ChangedTurn {
 	turns := []ChangedTurn{}
 	for _, r := range rows {
 		if r.data != nil && r.data.State == changesReady {
-			turns = append(turns, ChangedTurn{r.turn, Time{r.at}, r.data.Files, r.data.Added, r.data.Removed, r.data.Undone, r.data.Mixed})
+			turns = append(turns, ChangedTurn{r.turn, Time{Time: r.at}, r.data.Files, r.data.Added, r.data.Removed, r.data.Undone, r.data.Mixed})
 		}
 	}
 	return turns

@@ -37,6 +37,7 @@ import (
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 	"deskhand/backend/worktree"
 )
 
@@ -343,12 +344,12 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	return s, nil
 }
 
-func (c *Client) create(ctx context.Context, id string, n New, start *startWish, tree *treeRow) (Session, error) {
+func (c *Client) create(ctx context.Context, id string, n New, start *transcript.Start, tree *treeRow) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
 		return Session{}, err
 	}
-	now := Time{time.Now()}
+	now := Time{Time: time.Now()}
 	r := row{Session: Session{
 		ID: id, Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
 		Directories: further, Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
@@ -490,7 +491,7 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 		}
 		p.Directories = &further
 	}
-	var chips []Attachment
+	var chips []transcript.Attachment
 	if p.Attachments != nil {
 		if chips, err = c.takenIn(ctx, *p.Attachments); err != nil {
 			return Session{}, err
@@ -504,11 +505,11 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 
 // Transcript is a part of a session's transcript, with the turns and requests that its entries name.
 type Transcript struct {
-	Items    []Entry   `json:"items" doc:"Ascending by seq"`
-	Next     int64     `json:"next,omitempty" doc:"What to pass as before for what is older"`
-	Newer    int64     `json:"newer,omitempty" doc:"What to pass as after for what is newer"`
-	Turns    []Turn    `json:"turns"`
-	Requests []Request `json:"requests"`
+	Items    []transcript.Entry `json:"items" doc:"Ascending by seq"`
+	Next     int64              `json:"next,omitempty" doc:"What to pass as before for what is older"`
+	Newer    int64              `json:"newer,omitempty" doc:"What to pass as after for what is newer"`
+	Turns    []Turn             `json:"turns"`
+	Requests []Request          `json:"requests"`
 }
 
 const lastSeq = 1 << 62
@@ -563,7 +564,7 @@ func (c *Client) Around(ctx context.Context, id string, around int64, limit int)
 }
 
 // older are at most limit entries before seq, ascending, and whether there are more.
-func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []Entry, more bool, err error) {
+func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []transcript.Entry, more bool, err error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -579,7 +580,7 @@ func (c *Client) older(ctx context.Context, id string, before int64, limit int) 
 }
 
 // newer are at most limit entries after seq, and whether there are more.
-func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []Entry, more bool, err error) {
+func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []transcript.Entry, more bool, err error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -622,17 +623,17 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	if _, err := c.conversation(ctx, id); err != nil {
 		return "", err
 	}
-	t := newTranscript(id, facts{})
+	t := transcript.New(id, transcript.Facts{})
 	found := false
 	var text strings.Builder
-	t.limit, t.said = 0, func(e *Entry, more string) {
+	t.Limit, t.Said = 0, func(e *transcript.Entry, more string) {
 		if e.ID == entry {
 			text.WriteString(more)
 		}
 	}
 	lost, err := c.journal.Readable(ctx, id, func(f journal.Frame) {
-		t.apply(f)
-		changes, _ := t.take()
+		t.Apply(f)
+		changes, _ := t.Take()
 		for _, ch := range changes {
 			found = found || ch.Entry.ID == entry
 		}
@@ -644,13 +645,13 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 }
 
 // Rebuild computes the entries of a session anew from its journal.
-func (c *Client) Rebuild(ctx context.Context, id string) ([]Entry, error) {
-	t := newTranscript(id, facts{})
-	if err := c.journal.Each(ctx, id, t.apply); err != nil {
+func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, error) {
+	t := transcript.New(id, transcript.Facts{})
+	if err := c.journal.Each(ctx, id, t.Apply); err != nil {
 		return nil, err
 	}
-	changes, _ := t.take()
-	list := make([]Entry, len(changes))
+	changes, _ := t.Take()
+	list := make([]transcript.Entry, len(changes))
 	for i, ch := range changes {
 		list[i] = *ch.Entry
 	}

@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
@@ -278,7 +279,7 @@ func textOf(t session.Transcript, kind string) string {
 	return b.String()
 }
 
-func find(t session.Transcript, kind string) *session.Entry {
+func find(t session.Transcript, kind string) *transcript.Entry {
 	for i := range t.Items {
 		if t.Items[i].Kind == kind {
 			return &t.Items[i]
@@ -314,7 +315,7 @@ func (d *desk) sameAsRebuilt(id string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	slices.SortFunc(want, func(a, b session.Entry) int { return int(a.Seq - b.Seq) })
+	slices.SortFunc(want, func(a, b transcript.Entry) int { return int(a.Seq - b.Seq) })
 	have := d.transcript(id).Items
 	for i := range max(len(have), len(want)) {
 		var h, w []byte
@@ -683,7 +684,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 	}
 	d.prompt(s.ID, "markdown") // wakes the agent with its session
 	tr := d.idle(s.ID)
-	if !slices.ContainsFunc(tr.Items, func(e session.Entry) bool { return e.Divider != nil && e.Divider.Code == "session.resumed" }) {
+	if !slices.ContainsFunc(tr.Items, func(e transcript.Entry) bool { return e.Divider != nil && e.Divider.Code == "session.resumed" }) {
 		t.Error("the transcript does not tell that the session was resumed")
 	}
 	if lastTurn(tr).StopReason != "end_turn" {
@@ -1164,7 +1165,7 @@ func TestHugeMessage(t *testing.T) {
 	said := strings.Repeat("one line of very many\n", 2<<20/22)
 	d.begin(id, step{Update: json.RawMessage(fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","messageId":"huge","content":{"type":"text","text":%q}}`, said))})
 	tr := d.idle(id)
-	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "agent" && e.Clipped > 0 })
+	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "agent" && e.Clipped > 0 })
 	if i < 0 {
 		t.Fatal("no entry is clipped")
 	}
@@ -1192,7 +1193,7 @@ func TestConfigOptions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", o.ID, err)
 		}
-		i := slices.IndexFunc(now.ConfigOptions, func(n session.ConfigOption) bool { return n.ID == o.ID })
+		i := slices.IndexFunc(now.ConfigOptions, func(n transcript.ConfigOption) bool { return n.ID == o.ID })
 		if got := now.ConfigOptions[i]; got.Value != want || o.Type != "select" && !got.Checked {
 			t.Errorf("got %+v in the answer to the change of %s to %s, want the new value", got, o.ID, value)
 		}
@@ -1244,7 +1245,7 @@ func TestPages(t *testing.T) {
 
 	d.prompt(ids[1], "markdown")
 	all := d.idle(ids[1]).Items
-	var paged []session.Entry
+	var paged []transcript.Entry
 	for cursor := int64(0); ; {
 		page, err := d.Entries(t.Context(), ids[1], cursor, 2)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/attachment"
 	"deskhand/backend/host"
+	"deskhand/backend/transcript"
 )
 
 // How the files of a prompt get to the agent. A prompt is accepted with its files: those that could travel inline have their bytes in the
@@ -22,7 +23,7 @@ import (
 // the turn, and a cancel sends nothing.
 
 // accept makes records of files that are ready to travel whatever becomes of the files themselves.
-func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAttachment) ([]Attachment, error) {
+func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAttachment) ([]transcript.Attachment, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -34,7 +35,7 @@ func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAtta
 	}
 	x := &accepting{c: c, session: v.look(), at: v.host().Directories}
 	defer x.release()
-	list := make([]Attachment, 0, len(given))
+	list := make([]transcript.Attachment, 0, len(given))
 	for _, p := range given {
 		a, err := x.one(ctx, p)
 		if err != nil {
@@ -63,7 +64,7 @@ func (x *accepting) roots() []string {
 	return x.at.Roots(x.session.Cwd, x.session.Directories)
 }
 
-func (x *accepting) one(ctx context.Context, p PromptAttachment) (Attachment, error) {
+func (x *accepting) one(ctx context.Context, p PromptAttachment) (transcript.Attachment, error) {
 	if p.ID == "" {
 		return x.byPath(ctx, p)
 	}
@@ -85,9 +86,9 @@ func (x *accepting) one(ctx context.Context, p PromptAttachment) (Attachment, er
 	return x.snapshot(ctx, f, &a)
 }
 
-func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment, error) {
+func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (transcript.Attachment, error) {
 	if p.Path == "" {
-		return Attachment{}, bad(refusedUnknownFile, "id", "")
+		return transcript.Attachment{}, bad(refusedUnknownFile, "id", "")
 	}
 	cwd := ""
 	if x.at != nil {
@@ -95,7 +96,7 @@ func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment,
 	}
 	f, err := attachment.Inspect(ctx, fileOf(p.Path, cwd), x.roots(), false, limits())
 	if err != nil {
-		return Attachment{}, err
+		return transcript.Attachment{}, err
 	}
 	f.MimeType, f.Filename = cmp.Or(p.Mime, f.MimeType), cmp.Or(p.Filename, f.Filename)
 	if p.Path != f.Path {
@@ -105,13 +106,13 @@ func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment,
 }
 
 // snapshot keeps the bytes of what could travel inline. before is the record that the file had, which stays where nothing is different.
-func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *Attachment) (Attachment, error) {
+func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *transcript.Attachment) (transcript.Attachment, error) {
 	everything := attachment.Agent{Image: true, Embedded: true, PDF: true}
 	how := attachment.Plan(everything, x.session.Cwd, x.roots(), []attachment.File{f})[0].Travels
 	if how == attachment.Image || how == attachment.Embedded || x.at == nil && !f.Directory {
 		kept, err := attachment.Snapshot(ctx, x.c.cfg.Store.Blobs, f, limits())
 		if err != nil {
-			return Attachment{}, notKept(ctx, err)
+			return transcript.Attachment{}, notKept(ctx, err)
 		}
 		x.held = append(x.held, kept.SHA256)
 		kept.MimeType, kept.Filename = f.MimeType, f.Filename
@@ -126,19 +127,19 @@ func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *Att
 }
 
 // reaches refuses what could only be a link to an agent that runs elsewhere: the file is not there.
-func (x *accepting) reaches(a Attachment) error {
+func (x *accepting) reaches(a transcript.Attachment) error {
 	if x.at != nil {
 		return nil
 	}
 	agent := attachment.Agent{Image: true, Embedded: true, PDF: true}
-	if how := attachment.Plan(agent, x.session.Cwd, nil, []attachment.File{a.file()})[0].Travels; how == attachment.Image || how == attachment.Embedded {
+	if how := attachment.Plan(agent, x.session.Cwd, nil, []attachment.File{a.File()})[0].Travels; how == attachment.Image || how == attachment.Embedded {
 		return nil
 	}
 	return &RefusedError{Code: refusedElsewhere, Params: map[string]string{"name": a.Filename}}
 }
 
 // takesOf is what an agent takes, as far as it has said, and as somebody has measured it.
-func (c *Client) takesOf(agent string, t *takes) attachment.Agent {
+func (c *Client) takesOf(agent string, t *transcript.Takes) attachment.Agent {
 	q := c.cfg.Agents.Quirks(agent)
 	return attachment.Agent{
 		Image: t.Image, Embedded: t.Embedded, PDF: q.PDF, TextOnly: q.TextOnly, LinkType: q.LinkType,
@@ -147,8 +148,8 @@ func (c *Client) takesOf(agent string, t *takes) attachment.Agent {
 }
 
 // planned are records with how each would travel; of an agent that was never asked nothing is known.
-func (c *Client) planned(s *Session, t *takes, list []Attachment) []Attachment {
-	out := make([]Attachment, len(list))
+func (c *Client) planned(s *Session, t *transcript.Takes, list []transcript.Attachment) []transcript.Attachment {
+	out := make([]transcript.Attachment, len(list))
 	if t == nil || len(list) == 0 {
 		copy(out, list)
 		return out
@@ -160,20 +161,20 @@ func (c *Client) planned(s *Session, t *takes, list []Attachment) []Attachment {
 	return out
 }
 
-func filesOf(list []Attachment) []attachment.File {
+func filesOf(list []transcript.Attachment) []attachment.File {
 	files := make([]attachment.File, len(list))
 	for i, a := range list {
-		files[i] = a.file()
+		files[i] = a.File()
 	}
 	return files
 }
 
-func (v *conversation) planned(list []Attachment) []Attachment {
+func (v *conversation) planned(list []transcript.Attachment) []transcript.Attachment {
 	return v.c.planned(&v.row.Session, v.row.facts.Takes, list)
 }
 
 // chips are the files of the draft as they are shown.
-func (v *conversation) chips() []Attachment {
+func (v *conversation) chips() []transcript.Attachment {
 	list := v.planned(v.row.Attachments)
 	for i := range list {
 		list[i].Missing = v.lost[list[i].ID]
@@ -181,19 +182,19 @@ func (v *conversation) chips() []Attachment {
 	return list
 }
 
-func (v *conversation) setChips(list []Attachment) {
-	now := make([]Attachment, len(list))
+func (v *conversation) setChips(list []transcript.Attachment) {
+	now := make([]transcript.Attachment, len(list))
 	for i, a := range list {
-		now[i] = a.plain()
+		now[i] = a.Plain()
 	}
 	v.freed(v.row.Attachments, now)
 	v.row.Attachments = now
 }
 
 // freed notes records that are named no more where they were: they are kept for a while from now on, so that it can be taken back.
-func (v *conversation) freed(before, now []Attachment) {
+func (v *conversation) freed(before, now []transcript.Attachment) {
 	for _, a := range before {
-		if !slices.ContainsFunc(now, func(b Attachment) bool { return b.ID == a.ID }) {
+		if !slices.ContainsFunc(now, func(b transcript.Attachment) bool { return b.ID == a.ID }) {
 			v.step.freed = append(v.step.freed, a)
 		}
 	}
@@ -214,7 +215,7 @@ func (v *conversation) spoken(m said) {
 		v.row.Draft = ""
 	}
 	if len(m.chips) > 0 {
-		v.setChips(slices.DeleteFunc(slices.Clone(v.row.Attachments), func(a Attachment) bool { return slices.Contains(m.chips, a.ID) }))
+		v.setChips(slices.DeleteFunc(slices.Clone(v.row.Attachments), func(a transcript.Attachment) bool { return slices.Contains(m.chips, a.ID) }))
 	}
 }
 
@@ -262,7 +263,7 @@ func (v *conversation) stopComposing() bool {
 // composition is what a prompt is made of.
 type composition struct {
 	message string
-	files   []Attachment
+	files   []transcript.Attachment
 	agent   attachment.Agent
 	cwd     string
 	roots   []string
@@ -272,9 +273,9 @@ type composition struct {
 // composed is a prompt that is ready to go out.
 type composed struct {
 	prompt []json.RawMessage
-	seeds  json.RawMessage // the list for agents that read it
-	files  []Attachment    // with how they travel
-	text   string          // of the prompt, where it is another one than was written
+	seeds  json.RawMessage         // the list for agents that read it
+	files  []transcript.Attachment // with how they travel
+	text   string                  // of the prompt, where it is another one than was written
 }
 
 const metaKey = "sandboxagent.dev"
@@ -287,11 +288,11 @@ func (c composed) meta(with map[string]any) map[string]any {
 	return with
 }
 
-func (v *conversation) composition(message string, files []Attachment) composition {
+func (v *conversation) composition(message string, files []transcript.Attachment) composition {
 	at := v.host().Directories
 	return composition{
 		message: message, files: files, cwd: v.row.Cwd, at: at, roots: at.Roots(v.row.Cwd, v.row.Directories),
-		agent: v.c.takesOf(v.row.Agent, &takes{v.agent.can.Image, v.agent.can.Embedded}),
+		agent: v.c.takesOf(v.row.Agent, &transcript.Takes{Image: v.agent.can.Image, Embedded: v.agent.can.Embedded}),
 	}
 }
 
@@ -313,12 +314,12 @@ func (v *conversation) composePrompt(turn string) {
 			}
 			v.composing = nil
 			if err != nil {
-				v.failure = &TurnError{Code: acp.CodeInternalError, Message: v.c.secret.text(err.Error())}
+				v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: v.c.secret.text(err.Error())}
 				v.do(doStopped{turn, stopError})
 				return
 			}
 			v.turn.attachments = made.files
-			v.note(note{Note: noteComposed, Turn: turn, Attachments: made.files, Text: made.text})
+			v.note(transcript.Note{Note: transcript.NoteComposed, Turn: turn, Attachments: made.files, Text: made.text})
 			params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": made.prompt, "_meta": made.meta(map[string]any{})}
 			v.request(methodPrompt, params, v.promptReply(turn))
 		})
@@ -373,7 +374,7 @@ func (c *Client) compose(ctx context.Context, j composition) (composed, error) {
 	if err != nil {
 		return composed{}, err
 	}
-	made := composed{prompt: prompt, seeds: seeds, files: make([]Attachment, len(final))}
+	made := composed{prompt: prompt, seeds: seeds, files: make([]transcript.Attachment, len(final))}
 	for i, p := range final {
 		made.files[i] = travelling(j.files[i], p)
 	}

@@ -9,18 +9,19 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
+	"deskhand/backend/transcript"
 )
 
 // What an agent has been given beside what was said to it, and what it says beside its protocol.
 
 // Given is what the agent of a session was given when its session was last opened.
 type Given struct {
-	Generation int64         `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
-	Servers    []GivenServer `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
-	Skills     bool          `json:"skills" doc:"The agent is known to read skills"`
-	Turns      int           `json:"turns" doc:"How many prompts it has been given"`
-	WorkedMs   int64         `json:"workedMs" doc:"How long the turns took that have ended, all together"`
-	Plan       *Entry        `json:"plan,omitempty" doc:"The newest plan"`
+	Generation int64             `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
+	Servers    []GivenServer     `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
+	Skills     bool              `json:"skills" doc:"The agent is known to read skills"`
+	Turns      int               `json:"turns" doc:"How many prompts it has been given"`
+	WorkedMs   int64             `json:"workedMs" doc:"How long the turns took that have ended, all together"`
+	Plan       *transcript.Entry `json:"plan,omitempty" doc:"The newest plan"`
 }
 
 // GivenServer is an MCP server as an agent was told of it.
@@ -42,7 +43,7 @@ func (c *Client) Given(ctx context.Context, id string) (Given, error) {
 		Scan(&g.Turns, &g.WorkedMs); err != nil {
 		return g, err
 	}
-	plans, err := readableOnly[Entry](ctx, c.cfg.Store.Read(), `SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'plan' ORDER BY seq DESC LIMIT 1`, id)
+	plans, err := readableOnly[transcript.Entry](ctx, c.cfg.Store.Read(), `SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'plan' ORDER BY seq DESC LIMIT 1`, id)
 	if err != nil {
 		return g, err
 	}
@@ -134,9 +135,9 @@ func (c *Client) lastWords(ctx context.Context, id string) (string, error) {
 	}
 	for _, n := range notes {
 		switch {
-		case n.Note == noteStarting:
+		case n.Note == transcript.NoteStarting:
 			return "", nil // it has not ended
-		case n.Note == noteClosed && n.Exit != nil:
+		case n.Note == transcript.NoteClosed && n.Exit != nil:
 			return n.Exit.StderrTail, nil
 		}
 	}

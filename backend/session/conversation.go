@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
+	"deskhand/backend/transcript"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -35,7 +36,7 @@ type conversation struct {
 
 	row       row
 	state     state
-	fold      *transcript
+	fold      *transcript.Fold
 	turn      *Turn                   // the running turn
 	requests  map[string]*openRequest // those that wait, by their id
 	opened    map[string]Request      // addresses that a person agreed to, by elicitation, while the agent waits for what is done there
@@ -43,9 +44,9 @@ type conversation struct {
 	agent     *agentProcess           // nil while there is no process
 	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
 	refusal   *loginRefusal           // what the agent refused last for want of a login
-	lastExit  *Exit                   // how the agent ended, for the events that tell it
+	lastExit  *transcript.Exit        // how the agent ended, for the events that tell it
 	restored  string                  // how the agent got its session: new, resume, load, fresh
-	failure   *TurnError              // the error that the prompt ended with, for the turn
+	failure   *transcript.TurnError   // the error that the prompt ended with, for the turn
 	step      step                    // what the current piece of work changes
 	prompts   waitingPrompts          // what the items of the queue say
 	composing *composing              // the prompt of the turn, until the agent can be sent it
@@ -74,7 +75,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 	c.alike.share(&r)
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
-		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
+		row: r, state: state{base: Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
 		agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent)), answering: newAnswering(lastFrame),
 	}
 	v.loadQueue(r.queue)
@@ -188,13 +189,13 @@ func (v *conversation) effect(e event) {
 		v.step.send = nil // it was for the agent before this one
 		v.begin()
 	case replayBegun:
-		v.note(note{Note: v.replay()})
+		v.note(transcript.Note{Note: v.replay()})
 	case becameReady:
 		v.readied()
 	case turnBegun, promptSent, turnEnded:
 		v.turnEffect(e)
 	case requestOpened:
-		v.note(note{Note: noteRequest, Request: e.request})
+		v.note(transcript.Note{Note: transcript.NoteRequest, Request: e.request})
 		v.row.Unread = true
 		v.requestsChanged()
 	case requestEnded:
@@ -231,10 +232,10 @@ func (v *conversation) stopEffect(e event) {
 		v.arm()
 	case interruptSent:
 		reason := v.agent.interrupt()
-		v.note(note{Note: noteInterrupted, Reason: reason})
+		v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})
 		v.armAgain(reason)
 	case killed:
-		v.note(note{Note: noteKilled})
+		v.note(transcript.Note{Note: transcript.NoteKilled})
 		v.agent.kill()
 		v.armLast()
 	}
@@ -244,9 +245,9 @@ func (v *conversation) stopEffect(e event) {
 func (v *conversation) readied() {
 	v.stage("")
 	v.row.Exit = nil
-	v.keeps(slices.Contains([]string{"resume", "load", restoredImport, restoredUnseen}, v.restored))
-	v.step.imported = v.restored == restoredImport
-	v.note(note{Note: noteReady, Reason: v.restored, Session: v.row.ACPSessionID})
+	v.keeps(slices.Contains([]string{"resume", "load", transcript.RestoredImport, transcript.RestoredUnseen}, v.restored))
+	v.step.imported = v.restored == transcript.RestoredImport
+	v.note(transcript.Note{Note: transcript.NoteReady, Reason: v.restored, Session: v.row.ACPSessionID})
 	v.saveRow()
 	v.makeForks()
 }
@@ -255,7 +256,7 @@ func (v *conversation) turnEffect(e event) {
 	switch e := e.(type) {
 	case turnBegun:
 		v.refusal = nil
-		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
+		v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
 		v.saveTurn()
 		v.touched()
 		v.lookBefore(e.turn)
@@ -266,13 +267,13 @@ func (v *conversation) turnEffect(e event) {
 	case turnEnded:
 		v.disarm()
 		v.stopComposing()
-		now := Time{time.Now()}
+		now := Time{Time: time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
 		v.keeps(e.reason != stopError)
-		if n := stopNotice(e.reason, v.agentName, v.fold.answered, len(v.turn.attachments) > 0); n != nil {
-			v.note(note{Note: noteNotice, Notice: n})
+		if n := stopNotice(e.reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
+			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: n})
 		}
-		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
+		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
 		v.lookAfter(e.turn)
 		v.lookForStragglers(v.turn, e.reason)
@@ -312,7 +313,7 @@ func (v *conversation) armLast() {
 			v.armLast()
 			return
 		case unread:
-			v.note(note{Note: noteMissing})
+			v.note(transcript.Note{Note: transcript.NoteMissing})
 		}
 		v.exited()
 	})
@@ -343,10 +344,10 @@ func (v *conversation) frame(dir journal.Direction, data []byte) {
 	v.frames++
 	f := journal.Frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.redact(data)}
 	v.step.frames = append(v.step.frames, f)
-	v.fold.apply(f)
+	v.fold.Apply(f)
 }
 
-func (v *conversation) note(n note) {
+func (v *conversation) note(n transcript.Note) {
 	v.step.attached = append(v.step.attached, n.Attachments...)
 	v.frame(journal.Note, mustJSON(n))
 }
@@ -373,7 +374,7 @@ func (v *conversation) saveRequest(r *Request) {
 
 // touched marks that something happened in the session which brings it to the top of a list.
 func (v *conversation) touched() {
-	v.row.UpdatedAt = Time{time.Now()}
+	v.row.UpdatedAt = Time{Time: time.Now()}
 	v.saveRow()
 }
 
@@ -409,11 +410,11 @@ func (v *conversation) commit() (written bool) {
 		v.step = step{}
 		return false
 	}
-	entries, factsChanged := v.fold.take()
+	entries, factsChanged := v.fold.Take()
 	v.noteSaid(entries)
 	if factsChanged {
 		was := v.row.facts.Title
-		v.row.facts = v.fold.facts
+		v.row.facts = v.fold.Facts
 		v.row.showFacts()
 		v.nameAfterAgent(was)
 		v.saveRow()
@@ -454,13 +455,13 @@ func (v *conversation) letGo() {
 	if v.state.base == Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
 		v.c.alike.share(&v.row)
 		v.publishView()
-		v.fold = newTranscript(v.id, v.row.facts)
+		v.fold = transcript.New(v.id, v.row.facts)
 	}
 }
 
 // write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
 // the program ends first.
-func (v *conversation) write(entries []change) bool {
+func (v *conversation) write(entries []transcript.Change) bool {
 	ctx := context.WithoutCancel(v.c.ctx)
 	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
 	for ; err != nil; err = v.step.save(ctx, v.c.cfg.Store, v.id, entries) {
@@ -487,7 +488,7 @@ func (v *conversation) write(entries []change) bool {
 
 // publish shows what was written: the session first, so that a reader knows it before its entries, and the turn last, so that one
 // who waits for its end has seen everything.
-func (v *conversation) publish(entries []change) {
+func (v *conversation) publish(entries []transcript.Change) {
 	var events []Event
 	add := func(kind string, data any) {
 		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(data)})
@@ -507,7 +508,7 @@ func (v *conversation) publish(entries []change) {
 		add(eventUnqueued, QueueRemoved{id})
 	}
 	for _, c := range entries {
-		if c.grew() {
+		if c.Grew() {
 			add(eventAppend, c.Append)
 			continue
 		}
@@ -571,7 +572,7 @@ func (v *conversation) prepare(id string, m said) {
 }
 
 func (v *conversation) newTurn(id string, prompt ...json.RawMessage) *Turn {
-	return &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{time.Now()}, prompt: prompt}
+	return &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{Time: time.Now()}, prompt: prompt}
 }
 
 const titleLength = 80
@@ -593,13 +594,13 @@ func titleOf(message string) string {
 // nameAfterAgent takes the agent's title unless a person has named the session. One that the agent takes back is no longer what it is called:
 // then it is called after its first prompt again.
 func (v *conversation) nameAfterAgent(was string) {
-	title := strings.TrimSpace(v.fold.facts.Title)
+	title := strings.TrimSpace(v.fold.Facts.Title)
 	switch {
 	case v.row.titleBy == titleByPerson:
 	case title != "":
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
 	case was != "" && v.row.titleBy == titleByAgent:
-		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
+		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
 			`SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'user' ORDER BY seq LIMIT 1`, v.id)
 		if err != nil {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
@@ -612,7 +613,7 @@ func (v *conversation) nameAfterAgent(was string) {
 	}
 }
 
-func (v *conversation) patch(p Patch, chips []Attachment) {
+func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	if p.Title != nil {
 		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.text(*p.Title)), titleByPerson
 	}
@@ -637,7 +638,7 @@ func (v *conversation) patch(p Patch, chips []Attachment) {
 	if p.Archived != nil {
 		v.row.ArchivedAt = nil
 		if *p.Archived {
-			v.row.ArchivedAt = &Time{time.Now()}
+			v.row.ArchivedAt = &Time{Time: time.Now()}
 			v.do(doHoldAll{heldArchived}) // what is put away does not go on by itself
 			v.putAway()
 		}
@@ -649,7 +650,7 @@ func (v *conversation) patch(p Patch, chips []Attachment) {
 // restart ends the agent, quietly, and starts it on the same session.
 func (v *conversation) restart() error {
 	if v.state.base != Closed {
-		v.do(doExited{problemRestart})
+		v.do(doExited{transcript.ProblemRestart})
 	}
 	return v.wish(doStart{})
 }
@@ -657,11 +658,11 @@ func (v *conversation) restart() error {
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
 // asks counts for the next message. With asked the agent has been asked, and then is called with its failure or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
-	unbegun := v.state.base == Closed && !v.state.asleep && v.fold.facts.Start != nil // it could not begin as it had to
+	unbegun := v.state.base == Closed && !v.state.asleep && v.fold.Facts.Start != nil // it could not begin as it had to
 	if v.state.base == Closed && !v.state.asleep && !unbegun || v.state.base == Starting || v.state.base == Replaying {
 		return false, &RefusedError{Code: "session.not_ready"}
 	}
-	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
+	i := slices.IndexFunc(v.row.ConfigOptions, func(o transcript.ConfigOption) bool { return o.ID == option })
 	if i < 0 {
 		return false, bad("config.unknown", "id", option)
 	}
@@ -672,15 +673,15 @@ func (v *conversation) setConfig(option string, value json.RawMessage, then func
 			then(failure)
 		})
 	}
-	o, err := v.row.ConfigOptions[i].with(value)
-	if err != nil {
-		return false, err
+	o, ok := v.row.ConfigOptions[i].With(value)
+	if !ok {
+		return false, bad("config.value", "id", option)
 	}
 	if unbegun {
 		return false, v.chooseStart(o)
 	}
-	v.fold.facts.Options, v.fold.changed = slices.Clone(v.row.ConfigOptions), true
-	v.fold.facts.Options[i] = o
+	v.fold.Facts.Options, v.fold.FactsChanged = slices.Clone(v.row.ConfigOptions), true
+	v.fold.Facts.Options[i] = o
 	return false, v.wish(doStart{})
 }
 
@@ -691,12 +692,12 @@ func (v *conversation) recover(ctx context.Context) error {
 	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
-		v.fold = newTranscript(v.id, v.row.facts)
+		v.fold = transcript.New(v.id, v.row.facts)
 		_, again := v.refold(ctx, false)
 		damaged = errors.Join(damaged, again)
-		v.fold.facts, v.fold.changed = v.row.facts, false
+		v.fold.Facts, v.fold.FactsChanged = v.row.facts, false
 	}
-	v.fold.keepOptions(v.row.facts)
+	v.fold.KeepOptions(v.row.facts)
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {
 		return err
@@ -719,7 +720,7 @@ func (v *conversation) recover(ctx context.Context) error {
 	}
 	taken := v.takeUpAgain(ctx)
 	if !taken {
-		v.do(doExited{problemInterrupted})
+		v.do(doExited{transcript.ProblemInterrupted})
 	}
 	if damaged != nil {
 		return v.keepStored(ctx, journal, !taken)
@@ -733,9 +734,9 @@ func (v *conversation) recover(ctx context.Context) error {
 func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, damaged error) {
 	lost, err := v.c.journal.Readable(ctx, v.id, func(f journal.Frame) {
 		if begun.take(f) && tail {
-			_, v.fold.changed = v.fold.take()
+			_, v.fold.FactsChanged = v.fold.Take()
 		}
-		v.fold.apply(f)
+		v.fold.Apply(f)
 	})
 	return begun, errors.Join(lost, err)
 }
@@ -743,8 +744,9 @@ func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, 
 // keepStored takes what is stored for what was folded of a journal that cannot be read whole, wherever that is less or something else. What went
 // on then has ended, unless the agent goes on. journal is its last frame: what is of a later one was never there.
 func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool) error {
-	folded := make(map[string]*Entry, len(v.fold.dirty))
-	for _, e := range v.fold.dirty {
+	changed := v.fold.Pending()
+	folded := make(map[string]*transcript.Entry, len(changed))
+	for _, e := range changed {
 		folded[e.ID] = e
 	}
 	unmade, same, err := v.madeAnew(ctx, journal, folded)
@@ -757,7 +759,7 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	}
 	defer rows.Close()
 	for rows.Next() {
-		stored, err := scanJSON[Entry](rows)
+		stored, err := scanJSON[transcript.Entry](rows)
 		if unreadable(err) { // the journal has it
 			continue
 		}
@@ -765,32 +767,32 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 			return err
 		}
 		f := folded[stored.ID]
-		if f != nil && f.Seq > unmade[f.Kind] && behind(mustJSON(&stored), f) {
+		if f != nil && f.Seq > unmade[f.Kind] && transcript.IsPrefixOf(mustJSON(&stored), f) {
 			continue
 		}
-		cutOff := ended && stored.cutOff(Time{time.Now()})
+		cutOff := ended && stored.CutOff(Time{Time: time.Now()})
 		switch {
 		case f != nil:
 			*f = stored
 			same[f] = !cutOff
 		case cutOff: // what it began with is lost
-			v.fold.touch(&stored)
+			v.fold.Touch(&stored)
 		}
 	}
-	v.fold.forget(same)
+	v.fold.Forget(same)
 	return rows.Err()
 }
 
 // madeAnew finds what the fold has made of the wrong frames because the one that began an entry is lost. What goes on with that is an entry of its
 // own then, of a frame that the journal has, with which all of its entries are stored: again is what would be there twice. Or it goes on with the entry
 // before: unmade has the newest that is stored and was not folded, of each kind, and what is above it may have its text.
-func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*Entry) (unmade map[string]int64, again map[*Entry]bool, err error) {
+func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*transcript.Entry) (unmade map[string]int64, again map[*transcript.Entry]bool, err error) {
 	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT id, seq, coalesce(`+storedKind+`, '') FROM entry WHERE session = ? ORDER BY seq`, v.id)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer rows.Close()
-	unmade, again = map[string]int64{}, map[*Entry]bool{}
+	unmade, again = map[string]int64{}, map[*transcript.Entry]bool{}
 	stored := map[string]bool{}
 	for rows.Next() {
 		var id, kind string
@@ -804,7 +806,7 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 		}
 	}
 	for id, e := range folded {
-		if !stored[id] && e.Seq < (journal+1)*perFrame {
+		if !stored[id] && e.Seq < (journal+1)*transcript.PerFrame {
 			again[e] = true
 		}
 	}
@@ -816,9 +818,9 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 func (v *conversation) quit() {
 	v.disarm()
 	if v.state.base != Closed && !v.goOn() {
-		code := problemQuit
+		code := transcript.ProblemQuit
 		if v.turn != nil {
-			code = problemInterrupted
+			code = transcript.ProblemInterrupted
 		}
 		v.do(doExited{code})
 		v.commit()
@@ -834,18 +836,18 @@ func (v *conversation) closed(code string) {
 	v.stage("")
 	v.lastExit, v.row.Exit, v.opened = nil, nil, nil
 	switch code {
-	case problemQuit, problemRestart, problemDeleted:
+	case transcript.ProblemQuit, transcript.ProblemRestart, transcript.ProblemDeleted:
 		exit = nil
-	case problemInterrupted:
-		exit = &Exit{Problem: code, At: Time{time.Now()}}
+	case transcript.ProblemInterrupted:
+		exit = &transcript.Exit{Problem: code, At: Time{Time: time.Now()}}
 	default:
 		if exit == nil {
-			exit = &Exit{Problem: code, At: Time{time.Now()}}
+			exit = &transcript.Exit{Problem: code, At: Time{Time: time.Now()}}
 		}
 		v.row.Exit = exit
 	}
-	v.detach(code == problemQuit || code == problemRestart || code == problemInterrupted || code == problemDeleted, code == problemDeleted)
-	v.note(note{Note: noteClosed, Exit: exit})
+	v.detach(code == transcript.ProblemQuit || code == transcript.ProblemRestart || code == transcript.ProblemInterrupted || code == transcript.ProblemDeleted, code == transcript.ProblemDeleted)
+	v.note(transcript.Note{Note: transcript.NoteClosed, Exit: exit})
 	v.endForks(code)
 	v.row.Unread = v.row.Unread || v.row.Exit != nil
 	v.touched()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"deskhand/backend/transcript"
 )
 
 // directories checks what a session is to work in beside its own directory, and gives each once, in its order.
@@ -32,7 +34,7 @@ func existingDirectory(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", bad(problemNoDirectory, "path", path)
+		return "", bad(transcript.ProblemNoDirectory, "path", path)
 	case err != nil:
 		return "", bad("directory.unreadable", "path", path, "detail", err.Error())
 	case !info.IsDir():

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/transcript"
 )
 
 // An elicitation is what an agent wants to know of a person by ACP's own method: a form to fill in, or an address to go to. To accept an
@@ -39,7 +40,7 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 
 func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
 	var p elicitation
-	if json.Unmarshal(params, &p) != nil || tooDeep(p.Schema) {
+	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
 		return false
 	}
 	r.Title = v.c.secret.text(string(p.Message))
@@ -54,7 +55,7 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 		return v.readURL(r, p)
 	}
 	v.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
-	v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
+	v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
 	return false
 }
 
@@ -69,7 +70,7 @@ func (v *conversation) readURL(r *openRequest, p elicitation) bool {
 	}
 	if err != nil {
 		v.refuse(r, acp.CodeInvalidParams, "this client does not open this address: "+err.Error())
-		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + clipString(string(p.URL))}})
+		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
 		return false
 	}
 	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.url, to.host, to.unicode, to.unicode != "", string(p.ElicitationID)
@@ -185,7 +186,7 @@ func (v *conversation) completed(data []byte) {
 	if json.Unmarshal(data, &m) != nil || m.Params.ElicitationID == "" {
 		return
 	}
-	now := Time{time.Now()}
+	now := Time{Time: time.Now()}
 	for _, r := range v.requests {
 		if r.Kind == kindURL && r.ElicitationID == m.Params.ElicitationID {
 			r.CompletedAt, r.AnsweredBy = &now, byAgent

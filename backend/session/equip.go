@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/config"
 	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
 )
 
 // What a session's directory brings to its agent. It is read once, before there is a process, and is what the whole generation goes
@@ -41,7 +42,7 @@ func (a *agentProcess) equip(agent, cwd string) (taken []Executable, ok bool) {
 }
 
 // settle has a person asked about what nobody has approved of what was found, and gives what may start.
-func (a *agentProcess) settle(found []Executable, notices []Notice) (taken []Executable, ok bool) {
+func (a *agentProcess) settle(found []Executable, notices []transcript.Notice) (taken []Executable, ok bool) {
 	verdict, ok := a.ask(found, notices, trustOptions())
 	if !ok {
 		return nil, false
@@ -50,14 +51,14 @@ func (a *agentProcess) settle(found []Executable, notices []Notice) (taken []Exe
 	return taken, a.post(func() {
 		a.equipment = append(a.equipment, taken...)
 		if len(without) > 0 {
-			a.tell([]Notice{{Severity: "info", Title: "Started without what was not approved", Description: clipString(strings.Join(without, ", "))}})
+			a.tell([]transcript.Notice{{Severity: "info", Title: "Started without what was not approved", Description: transcript.ClipText(strings.Join(without, ", "))}})
 		}
 	})
 }
 
 // ask has a person asked about what nobody has approved of what was found, and waits for the answer. It is false when the generation has
 // ended meanwhile.
-func (a *agentProcess) ask(found []Executable, notices []Notice, options []RequestOption) (verdict string, ok bool) {
+func (a *agentProcess) ask(found []Executable, notices []transcript.Notice, options []RequestOption) (verdict string, ok bool) {
 	asked := make(chan chan string, 1)
 	if !a.post(func() { a.tell(notices); a.consider(found, options); asked <- a.approval.verdict }) {
 		return "", false
@@ -99,9 +100,9 @@ func Readable(name string) string {
 }
 
 // tell puts notices into the transcript.
-func (a *agentProcess) tell(notices []Notice) {
+func (a *agentProcess) tell(notices []transcript.Notice) {
 	for _, n := range notices {
-		a.v.note(note{Note: noteNotice, Notice: &n})
+		a.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &n})
 	}
 }
 
@@ -122,7 +123,7 @@ func (a *agentProcess) outfit() {
 	c, agent, target := a.v.c, a.v.row.Agent, mcp.Target{Directory: a.v.row.Cwd, Transports: a.transports()}
 	a.v.links.Go(func() {
 		target.Lookup = c.variables(a.ctx)
-		given, notices := []any{}, []Notice(nil)
+		given, notices := []any{}, []transcript.Notice(nil)
 		for _, e := range servers {
 			var raw json.RawMessage
 			skip := c.asApproved(a.ctx, target.Directory, e)
@@ -156,11 +157,11 @@ func (c *Client) asApproved(ctx context.Context, directory string, e Executable)
 	return nil
 }
 
-func skipped(s *mcp.Skip, agent string) Notice {
+func skipped(s *mcp.Skip, agent string) transcript.Notice {
 	if s.Partly {
-		return Notice{Severity: "info", Title: fmt.Sprintf("Not all of the MCP server %q was given to %s", s.Server, agent), Description: s.Reason}
+		return transcript.Notice{Severity: "info", Title: fmt.Sprintf("Not all of the MCP server %q was given to %s", s.Server, agent), Description: s.Reason}
 	}
-	return Notice{Severity: "warning", Title: fmt.Sprintf("The MCP server %q was not given to %s", s.Server, agent), Description: s.Reason}
+	return transcript.Notice{Severity: "warning", Title: fmt.Sprintf("The MCP server %q was not given to %s", s.Server, agent), Description: s.Reason}
 }
 
 // transports are those that the agent takes: what was measured where somebody has, else what it says. All take stdio, says ACP.
@@ -195,7 +196,7 @@ func checkDirectory(directory string) (string, error) {
 	info, err := os.Stat(directory)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", bad(problemNoDirectory, "path", directory)
+		return "", bad(transcript.ProblemNoDirectory, "path", directory)
 	case err != nil:
 		return "", bad("directory.unreadable", "path", directory, "detail", err.Error())
 	case !info.IsDir():
@@ -217,7 +218,7 @@ func openDirectory(directory string) (*os.Root, error) {
 
 // findServers finds the directory's MCP servers as what they would start. Nothing in the file is dropped in silence: what cannot be
 // read is a notice.
-func (c *Client) findServers(ctx context.Context, directory string) ([]Executable, []Notice) {
+func (c *Client) findServers(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
 	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
 		return nil, nil // the start itself says so
 	}
@@ -229,7 +230,7 @@ func (c *Client) findServers(ctx context.Context, directory string) ([]Executabl
 	if len(list) > 0 {
 		title = "Some MCP servers of this directory cannot be read; the agent does not get them"
 	}
-	return list, []Notice{{Severity: "error", Title: title, Description: clipString(err.Error())}}
+	return list, []transcript.Notice{{Severity: "error", Title: title, Description: transcript.ClipText(err.Error())}}
 }
 
 // What a person is asked about at once, of each file. More is nothing to be read, and may be meant not to be.

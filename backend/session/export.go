@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/prose"
+	"deskhand/backend/transcript"
 )
 
 // Formats of an export.
@@ -205,18 +206,18 @@ func fileName(title string, at time.Time) string {
 // everything is the transcript with the whole text of each message, folded anew from the journal. Of a damaged one it is what can be read,
 // and what is lost.
 func (c *Client) everything(ctx context.Context, id string) (all Transcript, lost, err error) {
-	t := newTranscript(id, facts{})
-	t.limit = math.MaxInt
-	lost, unread := c.journal.Readable(ctx, id, t.apply)
+	t := transcript.New(id, transcript.Facts{})
+	t.Limit = math.MaxInt
+	lost, unread := c.journal.Readable(ctx, id, t.Apply)
 	if ctx.Err() != nil {
 		return Transcript{}, nil, ctx.Err()
 	}
-	changes, _ := t.take()
-	all.Items = make([]Entry, len(changes))
+	changes, _ := t.Take()
+	all.Items = make([]transcript.Entry, len(changes))
 	for i, ch := range changes {
 		all.Items[i] = *ch.Entry
 	}
-	slices.SortFunc(all.Items, func(a, b Entry) int { return int(a.Seq - b.Seq) })
+	slices.SortFunc(all.Items, func(a, b transcript.Entry) int { return int(a.Seq - b.Seq) })
 	all, err = c.complete(ctx, id, all)
 	return all, lost, errors.Join(unread, err)
 }
@@ -240,13 +241,13 @@ func (o outgoing) writeJSON(ctx context.Context, w io.Writer) (lost, err error) 
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err = enc.Encode(struct {
-		Format   string    `json:"format"`
-		Damage   string    `json:"damage,omitempty"`
-		Unknown  string    `json:"unknownSecrets,omitempty"`
-		Session  Session   `json:"session"`
-		Entries  []Entry   `json:"entries"`
-		Turns    []ended   `json:"turns"`
-		Requests []Request `json:"requests"`
+		Format   string             `json:"format"`
+		Damage   string             `json:"damage,omitempty"`
+		Unknown  string             `json:"unknownSecrets,omitempty"`
+		Session  Session            `json:"session"`
+		Entries  []transcript.Entry `json:"entries"`
+		Turns    []ended            `json:"turns"`
+		Requests []Request          `json:"requests"`
 	}{"deskhand.conversation/1", textOf(damaged), textOf(o.unknown), o.asHead(), t.Items, endsOf(o.s.AgentName, t), t.Requests})
 	if err != nil {
 		return nil, err
@@ -286,7 +287,7 @@ func endsOf(agent string, t Transcript) []ended {
 
 // writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out, and told
 // behind them: its record is there.
-func (o outgoing) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
+func (o outgoing) writeBlobs(w io.Writer, list []transcript.Attachment) (lost, err error) {
 	if _, err := io.WriteString(w, ",\n  \"blobs\": {"); err != nil {
 		return nil, err
 	}
@@ -309,7 +310,7 @@ func second[T any](_ T, err error) error { return err }
 
 // eachBlob hands over the bytes of attachments, each once and without its secrets, and tells of the first that are lost. The name stays the
 // sha256 of what was attached, which is what the records have: whoever reads an export may find other bytes under it.
-func (o outgoing) eachBlob(list []Attachment, each func(sha string, data []byte) error) (lost, err error) {
+func (o outgoing) eachBlob(list []transcript.Attachment, each func(sha string, data []byte) error) (lost, err error) {
 	seen := map[string]bool{"": true}
 	for _, a := range list {
 		if seen[a.SHA256] {
@@ -365,7 +366,7 @@ func (o outgoing) recordHead(damaged error, z *zip.Writer) error {
 // asHead is the session without what nobody has sent yet.
 func (o outgoing) asHead() Session {
 	s := o.s
-	s.Draft, s.Attachments = "", []Attachment{}
+	s.Draft, s.Attachments = "", []transcript.Attachment{}
 	return s
 }
 
@@ -480,7 +481,7 @@ func (m *markdown) says(who string) {
 	}
 }
 
-func (m *markdown) entry(e Entry) {
+func (m *markdown) entry(e transcript.Entry) {
 	switch e.Kind {
 	case "user":
 		m.speaker = "" // each message is one of its own
@@ -526,10 +527,10 @@ func (m *markdown) entry(e Entry) {
 }
 
 // divider tells of a change in the life of the session; of an agent that ended, also the last that it wrote to its error output.
-func (m *markdown) divider(d *Divider) {
+func (m *markdown) divider(d *transcript.Divider) {
 	words := d.Words(m.agent)
 	if d.Exit != nil {
-		words += d.Exit.status()
+		words += d.Exit.Status()
 	}
 	m.print("\n---\n\n*%s*\n", flat(words))
 	if d.Exit != nil && d.Exit.StderrTail != "" {
@@ -547,7 +548,7 @@ func (m *markdown) blocks(blocks []json.RawMessage) {
 }
 
 // files names what travelled with a message, or was given.
-func (m *markdown) files(list []Attachment) {
+func (m *markdown) files(list []transcript.Attachment) {
 	for i, a := range list {
 		if i == 0 {
 			m.print("\n")
@@ -560,7 +561,7 @@ func (m *markdown) files(list []Attachment) {
 	}
 }
 
-func (m *markdown) tool(t *ToolCall) {
+func (m *markdown) tool(t *transcript.ToolCall) {
 	m.print("\n**%s** %s (%s)\n", flat(t.Kind), m.code(t.Title), t.Status)
 	for _, raw := range t.Content {
 		var c struct {

@@ -22,17 +22,7 @@ func (c *Client) Holds(ctx context.Context, id string) (n int, err error) {
 		return 0, err
 	}
 	err = v.call(ctx, func() error {
-		held := map[*Entry]bool{v.fold.open: true, v.fold.plan: true, v.fold.asking: true}
-		for _, list := range []map[string]*Entry{v.fold.byID, v.fold.tools, v.fold.terminals, v.fold.displays, v.fold.compactions} {
-			for _, e := range list {
-				held[e] = true
-			}
-		}
-		for e := range v.fold.growing {
-			held[e] = true
-		}
-		delete(held, nil)
-		n = len(held)
+		n = v.fold.Held()
 		return nil
 	})
 	return n, err

@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 func (d *desk) export(id, format string) (name string, data []byte) {
@@ -53,7 +54,7 @@ func TestExport(t *testing.T) {
 	var out struct {
 		Format   string
 		Session  session.Session
-		Entries  []session.Entry
+		Entries  []transcript.Entry
 		Turns    []session.Turn
 		Requests []session.Request
 	}
@@ -361,16 +362,16 @@ func TestDividersHaveTheWindowsWords(t *testing.T) {
 	const agent = "{agent}" // as it stands there
 	for _, s := range said {
 		if code, want := string(s[1]), string(s[2]); code != "unknown" {
-			if got := (&session.Divider{Code: code}).Words(agent); got != want {
+			if got := (&transcript.Divider{Code: code}).Words(agent); got != want {
 				t.Errorf("%s: %q, in the window %q", code, got, want)
 			}
 		}
 	}
-	moved := session.Divider{Code: "workspace.moved", Params: map[string]string{"from": "/old", "to": "/new"}}
+	moved := transcript.Divider{Code: "workspace.moved", Params: map[string]string{"from": "/old", "to": "/new"}}
 	if got, want := moved.Words("Bot"), "The directory moved from /old to /new"; got != want {
 		t.Errorf("%q", got)
 	}
-	if got, want := (&session.Divider{Code: "later.known"}).Words("Bot"), "Session change: later.known"; got != want {
+	if got, want := (&transcript.Divider{Code: "later.known"}).Words("Bot"), "Session change: later.known"; got != want {
 		t.Errorf("%q", got)
 	}
 }

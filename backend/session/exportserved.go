@@ -6,10 +6,11 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/prose"
+	"deskhand/backend/transcript"
 )
 
 // served writes what we did for the agent, and what it tells of itself.
-func (m *markdown) served(e Entry) {
+func (m *markdown) served(e transcript.Entry) {
 	switch {
 	case e.Terminal != nil:
 		how := "running"

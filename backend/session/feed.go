@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/record"
+	"deskhand/backend/transcript"
 )
 
 // Bounds of the feed. A reader further behind than the ring is told to load snapshots, and loses nothing by it: events are
@@ -66,7 +67,7 @@ func (f *Feed) publish(events ...Event) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := Time{time.Now()}
+	now := Time{Time: time.Now()}
 	for _, e := range events {
 		f.seq++
 		e.Seq, e.At = f.seq, now
@@ -159,7 +160,7 @@ func onlyByName(kind string) bool {
 // join makes one append of consecutive ones to the same text. A reader that is behind gets many: they are put together in one go.
 func join(events []Event) []Event {
 	out := events[:0:0]
-	var last Append // of out's last event, when that is an append
+	var last transcript.Append // of out's last event, when that is an append
 	var text strings.Builder
 	length, joined := 0, 0 // of the text in UTF-16 units; how many are in it
 	end := func() {
@@ -167,11 +168,11 @@ func join(events []Event) []Event {
 			last.Text = text.String()
 			out[len(out)-1].Data = mustJSON(last)
 		}
-		last, length, joined = Append{}, 0, 0
+		last, length, joined = transcript.Append{}, 0, 0
 		text.Reset()
 	}
 	for _, e := range events {
-		var a Append
+		var a transcript.Append
 		if e.Type != eventAppend {
 			end()
 			out = append(out, e)
@@ -188,7 +189,7 @@ func join(events []Event) []Event {
 			out[len(out)-1].Seq, out[len(out)-1].At = e.Seq, e.At
 		}
 		text.WriteString(a.Text)
-		length += units(a.Text)
+		length += transcript.Units(a.Text)
 		joined++
 	}
 	end()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 func ev(kind, session, data string) Event {
@@ -107,7 +109,7 @@ func TestFeedJoinsAppends(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
 	add := func(id, text string, offset int) {
-		f.publish(Event{Type: eventAppend, Data: mustJSON(Append{ID: id, Field: "text", Text: text, Offset: offset})})
+		f.publish(Event{Type: eventAppend, Data: mustJSON(transcript.Append{ID: id, Field: "text", Text: text, Offset: offset})})
 	}
 	add("a", "é", 3)
 	add("a", "𝄞x", 4) // a surrogate pair is two units
@@ -132,7 +134,7 @@ func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 	var want strings.Builder
 	for i := range 2000 {
 		piece := fmt.Sprintf("%dü😀 ", i)
-		f.publish(Event{Session: "s", Type: eventAppend, Data: mustJSON(Append{ID: "e", Field: "text", Text: piece, Offset: units(want.String())})})
+		f.publish(Event{Session: "s", Type: eventAppend, Data: mustJSON(transcript.Append{ID: "e", Field: "text", Text: piece, Offset: transcript.Units(want.String())})})
 		want.WriteString(piece)
 	}
 	got, events := "", 0
@@ -141,9 +143,9 @@ func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 		if err != nil || b.Reset || len(b.Events) != 1 || b.Events[0].Seq != b.Seq {
 			t.Fatalf("%+v %v, want one event that goes up to the batch's seq", b, err)
 		}
-		var a Append
-		if err := json.Unmarshal(b.Events[0].Data, &a); err != nil || a.Offset != units(got) {
-			t.Fatalf("%v, offset %d after %d", err, a.Offset, units(got))
+		var a transcript.Append
+		if err := json.Unmarshal(b.Events[0].Data, &a); err != nil || a.Offset != transcript.Units(got) {
+			t.Fatalf("%v, offset %d after %d", err, a.Offset, transcript.Units(got))
 		}
 		got += a.Text
 		q.After = b.Seq
@@ -157,7 +159,7 @@ func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 // BenchmarkPublish is an event into a ring that is full, while a reader keeps up.
 func BenchmarkPublish(b *testing.B) {
 	f := newFeed()
-	data := mustJSON(Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})
+	data := mustJSON(transcript.Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})
 	for range feedBytes/(len(data)+eventPadding) + 1 {
 		f.publish(Event{Session: "s", Type: eventAppend, Data: data})
 	}

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 const (
@@ -248,7 +249,7 @@ func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	}
 	v, roots, files := a.v, a.v.roots(), a.v.host().Files
 	return a.inOrder(true, func(ctx context.Context) outcome {
-		change := FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
+		change := transcript.FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
 		old, known := textBefore(files, roots, p.Path, &change)
 		if err := files.Write(roots, p.Path, store.While(ctx, strings.NewReader(*p.Content))); err != nil {
 			if ctx.Err() != nil {
@@ -256,24 +257,24 @@ func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 			}
 			return fileFailure(err)
 		}
-		if known && len(*p.Content) <= maxItem && utf8.ValidString(*p.Content) {
+		if known && len(*p.Content) <= transcript.MaxItem && utf8.ValidString(*p.Content) {
 			change.Diff = mustJSON(map[string]any{"type": "diff", "path": p.Path, "oldText": old, "newText": *p.Content})
 		}
-		return outcome{result: struct{}{}, told: func() { v.note(note{Note: noteWrote, File: &change}) }}
+		return outcome{result: struct{}{}, told: func() { v.note(transcript.Note{Note: transcript.NoteWrote, File: &change}) }}
 	}), nil
 }
 
 // textBefore is what stood in a file before it is written, nil for one that was not there; known is false where it is too long to be
 // shown, or no text.
-func textBefore(files *host.Files, roots []string, path string, change *FileChange) (text *string, known bool) {
+func textBefore(files *host.Files, roots []string, path string, change *transcript.FileChange) (text *string, known bool) {
 	f, err := files.Open(roots, path)
 	if err != nil {
 		change.Created = errors.Is(err, fs.ErrNotExist)
 		return nil, change.Created
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxItem+1))
-	if err != nil || len(data) > maxItem || !utf8.Valid(data) {
+	data, err := io.ReadAll(io.LimitReader(f, transcript.MaxItem+1))
+	if err != nil || len(data) > transcript.MaxItem || !utf8.Valid(data) {
 		return nil, false
 	}
 	old := string(data)

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 func read(path string, more ...any) step {
@@ -201,7 +201,7 @@ func TestAnAgentWritesFiles(t *testing.T) {
 		t.Fatalf("%d changes are told, want 4", len(told))
 	}
 	type diff struct{ Type, Path, OldText, NewText string }
-	want := []session.FileChange{{Path: old, Bytes: 4}, {Path: fresh, Bytes: 4, Created: true}, {Path: filepath.Join(d.work, "alias"), Bytes: 6}, {Path: long, Bytes: 5}}
+	want := []transcript.FileChange{{Path: old, Bytes: 4}, {Path: fresh, Bytes: 4, Created: true}, {Path: filepath.Join(d.work, "alias"), Bytes: 6}, {Path: long, Bytes: 5}}
 	diffs := []diff{{"diff", old, "one\n", "two\n"}, {"diff", fresh, "", "née"}, {"diff", want[2].Path, "two\n", "three\n"}, {}}
 	for i, e := range told {
 		var have diff

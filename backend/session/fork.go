@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -15,6 +14,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // A fork is a second session that begins with all that was said in the first. The agent makes it (session/fork), in the process of the
@@ -82,7 +82,7 @@ func (v *conversation) fork(made chan<- fork) error {
 	switch {
 	case v.state.turn != "":
 		return &RefusedError{Code: refusedRunning}
-	case v.row.facts.Offers != nil && !slices.Contains(v.row.facts.Offers, offerFork):
+	case v.row.facts.Offers != nil && !slices.Contains(v.row.facts.Offers, transcript.OfferFork):
 		return v.noFork()
 	case v.state.base == Closed:
 		if err := v.wish(doStart{}); err != nil {
@@ -117,14 +117,14 @@ func (v *conversation) makeForks() {
 
 func (v *conversation) askForFork(made chan<- fork) {
 	a, until := v.agent, v.frames
-	v.note(note{Note: noteForking})
+	v.note(transcript.Note{Note: transcript.NoteForking})
 	params := a.workplace() // our tools go on with this session; the fork gets its own when it is opened
 	params["sessionId"] = v.row.ACPSessionID
 	v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
 		peer, err := v.madeFork(result, failure)
-		v.note(note{Note: noteFork, Session: peer})
+		v.note(transcript.Note{Note: transcript.NoteFork, Session: peer})
 		f := fork{peer: peer, until: until, parent: v.row, err: err}
-		f.parent.facts = v.fold.facts
+		f.parent.facts = v.fold.Facts
 		if err != nil || !a.can.Close {
 			v.endFork(made, f)
 			return
@@ -137,7 +137,7 @@ func (v *conversation) askForFork(made chan<- fork) {
 func (v *conversation) madeFork(result json.RawMessage, failure *acp.Error) (peer string, err error) {
 	if failure != nil && failure.Code == acp.CodeAuthRequired {
 		v.noteLogin(failure)
-		return "", &RefusedError{Code: problemAuth, Params: map[string]string{"agent": v.agentName}}
+		return "", &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": v.agentName}}
 	}
 	if failure != nil {
 		return "", v.notMade(failure)
@@ -178,7 +178,7 @@ func (v *conversation) endForks(code string) {
 
 // branch makes the session of a fork that the agent has made.
 func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
-	now := Time{time.Now()}
+	now := Time{Time: time.Now()}
 	r := f.parent
 	r.Session = Session{
 		ID: uuid.Must(uuid.NewV7()).String(), Labels: slices.Clone(r.Labels), Place: r.Place, Workspace: r.Workspace, Cwd: r.Cwd, Directories: r.Directories,
@@ -254,7 +254,7 @@ func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited)
 		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*Request) error { return saveRequests(ctx, tx, slices.Values(part)) })
 	}
 	if err == nil {
-		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []change) error { return saveEntries(ctx, tx, id, part) })
+		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, id, part) })
 	}
 	if err != nil {
 		return err
@@ -275,9 +275,9 @@ func (c *Client) copyFrames(ctx context.Context, f fork, id string, want int) er
 }
 
 // attachedIn are the attachments that notes name.
-func attachedIn(notes []journal.Frame) (list []Attachment) {
+func attachedIn(notes []journal.Frame) (list []transcript.Attachment) {
 	for _, f := range notes {
-		var n note
+		var n transcript.Note
 		if json.Unmarshal(f.Data, &n) == nil {
 			list = append(list, n.Attachments...)
 		}
@@ -287,16 +287,16 @@ func attachedIn(notes []journal.Frame) (list []Attachment) {
 
 // inherited is what a fork has of its parent's journal.
 type inherited struct {
-	notes   []journal.Frame // as those of the fork, with one of its own at the end
-	frames  int             // how many others there are
-	entries []change        // what follows from all of them
+	notes   []journal.Frame     // as those of the fork, with one of its own at the end
+	frames  int                 // how many others there are
+	entries []transcript.Change // what follows from all of them
 
 	turns    []*Turn
 	requests []*Request
 }
 
 func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
-	t := newTranscript(r.ID, facts{})
+	t := transcript.New(r.ID, transcript.Facts{})
 	err = c.journal.Each(ctx, f.parent.ID, func(fr journal.Frame) {
 		switch {
 		case fr.N > f.until:
@@ -307,11 +307,11 @@ func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inh
 		default:
 			h.frames++
 		}
-		t.apply(fr)
+		t.Apply(fr)
 	})
-	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(note{Note: noteForked, Session: f.parent.ID, Text: f.parent.Title})}
-	t.apply(forked)
-	h.entries, _ = t.take()
+	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteForked, Session: f.parent.ID, Text: f.parent.Title})}
+	t.Apply(forked)
+	h.entries, _ = t.Take()
 	h.notes = append(h.notes, forked)
 	return h, err
 }
@@ -320,7 +320,7 @@ func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inh
 func (c *Client) copied(ctx context.Context, f fork, session string, h *inherited) error {
 	db, told := c.cfg.Store.Read(), map[string]bool{}
 	for _, fr := range h.notes {
-		var n note
+		var n transcript.Note
 		if json.Unmarshal(fr.Data, &n) == nil {
 			told[n.Turn], told[n.Request] = true, true
 		}
@@ -353,7 +353,7 @@ func (c *Client) copied(ctx context.Context, f fork, session string, h *inherite
 
 // renamed is a note of the parent's with the ids that its turns and requests have in the fork.
 func renamed(session string, data []byte) []byte {
-	var n note
+	var n transcript.Note
 	if json.Unmarshal(data, &n) != nil || n.Turn == "" && n.Request == "" {
 		return data
 	}
@@ -375,44 +375,6 @@ func renamedID(session, id string) string {
 	return was.String()
 }
 
-// applyOrigin folds a note of where a session comes from, or what comes of it.
-func (t *transcript) applyOrigin(f journal.Frame, n note) {
-	switch n.Note {
-	case noteImporting:
-		t.beginImport()
-	case noteForking:
-		t.forking = true
-	case noteFork:
-		t.forked(n)
-	case noteForked: // what goes on in the parent goes on there
-		t.endAll(f)
-		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
-	}
-}
-
-// ofFork tells that an update is of a fork, which has a transcript of its own.
-func (t *transcript) ofFork(peer string) bool { return t.forking && peer != t.peer || t.forks[peer] }
-
-// forked learns the agent's id of a fork that it has made.
-func (t *transcript) forked(n note) {
-	t.forking = false
-	if n.Session == "" {
-		return
-	}
-	if t.forks == nil {
-		t.forks = map[string]bool{}
-	}
-	t.forks[n.Session] = true
-}
-
-// foreign tells that an answer of the agent is of another session, such as a fork of this one.
-func (t *transcript) foreign(result json.RawMessage) bool {
-	var r struct {
-		SessionID string `json:"sessionId"`
-	}
-	return t.peer != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != t.peer
-}
-
 // afresh begins a new session where the one that was cannot be had back. Of a fork in which nothing was said yet some agents keep nothing
 // once it is closed (Codex): as long as its parent is what it was then, another fork is the same.
 func (a *agentProcess) afresh() {
@@ -430,7 +392,7 @@ func (a *agentProcess) afresh() {
 			return
 		}
 		a.v.row.ACPSessionID = peer
-		a.ready(restoredFork)
+		a.ready(transcript.RestoredFork)
 	})
 }
 

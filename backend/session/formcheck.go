@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"deskhand/backend/transcript"
 )
 
 // fits checks a form's content by a schema that is made anew from the form's fields, and has no more in it than the protocol gives a field. The
@@ -29,7 +31,7 @@ func fits(schema, content json.RawMessage) error {
 	for name, v := range object {
 		if n, is := v.(json.Number); is {
 			if object[name], is = plainNumber(string(n)); !is {
-				return fmt.Errorf("at '/%s': %s is larger than numbers are", clipString(name), clipString(string(n)))
+				return fmt.Errorf("at '/%s': %s is larger than numbers are", transcript.ClipText(name), transcript.ClipText(string(n)))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // What went over a session's wire, page by page, as the journal has it: secrets are taken out of that before it is written.
@@ -222,7 +223,7 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 
 // look reads a frame, and keeps no more of it than the page may need.
 func (s *frameScanner) look(f journal.Stored) lookedAt {
-	out := lookedAt{Frame: Frame{Seq: f.N, At: Time{f.At}, Generation: f.Generation, Dir: string(f.Dir), Kind: unknownKind}}
+	out := lookedAt{Frame: Frame{Seq: f.N, At: Time{Time: f.At}, Generation: f.Generation, Dir: string(f.Dir), Kind: unknownKind}}
 	if err := s.c.journal.Decode(&f); err != nil {
 		out.Damaged, out.fits = true, s.text == nil
 		return out
@@ -249,7 +250,7 @@ func (s *frameScanner) look(f journal.Stored) lookedAt {
 // envelope tells what a frame is.
 func (l *lookedAt) envelope(f journal.Frame) {
 	if f.Dir == journal.Note {
-		var n note
+		var n transcript.Note
 		_ = json.Unmarshal(f.Data, &n) // it was looked at when it was decoded
 		l.Kind, l.Method = noteKind, n.Note
 		return

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // What agents give to people, and what they take of what people have given: the parts of our tools that are the conversation's. A file that
@@ -53,7 +54,7 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 	}
 	err = v.call(ctx, func() error {
 		for _, a := range given {
-			v.note(note{Note: noteGiven, Attachments: []Attachment{a}})
+			v.note(transcript.Note{Note: transcript.NoteGiven, Attachments: []transcript.Attachment{a}})
 		}
 		v.row.Unread = true
 		v.touched()
@@ -66,8 +67,8 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 }
 
 // keepGiven puts the bytes of files into the blob store and writes down what they are.
-func (c *Client) keepGiven(ctx context.Context, read []attachment.Read) ([]Attachment, error) {
-	given := make([]Attachment, len(read))
+func (c *Client) keepGiven(ctx context.Context, read []attachment.Read) ([]transcript.Attachment, error) {
+	given := make([]transcript.Attachment, len(read))
 	err := c.cfg.Store.Blobs.Keep(func() (err error) {
 		for i, r := range read {
 			if err := ctx.Err(); err != nil {
@@ -99,7 +100,7 @@ func (c *Client) InboundFiles(ctx context.Context, session string) (items []atta
 			return nil, nil, "", err
 		}
 		for _, n := range notes {
-			items, files := n.inbound()
+			items, files := inbound(n)
 			if items != nil {
 				return items, nil, s.Cwd, nil
 			}
@@ -115,8 +116,8 @@ func (c *Client) InboundFiles(ctx context.Context, session string) (items []atta
 }
 
 // inbound is what came with the message that the note tells of; nothing of another note.
-func (n note) inbound() (items []attachment.SentinelItem, own []attachment.File) {
-	if n.Note != noteTurnBegan && n.Note != noteSteered {
+func inbound(n transcript.Note) (items []attachment.SentinelItem, own []attachment.File) {
+	if n.Note != transcript.NoteTurnBegan && n.Note != transcript.NoteSteered {
 		return nil, nil
 	}
 	if items, found := attachment.ParseSentinel(textOfPrompt(n.Prompt)); found {
@@ -129,12 +130,12 @@ func (n note) inbound() (items []attachment.SentinelItem, own []attachment.File)
 }
 
 // notesBefore are some of the journal's notes, the newest first, and the number of the last of them.
-func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []note, last int64, err error) {
+func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error) {
 	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
 		last = f.N
-		var n note
+		var n transcript.Note
 		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // it is passed over here, and told elsewhere
-			n = note{}
+			n = transcript.Note{}
 		}
 		notes = append(notes, n)
 	})
@@ -180,23 +181,23 @@ func (c *Client) contentOf(f attachment.File) (io.ReadSeekCloser, error) {
 }
 
 // Content opens what is in an attachment.
-func (c *Client) Content(ctx context.Context, id string) (Attachment, io.ReadSeekCloser, error) {
+func (c *Client) Content(ctx context.Context, id string) (transcript.Attachment, io.ReadSeekCloser, error) {
 	a, err := c.Attachment(ctx, id)
 	if err != nil {
 		return a, nil, err
 	}
-	r, err := c.contentOf(a.file())
+	r, err := c.contentOf(a.File())
 	return a, r, err
 }
 
 // SessionFile is a file of a conversation.
 type SessionFile struct { //nolint:revive // it is what the client API calls it
-	Entry      string     `json:"entry"`
-	Seq        int64      `json:"seq" doc:"Of the entry"`
-	Turn       string     `json:"turn,omitempty"`
-	Direction  string     `json:"direction" enum:"in,out" doc:"in: from a person to the agent"`
-	At         Time       `json:"at"`
-	Attachment Attachment `json:"attachment"`
+	Entry      string                `json:"entry"`
+	Seq        int64                 `json:"seq" doc:"Of the entry"`
+	Turn       string                `json:"turn,omitempty"`
+	Direction  string                `json:"direction" enum:"in,out" doc:"in: from a person to the agent"`
+	At         Time                  `json:"at"`
+	Attachment transcript.Attachment `json:"attachment"`
 }
 
 // SessionFiles are the files of a conversation, the newest entry first. before is the Next of the page above. A page may be longer than
@@ -208,7 +209,7 @@ func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limi
 	if before <= 0 {
 		before = lastSeq
 	}
-	entries, err := query(ctx, c.cfg.Store.Read(), scanJSON[Entry],
+	entries, err := query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Entry],
 		`SELECT data FROM entry WHERE session = ? AND seq < ? AND attachments > 0 ORDER BY seq DESC LIMIT ?`, id, before, limit+1)
 	page := Page[SessionFile]{Items: []SessionFile{}}
 	for i := range entries {
@@ -229,8 +230,8 @@ func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limi
 }
 
 // attachmentsOf are those that the journal of a session names.
-func (c *Client) attachmentsOf(ctx context.Context, session string) ([]Attachment, error) {
-	return query(ctx, c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
+func (c *Client) attachmentsOf(ctx context.Context, session string) ([]transcript.Attachment, error) {
+	return query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
 }
 
 // Thumbnail is a small PNG of an image, at most side pixels wide and high. A disk that does not answer soon is not waited for: a page shows many
@@ -248,6 +249,6 @@ func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, er
 			return nil, &RefusedError{Code: refusedUnreadable, Params: map[string]string{"name": a.Filename, "detail": "its disk does not answer"}}
 		}
 	}
-	png, err := attachment.Thumbnail(ctx, func(ctx context.Context) ([]byte, error) { return c.bytesOf(ctx, a.file()) }, side)
+	png, err := attachment.Thumbnail(ctx, func(ctx context.Context) ([]byte, error) { return c.bytesOf(ctx, a.File()) }, side)
 	return png, refuseFile(err)
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/startmode"
+	"deskhand/backend/transcript"
 )
 
 // Continue makes a session for another agent, in the same directory. That agent knows nothing of the first conversation, so the draft of
@@ -85,7 +86,7 @@ type handover struct {
 	first   string   // message
 	recent  []string // the newest but the first
 	answer  string
-	plan    []PlanItem
+	plan    []transcript.PlanItem
 	files   map[string]int // when each was changed last, by path
 	changes int
 	decided []string
@@ -129,7 +130,7 @@ func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 }
 
 // add takes one entry in.
-func (h *handover) add(e *Entry) {
+func (h *handover) add(e *transcript.Entry) {
 	switch e.Kind {
 	case "user":
 		h.ask(e)
@@ -148,7 +149,7 @@ func (h *handover) add(e *Entry) {
 	}
 }
 
-func (h *handover) ask(e *Entry) {
+func (h *handover) ask(e *transcript.Entry) {
 	text := cut(strings.TrimSpace(e.Text), rawKept)
 	if n := len(e.Blocks) + len(e.Attachments); n > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n(with %d attached)", text, n))
@@ -167,7 +168,7 @@ func (h *handover) ask(e *Entry) {
 	h.recent = append(h.recent, text)
 }
 
-func (h *handover) tool(t *ToolCall) {
+func (h *handover) tool(t *transcript.ToolCall) {
 	if t == nil || t.Status != "completed" {
 		return
 	}

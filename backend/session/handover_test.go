@@ -6,18 +6,20 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"deskhand/backend/transcript"
 )
 
-func user(text string) Entry  { return Entry{Kind: "user", Text: text} }
-func agent(text string) Entry { return Entry{Kind: "agent", Text: text} }
-func edit(status, path string) Entry {
-	return Entry{Kind: "tool", Tool: &ToolCall{Kind: "edit", Status: status, Content: []json.RawMessage{mustJSON(map[string]string{"type": "diff", "path": path, "newText": "x"})}}}
+func user(text string) transcript.Entry  { return transcript.Entry{Kind: "user", Text: text} }
+func agent(text string) transcript.Entry { return transcript.Entry{Kind: "agent", Text: text} }
+func edit(status, path string) transcript.Entry {
+	return transcript.Entry{Kind: "tool", Tool: &transcript.ToolCall{Kind: "edit", Status: status, Content: []json.RawMessage{mustJSON(map[string]string{"type": "diff", "path": path, "newText": "x"})}}}
 }
 
 func TestHandover(t *testing.T) {
 	huge := strings.Repeat("All work and no play makes Jack a dull boy.\n", 10_000)
 	arabic := strings.Repeat("أصلح الخطأ في المُحَلِّل من فضلك. ", 400)
-	thousand := make([]Entry, 0, 3000)
+	thousand := make([]transcript.Entry, 0, 3000)
 	for i := range 1000 {
 		thousand = append(thousand, user(fmt.Sprintf("message %d", i+1)), edit("completed", fmt.Sprintf("/work/src/file%d.go", i)), agent(fmt.Sprintf("answer %d", i+1)))
 	}
@@ -26,7 +28,7 @@ func TestHandover(t *testing.T) {
 	once := Request{Kind: kindPermission, Status: statusAnswered, Title: "ls", Options: []RequestOption{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(Answer{OptionID: "yes"})}
 
 	for name, tc := range map[string]struct {
-		entries  []Entry
+		entries  []transcript.Entry
 		requests []Request
 		turn     *Turn
 		want     []string
@@ -34,12 +36,12 @@ func TestHandover(t *testing.T) {
 	}{
 		"empty": {want: []string{"Nothing was said"}, not: []string{"##"}},
 		"one turn": {
-			entries: []Entry{
+			entries: []transcript.Entry{
 				user("Mend the parser\nand its test"),
 				{Kind: "thought", Text: "hm, a secret thought"},
-				{Kind: "plan", Plan: []PlanItem{{Content: "Look", Status: "completed"}, {Content: "Mend", Status: "in_progress"}, {Content: "Test", Status: "pending"}}},
+				{Kind: "plan", Plan: []transcript.PlanItem{{Content: "Look", Status: "completed"}, {Content: "Mend", Status: "in_progress"}, {Content: "Test", Status: "pending"}}},
 				edit("completed", "/work/src/parser.go"), edit("failed", "/work/src/never.go"), edit("completed", "/elsewhere/a`b.go"),
-				{Kind: "file", File: &FileChange{Path: "/work/new.go"}},
+				{Kind: "file", File: &transcript.FileChange{Path: "/work/new.go"}},
 				agent("I looked."), agent("**Done.**\n\nAll tests pass."),
 			},
 			requests: []Request{question, permission, once},
@@ -57,21 +59,21 @@ func TestHandover(t *testing.T) {
 			not:     []string{"> message 2\n", "`src/file0.go`"},
 		},
 		"huge messages": {
-			entries: []Entry{user(huge), agent(huge), user("then\x00 " + huge), user(huge), user("and go on"), agent(strings.Repeat("x", 300_000))},
+			entries: []transcript.Entry{user(huge), agent(huge), user("then\x00 " + huge), user(huge), user("and go on"), agent(strings.Repeat("x", 300_000))},
 			want:    []string{"> All work", "> and go on\n", "…"},
 		},
 		"right to left": {
-			entries: []Entry{user(arabic), agent(arabic), user("ثم اختبره")},
+			entries: []transcript.Entry{user(arabic), agent(arabic), user("ثم اختبره")},
 			want:    []string{"> أصلح", "> ثم اختبره\n"},
 		},
 		"huge lists": {
-			entries: []Entry{
+			entries: []transcript.Entry{
 				user("go"),
 				{Kind: "plan", Plan: append(many(200, "completed"), many(200, "pending")...)},
 				edit("completed", "/work/"+strings.Repeat("d/", 5000)+"x"),
 			},
 			requests: manyRequests(question, 500),
-			turn:     &Turn{State: "done", StopReason: stopError, Error: &TurnError{Message: strings.Repeat("bad ", 9000)}},
+			turn:     &Turn{State: "done", StopReason: stopError, Error: &transcript.TurnError{Message: strings.Repeat("bad ", 9000)}},
 			want:     []string{"- [x] … (200 more)", "more)\n- Which colour? → Blue\n", "ended with an error: bad"},
 		},
 	} {
@@ -107,9 +109,9 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-func many(n int, status string) (plan []PlanItem) {
+func many(n int, status string) (plan []transcript.PlanItem) {
 	for i := range n {
-		plan = append(plan, PlanItem{Content: fmt.Sprintf("step %d", i), Status: status})
+		plan = append(plan, transcript.PlanItem{Content: fmt.Sprintf("step %d", i), Status: status})
 	}
 	return plan
 }

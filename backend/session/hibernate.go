@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 // A session that has been idle for a while can do without its agent: what it takes of the machine's memory is of more use to others,
 // and the agent takes the conversation up again when it is spoken to. The sampler says when (sampler.go); here is what the conversation
 // does about it.
-
-// How a session is put to sleep is told in the journal by a closed note with this reason.
-const reasonHibernated = "hibernated"
 
 // rest is what others may know of an idle conversation without asking its goroutine.
 type rest struct {
@@ -41,7 +40,7 @@ func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generati
 // programs running would lose them.
 func (v *conversation) comesBack() bool {
 	a := v.agent
-	if a == nil || len(v.forks) > 0 || v.fold.facts.Terminals > 0 || len(v.fold.stragglers) > 0 {
+	if a == nil || len(v.forks) > 0 || v.fold.Facts.Terminals > 0 || len(v.fold.Running()) > 0 {
 		return false
 	}
 	return v.unspoken() || a.kept && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
@@ -54,8 +53,8 @@ func (v *conversation) unspoken() bool {
 }
 
 // noteSaid notes that the agent was spoken to, or has said something itself.
-func (v *conversation) noteSaid(entries []change) {
-	if v.agent != nil && slices.ContainsFunc(entries, func(c change) bool { return c.Entry.Kind != "divider" && c.Entry.Kind != "notice" }) {
+func (v *conversation) noteSaid(entries []transcript.Change) {
+	if v.agent != nil && slices.ContainsFunc(entries, func(c transcript.Change) bool { return c.Entry.Kind != "divider" && c.Entry.Kind != "notice" }) {
 		v.agent.spoken = true
 	}
 }
@@ -99,14 +98,14 @@ func (v *conversation) fallAsleep() {
 	if unspoken {
 		v.row.ACPSessionID = "" // an empty session need not be taken up again, and not every agent could
 	}
-	v.note(note{Note: noteClosed, Reason: reasonHibernated})
+	v.note(transcript.Note{Note: transcript.NoteClosed, Reason: transcript.ReasonHibernated})
 }
 
 // stage tells how far a start has come; "" when it is over.
 func (v *conversation) stage(step string) {
 	v.row.Step, v.row.StepSince = step, nil
 	if step != "" {
-		v.row.StepSince = &Time{time.Now()}
+		v.row.StepSince = &Time{Time: time.Now()}
 	}
 	v.saveRow()
 }

@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // Real agents, whose memory the system tells.
@@ -628,7 +629,7 @@ func TestConversationsAtRestHoldWhatIsAlikeOnce(t *testing.T) {
 		}
 		d.sleeps(id)
 	}
-	first := func(id string) *session.ConfigOption { return &d.get(id).ConfigOptions[0] }
+	first := func(id string) *transcript.ConfigOption { return &d.get(id).ConfigOptions[0] }
 	if first(a) != first(b) {
 		t.Error("equal options are held twice")
 	}

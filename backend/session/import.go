@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // Import makes a session of a conversation that an agent has had without us. The agent's replay of it (session/load) is journalled like
@@ -64,12 +64,10 @@ const (
 )
 
 const (
-	problemImport     = "session.import_failed"      // the agent does not give its history
-	problemNoImport   = "session.import_unsupported" // it can take up no session at all
-	refusedSessions   = "agent.sessions_failed"
-	restoredImport    = "import"        // the reason of session.ready: with its history
-	restoredUnseen    = "import_unseen" // without
-	restoredFork      = "fork"          // as a fork of its parent, once more
+	problemImport   = "session.import_failed"      // the agent does not give its history
+	problemNoImport = "session.import_unsupported" // it can take up no session at all
+	refusedSessions = "agent.sessions_failed"
+
 	maxImportedCursor = 8 << 10
 )
 
@@ -103,7 +101,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	for i, l := range list {
 		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
 		if !l.UpdatedAt.IsZero() {
-			page.Items[i].UpdatedAt = &Time{l.UpdatedAt}
+			page.Items[i].UpdatedAt = &Time{Time: l.UpdatedAt}
 		}
 	}
 	return page, nil
@@ -120,9 +118,9 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 		return ErrClosed
 	case wantsLogin:
 		c.noteLogin(agent, auth.Refused)
-		return &RefusedError{Code: problemAuth, Params: map[string]string{"agent": name, "detail": c.words(auth.Refused)}}
+		return &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": name, "detail": c.words(auth.Refused)}}
 	case errors.Is(err, agents.ErrNotInstalled):
-		return &RefusedError{Code: problemMissing, Params: map[string]string{"agent": name}}
+		return &RefusedError{Code: transcript.ProblemMissing, Params: map[string]string{"agent": name}}
 	}
 	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.text(err.Error())}}
 }
@@ -176,7 +174,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 
 // fresh is the row of a session that is about to be made.
 func (c *Client) fresh(agent string, w Workspace) row {
-	now := Time{time.Now()}
+	now := Time{Time: time.Now()}
 	r := row{Session: Session{
 		ID: uuid.Must(uuid.NewV7()).String(), Place: host.Local, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
@@ -186,15 +184,15 @@ func (c *Client) fresh(agent string, w Workspace) row {
 
 // importing tells whether the history of an imported session is still to be taken in.
 func (v *conversation) importing() bool {
-	return v.row.Origin != nil && v.row.Origin.Kind == originImport && !v.fold.facts.Imported
+	return v.row.Origin != nil && v.row.Origin.Kind == originImport && !v.fold.Facts.Imported
 }
 
 // replay is how what follows in the journal is told of.
 func (v *conversation) replay() string {
 	if v.importing() {
-		return noteImporting
+		return transcript.NoteImporting
 	}
-	return noteReplaying
+	return transcript.NoteReplaying
 }
 
 // takeOver opens a session that the agent had before us.
@@ -204,9 +202,9 @@ func (a *agentProcess) takeOver() {
 	case a.can.LoadSession:
 		v.do(doReplay{})
 		a.replay = &replay{Replay: &history.Replay{}} // there is nothing stored to compare with
-		a.restoreImported("session/load", restoredImport)
+		a.restoreImported("session/load", transcript.RestoredImport)
 	case a.can.Resume:
-		a.restoreImported("session/resume", restoredUnseen)
+		a.restoreImported("session/resume", transcript.RestoredUnseen)
 	default:
 		a.fail(problemNoImport, "agent", v.agentName)
 	}
@@ -226,96 +224,6 @@ func (a *agentProcess) restoreImported(method, how string) {
 			a.fail(problemImport, "agent", a.v.agentName, "detail", a.v.c.words(failure))
 		}
 	})
-}
-
-// What the fold holds back while a history is taken in.
-type imported struct {
-	running bool
-	held    []*Entry
-	isHeld  map[*Entry]bool
-}
-
-// beginImport holds back what follows until it is known to be whole.
-func (t *transcript) beginImport() {
-	t.dropImport()
-	t.imported = imported{running: true, isHeld: map[*Entry]bool{}}
-}
-
-// holds tells whether the entry waits for the end of an import; a new one is taken into what waits.
-func (t *transcript) holds(e *Entry) bool { return t.imported.isHeld[e] }
-
-func (t *transcript) hold(e *Entry) {
-	switch e.Kind {
-	case "request", "notice", "divider": // these are of now
-	default:
-		if t.imported.running {
-			e.Turn = "" // the one that may wait for the agent is of now
-			t.imported.held = append(t.imported.held, e)
-			t.imported.isHeld[e] = true
-		}
-	}
-}
-
-// ofNow takes an entry out of what waits: a person has said it while a history was taken in.
-func (t *transcript) ofNow(e *Entry) {
-	if t.holds(e) {
-		e.Turn = t.turn
-		t.imported.held = slices.DeleteFunc(t.imported.held, func(held *Entry) bool { return held == e })
-		delete(t.imported.isHeld, e)
-		t.touch(e)
-	}
-}
-
-// importedTurn is what a person's message begins in a history: it names no turns.
-func (t *transcript) importedTurn(f journal.Frame) {
-	if !t.imported.running {
-		return
-	}
-	t.endTools(f)
-	t.plan = nil
-	clear(t.tools)
-	t.endDisplays(f)
-	t.endCompactions(f)
-	clear(t.growing)
-}
-
-// endImport shows what was taken in. Unseen is a session of which the agent gives no history.
-func (t *transcript) endImport(f journal.Frame, unseen bool) {
-	t.importedTurn(f)
-	held := t.imported.held
-	t.forgetImport()
-	messages := 0
-	for _, e := range held {
-		if e.Kind == "user" || e.Kind == "agent" {
-			messages++
-		}
-		t.touch(e)
-	}
-	t.facts.Imported, t.changed = true, true
-	t.mixed = true
-	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
-	if unseen {
-		d = &Divider{Code: "session.imported_unseen"}
-	}
-	t.add(f, "divider").Divider = d
-}
-
-// dropImport forgets what came of a history that has broken off.
-func (t *transcript) dropImport() {
-	if t.imported.running {
-		t.forgetImport()
-	}
-}
-
-func (t *transcript) forgetImport() {
-	t.imported = imported{}
-	t.open, t.plan = nil, nil
-	clear(t.tools)
-	clear(t.byID)
-	clear(t.displays)
-	clear(t.compactions)
-	clear(t.growing)
-	clear(t.clipped)
 }
 
 // begin stores a session that is made, and starts its agent.
@@ -342,9 +250,9 @@ const savedAtOnce = 500
 
 // saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
 // in between, dropHalfImported takes it away again.
-func saveAhead(ctx context.Context, db *store.DB, session string, entries []change) ([]change, error) {
+func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
 	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
-	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []change) error { return saveEntries(ctx, tx, session, part) })
+	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
 }
 
 // inPieces stores rows in transactions of savedAtOnce.
@@ -373,7 +281,7 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 			return err
 		}
 		rows, err := query(ctx, c.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND seq < ? AND `+half,
-			id, from*perFrame, to*perFrame)
+			id, from*transcript.PerFrame, to*transcript.PerFrame)
 		if err != nil {
 			return err
 		}
@@ -391,15 +299,15 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 // after it may have told the end of the agent by now. Where the journal is damaged there nothing is known to be half, and nothing lies between
 // the two that it gives then. The notes alone are read: an agent may have said very much, and each start asks.
 func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
-	const end = math.MaxInt64 / perFrame
+	const end = math.MaxInt64 / transcript.PerFrame
 	from, to = end, end
 	err = c.journal.ShortNotes(ctx, session, func(f journal.Frame, damaged error) {
-		var told note
+		var told transcript.Note
 		switch {
 		case damaged != nil || json.Unmarshal(f.Data, &told) != nil:
-		case told.Note == noteImporting:
+		case told.Note == transcript.NoteImporting:
 			from, to = f.N, end
-		case to == end && (told.Note == noteStarting || told.Note == noteClosed):
+		case to == end && (told.Note == transcript.NoteStarting || told.Note == transcript.NoteClosed):
 			to = f.N
 		}
 	})

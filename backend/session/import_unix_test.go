@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // Where an import began and ended the notes say: a start does not read for it what the agent has said, which may be a very long history.
@@ -20,7 +21,7 @@ func TestAStartReadsOfAnImportTheNotesAlone(t *testing.T) {
 	story := newStoryteller(t, 1)
 	story.start()
 	story.frame(journal.In, "a word before the history")
-	story.note(note{Note: noteImporting})
+	story.note(transcript.Note{Note: transcript.NoteImporting})
 	story.frame(journal.In, strings.Repeat("a very long word ", 16<<10))
 	s.put("s", story.frames)
 	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)

@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 func TestWhatIsLate(t *testing.T) {
 	t.Parallel()
-	terminal := func(text string, skipped int64) Entry {
-		return Entry{ID: "e", Kind: "terminal", Text: text, Terminal: &Terminal{TerminalID: "1", Running: true, Skipped: skipped}}
+	terminal := func(text string, skipped int64) transcript.Entry {
+		return transcript.Entry{ID: "e", Kind: "terminal", Text: text, Terminal: &transcript.Terminal{TerminalID: "1", Running: true, Skipped: skipped}}
 	}
 	grown := terminal("one two", 0)
 	for name, c := range map[string]struct {
-		stored Entry
+		stored transcript.Entry
 		want   string
 	}{
 		"it is stored shorter":                           {terminal("one", 0), "one two"},
@@ -22,18 +23,18 @@ func TestWhatIsLate(t *testing.T) {
 		"it was cut since":                               {terminal("two", 4), "two"},
 		"it was emptied since":                           {terminal("", 7), ""},
 		"it is another text":                             {terminal("six", 0), "six"},
-		"of a message that has no room more is left out": {Entry{ID: "e", Kind: "agent", Text: "o", Clipped: 3}, "o"},
+		"of a message that has no room more is left out": {transcript.Entry{ID: "e", Kind: "agent", Text: "o", Clipped: 3}, "o"},
 	} {
-		got := late{"e": &grown}.over([]Entry{c.stored})
+		got := late{"e": &grown}.over([]transcript.Entry{c.stored})
 		if got[0].Text != c.want {
 			t.Errorf("%s: %q", name, got[0].Text)
 		}
 	}
-	stored, told := Entry{Kind: "agent", Text: "full", Clipped: 10}, Entry{Kind: "agent", Text: "full", Clipped: 15}
-	if !behind(mustJSON(&stored), &told) {
+	stored, told := transcript.Entry{Kind: "agent", Text: "full", Clipped: 10}, transcript.Entry{Kind: "agent", Text: "full", Clipped: 15}
+	if !transcript.IsPrefixOf(mustJSON(&stored), &told) {
 		t.Error("what is left out of it may have become more")
 	}
-	if behind(mustJSON(&told), &stored) {
+	if transcript.IsPrefixOf(mustJSON(&told), &stored) {
 		t.Error("it cannot have become less")
 	}
 }
@@ -47,9 +48,9 @@ func TestARepairIsNeverBehindTheConversation(t *testing.T) {
 		return journal.Frame{N: n, Generation: 1, At: at, Dir: journal.In, Data: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",
 			"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`)}
 	}
-	frames := []journal.Frame{{N: 1, Generation: 1, At: at, Dir: journal.Note, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})}, says(2, "one")}
+	frames := []journal.Frame{{N: 1, Generation: 1, At: at, Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteTurnBegan, Turn: "t"})}, says(2, "one")}
 	s.put("x", frames)
-	b := &rebuilding{c: &Client{cfg: Config{Store: s.db}}, session: "x", retelling: retell("x"), made: map[string]bool{}}
+	b := &rebuilding{c: &Client{cfg: Config{Store: s.db}}, retelling: retell("x"), made: map[string]bool{}}
 	for _, f := range frames {
 		b.apply(f)
 	}
@@ -78,36 +79,10 @@ func TestARepairIsNeverBehindTheConversation(t *testing.T) {
 	}
 }
 
-// What a program of the agent's own writes changes nothing of the call that it belongs to: told anew with each word, that had the whole output
-// stored with each word.
-func TestOutputIsNoChangeOfItsCall(t *testing.T) {
-	t.Parallel()
-	s := tell(t)
-	s.begin("go")
-	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","_meta":{"terminal_info":{"terminal_id":"p","cwd":"/w"}}}`)
-	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"terminal_id":"p","data":"one"}}}`)
-	s.fold.take()
-	for _, meta := range []string{`"terminal_output_delta":{"terminal_id":"p","data":" two"}`, `"terminal_output":{"data":" three","terminal_id":"p"}`} {
-		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{%s}}`, meta)
-		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "terminal" || !changes[0].grew() {
-			t.Errorf("%s changes %d entries: %s", meta, len(changes), mustJSON(changes))
-		}
-	}
-	for _, field := range []string{
-		`"title":"T"`, `"status":"completed"`, `"content":[]`, `"rawInput":{}`, `"rawOutput":{}`, `"locations":[]`, `"kind":"read"`, `"name":"n"`,
-		`"_meta":{"claudeCode":{"parentToolUseId":"0"}}`,
-	} {
-		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1",%s}`, field)
-		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "tool" {
-			t.Errorf("%s changes %d entries", field, len(changes))
-		}
-	}
-}
-
 // Agents tell of what they use between two words. The record of the session is stored with that, and not the message anew.
 func TestAMessageIsLateWhateverIsToldOfUsage(t *testing.T) {
 	t.Parallel()
-	grown := change{Entry: &Entry{ID: "e", Kind: "agent", Text: "one two"}, Append: &Append{ID: "e", Text: " two", Offset: 3}}
+	grown := transcript.Change{Entry: &transcript.Entry{ID: "e", Kind: "agent", Text: "one two"}, Append: &transcript.Append{ID: "e", Text: " two", Offset: 3}}
 	for name, c := range map[string]struct {
 		alter func(v *conversation)
 		late  bool
@@ -121,7 +96,7 @@ func TestAMessageIsLateWhateverIsToldOfUsage(t *testing.T) {
 		v := &conversation{turn: &Turn{ID: "t"}}
 		v.late.Store(&late{})
 		c.alter(v)
-		stored, now := v.spare([]change{grown})
+		stored, now := v.spare([]transcript.Change{grown})
 		if is := len(stored) == 0 && now["e"] == grown.Entry; is != c.late {
 			t.Errorf("with %s: %d are stored, %d are late", name, len(stored), len(now))
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // A message that streams is not stored anew with every few words. Whoever asks has what was told all the same, and verify has nothing to say.
@@ -33,7 +34,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 			if e.Type != "entry.append" {
 				continue
 			}
-			var a session.Append
+			var a transcript.Append
 			if err := json.Unmarshal(e.Data, &a); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +55,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 				t.Fatal(err)
 			}
 			for id, end := range ends {
-				i := slices.IndexFunc(have.Items, func(e session.Entry) bool { return e.ID == id })
+				i := slices.IndexFunc(have.Items, func(e transcript.Entry) bool { return e.ID == id })
 				if i < 0 || length(have.Items[i].Text) < end {
 					t.Fatalf("%s: of an entry %d were told, and it is not there or shorter", name, end)
 				}

@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 	"deskhand/backend/terminal"
+	"deskhand/backend/transcript"
 )
 
 // Login is one attempt to sign in to an agent.
@@ -102,7 +103,7 @@ func (l *logins) change(a *attempt, f func(*Login)) Login {
 	defer l.mu.Unlock()
 	f(&a.login)
 	if a.login.State != loginRunning && a.login.EndedAt == nil {
-		a.login.EndedAt = &Time{time.Now()}
+		a.login.EndedAt = &Time{Time: time.Now()}
 		l.past = append(l.past, a.login.ID)
 	}
 	for len(l.past) > keptLogins {
@@ -163,7 +164,7 @@ func (c *Client) BeginLogin(ctx context.Context, agent, method string, values ma
 // beginLogin begins an attempt: prepare does what can be refused at once, and gives what takes a person's time, or the agent's.
 func (c *Client) beginLogin(ctx context.Context, l Login, prepare func(context.Context, *attempt) (func(context.Context) error, error)) (Login, error) {
 	agent := l.Agent
-	l.ID, l.State, l.StartedAt = uuid.Must(uuid.NewV7()).String(), loginRunning, Time{time.Now()}
+	l.ID, l.State, l.StartedAt = uuid.Must(uuid.NewV7()).String(), loginRunning, Time{Time: time.Now()}
 	a := &attempt{ended: make(chan struct{}), login: l}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a login outlives the call
 	context.AfterFunc(c.ctx, cancel)                               //nolint:contextcheck // and not us
@@ -435,7 +436,7 @@ func (c *Client) refusedLogin(agent string, err error) error {
 		{agents.ErrVault, refusedLoginVault, false},
 		{agents.ErrNoLogout, refusedNoLogout, false},
 		{agents.ErrLeft, refusedLoginLeft, false},
-		{agents.ErrNotInstalled, problemMissing, false},
+		{agents.ErrNotInstalled, transcript.ProblemMissing, false},
 		{agents.ErrFile, refusedFile, false},
 		{proxy.ErrTerminal, refusedTerminal, false},
 	} {
@@ -491,8 +492,8 @@ func (v *conversation) retry() {
 // changed, sent or thrown away since is theirs.
 func (v *conversation) sayAgain(t *Turn) error {
 	text := textOfPrompt(t.prompt)
-	unchanged := func(now string, files []Attachment) bool {
-		return now == text && slices.EqualFunc(files, t.attachments, func(a, b Attachment) bool { return a.ID == b.ID })
+	unchanged := func(now string, files []transcript.Attachment) bool {
+		return now == text && slices.EqualFunc(files, t.attachments, func(a, b transcript.Attachment) bool { return a.ID == b.ID })
 	}
 	switch {
 	case t.again != "":

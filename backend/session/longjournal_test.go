@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // storyteller writes the journal of a long conversation with a coding agent, as such agents speak: words in small chunks, files that
@@ -47,7 +48,7 @@ func (s *storyteller) frame(dir journal.Direction, data string) {
 	s.frames = append(s.frames, journal.Frame{N: int64(len(s.frames)) + 1, Generation: s.gen, At: s.at, Dir: dir, Data: []byte(data)})
 }
 
-func (s *storyteller) note(n note) { s.frame(journal.Note, string(mustJSON(n))) }
+func (s *storyteller) note(n transcript.Note) { s.frame(journal.Note, string(mustJSON(n))) }
 
 func (s *storyteller) update(body map[string]any) {
 	s.frame(journal.In, string(mustJSON(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d", "update": body}})))
@@ -67,10 +68,10 @@ func (s *storyteller) between(low, high int) int { return low + s.rng.IntN(high-
 
 func (s *storyteller) start() {
 	s.gen++
-	s.note(note{Note: noteStarting})
+	s.note(transcript.Note{Note: transcript.NoteStarting})
 	s.frame(journal.Out, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`)
-	s.note(note{Note: noteReady, Reason: "new", Session: "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d"})
+	s.note(transcript.Note{Note: transcript.NoteReady, Reason: "new", Session: "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d"})
 	var list []map[string]any
 	for i := range 40 {
 		list = append(list, map[string]any{"name": fmt.Sprintf("command-%d", i), "description": s.excerpt(s.between(40, 160)), "input": nil})
@@ -123,7 +124,7 @@ func (s *storyteller) tool() {
 func (s *storyteller) turn() {
 	turn := fmt.Sprintf("%08x-0000-7000-8000-%012x", len(s.frames), s.rng.Uint32())
 	prompt := []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": s.excerpt(s.between(40, 800))})}
-	s.note(note{Note: noteTurnBegan, Turn: turn, Prompt: prompt})
+	s.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: turn, Prompt: prompt})
 	s.frame(journal.Out, string(mustJSON(map[string]any{"jsonrpc": "2.0", "id": len(s.frames), "method": "session/prompt", "params": map[string]any{"prompt": prompt}})))
 	asked := len(s.frames) - 1
 	for range s.between(1, 8) {
@@ -132,7 +133,7 @@ func (s *storyteller) turn() {
 	}
 	s.say("agent_message_chunk", s.between(200, 2500))
 	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn","usage":{"totalTokens":%d}}}`, asked, s.rng.IntN(100_000)))
-	s.note(note{Note: noteTurnEnded, Turn: turn, Reason: stopEnd})
+	s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: turn, Reason: stopEnd})
 }
 
 // tell gives the journal of so many turns, with an agent that is started anew now and then.

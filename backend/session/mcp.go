@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/config"
 	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
 )
 
 // MCPServers are the MCP servers of a directory.
@@ -58,7 +59,7 @@ func (c *Client) MCPServers(ctx context.Context, directory string) (MCPServers, 
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Problem = clipString(err.Error())
+		out.Problem = transcript.ClipText(err.Error())
 	}
 	if err := c.judge(ctx, directory, list); err != nil {
 		return out, err

@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 // An agent that names the file of a session by the minute of the clock writes over it when it loads the session in the same minute
@@ -18,7 +20,7 @@ func (a *agentProcess) waitToLoad() bool {
 	if wait <= 0 {
 		return false
 	}
-	a.tell([]Notice{{
+	a.tell([]transcript.Notice{{
 		Severity: "info", Title: fmt.Sprintf("Waiting for the next minute, %d s", int(wait/time.Second)+1),
 		Description: v.agentName + " forgets a conversation that it takes up again in the minute in which it began with it.",
 	}})
@@ -39,5 +41,5 @@ func untilNextMinute(begun, now time.Time) time.Duration {
 
 // lastReady is when an agent last began with the session, other than by loading it: a load changes nothing of the name of its file.
 func (v *conversation) lastReady() time.Time {
-	return v.c.journal.LastNote(v.c.ctx, v.id, `{"note":"`+noteReady+`"`, `"reason":"load"`)
+	return v.c.journal.LastNote(v.c.ctx, v.id, `{"note":"`+transcript.NoteReady+`"`, `"reason":"load"`)
 }

@@ -65,7 +65,7 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 		return ProcessList{}, err
 	}
 	list := ProcessList{Items: []AgentProcesses{}, Self: showSelf(all.Self, pss)}
-	list.Self.StartedAt = Time{all.StartedAt}
+	list.Self.StartedAt = Time{Time: all.StartedAt}
 	for _, u := range all.Usage {
 		a := showUsage(u, pss)
 		switch a.Owner {
@@ -118,7 +118,7 @@ func sessionOf(serverID string) string {
 }
 
 func showUsage(u proxy.Usage, pss bool) AgentProcesses {
-	a := AgentProcesses{Owner: u.Purpose, ServerID: u.ServerID, Agent: u.Agent, PID: u.PID, StartedAt: Time{u.StartedAt}, Processes: []Process{}}
+	a := AgentProcesses{Owner: u.Purpose, ServerID: u.ServerID, Agent: u.Agent, PID: u.PID, StartedAt: Time{Time: u.StartedAt}, Processes: []Process{}}
 	if u.Tree == nil {
 		return a
 	}
@@ -127,7 +127,7 @@ func showUsage(u proxy.Usage, pss bool) AgentProcesses {
 		a.PSSBytes = known(u.PSS())
 	}
 	for _, m := range u.Tree {
-		p := Process{PID: m.PID, Name: m.Name, StartedAt: Time{m.StartedAt}, CPUSeconds: m.CPU.Seconds(), RSSBytes: m.RSS}
+		p := Process{PID: m.PID, Name: m.Name, StartedAt: Time{Time: m.StartedAt}, CPUSeconds: m.CPU.Seconds(), RSSBytes: m.RSS}
 		if pss {
 			p.PSSBytes = known(m.PSS)
 		}

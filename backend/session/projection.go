@@ -10,28 +10,23 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
-
-// projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
-// something else of frames that are there already: the transcripts of earlier versions are then made anew, see upkeep.go.
-const projection = 11
-
-// perFrame is how far apart the entries of two frames are in their order: a frame makes two of them at most, and there is room.
-const perFrame = 16
 
 // retelling reads a journal from its beginning and makes of it what is shown: the entries by the transcript's rules, and the turns.
 // Of requests the journal holds that they were opened, and when their agent ended; who answered is in the request's own row alone.
 type retelling struct {
-	fold     *transcript
+	session  string
+	fold     *transcript.Fold
 	last     int64 // frame
 	seen     int   // bytes of frames since the last take
-	ready    []change
+	ready    []transcript.Change
 	turns    map[string]*retoldTurn
 	order    []string // of turns, as they began
 	running  string   // the turn
 	prompts  map[acp.Key]string
 	requests map[string]*retoldRequest
-	attached []Attachment
+	attached []transcript.Attachment
 }
 
 type retoldTurn struct {
@@ -47,7 +42,7 @@ type retoldRequest struct {
 
 func retell(session string) *retelling {
 	return &retelling{
-		fold: newTranscript(session, facts{}), turns: map[string]*retoldTurn{}, prompts: map[acp.Key]string{}, requests: map[string]*retoldRequest{},
+		session: session, fold: transcript.New(session, transcript.Facts{}), turns: map[string]*retoldTurn{}, prompts: map[acp.Key]string{}, requests: map[string]*retoldRequest{},
 	}
 }
 
@@ -56,15 +51,15 @@ const heldBack = 8 << 20
 
 func (r *retelling) apply(f journal.Frame) {
 	r.last = f.N
-	r.fold.apply(f)
+	r.fold.Apply(f)
 	r.seen += len(f.Data)
 	final := false
 	switch f.Dir {
 	case journal.Note:
-		var n note
+		var n transcript.Note
 		if json.Unmarshal(f.Data, &n) == nil {
 			r.applyNote(f, n)
-			final = n.Note == noteTurnBegan || n.Note == noteStarting
+			final = n.Note == transcript.NoteTurnBegan || n.Note == transcript.NoteStarting
 		}
 	case journal.Out:
 		if bytes.Contains(f.Data, []byte(`"session/prompt"`)) {
@@ -82,28 +77,28 @@ func (r *retelling) apply(f journal.Frame) {
 
 // take has ready what has changed. Most of it is final; what is not comes again.
 func (r *retelling) take() {
-	changes, _ := r.fold.take()
+	changes, _ := r.fold.Take()
 	r.ready = append(r.ready, changes...)
 	r.seen = 0
 }
 
-func (r *retelling) applyNote(f journal.Frame, n note) {
+func (r *retelling) applyNote(f journal.Frame, n transcript.Note) {
 	r.attached = append(r.attached, n.Attachments...)
 	switch n.Note {
-	case noteStarting:
+	case transcript.NoteStarting:
 		clear(r.prompts)
-	case noteTurnBegan:
+	case transcript.NoteTurnBegan:
 		r.running = n.Turn
 		r.order = append(r.order, n.Turn)
-		r.turns[n.Turn] = &retoldTurn{Turn{ID: n.Turn, Session: r.fold.session, State: turnRunning, StartedAt: Time{f.At}}, f.Generation}
-	case noteTurnEnded:
+		r.turns[n.Turn] = &retoldTurn{Turn{ID: n.Turn, Session: r.session, State: turnRunning, StartedAt: Time{Time: f.At}}, f.Generation}
+	case transcript.NoteTurnEnded:
 		if t := r.turns[n.Turn]; t != nil {
-			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &Time{f.At}
+			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &Time{Time: f.At}
 		}
 		r.running = ""
-	case noteRequest:
+	case transcript.NoteRequest:
 		r.requests[n.Request] = &retoldRequest{id: n.Request, generation: f.Generation}
-	case noteClosed:
+	case transcript.NoteClosed:
 		for _, q := range r.requests {
 			q.over = true
 		}
@@ -147,7 +142,7 @@ const (
 // entries as they are. chosen says that a person has chosen the journal: else one of before there were checksums is not trusted where its
 // messages look damaged.
 func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error {
-	b := &rebuilding{c: c, session: session, retelling: retell(session), made: map[string]bool{}}
+	b := &rebuilding{c: c, retelling: retell(session), made: map[string]bool{}}
 	defer c.changedEntries() // also of one that is broken off: the index waits for a word, and nobody may speak for days
 	if err := c.proven(ctx, session, chosen); err != nil {
 		return err
@@ -197,10 +192,9 @@ func (c *Client) proven(ctx context.Context, session string, chosen bool) error 
 
 type rebuilding struct {
 	*retelling
-	c       *Client
-	session string
-	made    map[string]bool // the ids of the entries
-	ahead   []change        // stored with more text than the journal had when it was read
+	c     *Client
+	made  map[string]bool     // the ids of the entries
+	ahead []transcript.Change // stored with more text than the journal had when it was read
 }
 
 // entryWrite is an entry as it is to be.
@@ -237,8 +231,8 @@ func (b *rebuilding) different(ctx context.Context, q rowQuerier, end bool) (lis
 
 // isAhead tells that what is stored is the same entry with more text.
 func isAhead(stored, made string) bool {
-	var e Entry
-	return len(stored) > len(made) && json.Unmarshal([]byte(stored), &e) == nil && behind([]byte(made), &e)
+	var e transcript.Entry
+	return len(stored) > len(made) && json.Unmarshal([]byte(stored), &e) == nil && transcript.IsPrefixOf([]byte(made), &e)
 }
 
 type rowQuerier interface {
@@ -294,7 +288,7 @@ func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) e
 // its business.
 func (b *rebuilding) drop(ctx context.Context) error {
 	db := b.c.cfg.Store
-	ids, err := query(ctx, db.Read(), scanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*perFrame)
+	ids, err := query(ctx, db.Read(), scanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*transcript.PerFrame)
 	if err != nil {
 		return err
 	}
@@ -334,7 +328,7 @@ func (b *rebuilding) finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, projection, b.session)
+		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, transcript.Projection, b.session)
 		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), useAttachments(ctx, tx, b.session, b.attached), done)
 	})
 }

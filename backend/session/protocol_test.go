@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // These tests go through ACP v1 row by row: every update, every request of an agent, every method of ours and every capability that the
 // published schema knows has a case here, and what the schema knows beyond them fails the test.
 
 // shown is an entry as the tables below write it down.
-func shown(e session.Entry) string {
+func shown(e transcript.Entry) string {
 	switch {
 	case e.Tool != nil:
 		text := fmt.Sprintf("tool %s %s %s %q", e.Tool.ToolCallID, e.Tool.Kind, e.Tool.Status, e.Tool.Title)
@@ -115,7 +116,7 @@ func updateCases() []updateCase {
 		{name: "commands, one of them with input null", updates: []string{
 			`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"init","description":"d","input":null},{"name":"ask","description":"","input":{"hint":"what"}}]}`,
 		}, session: func(s session.Session) (any, any) {
-			return s.Commands, []session.Command{{Name: "init", Description: "d"}, {Name: "ask", Hint: "what"}}
+			return s.Commands, []transcript.Command{{Name: "init", Description: "d"}, {Name: "ask", Hint: "what"}}
 		}},
 		{name: "options: grouped, boolean, and a category that nobody knows", updates: []string{
 			`{"sessionUpdate":"config_option_update","configOptions":[
@@ -123,10 +124,10 @@ func updateCases() []updateCase {
 				{"id":"web","name":"Web","category":"_of_mine","type":"boolean","currentValue":true},
 				{"id":"flat","name":"Flat","type":"select","currentValue":"x","options":[{"value":"x","name":"X"}]}]}`,
 		}, session: func(s session.Session) (any, any) {
-			return s.ConfigOptions, []session.ConfigOption{
-				{ID: "model", Name: "Model", Category: "model", Type: "select", Value: "b", Choices: []session.ConfigChoice{{Value: "a", Name: "A", Group: "Fast"}, {Value: "b", Name: "B", Description: "big", Group: "Slow"}}},
+			return s.ConfigOptions, []transcript.ConfigOption{
+				{ID: "model", Name: "Model", Category: "model", Type: "select", Value: "b", Choices: []transcript.ConfigChoice{{Value: "a", Name: "A", Group: "Fast"}, {Value: "b", Name: "B", Description: "big", Group: "Slow"}}},
 				{ID: "web", Name: "Web", Category: "_of_mine", Type: "boolean", Checked: true},
-				{ID: "flat", Name: "Flat", Type: "select", Value: "x", Choices: []session.ConfigChoice{{Value: "x", Name: "X"}}},
+				{ID: "flat", Name: "Flat", Type: "select", Value: "x", Choices: []transcript.ConfigChoice{{Value: "x", Name: "X"}}},
 			}
 		}},
 		{name: "an option of a type that nobody knows does not break the rest", wild: true, updates: []string{
@@ -146,7 +147,7 @@ func updateCases() []updateCase {
 		{
 			name: "usage and cost", updates: []string{`{"sessionUpdate":"usage_update","used":7,"size":9,"cost":{"amount":0.5,"currency":"USD"}}`},
 			session: func(s session.Session) (any, any) {
-				return s.Usage, &session.Usage{Used: 7, Size: 9, Cost: &session.Cost{Amount: 0.5, Currency: "USD"}}
+				return s.Usage, &transcript.Usage{Used: 7, Size: 9, Cost: &transcript.Cost{Amount: 0.5, Currency: "USD"}}
 			},
 		},
 		{name: "a notice", updates: []string{`{"sessionUpdate":"notice","severity":"warning","title":"Careful","description":"very"}`}, want: []string{`notice warning "Careful" "very"`}},
@@ -498,6 +499,6 @@ func (d *desk) choose(id, option, value string) {
 		d.t.Fatal(err)
 	}
 	d.until(option, func() bool {
-		return slices.ContainsFunc(d.get(id).ConfigOptions, func(o session.ConfigOption) bool { return o.ID == option && o.Value == value })
+		return slices.ContainsFunc(d.get(id).ConfigOptions, func(o transcript.ConfigOption) bool { return o.ID == option && o.Value == value })
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/transcript"
 )
 
 // The queue of a session: prompts that wait for the running turn to end. Which of them goes out when is for the state machine
@@ -35,13 +37,13 @@ type QueueItem struct {
 	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person,steering" doc:"Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn"`
 	CreatedAt Time   `json:"createdAt"`
 
-	Attachments []Attachment `json:"attachments,omitempty" doc:"What goes with it"`
+	Attachments []transcript.Attachment `json:"attachments,omitempty" doc:"What goes with it"`
 }
 
 // same tells that nothing about it is different. Records of attachments never change, so their ids will do.
 func (q QueueItem) same(as QueueItem) bool {
 	return q.ID == as.ID && q.Message == as.Message && q.Position == as.Position && q.Held == as.Held &&
-		slices.EqualFunc(q.Attachments, as.Attachments, func(a, b Attachment) bool { return a.ID == b.ID })
+		slices.EqualFunc(q.Attachments, as.Attachments, func(a, b transcript.Attachment) bool { return a.ID == b.ID })
 }
 
 // Sent is what has become of a prompt: exactly one of them.
@@ -101,7 +103,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 // said is what a person says, with records of its files that are ready to travel.
 type said struct {
 	text  string
-	files []Attachment
+	files []transcript.Attachment
 	chips []string // the ids by which the files stood in the draft
 
 	elsewhere bool // it did not stand in the draft
@@ -126,7 +128,7 @@ func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch
 	if err != nil {
 		return Sent{}, err
 	}
-	var files []Attachment
+	var files []transcript.Attachment
 	if p.Attachments != nil {
 		list := make([]PromptAttachment, len(*p.Attachments))
 		for i, id := range *p.Attachments {
@@ -190,7 +192,7 @@ func (v *conversation) queued() []QueueItem {
 }
 
 func (v *conversation) newItem(m said) QueueItem {
-	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{time.Now()}, Attachments: v.planned(m.files)}
+	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{Time: time.Now()}, Attachments: v.planned(m.files)}
 }
 
 // enqueue takes a message; how is what becomes of it.
@@ -223,7 +225,7 @@ func (v *conversation) sent(item string) Sent {
 	return Sent{Turn: &turn}
 }
 
-func (v *conversation) changeQueued(item string, p QueuePatch, files []Attachment) (Sent, error) {
+func (v *conversation) changeQueued(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
 	if v.state.find(item) < 0 {
 		return Sent{}, &RefusedError{Code: refusedGone}
 	}

@@ -3,6 +3,8 @@ package session
 import (
 	"reflect"
 	"testing"
+
+	"deskhand/backend/transcript"
 )
 
 func TestDecideQueue(t *testing.T) {
@@ -63,17 +65,17 @@ func TestDecideQueue(t *testing.T) {
 		"held earlier for another reason":  {state{base: Working, turn: "t", sent: true, queue: []queued{a, heldB}}, doStopped{"t", stopCancelled}, []event{turnEnded{"t", stopCancelled}, itemHeld{"a", heldStopped}}},
 		"after an interruption the chosen": {chosen, doStopped{"t", stopCancelled}, append([]event{turnEnded{"t", stopCancelled}, itemHeld{"a", heldStopped}}, next("b")...)},
 		"stop of what was not sent":        {starting, doCancel{}, append([]event{turnEnded{"t", stopCancelled}}, holdBoth(heldStopped)...)},
-		"stop before a start":              {starting, doCancel{unstarted: true}, cat([]event{turnEnded{"t", stopCancelled}}, holdBoth(heldStopped), []event{sessionClosed{problemQuit}})},
+		"stop before a start":              {starting, doCancel{unstarted: true}, cat([]event{turnEnded{"t", stopCancelled}}, holdBoth(heldStopped), []event{sessionClosed{transcript.ProblemQuit}})},
 		"stop of an interruption":          {chosen, doCancel{}, []event{nextChosen{""}}},
-		"held when the agent ends":         {working, doExited{problemExited}, cat([]event{turnEnded{"t", stopAgentExited}}, holdBoth(heldExited), []event{sessionClosed{problemExited}})},
-		"held when no agent came":          {starting, doExited{problemSpawn}, cat([]event{turnEnded{"t", stopAgentExited}}, holdBoth(heldExited), []event{sessionClosed{problemSpawn}})},
-		"held when the program ends":       {working, doExited{problemInterrupted}, cat([]event{turnEnded{"t", stopInterrupted}}, holdBoth(heldInterrupted), []event{sessionClosed{problemInterrupted}})},
-		"held when the agent is restarted": {working, doExited{problemRestart}, cat([]event{turnEnded{"t", stopInterrupted}}, holdBoth(heldInterrupted), []event{sessionClosed{problemRestart}})},
-		"the chosen goes on without the agent that had to be killed": {chosen, doExited{problemExited}, []event{
-			turnEnded{"t", stopCancelled}, itemHeld{"a", heldStopped}, sessionClosed{problemExited}, itemTaken{"b"}, turnBegun{"b"}, startBegun{},
+		"held when the agent ends":         {working, doExited{transcript.ProblemExited}, cat([]event{turnEnded{"t", stopAgentExited}}, holdBoth(heldExited), []event{sessionClosed{transcript.ProblemExited}})},
+		"held when no agent came":          {starting, doExited{transcript.ProblemSpawn}, cat([]event{turnEnded{"t", stopAgentExited}}, holdBoth(heldExited), []event{sessionClosed{transcript.ProblemSpawn}})},
+		"held when the program ends":       {working, doExited{transcript.ProblemInterrupted}, cat([]event{turnEnded{"t", stopInterrupted}}, holdBoth(heldInterrupted), []event{sessionClosed{transcript.ProblemInterrupted}})},
+		"held when the agent is restarted": {working, doExited{transcript.ProblemRestart}, cat([]event{turnEnded{"t", stopInterrupted}}, holdBoth(heldInterrupted), []event{sessionClosed{transcript.ProblemRestart}})},
+		"the chosen goes on without the agent that had to be killed": {chosen, doExited{transcript.ProblemExited}, []event{
+			turnEnded{"t", stopCancelled}, itemHeld{"a", heldStopped}, sessionClosed{transcript.ProblemExited}, itemTaken{"b"}, turnBegun{"b"}, startBegun{},
 		}},
-		"the chosen is held when the program ends": {chosen, doExited{problemInterrupted}, cat([]event{turnEnded{"t", stopCancelled}}, holdBoth(heldStopped), []event{sessionClosed{problemInterrupted}})},
-		"the held stay held":                       {ready, doExited{problemExited}, []event{sessionClosed{problemExited}}},
+		"the chosen is held when the program ends": {chosen, doExited{transcript.ProblemInterrupted}, cat([]event{turnEnded{"t", stopCancelled}}, holdBoth(heldStopped), []event{sessionClosed{transcript.ProblemInterrupted}})},
+		"the held stay held":                       {ready, doExited{transcript.ProblemExited}, []event{sessionClosed{transcript.ProblemExited}}},
 		"the held may sleep":                       {ready, doHibernate{true}, []event{fellAsleep{}}},
 
 		"send":                         {ready, doSend{"b"}, next("b")},

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 // BenchmarkRebuild makes the transcript of a long conversation anew, all of it, while somebody else writes a row every few
@@ -79,16 +81,16 @@ func BenchmarkFoldWhole(b *testing.B) {
 	s.start()
 	for range turns {
 		id := fmt.Sprintf("turn-%d", len(s.frames))
-		s.note(note{Note: noteTurnBegan, Turn: id, Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
+		s.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: id, Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
 		s.say("agent_message_chunk", 8)
-		s.note(note{Note: noteTurnEnded, Turn: id, Reason: stopEnd})
+		s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: id, Reason: stopEnd})
 	}
 	for b.Loop() {
-		t := newTranscript("s", facts{})
+		t := transcript.New("s", transcript.Facts{})
 		for _, f := range s.frames {
-			t.apply(f)
+			t.Apply(f)
 		}
-		if changes, _ := t.take(); len(changes) != 2*turns {
+		if changes, _ := t.Take(); len(changes) != 2*turns {
 			b.Fatalf("%d entries", len(changes))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
+	"deskhand/backend/transcript"
 )
 
 // An agent elsewhere may outlive this program, or the conversation that the agent was started for. The row of a session names the session's
@@ -176,6 +177,6 @@ func (c *Client) detachAt(ctx context.Context, place string) (ends []<-chan stru
 func (v *conversation) leavePlace() {
 	v.release(false)
 	if v.state.base != Closed {
-		v.do(doExited{problemRestart}) // without an event, as at a restart
+		v.do(doExited{transcript.ProblemRestart}) // without an event, as at a restart
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
+	"deskhand/backend/transcript"
 )
 
 // An agent elsewhere, as a conversation has it. What differs from one on this machine: the line may break, which is told and ends nothing;
@@ -200,7 +201,7 @@ func (t *remoteTransport) heard(l remote.Line) {
 	t.a.post(func() {
 		v.row.Line = nil
 		if l.State != remote.LineUp {
-			v.row.Line = &Line{State: l.State, Detail: c.secret.text(l.Detail), Since: Time{time.Now()}}
+			v.row.Line = &Line{State: l.State, Detail: c.secret.text(l.Detail), Since: Time{Time: time.Now()}}
 		}
 		v.saveRow()
 	})
@@ -219,7 +220,7 @@ func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 			return nil, &gapError{*gap}
 		case errors.As(err, &doubt):
 			r.t.a.post(func() {
-				r.t.a.tell([]Notice{{
+				r.t.a.tell([]transcript.Notice{{
 					Severity: "warning", Title: "The line broke while the agent was being told something",
 					Description: "It is not known whether it got " + doubt.Method + ". If nothing comes, stop the turn and send it again.",
 				}})
@@ -299,7 +300,7 @@ func (v *conversation) recallPrompt() {
 	default:
 	}
 	if doubt {
-		a.tell([]Notice{{
+		a.tell([]transcript.Notice{{
 			Severity: "warning", Title: "The line broke while the agent was being told something",
 			Description: "It is not known whether " + v.agentName + " got your message, which is taken back. Look at what it did before you send it again.",
 		}})
@@ -316,7 +317,7 @@ func (v *conversation) reached(a *agentProcess, seq uint64) {
 
 // missing tells in the transcript that something is lost.
 func (v *conversation) missing(gap *gapError) {
-	v.note(note{Note: noteMissing})
+	v.note(transcript.Note{Note: transcript.NoteMissing})
 	if a := v.agent; a.reached.Server != "" && gap.Next > 0 {
 		a.reached.Seq = gap.Next - 1 // which may be less than it was: it counts anew
 		v.progress(a.reached)
@@ -334,15 +335,12 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
 func (v *conversation) armAgain(reason string) {
-	if reason == reasonNoSignal {
+	if reason == transcript.ReasonNoSignal {
 		v.armFor(v.c.cfg.Patience/4, v.escalate)
 		return
 	}
 	v.arm()
 }
-
-// reasonNoSignal is how the journal tells of an interrupt that there was no way to.
-const reasonNoSignal = "no_signal"
 
 // goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
 // nothing that goes on.
@@ -393,7 +391,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 			v.do(doResolve{id, statusExpired})
 		}
 	}
-	v.note(note{Note: noteTakenUp})
+	v.note(transcript.Note{Note: transcript.NoteTakenUp})
 	v.saveTurn()
 	v.touched()
 	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
@@ -456,7 +454,7 @@ const putSecretIn = "Where one stood it now says " + redacted + ": put it in, an
 
 // tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
 func (v *conversation) tellLost(title, then string) {
-	v.note(note{Note: noteNotice, Notice: &Notice{
+	v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
 		Severity: "warning", Title: title,
 		Description: "Deskhand ended before it had reached " + v.agentName + ". It held a secret, and secrets are not stored. " + then,
 	}})
@@ -514,9 +512,9 @@ type pastGeneration struct {
 
 	can      acp.Initialized
 	lastID   int64
-	prompted prompted // of the turn, while it is not answered
-	said     note     // how that turn began
-	sent     [][]byte // all messages to the agent
+	prompted prompted        // of the turn, while it is not answered
+	said     transcript.Note // how that turn began
+	sent     [][]byte        // all messages to the agent
 	requests map[string]json.RawMessage
 	asks     map[acp.Key]string // the same by the agent's ids, of each the newest
 	answered map[acp.Key]bool   // of our requests
@@ -529,7 +527,7 @@ type pastGeneration struct {
 func (g *pastGeneration) take(f journal.Frame) {
 	ours := f.Generation == g.generation
 	switch {
-	case f.Dir == journal.Note && (ours || bytes.Contains(f.Data, []byte(noteTurnBegan))):
+	case f.Dir == journal.Note && (ours || bytes.Contains(f.Data, []byte(transcript.NoteTurnBegan))):
 		g.takeNote(f, ours)
 	case f.Dir == journal.Out && ours:
 		g.takeOut(f)
@@ -540,14 +538,14 @@ func (g *pastGeneration) take(f journal.Frame) {
 
 // takeNote takes what we have noted; ours is of this generation. A turn whose message starts the agent has begun before that.
 func (g *pastGeneration) takeNote(f journal.Frame, ours bool) {
-	var n note
+	var n transcript.Note
 	if json.Unmarshal(f.Data, &n) != nil {
 		return
 	}
 	switch {
-	case n.Note == noteTurnBegan:
+	case n.Note == transcript.NoteTurnBegan:
 		g.inTurn, g.prompted, g.said = n.Turn == g.turn, prompted{}, n
-	case n.Note == noteRequest && ours:
+	case n.Note == transcript.NoteRequest && ours:
 		g.requests[n.Request] = g.asked
 		if env, err := acp.Peek(g.asked); err == nil {
 			g.asks[env.Key()] = n.Request

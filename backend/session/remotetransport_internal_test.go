@@ -6,6 +6,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // What the agent has answered has arrived, also where we ended before that was noted: it is not sent again.
@@ -13,7 +14,7 @@ func TestWhatIsAnsweredIsNotUnsent(t *testing.T) {
 	t.Parallel()
 	past := pastGeneration{generation: 1, turn: "t", requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
 	for n, f := range []journal.Frame{
-		{Dir: journal.Note, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})},
+		{Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteTurnBegan, Turn: "t"})},
 		{Dir: journal.Out, Data: []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{}}`)},
 		{Dir: journal.Out, Data: []byte(`{"jsonrpc":"2.0","id":4,"method":"session/set_mode","params":{}}`)},
 		{Dir: journal.In, Data: []byte(`{"jsonrpc":"2.0","id":4,"result":{}}`)},

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/demoagent"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // replayAgent is a replay as a process: its words are the file, the directory of its positions, and faults.
@@ -112,7 +113,7 @@ func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 			return false
 		}
 		now := d.transcript(id)
-		now.Items = slices.DeleteFunc(now.Items, func(e session.Entry) bool {
+		now.Items = slices.DeleteFunc(now.Items, func(e transcript.Entry) bool {
 			return len(before.Items) > 0 && e.Seq <= before.Items[len(before.Items)-1].Seq
 		})
 		if cancelled = cancelAt(textOf(now, "agent")); cancelled {

@@ -8,6 +8,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/history"
+	"deskhand/backend/transcript"
 )
 
 // An agent that has answered session/load may not be through with the history: Gemini CLI sends most of it after the answer. The conversation is
@@ -34,7 +35,7 @@ func (a *agentProcess) expectReplay() { a.replay = &replay{Replay: history.Expec
 // storedEnd is the end of what was said in the agent's session, as far as it is stored.
 func (v *conversation) storedEnd() []history.Said {
 	const newest = 200
-	list, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
+	list, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
 		`SELECT data FROM entry WHERE session = ? ORDER BY seq DESC LIMIT ?`, v.id, newest)
 	if err != nil {
 		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence tells the end
@@ -113,7 +114,7 @@ func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool
 		return false
 	}
 	answered := a.replay.then != nil
-	if answered && !a.replay.Began() && !isFact(u.Kind) && u.Kind != "user_message_chunk" {
+	if answered && !a.replay.Began() && !transcript.IsFact(u.Kind) && u.Kind != "user_message_chunk" {
 		a.endReplay()
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/permission"
+	"deskhand/backend/transcript"
 )
 
 // What an agent asks of a person, by kind. Every request that is not answered at once is one of these; nothing hangs unseen.
@@ -50,7 +51,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	method := env.Method()
 	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName,
-		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{time.Now()},
+		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	if v.turn != nil {
 		r.Turn = v.turn.ID
@@ -76,7 +77,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	case refusedAtOnce(method):
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
-			v.note(note{Note: noteRefused, Method: method, Raw: clipRaw(data)})
+			v.note(transcript.Note{Note: transcript.NoteRefused, Method: method, Raw: transcript.ClipRaw(data)})
 		}
 		return
 	}
@@ -89,7 +90,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 		return
 	}
 	if !ok {
-		r.Kind, r.Title, r.Raw = kindRaw, method, clipRaw(v.c.secret.redact(data))
+		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(v.c.secret.redact(data))
 	}
 	unread := v.row.Unread
 	v.opens(r)
@@ -144,15 +145,15 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	if err != nil {
 		return true // it can be answered all the same
 	}
-	tool := ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
+	tool := transcript.ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
 	// What was told before counts where it was told in this turn. Some agents count their calls anew in each, and a call of that id may go on from
 	// an earlier one: rather is nothing shown, and judged, than what is another's.
 	r.Frame, r.Told = v.frames, v.frames
-	if e := v.fold.tools[patch.ToolCallID]; e != nil && e.Turn == v.fold.turn {
-		tool, r.Told = *e.Tool, e.Seq/perFrame
+	if e := v.fold.CallOfTurn(patch.ToolCallID); e != nil {
+		tool, r.Told = *e.Tool, e.Seq/transcript.PerFrame
 	}
-	patchToolCall(&tool, patch)
-	r.Clipped = tool.clipped()
+	transcript.PatchToolCall(&tool, patch)
+	r.Clipped = tool.Clipped()
 	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
 	if r.Clipped {
@@ -406,7 +407,7 @@ func (v *conversation) withdrawn(data []byte) {
 func (v *conversation) endRequest(id, status string) {
 	r := v.requests[id]
 	delete(v.requests, id)
-	r.Status, r.ResolvedAt = status, &Time{time.Now()}
+	r.Status, r.ResolvedAt = status, &Time{Time: time.Now()}
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
 	v.keepOpened(r)

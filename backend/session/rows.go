@@ -13,13 +13,14 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // row is a session as it is stored: the record and what only we need.
 type row struct {
 	Session
 	titleBy string // "", prompt, agent or person: a later one may replace an earlier one
-	facts   facts
+	facts   transcript.Facts
 	queue   []QueueItem // where the whole conversation is wanted
 
 	deletedAt time.Time // zero while it is not deleted; of one that is loaded
@@ -48,8 +49,8 @@ func scanSession(s scanner) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[facts](known), stored[[]string](directories)
-	r.Attachments, r.Exit, r.Origin = stored[[]Attachment](attachments), stored[*Exit](exit), stored[*Origin](origin)
+	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[transcript.Facts](known), stored[[]string](directories)
+	r.Attachments, r.Exit, r.Origin = stored[[]transcript.Attachment](attachments), stored[*transcript.Exit](exit), stored[*Origin](origin)
 	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
 	if archived != 0 {
 		at := fromMillis(archived)
@@ -71,15 +72,15 @@ func stored[T any](text string) (value T) {
 
 // showFacts copies the agent's facts into the record; lists are never null.
 func (r *row) showFacts() {
-	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.shown(), r.facts.Commands, r.facts.Usage, r.facts.Offers
+	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.Shown(), r.facts.Commands, r.facts.Usage, r.facts.Offers
 	if r.Offers == nil {
 		r.Offers = []string{}
 	}
 	if r.ConfigOptions == nil {
-		r.ConfigOptions = []ConfigOption{}
+		r.ConfigOptions = []transcript.ConfigOption{}
 	}
 	if r.Commands == nil {
-		r.Commands = []Command{}
+		r.Commands = []transcript.Command{}
 	}
 	if r.Labels == nil {
 		r.Labels = []string{}
@@ -88,7 +89,7 @@ func (r *row) showFacts() {
 		r.Directories = []string{}
 	}
 	if r.Attachments == nil {
-		r.Attachments = []Attachment{}
+		r.Attachments = []transcript.Attachment{}
 	}
 }
 
@@ -115,7 +116,7 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 		draft_attachments = excluded.draft_attachments`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), projection)
+		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection)
 	return err
 }
 
@@ -125,18 +126,18 @@ type step struct {
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
-	questions []Event        // of these, as questions; only told
-	queue     []QueueItem    // added or changed
-	unqueued  []string       // the ids of those that are gone
-	sync      bool           // a turn ended: wait for the disk
-	shown     chan struct{}  // closed when the step is over; nil = nobody waits for that
-	send      [][]byte       // for the agent, as it goes on the wire
-	line      *string        // how far an agent elsewhere is; nil = unchanged
-	deletion  *time.Time     // when the session was deleted; zero = it was restored
-	imported  bool           // the entries are a history, of any length
-	closing   *gracefulClose // of an agent that hears what is written
-	attached  []Attachment   // that the journal names from now on
-	freed     []Attachment   // that a draft or the queue names no more
+	questions []Event                 // of these, as questions; only told
+	queue     []QueueItem             // added or changed
+	unqueued  []string                // the ids of those that are gone
+	sync      bool                    // a turn ended: wait for the disk
+	shown     chan struct{}           // closed when the step is over; nil = nobody waits for that
+	send      [][]byte                // for the agent, as it goes on the wire
+	line      *string                 // how far an agent elsewhere is; nil = unchanged
+	deletion  *time.Time              // when the session was deleted; zero = it was restored
+	imported  bool                    // the entries are a history, of any length
+	closing   *gracefulClose          // of an agent that hears what is written
+	attached  []transcript.Attachment // that the journal names from now on
+	freed     []transcript.Attachment // that a draft or the queue names no more
 
 	ruled *rulebook.Uses // nil = the step uses no rule
 
@@ -148,7 +149,7 @@ func (s *step) empty() bool {
 	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.attached) == 0 && len(s.writes) == 0
 }
 
-func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
+func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	if s.imported {
 		var err error
 		if entries, err = saveAhead(ctx, db, session, entries); err != nil {
@@ -161,7 +162,7 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 	return s.write(ctx, db, session, entries)
 }
 
-func (s *step) write(ctx context.Context, db *store.DB, session string, entries []change) error {
+func (s *step) write(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	frames, err := journal.Of(db).Encode(s.frames)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []change) error {
+func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []transcript.Change) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -281,16 +282,16 @@ func readableOnly[T any](ctx context.Context, db *sql.DB, text string, args ...a
 }
 
 // scanEntry reads the id, the place and the record of an entry. In the place of one that was damaged on the disk stands a notice that says so.
-func scanEntry(s scanner) (e Entry, err error) {
+func scanEntry(s scanner) (e transcript.Entry, err error) {
 	var id, data string
 	var seq int64
 	if err := s.Scan(&id, &seq, &data); err != nil {
 		return e, err
 	}
-	if json.Unmarshal([]byte(data), &e) == nil && e.complete() {
+	if json.Unmarshal([]byte(data), &e) == nil && e.Complete() {
 		return e, nil
 	}
-	return Entry{ID: id, Seq: seq, Kind: "notice", Notice: &Notice{
+	return transcript.Entry{ID: id, Seq: seq, Kind: "notice", Notice: &transcript.Notice{
 		Severity: "error", Title: "This part of the conversation was damaged on the disk",
 		Description: "deskhand verify tells whether the journal still has it.",
 	}}, nil
@@ -308,7 +309,7 @@ func scanTurn(s scanner) (Turn, error) {
 	if t.State == turnDone {
 		t.Changes = stored[*TurnChanges](changes)
 	}
-	t.Error, t.Usage = stored[*TurnError](failure), stored[json.RawMessage](usage)
+	t.Error, t.Usage = stored[*transcript.TurnError](failure), stored[json.RawMessage](usage)
 	t.StartedAt = fromMillis(started)
 	if ended != 0 {
 		at := fromMillis(ended)

@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // permit is a step that asks for permission; change may add to the tool call, or replace its options.
@@ -78,7 +79,7 @@ func chosen(a answer) string {
 	return m.Outcome.OptionID
 }
 
-func ruleEntries(tr session.Transcript) (list []session.RuleAnswer) {
+func ruleEntries(tr session.Transcript) (list []transcript.RuleAnswer) {
 	for _, e := range tr.Items {
 		if e.Kind == "rule" {
 			list = append(list, *e.Rule)
@@ -337,7 +338,7 @@ func TestRemembering(t *testing.T) {
 	d.answer(d.waiting()[0], session.Answer{OptionID: "reject_once-2"})
 	tr := d.idle(id)
 	var answers []answer
-	last := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "agent" })
+	last := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "agent" })
 	if err := json.Unmarshal([]byte(tr.Items[last].Text), &answers); err != nil || len(answers) != 101 {
 		t.Fatalf("%d %v", len(answers), err)
 	}
@@ -521,7 +522,7 @@ func TestWordsReachATurnThatTakesThem(t *testing.T) {
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), "use make test") })
 	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
 	tr := d.idle(id)
-	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Text == "I rejected “`make all`”: use make test" })
+	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Text == "I rejected “`make all`”: use make test" })
 	if i < 0 || len(tr.Turns) != 1 || tr.Items[i].Turn != tr.Turns[0].ID {
 		t.Errorf("the words are not in the turn: %+v", tr.Items)
 	}

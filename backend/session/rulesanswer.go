@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"deskhand/backend/transcript"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (v *conversation) sayAbout(r *Request, words string) error {
 	message := fmt.Sprintf("I rejected “%s”: %s", r.Title, words)
 	draft := v.row.Draft // the text in the composer stays
 	defer func() { v.row.Draft = draft }()
-	if v.state.base == Working && slices.Contains(v.row.Offers, offerSteer) {
+	if v.state.base == Working && slices.Contains(v.row.Offers, transcript.OfferSteer) {
 		_, err := v.steer(said{text: message})
 		return err
 	}

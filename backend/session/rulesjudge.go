@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/permission"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
+	"deskhand/backend/transcript"
 )
 
 // A permission is judged in the step in which the permission is asked for. A permission that a rule answers never waits: the answer, the entry
@@ -30,21 +31,9 @@ type RequestRule struct {
 	Text   string `json:"text"`
 }
 
-// RuleAnswer is the data of an entry of kind rule: an answer for which nobody was asked.
-type RuleAnswer struct {
-	ID       string `json:"id" doc:"The rule; it may be gone. Taking the answer's reason back is removing it"`
-	Effect   string `json:"effect" enum:"allow,deny"`
-	Scope    string `json:"scope" enum:"session,directory,everywhere"`
-	Text     string `json:"text"`
-	Request  string `json:"request" doc:"Empty where nothing was asked: the agent wanted a program to be run that a rule denies"`
-	Title    string `json:"title" doc:"Of the request, or the command"`
-	OptionID string `json:"optionId" doc:"The agent's option that was answered; empty without a request"`
-	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
-}
-
 func (c *Client) openRules() *rulebook.Book {
 	return rulebook.New(rulebook.Config{
-		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.text, Hidden: redacted, Cut: clippedMark, Shorten: clipString, Changed: c.judgeAgain,
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.text, Hidden: redacted, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: c.judgeAgain,
 		Writable: func() error {
 			if err := c.ReadOnly(); err != nil {
 				return err
@@ -168,8 +157,8 @@ func (v *conversation) denies(command string, args []string, dir *string) *ruleb
 		return nil
 	}
 	v.ruled().Hit(d)
-	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
-		ID: d.Rule.ID, Effect: d.Rule.Effect, Scope: d.Rule.Scope, Text: d.Rule.Text, Title: clipTo(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: d.Rule.Builtin,
+	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
+		ID: d.Rule.ID, Effect: d.Rule.Effect, Scope: d.Rule.Scope, Text: d.Rule.Text, Title: transcript.Clip(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: d.Rule.Builtin,
 	}})
 	return &d.Rule
 }
@@ -184,7 +173,7 @@ func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: d.option})), answeredByRule
 	v.ruled().Hit(d.Decision)
 	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
-	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
+	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})
 	v.do(doResolve{r.ID, d.status})

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 // Search is what is looked for. Empty filters take everything.
@@ -207,11 +209,11 @@ func (c *Client) scanHit(terms []term) func(scanner) (foundRow, error) {
 		if err := s.Scan(&r.rowid, &data, &r.Session, &r.Title, &r.Agent, &archived, &r.Workspace.ID, &r.Workspace.Path); err != nil {
 			return r, err
 		}
-		var e Entry
+		var e transcript.Entry
 		_ = json.Unmarshal([]byte(data), &e) // of one that was damaged on the disk nothing is shown
 		r.Entry, r.Seq, r.Kind, r.At, r.Archived = e.ID, e.Seq, e.Kind, e.At, archived != 0
 		r.AgentName = c.cfg.Agents.Name(r.Agent)
-		r.Excerpt = excerpt(e.searchText(), terms)
+		r.Excerpt = excerpt(e.SearchText(), terms)
 		return r, nil
 	}
 }
@@ -308,11 +310,11 @@ func (u unsearchedEntry) index(ctx context.Context, tx *sql.Tx) error {
 	if err := errors.Join(removed, done); err != nil {
 		return err
 	}
-	var e Entry
+	var e transcript.Entry
 	if u.data.Valid {
 		_ = json.Unmarshal([]byte(u.data.String), &e) // a damaged one must not keep all the others out
 	}
-	text := indexed(e.searchText())
+	text := indexed(e.SearchText())
 	if text == "" {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // found gives what a search finds, once nothing is waiting to be indexed.
@@ -103,12 +104,12 @@ func TestSearchFindsEveryKind(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
-	list := []session.Entry{
-		{Kind: "user", Text: "Where is the lantern?", Attachments: []session.Attachment{{Filename: "Harbour plan.pdf"}}},
+	list := []transcript.Entry{
+		{Kind: "user", Text: "Where is the lantern?", Attachments: []transcript.Attachment{{Filename: "Harbour plan.pdf"}}},
 		{Kind: "thought", Text: "It may be in the cellar"},
-		{Kind: "plan", Plan: []session.PlanItem{{Content: "Open the hatch"}, {Content: "Climb down"}}},
-		{Kind: "tool", Tool: &session.ToolCall{
-			Title: "Look around", Locations: []session.Location{{Path: "/srv/cellar/stairs.go"}},
+		{Kind: "plan", Plan: []transcript.PlanItem{{Content: "Open the hatch"}, {Content: "Climb down"}}},
+		{Kind: "tool", Tool: &transcript.ToolCall{
+			Title: "Look around", Locations: []transcript.Location{{Path: "/srv/cellar/stairs.go"}},
 			RawInput: raw(`{"command":["bash","-lc","torch --bright"],"timeout":90210}`),
 			Content: []json.RawMessage{
 				raw(`{"type":"content","content":{"type":"text","text":"\u001b[32mPASS\u001b[0m: barrels\r\n"}}`),
@@ -116,20 +117,20 @@ func TestSearchFindsEveryKind(t *testing.T) {
 			},
 			RawOutput: raw(`{"stdout":"PASS: barrels\n","stderr":"\u001b[31mrats\u001b[0m","call_id":"call_77","image":{"data":"QUJD","mimeType":"image/png"}}`),
 		}},
-		{Kind: "tool", Tool: &session.ToolCall{Title: "Count", RawOutput: raw(`[{"type":"text","text":"three candles"}]`)}},
-		{Kind: "tool", Tool: &session.ToolCall{Title: "Tell", RawOutput: raw(`"a story"`)}},
+		{Kind: "tool", Tool: &transcript.ToolCall{Title: "Count", RawOutput: raw(`[{"type":"text","text":"three candles"}]`)}},
+		{Kind: "tool", Tool: &transcript.ToolCall{Title: "Tell", RawOutput: raw(`"a story"`)}},
 		{
-			Kind: "terminal", Terminal: &session.Terminal{Command: "sh", Args: []string{"-c", "kindle --all"}},
+			Kind: "terminal", Terminal: &transcript.Terminal{Command: "sh", Args: []string{"-c", "kindle --all"}},
 			Text: "10% wax\r55% wax\r\n\x1b]0;heading\x07\x1b[1;33mwarning\x1b[0m: smoke\n",
 		},
-		{Kind: "terminal", Terminal: &session.Terminal{Running: true}, Text: "obsidian\n" + strings.Repeat("dust\n", 16<<10/5) + "granite\n"},
-		{Kind: "file", File: &session.FileChange{Path: "/srv/letters/draft.txt", Diff: raw(`{"type":"diff","path":"x","newText":"to the keeper"}`)}},
-		{Kind: "attachment", Attachments: []session.Attachment{{Filename: "moonlight.png"}}},
-		{Kind: "compaction", Compaction: &session.Compaction{}, Text: "So far the lantern was lost"},
-		{Kind: "notice", Notice: &session.Notice{Title: "Low oil", Description: "Fill it up"}},
+		{Kind: "terminal", Terminal: &transcript.Terminal{Running: true}, Text: "obsidian\n" + strings.Repeat("dust\n", 16<<10/5) + "granite\n"},
+		{Kind: "file", File: &transcript.FileChange{Path: "/srv/letters/draft.txt", Diff: raw(`{"type":"diff","path":"x","newText":"to the keeper"}`)}},
+		{Kind: "attachment", Attachments: []transcript.Attachment{{Filename: "moonlight.png"}}},
+		{Kind: "compaction", Compaction: &transcript.Compaction{}, Text: "So far the lantern was lost"},
+		{Kind: "notice", Notice: &transcript.Notice{Title: "Low oil", Description: "Fill it up"}},
 		{Kind: "raw", Raw: raw(`{"unheard":true}`)},
 	}
-	enter(t, d, d.create().ID, len(list), func(n int) session.Entry { return list[n-1] })
+	enter(t, d, d.create().ID, len(list), func(n int) transcript.Entry { return list[n-1] })
 	d.close()
 	d = open(t, d.dir) // which finds what is to be indexed
 	for q, want := range map[string]string{
@@ -234,8 +235,8 @@ func TestSearchOfFewConversations(t *testing.T) {
 	var ids [4]string
 	for i, count := range []int{20, 1200, 20, 1200} {
 		ids[i] = d.create().ID
-		enter(t, d, ids[i], count, func(n int) session.Entry {
-			return session.Entry{Kind: "agent", Text: fmt.Sprintf("message %d", n), At: session.Time{Time: day(i).Add(time.Duration(n) * time.Second)}}
+		enter(t, d, ids[i], count, func(n int) transcript.Entry {
+			return transcript.Entry{Kind: "agent", Text: fmt.Sprintf("message %d", n), At: session.Time{Time: day(i).Add(time.Duration(n) * time.Second)}}
 		})
 	}
 	d.alter(fmt.Sprintf(`UPDATE session SET agent = 'rare' WHERE id IN ('%s', '%s')`, ids[0], ids[2]))
@@ -345,11 +346,11 @@ func TestAround(t *testing.T) {
 // fill writes messages as a conversation would, without an agent.
 func fill(tb testing.TB, d *desk, id string, count int, text func(n int) string) {
 	tb.Helper()
-	enter(tb, d, id, count, func(n int) session.Entry { return session.Entry{Kind: "agent", Text: text(n)} })
+	enter(tb, d, id, count, func(n int) transcript.Entry { return transcript.Entry{Kind: "agent", Text: text(n)} })
 }
 
 // enter writes entries, as fill does.
-func enter(tb testing.TB, d *desk, id string, count int, entry func(n int) session.Entry) {
+func enter(tb testing.TB, d *desk, id string, count int, entry func(n int) transcript.Entry) {
 	tb.Helper()
 	err := d.db.Write(tb.Context(), func(tx *sql.Tx) error {
 		insert, err := tx.PrepareContext(tb.Context(), `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?)`)
@@ -404,11 +405,11 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	// Long ones, beside the others: with what is looked for at the end, and as programs print.
 	long := strings.Repeat("lorem ipsum ", 64<<10/12)
-	enter(b, d, d.create().ID, 120, func(n int) session.Entry {
+	enter(b, d, d.create().ID, 120, func(n int) transcript.Entry {
 		if n%2 == 0 {
-			return session.Entry{Kind: "agent", Text: "first " + long + "last"}
+			return transcript.Entry{Kind: "agent", Text: "first " + long + "last"}
 		}
-		return session.Entry{Kind: "terminal", Terminal: &session.Terminal{Command: "print"}, Text: strings.Repeat("\x1b[32mok\x1b[0m   \texample.com/a/package\t0.003s\n", 1400) + "last"}
+		return transcript.Entry{Kind: "terminal", Terminal: &transcript.Terminal{Command: "print"}, Text: strings.Repeat("\x1b[32mok\x1b[0m   \texample.com/a/package\t0.003s\n", 1400) + "last"}
 	})
 	d.alter(fmt.Sprintf(`UPDATE session SET agent = 'rare' WHERE id IN ('%s', '%s')`, ids[2], ids[30]))
 	d.alter(`INSERT INTO workspace SELECT 'few', place, path || '/few', 0, 0, 0, created_at FROM workspace LIMIT 1`)

@@ -154,7 +154,7 @@ func (s *shells) over(sh *shell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := sh.tty.Status()
-	sh.record.Running, sh.record.ExitCode, sh.record.Signal, sh.record.EndedAt = false, status.ExitCode, status.Signal, &Time{time.Now()}
+	sh.record.Running, sh.record.ExitCode, sh.record.Signal, sh.record.EndedAt = false, status.ExitCode, status.Signal, &Time{Time: time.Now()}
 	var past []*shell
 	for _, other := range s.all {
 		if other.record.Session == sh.record.Session && !other.record.Running {
@@ -223,7 +223,7 @@ func (c *Client) startShell(ctx context.Context, session string, cmd proxy.Comma
 	id := uuid.Must(uuid.NewV7()).String()
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the call
 	sh := &shell{end: end, ended: make(chan struct{}), record: Shell{
-		ID: id, Session: session, Name: filepath.Base(cmd.Path), Directory: cmd.Dir, Running: true, StartedAt: Time{time.Now()},
+		ID: id, Session: session, Name: filepath.Base(cmd.Path), Directory: cmd.Dir, Running: true, StartedAt: Time{Time: time.Now()},
 	}}
 	if err := c.shells.add(sh, c.worktrees.closed); err != nil {
 		end()

@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/config"
 	"deskhand/backend/skills"
+	"deskhand/backend/transcript"
 )
 
 // SkillList is the skills of a directory.
@@ -76,7 +77,7 @@ func (c *Client) mayFetch(e skills.Entry) Executable {
 }
 
 // findSkills finds the directory's skills as what they would bring.
-func (c *Client) findSkills(ctx context.Context, directory string) ([]Executable, []Notice) {
+func (c *Client) findSkills(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
 	if c.cfg.Skills == nil {
 		return nil, nil
 	}
@@ -89,11 +90,11 @@ func (c *Client) findSkills(ctx context.Context, directory string) ([]Executable
 	if err == nil || ctx.Err() != nil {
 		return list, nil
 	}
-	return list, []Notice{{Severity: "error", Title: "Some skills of this directory cannot be read; the agent does not get them", Description: clipString(err.Error())}}
+	return list, []transcript.Notice{{Severity: "error", Title: "Some skills of this directory cannot be read; the agent does not get them", Description: transcript.ClipText(err.Error())}}
 }
 
 // useful leaves out what the agent could do nothing with: nobody is asked about it.
-func (c *Client) useful(agent string, found []Executable) ([]Executable, []Notice) {
+func (c *Client) useful(agent string, found []Executable) ([]Executable, []transcript.Notice) {
 	if len(c.cfg.Agents.Quirks(agent).SkillDirs) > 0 {
 		return found, nil
 	}
@@ -108,7 +109,7 @@ func (c *Client) useful(agent string, found []Executable) ([]Executable, []Notic
 		return found, nil
 	}
 	title := fmt.Sprintf("The skills of this directory were not given to %s: it is not known to read any", c.cfg.Agents.Name(agent))
-	return found, []Notice{{Severity: "info", Title: title, Description: strings.Join(left, ", ")}}
+	return found, []transcript.Notice{{Severity: "info", Title: title, Description: strings.Join(left, ", ")}}
 }
 
 // giveSkills brings the skills that were approved to where the agent reads them, for a user of the links. What was never fetched is
@@ -124,13 +125,13 @@ func (a *agentProcess) giveSkills(agent, cwd, user string, taken []Executable) b
 		return false
 	}
 	var give []skills.Skill
-	var notices []Notice
+	var notices []transcript.Notice
 	for _, e := range ready {
 		state := c.cfg.Skills.Keep(a.ctx, directory, e.skill.entry)
 		notices = append(notices, skillNotices(e.Name, state)...)
 		hash, _ := state.Shown()
 		if hash != e.Hash && state.State != skills.Failed { // else it is said above
-			notices = append(notices, Notice{
+			notices = append(notices, transcript.Notice{
 				Severity: "warning", Title: fmt.Sprintf("The skills of %q have changed since they were approved; the agent does not get them", e.Name),
 			})
 		}
@@ -141,7 +142,7 @@ func (a *agentProcess) giveSkills(agent, cwd, user string, taken []Executable) b
 	}
 	a.mayRead(give)
 	for _, note := range c.cfg.Skills.Link(a.ctx, user, directory, c.cfg.Agents.Quirks(agent).SkillDirs, give) {
-		notices = append(notices, Notice{Severity: "warning", Title: "A skill was not given to the agent", Description: note})
+		notices = append(notices, transcript.Notice{Severity: "warning", Title: "A skill was not given to the agent", Description: note})
 	}
 	return a.post(func() { a.tell(notices) })
 }
@@ -154,7 +155,7 @@ func (a *agentProcess) fetchSkills(directory string, taken []Executable) (ready 
 	for _, e := range taken {
 		now := *e.skill
 		if now.state.State == skills.Unresolved && !a.post(func() {
-			a.tell([]Notice{{Severity: "info", Title: fmt.Sprintf("Fetching the skills of %q", e.Name)}})
+			a.tell([]transcript.Notice{{Severity: "info", Title: fmt.Sprintf("Fetching the skills of %q", e.Name)}})
 		}) {
 			return nil, false
 		}
@@ -180,9 +181,9 @@ func (a *agentProcess) fetchSkills(directory string, taken []Executable) (ready 
 }
 
 // skillNotices are what of an entry an agent does not get, and why.
-func skillNotices(name string, s skills.State) (list []Notice) {
+func skillNotices(name string, s skills.State) (list []transcript.Notice) {
 	if s.Detail != "" {
-		list = append(list, Notice{Severity: "warning", Title: fmt.Sprintf("Not all skills of %q could be got", name), Description: s.Detail})
+		list = append(list, transcript.Notice{Severity: "warning", Title: fmt.Sprintf("Not all skills of %q could be got", name), Description: s.Detail})
 	}
 	var odd []string
 	for _, sk := range s.Skills {
@@ -190,11 +191,11 @@ func skillNotices(name string, s skills.State) (list []Notice) {
 			odd = append(odd, Readable(sk.Name)+": "+sk.Note)
 		}
 		if sk.Problem != "" {
-			list = append(list, Notice{Severity: "warning", Title: fmt.Sprintf("The skill %q of %q was not given to the agent", sk.Name, name), Description: sk.Problem})
+			list = append(list, transcript.Notice{Severity: "warning", Title: fmt.Sprintf("The skill %q of %q was not given to the agent", sk.Name, name), Description: sk.Problem})
 		}
 	}
 	if len(odd) > 0 {
-		list = append(list, Notice{Severity: "info", Title: fmt.Sprintf("Some skills of %q were given to the agent otherwise than they are written", name), Description: clipString(strings.Join(odd, "\n"))})
+		list = append(list, transcript.Notice{Severity: "info", Title: fmt.Sprintf("Some skills of %q were given to the agent otherwise than they are written", name), Description: transcript.ClipText(strings.Join(odd, "\n"))})
 	}
 	return list
 }
@@ -232,7 +233,7 @@ func (c *Client) Skills(ctx context.Context, directory string) (SkillList, error
 			return ctx.Err()
 		}
 		if err != nil {
-			out.Problem = clipString(err.Error())
+			out.Problem = transcript.ClipText(err.Error())
 		}
 		if err := c.judge(ctx, directory, list); err != nil {
 			return err

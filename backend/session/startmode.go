@@ -3,31 +3,18 @@ package session
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"deskhand/backend/host"
 	"deskhand/backend/startmode"
+	"deskhand/backend/transcript"
 )
 
 // A conversation begins in the mode and with the model that startmode decides on. What is decided stands in its facts until its agent is there
 // for the first time, so that a start that fails, or the end of the program, does not lose it. The agent is told of both before it gets a
 // message, and a conversation whose agent is in another mode gets none.
-
-// startWish is what a conversation is to begin with. An empty mode means one that asks, an empty model the agent's own.
-type startWish struct {
-	startmode.Choice
-}
-
-// Problems of a start in a mode or with a model.
-const (
-	problemStartMode    = "start.mode"    // the agent does not offer the mode; Params: agent, value, offers
-	problemStartModel   = "start.model"   // the same of a model
-	problemStartRefused = "start.refused" // the agent did not change to it; Params: agent, option, value
-	problemStartUnasked = "start.unasked" // nobody has chosen a mode, and the agent has none that asks; Params: agent, value, offers
-)
 
 // modelCategory is that of the option by which an agent offers models.
 const modelCategory = "model"
@@ -119,8 +106,8 @@ func (c *Client) project(place, directory string) string {
 
 // knownModes are those that the catalogue tells of, for an agent that has begun no conversation here.
 func (c *Client) knownModes(agent string) (list []startmode.Value) {
-	for _, o := range configOptions(c.cfg.Agents.KnownOptions(agent)) {
-		if o.Category == modeCategory {
+	for _, o := range transcript.ConfigOptions(c.cfg.Agents.KnownOptions(agent)) {
+		if o.Category == transcript.ModeCategory {
 			list = append(list, valuesOf(o)...)
 		}
 	}
@@ -132,7 +119,7 @@ func (c *Client) knownModes(agent string) (list []startmode.Value) {
 	return list
 }
 
-func valuesOf(o ConfigOption) []startmode.Value {
+func valuesOf(o transcript.ConfigOption) []startmode.Value {
 	list := make([]startmode.Value, len(o.Choices))
 	for i, ch := range o.Choices {
 		list[i] = startmode.Value{Value: ch.Value, Name: ch.Name, Description: ch.Description}
@@ -157,7 +144,7 @@ func (c *Client) offered(ctx context.Context, agent, place string, choice startm
 	for _, one := range []struct {
 		code, value string
 		list        []startmode.Value
-	}{{problemStartMode, choice.Mode, offer.Modes}, {problemStartModel, choice.Model, offer.Models}} {
+	}{{transcript.ProblemStartMode, choice.Mode, offer.Modes}, {transcript.ProblemStartModel, choice.Model, offer.Models}} {
 		if one.value != "" && !slices.ContainsFunc(one.list, func(v startmode.Value) bool { return v.Value == one.value }) {
 			return bad(one.code, "agent", c.cfg.Agents.Name(agent), "value", one.value, "offers", offersOf(one.list))
 		}
@@ -174,7 +161,7 @@ func offersOf(list []startmode.Value) string {
 }
 
 // startWish decides what a conversation begins with; given is what was asked for with it.
-func (c *Client) startWish(ctx context.Context, agent, place, directory string, given startmode.Choice) (*startWish, error) {
+func (c *Client) startWish(ctx context.Context, agent, place, directory string, given startmode.Choice) (*transcript.Start, error) {
 	place = cmp.Or(place, host.Local)
 	if err := c.offered(ctx, agent, place, given); err != nil {
 		return nil, err
@@ -183,12 +170,13 @@ func (c *Client) startWish(ctx context.Context, agent, place, directory string, 
 	if err != nil {
 		return nil, err
 	}
-	return &startWish{given.Over(chosen.Directory).Over(chosen.Agent)}, nil
+	choice := given.Over(chosen.Directory).Over(chosen.Agent)
+	return &transcript.Start{Mode: choice.Mode, Model: choice.Model}, nil
 }
 
 // judged are the modes of a session in which its agent does not ask for sure.
-func judged(modes startmode.Modes, options []ConfigOption) (list []ModeMark) {
-	if o := optionOf(options, modeCategory); o != nil {
+func judged(modes startmode.Modes, options []transcript.ConfigOption) (list []ModeMark) {
+	if o := optionOf(options, transcript.ModeCategory); o != nil {
 		for _, ch := range o.Choices {
 			if j := modes.Judge(ch.Value); j != startmode.Asks {
 				list = append(list, ModeMark{ch.Value, j})
@@ -199,7 +187,7 @@ func judged(modes startmode.Modes, options []ConfigOption) (list []ModeMark) {
 }
 
 // optionOf is the first option of a category by which one of several values is chosen; nil when there is none.
-func optionOf(list []ConfigOption, category string) *ConfigOption {
+func optionOf(list []transcript.ConfigOption, category string) *transcript.ConfigOption {
 	for _, o := range list {
 		if o.Category == category && o.Type == "select" {
 			return &o
@@ -210,9 +198,9 @@ func optionOf(list []ConfigOption, category string) *ConfigOption {
 
 // beginning is how far a life of an agent is with what its conversation begins with.
 type beginning struct {
-	wish  *startWish // nil = the conversation has begun
-	held  bool       // it has begun, and was in a mode that the agent is told of anew
-	model bool       // that has been seen to
+	wish  *transcript.Start // nil = the conversation has begun
+	held  bool              // it has begun, and was in a mode that the agent is told of anew
+	model bool              // that has been seen to
 	mode  bool
 	spoke bool // the agent has been sent a message in this life
 	last  string
@@ -220,14 +208,14 @@ type beginning struct {
 
 // toBegin is what a start of the agent has to see to. What an agent told of itself before its conversation began is its own choice.
 func (v *conversation) toBegin() beginning {
-	f := &v.fold.facts
+	f := &v.fold.Facts
 	if f.Start == nil {
-		return beginning{held: slices.ContainsFunc(f.Chosen, func(o ConfigOption) bool { return o.Category == modeCategory && o.isSet() })}
+		return beginning{held: slices.ContainsFunc(f.Chosen, func(o transcript.ConfigOption) bool { return o.Category == transcript.ModeCategory && o.IsSet() })}
 	}
-	f.Chosen = slices.DeleteFunc(slices.Clone(f.Options), func(o ConfigOption) bool {
-		return o.Category == modeCategory || o.Category == modelCategory && f.Start.Model != ""
+	f.Chosen = slices.DeleteFunc(slices.Clone(f.Options), func(o transcript.ConfigOption) bool {
+		return o.Category == transcript.ModeCategory || o.Category == modelCategory && f.Start.Model != ""
 	})
-	v.fold.changed = true
+	v.fold.FactsChanged = true
 	return beginning{wish: f.Start}
 }
 
@@ -238,7 +226,7 @@ func (a *agentProcess) beginAs(then func()) bool {
 	if !s.model {
 		s.model = true
 		if s.wish != nil && s.wish.Model != "" {
-			return a.choose(modelCategory, s.wish.Model, problemStartModel, then)
+			return a.choose(modelCategory, s.wish.Model, transcript.ProblemStartModel, then)
 		}
 	}
 	if s.mode {
@@ -246,30 +234,30 @@ func (a *agentProcess) beginAs(then func()) bool {
 	}
 	s.mode = true
 	if s.wish != nil && s.wish.Mode != "" {
-		return a.choose(modeCategory, s.wish.Mode, problemStartMode, then)
+		return a.choose(transcript.ModeCategory, s.wish.Mode, transcript.ProblemStartMode, then)
 	}
-	o := optionOf(a.v.fold.facts.Options, modeCategory)
+	o := optionOf(a.v.fold.Facts.Options, transcript.ModeCategory)
 	if s.held || o == nil {
 		return false
 	}
 	mode, ok := a.v.modes.Begin(o.Value, valuesIn(o))
 	if !ok {
-		a.notBegun(problemStartUnasked, o.Value, o)
+		a.notBegun(transcript.ProblemStartUnasked, o.Value, o)
 		return true
 	}
-	return mode != o.Value && a.choose(modeCategory, mode, problemStartUnasked, then)
+	return mode != o.Value && a.choose(transcript.ModeCategory, mode, transcript.ProblemStartUnasked, then)
 }
 
 // choose has the agent change an option, and keeps in mind that it has to be so (lostMode).
 func (a *agentProcess) choose(category, value, problem string, then func()) bool {
-	o := optionOf(a.v.fold.facts.Options, category)
-	if o == nil || !o.offers(value) {
+	o := optionOf(a.v.fold.Facts.Options, category)
+	if o == nil || !o.Offers(value) {
 		a.notBegun(problem, value, o)
 		return true
 	}
 	f := a.v.fold
 	o.Value = value
-	f.facts.Chosen, f.changed = append(slices.DeleteFunc(slices.Clone(f.facts.Chosen), o.alike), *o), true
+	f.Facts.Chosen, f.FactsChanged = append(slices.DeleteFunc(slices.Clone(f.Facts.Chosen), o.Alike), *o), true
 	a.chosen = append(a.chosen, *o)
 	if !a.rechoose(then) {
 		then()
@@ -277,7 +265,7 @@ func (a *agentProcess) choose(category, value, problem string, then func()) bool
 	return true
 }
 
-func valuesIn(o *ConfigOption) []string {
+func valuesIn(o *transcript.ConfigOption) []string {
 	if o == nil {
 		return nil
 	}
@@ -290,23 +278,23 @@ func valuesIn(o *ConfigOption) []string {
 
 // notBegun ends the start of a conversation that cannot begin as it has to. The next start tries the same again, until somebody has chosen
 // another mode or model (setConfig).
-func (a *agentProcess) notBegun(problem, value string, o *ConfigOption) {
+func (a *agentProcess) notBegun(problem, value string, o *transcript.ConfigOption) {
 	v := a.v
-	if v.fold.facts.Start == nil {
-		v.fold.facts.Start, v.fold.changed = &startWish{}, true
+	if v.fold.Facts.Start == nil {
+		v.fold.Facts.Start, v.fold.FactsChanged = &transcript.Start{}, true
 	}
 	a.fail(problem, "agent", v.agentName, "value", value, "offers", strings.Join(valuesIn(o), ", "))
 }
 
 // notChanged ends the start of a conversation whose agent did not change to what was chosen.
-func (a *agentProcess) notChanged(was ConfigOption) {
-	lost := was.lost()
-	a.fail(problemStartRefused, append([]string{"agent", a.v.agentName}, lost...)...)
+func (a *agentProcess) notChanged(was transcript.ConfigOption) {
+	lost := was.Lost()
+	a.fail(transcript.ProblemStartRefused, append([]string{"agent", a.v.agentName}, lost...)...)
 }
 
 // lostModel is the model that the conversation begins with and that the agent does not have, whatever it has answered.
-func (a *agentProcess) lostModel() *ConfigOption {
-	f := a.v.fold.facts
+func (a *agentProcess) lostModel() *transcript.ConfigOption {
+	f := a.v.fold.Facts
 	if a.beginning.wish == nil || a.beginning.wish.Model == "" || !a.beginning.model {
 		return nil
 	}
@@ -319,10 +307,10 @@ func (a *agentProcess) lostModel() *ConfigOption {
 // settled is the end of a start that went well.
 func (a *agentProcess) settled() {
 	f := a.v.fold
-	if f.facts.Start != nil {
-		f.facts.Start, f.changed = nil, true
+	if f.Facts.Start != nil {
+		f.Facts.Start, f.FactsChanged = nil, true
 	}
-	if o := optionOf(f.facts.Options, modeCategory); o != nil {
+	if o := optionOf(f.Facts.Options, transcript.ModeCategory); o != nil {
 		a.beginning.last = o.Value
 	}
 	a.v.noteOffer()
@@ -331,10 +319,10 @@ func (a *agentProcess) settled() {
 // noteOffer keeps what the agent offers, for the next conversation.
 func (v *conversation) noteOffer() {
 	var offer startmode.Offer
-	if o := optionOf(v.fold.facts.Options, modeCategory); o != nil {
+	if o := optionOf(v.fold.Facts.Options, transcript.ModeCategory); o != nil {
 		offer.Modes = valuesOf(*o)
 	}
-	if o := optionOf(v.fold.facts.Options, modelCategory); o != nil {
+	if o := optionOf(v.fold.Facts.Options, modelCategory); o != nil {
 		offer.Models = valuesOf(*o)
 	}
 	c, agent, place := v.c, v.row.Agent, v.row.Place
@@ -356,21 +344,21 @@ func (v *conversation) noteOffer() {
 // strays sees to an agent that has changed its mode between its start and its first message, when nobody has chosen that: one that tells of its
 // modes late, or that changes by itself. True = send is called once the agent is back in its mode, or never.
 func (a *agentProcess) strays(send func()) bool {
-	s, o := &a.beginning, optionOf(a.v.fold.facts.Options, modeCategory)
+	s, o := &a.beginning, optionOf(a.v.fold.Facts.Options, transcript.ModeCategory)
 	if s.spoke || o == nil || o.Value == s.last || a.v.modes.Safe(o.Value) {
 		s.spoke = true
 		return false
 	}
 	s.mode = false
 	if s.last != "" {
-		s.wish = &startWish{startmode.Choice{Mode: s.last}}
+		s.wish = &transcript.Start{Mode: s.last}
 	}
 	again := func() {
 		if was := a.lostMode(); was != nil {
 			a.notChanged(*was)
 			return
 		}
-		a.v.fold.facts.Chosen, a.v.fold.changed = nil, true
+		a.v.fold.Facts.Chosen, a.v.fold.FactsChanged = nil, true
 		s.spoke = true
 		send()
 	}
@@ -382,39 +370,20 @@ func (a *agentProcess) strays(send func()) bool {
 }
 
 // chooseStart is setConfig for a conversation that could not begin: what is chosen is what it begins with, and it is started.
-func (v *conversation) chooseStart(o ConfigOption) error {
+func (v *conversation) chooseStart(o transcript.ConfigOption) error {
 	f := v.fold
-	wish := startWish{}
-	if f.facts.Start != nil {
-		wish = *f.facts.Start
+	wish := transcript.Start{}
+	if f.Facts.Start != nil {
+		wish = *f.Facts.Start
 	}
 	switch {
-	case o.Category == modeCategory && o.Type == "select":
+	case o.Category == transcript.ModeCategory && o.Type == "select":
 		wish.Mode = o.Value
 	case o.Category == modelCategory && o.Type == "select":
 		wish.Model = o.Value
 	default:
 		return &RefusedError{Code: "session.not_ready"}
 	}
-	f.facts.Start, f.changed = &wish, true
+	f.Facts.Start, f.FactsChanged = &wish, true
 	return v.wish(doStart{})
-}
-
-// unbegun are the words for a conversation that could not begin in its mode or with its model; "" for any other end.
-func (x *Exit) unbegun() string {
-	p, offers := x.Params, "it offers none"
-	if p["offers"] != "" {
-		offers = "it offers " + p["offers"]
-	}
-	switch x.Problem {
-	case problemStartMode:
-		return fmt.Sprintf("%s has no mode %s, and nothing was sent: %s", p["agent"], p["value"], offers)
-	case problemStartModel:
-		return fmt.Sprintf("%s has no model %s, and nothing was sent: %s", p["agent"], p["value"], offers)
-	case problemStartRefused:
-		return fmt.Sprintf("%s did not change its %s to %s, and nothing was sent", p["agent"], p["option"], p["value"])
-	case problemStartUnasked:
-		return fmt.Sprintf("%s would begin in the mode %s, which may decide by itself, and has no mode that is known to ask. Nothing was sent; choose a mode: %s", p["agent"], p["value"], offers)
-	}
-	return ""
 }

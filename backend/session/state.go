@@ -1,6 +1,10 @@
 package session
 
-import "slices"
+import (
+	"slices"
+
+	"deskhand/backend/transcript"
+)
 
 // The life of one session as a pure machine: decide tells what a command leads to, evolve what an event changes. Everything with
 // an effect (frames, processes, timers, rows) is done by the conversation when it applies an event, so that the rules below can be
@@ -277,7 +281,7 @@ func decideEndOfStart(s state) []event {
 	if s.turn != "" {
 		events = append(events, endTurn(s, stopCancelled, heldStopped)...)
 	}
-	return append(events, sessionClosed{problemQuit})
+	return append(events, sessionClosed{transcript.ProblemQuit})
 }
 
 func decideEscalate(s state) []event {
@@ -300,11 +304,11 @@ func decideExited(s state, c doExited) []event {
 	switch {
 	case s.base == Cancelling:
 		reason = stopCancelled
-	case c.code == problemInterrupted, c.code == problemRestart:
+	case c.code == transcript.ProblemInterrupted, c.code == transcript.ProblemRestart:
 		reason = stopInterrupted
 	}
 	next := s.next
-	if c.code != problemExited {
+	if c.code != transcript.ProblemExited {
 		next = "" // it is not the cancel that ended it
 	}
 	events := endRequests(s, statusExpired)
@@ -335,7 +339,7 @@ func decideDelete(s state) []event {
 	}
 	events = append(events, hold(s, heldStopped, "")...)
 	if s.base != Closed {
-		events = append(events, sessionClosed{problemDeleted})
+		events = append(events, sessionClosed{transcript.ProblemDeleted})
 	}
 	return append(events, sessionDeleted{})
 }

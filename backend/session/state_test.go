@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"deskhand/backend/transcript"
 )
 
 func TestDecide(t *testing.T) {
@@ -60,22 +62,22 @@ func TestDecide(t *testing.T) {
 		"cancel":                            {working, doCancel{}, []event{cancelSent{}}},
 		"cancel answers what is open":       {asking, doCancel{}, []event{cancelSent{}, requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}}},
 		"cancel what is held":               {held, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
-		"cancel what waits to start":        {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemQuit}}},
+		"cancel what waits to start":        {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{transcript.ProblemQuit}}},
 		"cancel what was started":           {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
-		"cancel no turn before a start":     {state{base: Starting, open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, sessionClosed{problemQuit}}},
+		"cancel no turn before a start":     {state{base: Starting, open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, sessionClosed{transcript.ProblemQuit}}},
 		"cancel twice":                      {cancelling, doCancel{}, refuse(refusedUntimely)},
 		"cancel nothing":                    {ready, doCancel{}, refuse(refusedNoTurn)},
 		"escalate to SIGINT":                {cancelling, doEscalate{}, []event{interruptSent{}}},
 		"escalate to the tree":              {interrupted, doEscalate{}, []event{killed{}}},
 		"escalate no further":               {dead, doEscalate{}, refuse(refusedUntimely)},
 		"escalate after the stop":           {ready, doEscalate{}, refuse(refusedUntimely)},
-		"exit while idle":                   {ready, doExited{problemExited}, []event{sessionClosed{problemExited}}},
-		"exit in a turn":                    {asking, doExited{problemExited}, []event{requestEnded{"a", statusExpired}, requestEnded{"b", statusExpired}, turnEnded{"t", stopAgentExited}, sessionClosed{problemExited}}},
-		"exit of a held prompt":             {held, doExited{problemSpawn}, []event{turnEnded{"t", stopAgentExited}, sessionClosed{problemSpawn}}},
-		"exit while cancelling is a cancel": {interrupted, doExited{problemExited}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemExited}}},
-		"exit of the app":                   {working, doExited{problemInterrupted}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemInterrupted}}},
-		"exit by restart":                   {held, doExited{problemRestart}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemRestart}}},
-		"exit twice":                        {closed, doExited{problemExited}, refuse(refusedUntimely)},
+		"exit while idle":                   {ready, doExited{transcript.ProblemExited}, []event{sessionClosed{transcript.ProblemExited}}},
+		"exit in a turn":                    {asking, doExited{transcript.ProblemExited}, []event{requestEnded{"a", statusExpired}, requestEnded{"b", statusExpired}, turnEnded{"t", stopAgentExited}, sessionClosed{transcript.ProblemExited}}},
+		"exit of a held prompt":             {held, doExited{transcript.ProblemSpawn}, []event{turnEnded{"t", stopAgentExited}, sessionClosed{transcript.ProblemSpawn}}},
+		"exit while cancelling is a cancel": {interrupted, doExited{transcript.ProblemExited}, []event{turnEnded{"t", stopCancelled}, sessionClosed{transcript.ProblemExited}}},
+		"exit of the app":                   {working, doExited{transcript.ProblemInterrupted}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{transcript.ProblemInterrupted}}},
+		"exit by restart":                   {held, doExited{transcript.ProblemRestart}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{transcript.ProblemRestart}}},
+		"exit twice":                        {closed, doExited{transcript.ProblemExited}, refuse(refusedUntimely)},
 		"sleep":                             {ready, doHibernate{true}, []event{fellAsleep{}}},
 		"no sleep without a way back":       {ready, doHibernate{false}, refuse(refusedForgets)},
 		"no sleep while it works":           {working, doHibernate{true}, refuse(refusedUntimely)},
@@ -89,13 +91,13 @@ func TestDecide(t *testing.T) {
 		"no sleep twice":                    {asleep, doHibernate{true}, refuse(refusedUntimely)},
 		"prompt wakes the sleeping":         {asleep, doPrompt{"u"}, []event{turnBegun{"u"}, startBegun{}}},
 		"start wakes the sleeping":          {asleep, doStart{}, []event{startBegun{}}},
-		"the sleeping has no exit":          {asleep, doExited{problemExited}, refuse(refusedUntimely)},
+		"the sleeping has no exit":          {asleep, doExited{transcript.ProblemExited}, refuse(refusedUntimely)},
 		"cancel of the sleeping":            {asleep, doCancel{}, refuse(refusedNoTurn)},
 		"delete":                            {closed, doDelete{}, []event{sessionDeleted{}}},
-		"delete what is ready":              {ready, doDelete{}, []event{sessionClosed{problemDeleted}, sessionDeleted{}}},
-		"delete what works":                 {asking, doDelete{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
-		"delete what starts":                {held, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
-		"delete what is being cancelled":    {interrupted, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
+		"delete what is ready":              {ready, doDelete{}, []event{sessionClosed{transcript.ProblemDeleted}, sessionDeleted{}}},
+		"delete what works":                 {asking, doDelete{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{transcript.ProblemDeleted}, sessionDeleted{}}},
+		"delete what starts":                {held, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{transcript.ProblemDeleted}, sessionDeleted{}}},
+		"delete what is being cancelled":    {interrupted, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{transcript.ProblemDeleted}, sessionDeleted{}}},
 		"delete the sleeping":               {asleep, doDelete{}, []event{sessionDeleted{}}},
 		"delete twice":                      {deleted, doDelete{}, refuse(refusedUntimely)},
 		"start of the deleted":              {deleted, doStart{}, refuse(refusedUntimely)},
@@ -224,7 +226,7 @@ func FuzzState(f *testing.F) {
 				doResolve{id, statusAnswered},
 				doCancel{unstarted: b >= 200},
 				doEscalate{},
-				doExited{problemExited},
+				doExited{transcript.ProblemExited},
 				doHibernate{b/commands%2 == 0},
 				doQueue{fmt.Sprintf("q%d", i), b/commands%4 == 3},
 				doSend{item},
@@ -253,7 +255,7 @@ func FuzzState(f *testing.F) {
 		apply(doCancel{})
 		apply(doEscalate{})
 		apply(doEscalate{})
-		apply(doExited{problemExited})
+		apply(doExited{transcript.ProblemExited})
 		if s.turn != "" || len(s.open) > 0 {
 			t.Fatalf("something still runs: %+v", s)
 		}

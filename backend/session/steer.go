@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/transcript"
 )
 
 // Steering reaches an agent within the turn that runs, where the agent has _session/steering. The message stands in the queue, held,
@@ -85,7 +86,7 @@ func (s state) steers() bool {
 }
 
 func (v *conversation) steer(m said) (Sent, error) {
-	if v.state.base == Working && !slices.Contains(v.row.Offers, offerSteer) {
+	if v.state.base == Working && !slices.Contains(v.row.Offers, transcript.OfferSteer) {
 		return Sent{}, &RefusedError{Code: refusedSteer, Params: map[string]string{"agent": v.agentName}}
 	}
 	if v.composing != nil { // the agent does not have the turn yet
@@ -99,7 +100,7 @@ func (v *conversation) sendSteering(item string) {
 	a, open := v.agent, true
 	settle := func(delivered bool, why string) {
 		if open && why != "" {
-			a.tell([]Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.text(why)}})
+			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.text(why)}})
 		}
 		open = false
 		v.do(doSteered{item, delivered})
@@ -154,7 +155,7 @@ func steered(result json.RawMessage) (delivered bool, why string) {
 // wasSteered shows the message where the agent has it.
 func (v *conversation) wasSteered(item string) {
 	q := v.prompts.items[item]
-	n := note{Note: noteSteered, Prompt: textPrompt(q.Message), Attachments: q.Attachments}
+	n := transcript.Note{Note: transcript.NoteSteered, Prompt: textPrompt(q.Message), Attachments: q.Attachments}
 	if v.turn != nil {
 		n.Turn = v.turn.ID
 	}

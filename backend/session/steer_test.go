@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // steering begins a turn that takes long enough, and steers it.
@@ -46,7 +47,7 @@ func TestSteeringReachesTheRunningTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := d.idle(id)
-	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "user" && e.Text == "use tabs" })
+	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "user" && e.Text == "use tabs" })
 	if i < 0 || tr.Items[i].Turn != tr.Turns[0].ID || len(tr.Turns) != 1 {
 		t.Fatalf("the message is not in the turn: %+v", tr.Items)
 	}
@@ -63,7 +64,7 @@ func TestSteeringThatFailsWaits(t *testing.T) {
 			d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 			id, _ := d.steering(text)
 			d.until("word of it", func() bool {
-				return slices.ContainsFunc(d.transcript(id).Items, func(e session.Entry) bool {
+				return slices.ContainsFunc(d.transcript(id).Items, func(e transcript.Entry) bool {
 					return e.Kind == "notice" && strings.Contains(e.Notice.Description, why)
 				})
 			})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	"deskhand/backend/transcript"
 )
 
 func TestDecideSteering(t *testing.T) {
@@ -36,7 +38,7 @@ func TestDecideSteering(t *testing.T) {
 		"what is gone":                      {working, doSteered{"s", true}, refuse(refusedUntimely)},
 		"is passed over when the turn ends": {steering, doStopped{"t", stopEnd}, []event{turnEnded{"t", stopEnd}, itemTaken{"a"}, turnBegun{"a"}, promptSent{"a"}}},
 		"is held when the turn fails":       {steering, doStopped{"t", stopError}, []event{turnEnded{"t", stopError}, itemHeld{"s", heldFailed}, itemHeld{"a", heldFailed}}},
-		"is held when the agent ends":       {over, doExited{problemExited}, []event{itemHeld{"s", heldExited}, sessionClosed{problemExited}}},
+		"is held when the agent ends":       {over, doExited{transcript.ProblemExited}, []event{itemHeld{"s", heldExited}, sessionClosed{transcript.ProblemExited}}},
 		"keeps the agent awake":             {over, doHibernate{true}, refuse(refusedUntimely)},
 		"is not sent by hand":               {steering, doSend{"s"}, refuse(refusedSteering)},
 		"is not released by hand":           {over, doRelease{"s"}, refuse(refusedSteering)},
@@ -88,7 +90,7 @@ func FuzzSteering(f *testing.F) {
 				doStopped{s.turn, stopEnd},
 				doCancel{},
 				doStopped{s.turn, stopError},
-				doExited{problemExited},
+				doExited{transcript.ProblemExited},
 				doQueue{fmt.Sprintf("q%d", i), false},
 				doSend{item},
 				doRelease{item},

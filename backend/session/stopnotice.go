@@ -1,9 +1,11 @@
 package session
 
+import "deskhand/backend/transcript"
+
 // stopNotice tells why the agent ended a turn that is not done, in words; nil for a turn that is done, or that something else has ended. Answered tells
 // whether the agent said or did anything in the turn.
-func stopNotice(reason, agent string, answered, files bool) *Notice {
-	n := &Notice{Severity: "warning"}
+func stopNotice(reason, agent string, answered, files bool) *transcript.Notice {
+	n := &transcript.Notice{Severity: "warning"}
 	switch reason {
 	case "max_tokens":
 		n.Title = "The answer is cut off"

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/straggler"
+	"deskhand/backend/transcript"
 )
 
 // What a stopped turn has left running. Package straggler tells which processes that are; here they are looked for, told in the transcript,
@@ -26,42 +25,6 @@ const (
 	longestCommand = 4 << 10 // of what is told of a command
 )
 
-// Straggler is a command that runs on though its turn was stopped.
-type Straggler struct {
-	ID         string `json:"id" doc:"Of the processes: no others ever have it"`
-	Command    string `json:"command" doc:"What the agent ran; of what that has left running, the command line"`
-	ToolCallID string `json:"toolCallId" doc:"The tool call that has started it"`
-	Title      string `json:"title" doc:"What that tool call was called"`
-	PID        int    `json:"pid" doc:"Of its oldest process"`
-	Processes  int    `json:"processes" doc:"How many there were when it was noticed"`
-	Running    bool   `json:"running"`
-	StartedAt  Time   `json:"startedAt"`
-	EndedAt    *Time  `json:"endedAt,omitempty"`
-	EndedBy    string `json:"endedBy,omitempty" enum:"person,agent" doc:"person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself"`
-}
-
-const (
-	endedByPerson = "person"
-	endedByAgent  = "agent"
-)
-
-// Words is what a straggler tells a person.
-func (s *Straggler) Words() string {
-	words := s.Command
-	if s.Title != "" && strings.Trim(s.Title, "`") != s.Command {
-		words += ", started by " + s.Title
-	}
-	switch {
-	case s.Running:
-		return "Still running: " + words
-	case s.EndedBy == endedByPerson:
-		return "Ended: " + words
-	case s.EndedBy == endedByAgent:
-		return "Ended with the agent: " + words
-	}
-	return "Has ended meanwhile: " + words
-}
-
 // leftRunning is a straggler as long as it runs; of the conversation's goroutine.
 type leftRunning struct {
 	part *proxy.Part
@@ -76,7 +39,7 @@ func (v *conversation) lookForStragglers(t *Turn, reason string) {
 		return
 	}
 	inst, is := a.inst.(localTransport)
-	turn := straggler.Turn{Began: t.StartedAt.Time, Ended: time.Now(), Calls: v.fold.commandsOf(t.ID), Own: a.serverCommands()}
+	turn := straggler.Turn{Began: t.StartedAt.Time, Ended: time.Now(), Calls: commandsOf(v.fold.Calls(t.ID)), Own: a.serverCommands()}
 	if !is || len(turn.Calls) == 0 {
 		return
 	}
@@ -107,16 +70,16 @@ func (a *agentProcess) findStragglers(inst *proxy.Instance, turn string, stopped
 		return
 	}
 	running := map[string]*proxy.Part{}
-	var found []Straggler
+	var found []transcript.Straggler
 	for _, c := range straggler.Find(stopped, kin) {
 		part, err := inst.Part(c.Processes)
 		if err != nil {
 			a.unseen(err)
 			continue
 		}
-		s := Straggler{
-			ID: fmt.Sprintf("%d.%d", c.PID, c.StartedAt.UnixMilli()), Command: clipTo(c.Text, longestCommand), ToolCallID: c.Call.ID, Title: clipTo(c.Call.Title, longestCommand),
-			PID: c.PID, Processes: len(c.Processes), Running: true, StartedAt: Time{c.StartedAt},
+		s := transcript.Straggler{
+			ID: fmt.Sprintf("%d.%d", c.PID, c.StartedAt.UnixMilli()), Command: transcript.Clip(c.Text, longestCommand), ToolCallID: c.Call.ID, Title: transcript.Clip(c.Call.Title, longestCommand),
+			PID: c.PID, Processes: len(c.Processes), Running: true, StartedAt: Time{Time: c.StartedAt},
 		}
 		found, running[s.ID] = append(found, s), part
 	}
@@ -133,7 +96,7 @@ func (a *agentProcess) findStragglers(inst *proxy.Instance, turn string, stopped
 		s.Processes = n
 		a.post(func() {
 			a.stragglers[s.ID] = &leftRunning{part: part}
-			a.v.note(note{Note: noteStraggler, Turn: turn, Straggler: &s})
+			a.v.note(transcript.Note{Note: transcript.NoteStraggler, Turn: turn, Straggler: &s})
 		})
 	}
 	a.followStragglers(running)
@@ -155,7 +118,7 @@ func (a *agentProcess) followStragglers(running map[string]*proxy.Part) {
 func (a *agentProcess) stragglerEnded(id string) {
 	if s := a.stragglers[id]; s != nil {
 		delete(a.stragglers, id)
-		a.v.note(note{Note: noteStraggler, Straggler: &Straggler{ID: id, EndedBy: s.by}})
+		a.v.note(transcript.Note{Note: transcript.NoteStraggler, Straggler: &transcript.Straggler{ID: id, EndedBy: s.by}})
 	}
 }
 
@@ -179,18 +142,18 @@ func (a *agentProcess) wait(d time.Duration) bool {
 
 // StragglerList is what runs on of the stopped turns of a session.
 type StragglerList struct {
-	Items []Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
+	Items []transcript.Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
 }
 
 // Stragglers are the entries of a session that tell of commands which run on.
 func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList, error) {
-	list := StragglerList{Items: []Entry{}}
+	list := StragglerList{Items: []transcript.Entry{}}
 	v, err := c.conversation(ctx, session)
 	if err != nil {
 		return list, err
 	}
 	err = v.call(ctx, func() error {
-		for _, e := range inOrder(v.fold.stragglers) {
+		for _, e := range v.fold.Running() {
 			list.Items = append(list.Items, *e)
 		}
 		return nil
@@ -209,12 +172,12 @@ func (c *Client) EndStraggler(ctx context.Context, session, entry string) error 
 	var a *agentProcess
 	var id string
 	if err := v.call(ctx, func() error {
-		e := v.fold.straggler(entry)
+		e := v.fold.Straggler(entry)
 		if e == nil || v.agent == nil || v.agent.stragglers[e.Straggler.ID] == nil {
 			return nil
 		}
 		a, id = v.agent, e.Straggler.ID
-		a.stragglers[id].by, part = endedByPerson, a.stragglers[id].part
+		a.stragglers[id].by, part = transcript.EndedByPerson, a.stragglers[id].part
 		return nil
 	}); err != nil {
 		return err
@@ -243,60 +206,12 @@ func (c *Client) wasStraggler(ctx context.Context, session, entry string) error 
 	return err
 }
 
-// commandsOf are the tool calls of a turn that run commands, the oldest first.
-func (t *transcript) commandsOf(turn string) []straggler.Call {
-	var calls []straggler.Call
-	for _, e := range t.called {
-		if command, ok := straggler.CommandOf(e.Tool.Kind, e.Tool.Title, e.Tool.RawInput); ok && e.Turn == turn {
-			calls = append(calls, straggler.Call{ID: e.Tool.ToolCallID, Title: e.Tool.Title, Command: command, At: e.Tool.StartedAt.Time})
+// commandsOf returns the tool calls that run commands.
+func commandsOf(calls []*transcript.ToolCall) (list []straggler.Call) {
+	for _, t := range calls {
+		if command, ok := straggler.CommandOf(t.Kind, t.Title, t.RawInput); ok {
+			list = append(list, straggler.Call{ID: t.ToolCallID, Title: t.Title, Command: command, At: t.StartedAt.Time})
 		}
 	}
-	return calls
-}
-
-// straggler is an entry of one that runs on.
-func (t *transcript) straggler(entry string) *Entry {
-	for _, e := range t.stragglers {
-		if e.ID == entry {
-			return e
-		}
-	}
-	return nil
-}
-
-// left folds what is noted of a straggler: that it was found, or that it has ended.
-func (t *transcript) left(f journal.Frame, n note) {
-	now := n.Straggler
-	if now == nil {
-		return
-	}
-	if e := t.stragglers[now.ID]; e != nil && !now.Running {
-		t.endStraggler(f, e, now.EndedBy)
-		delete(t.stragglers, now.ID)
-		return
-	}
-	if !now.Running {
-		return
-	}
-	open, byID := t.open, t.byID // the message that streams goes on behind it
-	t.byID = map[string]*Entry{}
-	e := t.add(f, "straggler")
-	t.open, t.byID = open, byID
-	e.Turn, e.Straggler = n.Turn, now
-	t.stragglers[now.ID] = e
-}
-
-func (t *transcript) endStraggler(f journal.Frame, e *Entry, by string) {
-	now := *e.Straggler
-	now.Running, now.EndedAt, now.EndedBy = false, &Time{f.At}, by
-	e.Straggler = &now
-	t.touch(e)
-}
-
-// endStragglers is the end of all of them with the agent.
-func (t *transcript) endStragglers(f journal.Frame) {
-	for _, e := range inOrder(t.stragglers) {
-		t.endStraggler(f, e, endedByAgent)
-	}
-	clear(t.stragglers)
+	return list
 }

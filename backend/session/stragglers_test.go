@@ -15,6 +15,7 @@ import (
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // leavingAgent runs each prompt as a shell's command in a session of its own, as agents do, and tells of it. When the turn is stopped it leaves
@@ -93,9 +94,9 @@ func (d *desk) stopped(id, how, command string) session.Transcript {
 }
 
 // straggler waits for the entry of a command that runs on, or has ended.
-func (d *desk) straggler(id, command string, running bool) session.Entry {
+func (d *desk) straggler(id, command string, running bool) transcript.Entry {
 	d.t.Helper()
-	var found session.Entry
+	var found transcript.Entry
 	d.until("the row of "+command, func() bool {
 		for _, e := range d.transcript(id).Items {
 			if e.Straggler != nil && strings.Contains(e.Straggler.Command, command) && e.Straggler.Running == running {

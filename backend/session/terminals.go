@@ -19,6 +19,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/proxy"
+	"deskhand/backend/transcript"
 )
 
 // ForTerminal is what programs are started for that an agent has us run, in the list of all that run.
@@ -110,13 +111,13 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	if p.Cwd != nil {
 		dir = cmp.Or(*p.Cwd, dir)
 	}
-	now := Terminal{TerminalID: prog.id, Command: p.Command, Args: p.Args, Cwd: dir, Running: true}
+	now := transcript.Terminal{TerminalID: prog.id, Command: p.Command, Args: p.Args, Cwd: dir, Running: true}
 	roots := a.v.roots()
 	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
 }
 
 // start starts the program, and answers when it runs. A request that is withdrawn before that ends it.
-func (p *program) start(asked context.Context, roots []string, now Terminal, env []string) outcome {
+func (p *program) start(asked context.Context, roots []string, now transcript.Terminal, env []string) outcome {
 	cfg, at := p.a.v.c.cfg, p.a.v.host()
 	fail := func(code int, text string) outcome {
 		p.cancel()
@@ -166,7 +167,7 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 		return fail(acp.CodeRequestCancelled, "the request was cancelled")
 	}
 	return outcome{result: map[string]any{"terminalId": p.id}, told: func() {
-		p.a.v.note(note{Note: noteTerminal, Terminal: &now})
+		p.a.v.note(transcript.Note{Note: transcript.NoteTerminal, Terminal: &now})
 		p.a.work.Go(p.tell)
 	}}
 }
@@ -295,14 +296,14 @@ func (p *program) tell() {
 		}
 		now, text := p.news(most)
 		noted += len(text)
-		if !p.a.post(func() { p.a.v.note(note{Note: noteTerminal, Terminal: &now, Text: text}) }) || !now.Running {
+		if !p.a.post(func() { p.a.v.note(transcript.Note{Note: transcript.NoteTerminal, Terminal: &now, Text: text}) }) || !now.Running {
 			return
 		}
 	}
 }
 
 // news is what has not been noted yet, the newest of it.
-func (p *program) news(most int) (now Terminal, text string) {
+func (p *program) news(most int) (now transcript.Terminal, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if over := len(p.unnoted) - most; over > 0 {
@@ -319,7 +320,7 @@ func (p *program) news(most int) (now Terminal, text string) {
 		whole = wholeRunes(p.unnoted)
 	}
 	text = strings.ToValidUTF8(string(p.unnoted[:whole]), "\uFFFD")
-	now = Terminal{TerminalID: p.id, Running: !p.over, Skipped: p.skipped}
+	now = transcript.Terminal{TerminalID: p.id, Running: !p.over, Skipped: p.skipped}
 	if p.over {
 		now.ExitCode, now.Signal = exitCode(p.exit), p.exit.Signal
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
 )
 
 // Our own tools for agents: an MCP server, made elsewhere, that each agent of this machine is given beside those of its directory.
@@ -52,7 +53,7 @@ func (a *agentProcess) tellOfUnlisted(reason string) {
 	select {
 	case <-listed:
 	default:
-		a.tell([]Notice{{
+		a.tell([]transcript.Notice{{
 			Severity: "warning", Title: "Deskhand's own tools were not there in this turn",
 			Description: a.v.agentName + " has not fetched their list since it started, so it could give no files and ask nothing through them. A restart of the agent may help.",
 		}})
@@ -92,12 +93,12 @@ func (a *agentProcess) tellOfTools(how string) {
 	}
 	switch {
 	case a.v.host().Tools == nil:
-		a.tell([]Notice{{
+		a.tell([]transcript.Notice{{
 			Severity: "info", Title: "Deskhand's own tools are not there",
 			Description: a.v.agentName + " runs elsewhere and cannot reach them: it gives no files here, and asks through no tool of ours.",
 		}})
 	case a.toolless:
-		a.tell([]Notice{{
+		a.tell([]transcript.Notice{{
 			Severity: "info", Title: "Deskhand's own tools are not there",
 			Description: a.v.agentName + " takes no MCP servers of the kinds that we have.",
 		}})

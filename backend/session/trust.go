@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/autorun"
 	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
 )
 
 // Executable is something in a directory that starts programs, or reaches out, when an agent starts there. It is approved once for
@@ -60,7 +61,7 @@ func declinableOptions() []RequestOption {
 
 // discover finds what the directory has that Deskhand gives to agents and that starts programs, and what could not be read of that. Each
 // part that knows of such things adds its own here.
-func (c *Client) discover(ctx context.Context, directory string) ([]Executable, []Notice) {
+func (c *Client) discover(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
 	found, notices := c.findServers(ctx, directory)
 	entries, more := c.findSkills(ctx, directory)
 	found, notices = append(found, entries...), append(notices, more...)
@@ -228,7 +229,7 @@ func (a *agentProcess) consider(found []Executable, options []RequestOption) {
 	r := &openRequest{Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
 		Title: "Start what is in this directory?", Detail: v.row.Cwd, Options: options, Executables: a.approval.about,
-		Status: statusRequested, CreatedAt: Time{time.Now()},
+		Status: statusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	if v.turn != nil {
 		r.Turn = v.turn.ID

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // mcpServer is an MCP server whose one tool's description is what it was started with.
@@ -74,7 +75,7 @@ func (d *desk) tools(id string) string {
 	d.t.Helper()
 	turn := d.prompt(id, "mcp")
 	t := d.idle(id)
-	t.Items = slices.DeleteFunc(t.Items, func(e session.Entry) bool { return e.Turn != turn.ID })
+	t.Items = slices.DeleteFunc(t.Items, func(e transcript.Entry) bool { return e.Turn != turn.ID })
 	return textOf(t, "agent")
 }
 

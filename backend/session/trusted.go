@@ -92,7 +92,7 @@ func (c *Client) Approvals(ctx context.Context, directory string) ([]Approval, e
 	scan := func(s scanner) (a Approval, err error) {
 		var at int64
 		err = s.Scan(&a.Directory, &a.Kind, &a.Name, &a.Hash, &a.Detail, &at)
-		a.ApprovedAt = Time{time.UnixMilli(at)}
+		a.ApprovedAt = Time{Time: time.UnixMilli(at)}
 		return a, err
 	}
 	if directory != "" {

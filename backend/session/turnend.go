@@ -2,14 +2,15 @@ package session
 
 import (
 	"fmt"
-	"strings"
+
+	"deskhand/backend/transcript"
 )
 
 const wordsStopped = "stopped before it was done"
 
 // Words tells a person why a turn has ended, where it has not ended by itself; "" of a turn that has, or that runs. agent is its name, and
 // exit how the agent's process ended, where that ended the turn; nil = not known.
-func (t Turn) Words(agent string, exit *Exit) string {
+func (t Turn) Words(agent string, exit *transcript.Exit) string {
 	switch t.StopReason {
 	case "", stopEnd:
 		return ""
@@ -32,7 +33,7 @@ func (t Turn) Words(agent string, exit *Exit) string {
 	return "ended early: " + t.StopReason
 }
 
-func (t Turn) exitWords(agent string, exit *Exit) string {
+func (t Turn) exitWords(agent string, exit *transcript.Exit) string {
 	switch {
 	case exit != nil:
 		return exit.Words(agent)
@@ -42,38 +43,11 @@ func (t Turn) exitWords(agent string, exit *Exit) string {
 	return agent + " ended before it had answered"
 }
 
-// Words tells a person how an agent process ended, or why it did not start; agent is its name.
-func (x *Exit) Words(agent string) string {
-	if text := x.unbegun(); text != "" {
-		return text
-	}
-	if x.Problem != problemExited {
-		detail := x.Params["detail"]
-		if detail == "" {
-			_, detail, _ = strings.Cut(x.Problem, ".")
-			detail = strings.ReplaceAll(detail, "_", " ")
-		}
-		return agent + " could not be started: " + detail + x.status()
-	}
-	return agent + " ended" + x.status()
-}
-
-// status is the exit code and the signal of the process, as far as there are any.
-func (x *Exit) status() (text string) {
-	if x.Code != nil {
-		text += fmt.Sprintf(", exit code %d", *x.Code)
-	}
-	if x.Signal != "" {
-		text += ", " + x.Signal
-	}
-	return text
-}
-
 // causes are why the turns of a transcript have ended that have not ended by themselves, by the ids of the turns, and where the last entry of
 // each turn stands.
 func causes(agent string, t Transcript) (why map[string]string, last map[string]int) {
 	why, last = map[string]string{}, map[string]int{}
-	exits := map[string]*Exit{}
+	exits := map[string]*transcript.Exit{}
 	turn := ""
 	for i, e := range t.Items {
 		if e.Turn != "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // TestExportTellsWhyATurnFailed: a conversation that is read later says of each turn that did not end well what ended it.
@@ -71,17 +72,17 @@ func TestExportOfATurnThatEndedWell(t *testing.T) {
 func TestWordsOfATurn(t *testing.T) {
 	t.Parallel()
 	code := 3
-	died, lost := &session.Exit{Problem: "agent.exited", Code: &code}, &session.Exit{Problem: "agent.no_answer"}
+	died, lost := &transcript.Exit{Problem: "agent.exited", Code: &code}, &transcript.Exit{Problem: "agent.no_answer"}
 	for want, tc := range map[string]struct {
 		turn session.Turn
-		exit *session.Exit
+		exit *transcript.Exit
 	}{
 		"":                                           {session.Turn{StopReason: "end_turn"}, nil},
 		"stopped before it was done":                 {session.Turn{StopReason: "cancelled"}, nil},
 		"Bot ended, exit code 3":                     {session.Turn{StopReason: "agent_exited"}, died},
 		"Bot ended before it had answered":           {session.Turn{StopReason: "agent_exited"}, nil},
 		"Bot could not be started: no answer":        {session.Turn{StopReason: "agent_exited"}, lost},
-		"Bot failed: no (-1)":                        {session.Turn{StopReason: "error", Error: &session.TurnError{Code: -1, Message: "no"}}, nil},
+		"Bot failed: no (-1)":                        {session.Turn{StopReason: "error", Error: &transcript.TurnError{Code: -1, Message: "no"}}, nil},
 		"interrupted: Deskhand ended while this ran": {session.Turn{StopReason: "interrupted"}, nil},
 		"ended early: tired":                         {session.Turn{StopReason: "tired"}, nil},
 	} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
 )
 
 // Upkeep is what nobody waits for: transcripts of older rules are made anew, and blobs that no frame names any more are removed. One
@@ -81,7 +82,7 @@ func (c *Client) named(ctx context.Context, sha string) (is bool, err error) {
 // rebuildAll makes the transcripts of older rules anew, the newest first, and tells how far it is.
 func (c *Client) rebuildAll(ctx context.Context, tell bool) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
-		`SELECT id FROM session WHERE abs(projection) < ? AND kept = 0 AND deleted_at = 0 ORDER BY archived_at <> 0, updated_at DESC`, projection)
+		`SELECT id FROM session WHERE abs(projection) < ? AND kept = 0 AND deleted_at = 0 ORDER BY archived_at <> 0, updated_at DESC`, transcript.Projection)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (c *Client) rebuildAll(ctx context.Context, tell bool) error {
 		}
 		return nil
 	}
-	c.cfg.Logger.Info("transcripts are made anew from their journals", "sessions", len(ids), "version", projection)
+	c.cfg.Logger.Info("transcripts are made anew from their journals", "sessions", len(ids), "version", transcript.Projection)
 	begun := time.Now()
 	next := begun
 	for i, id := range ids {
@@ -171,7 +172,7 @@ func (c *Client) bringUp(ctx context.Context, id string) error {
 }
 
 func (c *Client) isCurrent(ctx context.Context, id string) (is bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT abs(projection) >= ? OR kept FROM session WHERE id = ?`, projection, id).Scan(&is)
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT abs(projection) >= ? OR kept FROM session WHERE id = ?`, transcript.Projection, id).Scan(&is)
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
@@ -218,7 +219,7 @@ func (c *Client) rebuildOrTell(ctx context.Context, id string) error {
 	}
 	c.cfg.Logger.Error("a transcript cannot be made anew, its journal is damaged", "session", id, "error", err)
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, -projection, id)
+		_, err := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, -transcript.Projection, id)
 		return err
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // shelf is a data directory with conversations that were written down without an agent.
@@ -69,7 +70,7 @@ func (s *shelf) put(id string, list []journal.Frame) {
 	at := 1_700_000_000_000 + s.number(`SELECT count(*) FROM session`)
 	s.exec(`INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft, acp_session_id, protocol_version,
 		generation, facts, exit, created_at, updated_at, archived_at, projection)
-		VALUES (?, 'local', 'w', ?, 'mock', 'kept title', 'person', '[]', 0, 1, 'kept draft', '', 1, 1, '{}', '', ?, ?, 0, ?)`, id, s.dir, at, at, projection)
+		VALUES (?, 'local', 'w', ?, 'mock', 'kept title', 'person', '[]', 0, 1, 'kept draft', '', 1, 1, '{}', '', ?, ?, 0, ?)`, id, s.dir, at, at, transcript.Projection)
 	for part := range slices.Chunk(list, 2000) {
 		s.add(id, part)
 	}
@@ -95,7 +96,7 @@ func (s *shelf) fold(id string) {
 		s.t.Fatal(err)
 	}
 	r.take()
-	b := &rebuilding{retelling: r, session: id, made: map[string]bool{}}
+	b := &rebuilding{retelling: r, made: map[string]bool{}}
 	if err := s.db.Write(context.Background(), func(tx *sql.Tx) error {
 		return errors.Join(saveEntries(context.Background(), tx, id, b.ready), b.saveTurns(context.Background(), tx))
 	}); err != nil {
@@ -176,7 +177,7 @@ func until(t testing.TB, c *Client, holds func() bool) (events []Event) {
 }
 
 func (s *shelf) current() bool {
-	return s.number(`SELECT count(*) FROM session WHERE projection <> ?`, projection) == 0
+	return s.number(`SELECT count(*) FROM session WHERE projection <> ?`, transcript.Projection) == 0
 }
 
 func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
@@ -243,7 +244,7 @@ func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
 	}
 	unspoken := func(id string, until int64) string {
 		r := parent
-		r.ID, r.CreatedAt, r.Origin = id, Time{time.Now()}, &Origin{Kind: originFork, Session: "parent"}
+		r.ID, r.CreatedAt, r.Origin = id, Time{Time: time.Now()}, &Origin{Kind: originFork, Session: "parent"}
 		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, r, until+1); err != nil {
 			t.Fatal(err)
 		}
@@ -267,11 +268,11 @@ func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 	for name, since := range map[string]func(*storyteller){
 		"at once": func(*storyteller) {},
 		"after it broke off": func(story *storyteller) {
-			story.note(note{Note: noteClosed, Exit: &Exit{Problem: problemImport}})
+			story.note(transcript.Note{Note: transcript.NoteClosed, Exit: &transcript.Exit{Problem: problemImport}})
 			story.frame(journal.In, "a word after the end")
 		},
 		"after another start": func(story *storyteller) {
-			story.note(note{Note: noteStarting})
+			story.note(transcript.Note{Note: transcript.NoteStarting})
 			story.frame(journal.In, "a word after another start")
 		},
 	} {
@@ -281,9 +282,9 @@ func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 			story := newStoryteller(t, 1)
 			story.start()
 			story.frame(journal.In, "a word before the history")
-			story.note(note{Note: noteImporting})
+			story.note(transcript.Note{Note: transcript.NoteImporting})
 			story.say("agent_message_chunk", 8)
-			half := len(story.frames) * perFrame
+			half := len(story.frames) * transcript.PerFrame
 			since(story)
 			s.put("s", story.frames)
 			s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
@@ -388,7 +389,7 @@ func TestARebuildOfWhatGoesOn(t *testing.T) {
 	for _, f := range story[:half] {
 		fold.apply(f)
 	}
-	fold.fold.take()
+	fold.fold.Take()
 	stop := make(chan struct{})
 	said := make(chan int)
 	go func() {
@@ -400,8 +401,8 @@ func TestARebuildOfWhatGoesOn(t *testing.T) {
 				return
 			default:
 			}
-			fold.fold.apply(story[n])
-			changes, _ := fold.fold.take()
+			fold.fold.Apply(story[n])
+			changes, _ := fold.fold.Take()
 			step := step{frames: story[n : n+1]}
 			if err := step.save(context.Background(), s.db, "s", changes); err != nil {
 				t.Error(err)
@@ -420,7 +421,7 @@ func TestARebuildOfWhatGoesOn(t *testing.T) {
 		again.apply(f)
 	}
 	again.take()
-	b := &rebuilding{retelling: again, session: "s", made: map[string]bool{}}
+	b := &rebuilding{retelling: again, made: map[string]bool{}}
 	for _, ch := range b.ready {
 		b.made[ch.Entry.ID] = true
 	}
@@ -458,7 +459,7 @@ func TestADamagedJournalKeepsItsTranscript(t *testing.T) {
 				b, _ := c.feed.After(t.Context(), Query{Gen: c.feed.gen, Types: []string{eventNotice}})
 				return len(b.Events) > 0
 			}
-			events := until(t, c, func() bool { return s.number(`SELECT projection FROM session`) == -projection && told() })
+			events := until(t, c, func() bool { return s.number(`SELECT projection FROM session`) == -transcript.Projection && told() })
 			if s.told("s") != want {
 				t.Error("the transcript was changed")
 			}

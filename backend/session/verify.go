@@ -107,7 +107,7 @@ func (c *Client) Verify(wish Verify) (Verification, error) {
 		return Verification{}, &RefusedError{Code: refusedVerifying}
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	v.now = Verification{State: verifyRunning, StartedAt: &Time{time.Now()}, Findings: []Finding{}}
+	v.now = Verification{State: verifyRunning, StartedAt: &Time{Time: time.Now()}, Findings: []Finding{}}
 	v.stop, v.more, v.next = stop, 0, time.Time{}
 	c.wg.Go(func() {
 		defer stop()
@@ -151,7 +151,7 @@ func (c *Client) verify(ctx context.Context, wish Verify) {
 	x := &examination{c: c, v: &c.upkeep.verifying, wish: wish}
 	err := x.run(ctx)
 	x.v.mu.Lock()
-	x.v.now.State, x.v.now.EndedAt = verifyDone, &Time{time.Now()}
+	x.v.now.State, x.v.now.EndedAt = verifyDone, &Time{Time: time.Now()}
 	switch {
 	case ctx.Err() != nil:
 		x.v.now.State = verifyCancelled

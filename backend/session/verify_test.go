@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/transcript"
 )
 
 // verified runs a verification to its end and gives its findings, the codes of those that are repaired with a plus.
@@ -320,8 +322,8 @@ func TestADamagedMessageReplacesNothing(t *testing.T) {
 			if err := c.rebuildAll(t.Context(), false); err != nil || s.told("s") != before {
 				t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one of before", err)
 			}
-			if n := s.number(`SELECT projection FROM session`); n != -projection {
-				t.Errorf("the version of the transcript: got %d, want %d, which says that it was tried", n, -projection)
+			if n := s.number(`SELECT projection FROM session`); n != -transcript.Projection {
+				t.Errorf("the version of the transcript: got %d, want %d, which says that it was tried", n, -transcript.Projection)
 			}
 			wish := Verify{Repair: true}
 			if name == "of which a letter has changed" {

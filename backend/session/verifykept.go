@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/journal"
 	"deskhand/backend/store"
+	"deskhand/backend/transcript"
 )
 
 // database asks SQLite whether its file is as it should be.
@@ -110,7 +111,7 @@ func (x *examination) blobs(ctx context.Context) error {
 
 // attachments looks at the bytes of each file that is kept.
 func (x *examination) attachments(ctx context.Context) error {
-	list, err := query(ctx, x.c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE sha256 <> '' GROUP BY sha256`)
+	list, err := query(ctx, x.c.cfg.Store.Read(), scanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE sha256 <> '' GROUP BY sha256`)
 	for _, a := range list {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -181,8 +182,8 @@ func (x *examination) unindexed(ctx context.Context) (ids []int64, err error) {
 		if err := rows.Scan(&id, &data); err != nil {
 			return nil, err
 		}
-		var e Entry
-		if json.Unmarshal([]byte(data), &e) == nil && indexed(e.searchText()) != "" {
+		var e transcript.Entry
+		if json.Unmarshal([]byte(data), &e) == nil && indexed(e.SearchText()) != "" {
 			ids = append(ids, id)
 		}
 	}
@@ -367,19 +368,19 @@ type comparing struct {
 	db      *store.DB
 	session string
 	want    int64
-	made    map[string]madeEntry // by their ids
-	open    map[string]*Entry    // what was told while the turn runs, which may be late
-	openOf  string               // the turn
+	made    map[string]madeEntry         // by their ids
+	open    map[string]*transcript.Entry // what was told while the turn runs, which may be late
+	openOf  string                       // the turn
 	journal []Finding
 
 	unchecked int
-	differs   string // the id of an entry that is not what the journal makes, the first in their order
-	at        int64  // its seq
-	wanted    *Entry // that entry as the journal makes it, where it is looked for by its id
+	differs   string            // the id of an entry that is not what the journal makes, the first in their order
+	at        int64             // its seq
+	wanted    *transcript.Entry // that entry as the journal makes it, where it is looked for by its id
 }
 
 func newComparing(db *store.DB, session string) *comparing {
-	return &comparing{retelling: retell(session), db: db, session: session, want: 1, made: map[string]madeEntry{}, open: map[string]*Entry{}}
+	return &comparing{retelling: retell(session), db: db, session: session, want: 1, made: map[string]madeEntry{}, open: map[string]*transcript.Entry{}}
 }
 
 // madeEntry is an entry that the journal makes.
@@ -483,7 +484,7 @@ func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err erro
 			d.extra++
 			r.differ(id, seq)
 			continue
-		case made.sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !behind(data, r.open[id])):
+		case made.sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !transcript.IsPrefixOf(data, r.open[id])):
 			d.different++
 			r.differ(id, seq)
 		}
@@ -531,9 +532,9 @@ func (r *comparing) firstDisagreement(ctx context.Context, tx *sql.Tx) (disagree
 
 // readable is what a person reads of an entry, or its record where that is damaged or the difference is not in its text.
 func readable(data []byte) string {
-	var e Entry
+	var e transcript.Entry
 	if json.Unmarshal(data, &e) == nil {
-		if text := e.searchText(); text != "" {
+		if text := e.SearchText(); text != "" {
 			return text
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/permission"
+	"deskhand/backend/transcript"
 )
 
 // A record holds a bounded part of a tool call. What somebody decides about is read from the journal instead, which has all of it: by the
@@ -36,13 +36,6 @@ type PartPage struct {
 	Next   int    `json:"next,omitempty" doc:"Where the next page begins; absent on the last page"`
 	Size   int    `json:"size" doc:"Of the whole text"`
 	Line   int    `json:"line" doc:"The number of its first line, from 1"`
-}
-
-// clipped tells whether an entry or a record holds only a part of what a tool call was told with.
-func (t *ToolCall) clipped() bool {
-	mark := []byte(clippedMark)
-	return bytes.Contains([]byte(t.Title), mark) || bytes.Contains(t.RawInput, mark) ||
-		slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool { return bytes.Contains(raw, mark) })
 }
 
 // readWhole judges a request by the whole of its tool call, part of which may be in the step that is not written yet. Where the whole cannot
@@ -74,7 +67,7 @@ func (c *Client) wholeRequest(ctx context.Context, r Request, pending []journal.
 		}
 		if patch, ok := patchOf(f, r.ToolCallID); ok {
 			found = true
-			applyToolCall(&tool, patch, func(s string) string { return s }, validRaw)
+			transcript.ApplyToolCall(&tool, patch, func(s string) string { return s }, validRaw)
 		}
 	}
 	if !found {

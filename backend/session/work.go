@@ -98,7 +98,7 @@ func (c *Client) beginWork(kind string, do func(ctx context.Context) error) (Wor
 		return Work{}, &RefusedError{Code: refusedWork, Params: map[string]string{"kind": w.now.Kind}}
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	w.now, w.stop, w.next = &Work{Kind: kind, State: workRunning, StartedAt: Time{time.Now()}}, stop, time.Time{}
+	w.now, w.stop, w.next = &Work{Kind: kind, State: workRunning, StartedAt: Time{Time: time.Now()}}, stop, time.Time{}
 	c.wg.Go(func() {
 		defer stop()
 		c.endWork(ctx, do(ctx))
@@ -110,7 +110,7 @@ func (c *Client) beginWork(kind string, do func(ctx context.Context) error) (Wor
 func (c *Client) endWork(ctx context.Context, err error) {
 	refused, isRefused := errors.AsType[*RefusedError](err)
 	c.upkeep.doing.change(func(w *Work) {
-		w.EndedAt = &Time{time.Now()}
+		w.EndedAt = &Time{Time: time.Now()}
 		switch {
 		case err == nil:
 			w.State = workDone
@@ -315,7 +315,7 @@ func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) 
 		Version       string     `json:"version"`
 		ExportedAt    Time       `json:"exportedAt"`
 		Conversations []archived `json:"conversations"`
-	}{"deskhand.export/1", c.cfg.Version, Time{time.Now()}, list})
+	}{"deskhand.export/1", c.cfg.Version, Time{Time: time.Now()}, list})
 	return errors.Join(err, z.Close())
 }
 

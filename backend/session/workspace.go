@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
+	"deskhand/backend/transcript"
 )
 
 // A workspace is a directory that sessions work in. It is found by its path; device, inode and time of birth are kept beside it, and
@@ -57,7 +58,7 @@ func lookAt(path string) (string, birth, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", birth{}, bad(problemNoDirectory, "path", path)
+		return "", birth{}, bad(transcript.ProblemNoDirectory, "path", path)
 	case err != nil:
 		return "", birth{}, bad("directory.unreadable", "path", path, "detail", err.Error())
 	case !info.IsDir():
@@ -303,7 +304,7 @@ func (c *Client) relink(ctx context.Context, id, path string, b, had birth) (Kno
 	if w.Path == path || had.known() && w.birth != had {
 		return w, nil
 	}
-	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{time.Now()}, over: make(chan struct{})}
+	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{Time: time.Now()}, over: make(chan struct{})}
 	defer m.giveBack()
 	if err := m.claimTrees(ctx); err != nil {
 		return KnownWorkspace{}, err
@@ -419,9 +420,9 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 	}
 	for _, v := range m.held {
 		f := m.frame(v)
-		t := newTranscript(v.id, facts{})
-		t.apply(f)
-		told, _ := t.take()
+		t := transcript.New(v.id, transcript.Facts{})
+		t.Apply(f)
+		told, _ := t.Take()
 		cwd, directories := m.paths(v)
 		_, err := tx.ExecContext(ctx, `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, cwd, string(mustJSON(directories)), v.id)
 		if err := errors.Join(err, journal.Append(ctx, tx, v.id, []journal.Stored{journal.Short(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
@@ -438,7 +439,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 
 // frame is how the journal of a session tells of the move: the next of its frames.
 func (m *move) frame(v *conversation) journal.Frame {
-	data := mustJSON(note{Note: noteMoved, From: m.from.Path, To: m.to.Path})
+	data := mustJSON(transcript.Note{Note: transcript.NoteMoved, From: m.from.Path, To: m.to.Path})
 	return journal.Frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: journal.Note, Data: v.c.secret.redact(data)}
 }
 
@@ -469,9 +470,9 @@ func (v *conversation) follow(m *move) {
 	v.row.Cwd, v.row.Directories = m.paths(v)
 	v.row.Workspace = m.to
 	v.frames = f.N
-	v.fold.apply(f)
+	v.fold.Apply(f)
 	if v.state.base != Closed {
-		v.do(doExited{problemQuit})
+		v.do(doExited{transcript.ProblemQuit})
 	}
 	v.row.UpdatedAt = at
 	v.saveRow()

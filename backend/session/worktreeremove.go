@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"deskhand/backend/host"
+	"deskhand/backend/transcript"
 	"deskhand/backend/worktree"
 )
 
@@ -344,7 +345,7 @@ func (v *conversation) vacate() (end <-chan struct{}, err error) {
 		return nil, &RefusedError{Code: refusedWorktreeBusy, Params: map[string]string{"title": v.row.Title}}
 	}
 	if at := v.row.UpdatedAt; v.state.base != Closed {
-		v.do(doExited{problemQuit})
+		v.do(doExited{transcript.ProblemQuit})
 		v.row.UpdatedAt = at // nothing has happened in it
 		v.saveRow()
 	}
@@ -457,7 +458,7 @@ func (c *Client) rescue(ctx context.Context, r *treeRow) error {
 }
 
 func keptOf(k worktree.Kept) *keptTree {
-	return &keptTree{Commit: k.Commit, Files: k.Files, Branch: k.Branch, Head: k.Head, At: Time{time.Now()}}
+	return &keptTree{Commit: k.Commit, Files: k.Files, Branch: k.Branch, Head: k.Head, At: Time{Time: time.Now()}}
 }
 
 func (k *keptTree) given() worktree.Kept {

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend"
 	"deskhand/backend/cli"
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // The test binary is the program, and with "spy" the demo agent, which keeps what its client says in a file.
@@ -348,7 +349,7 @@ func read(t *testing.T, result *sdk.CallToolResult) outcome {
 // shown are the names of the files that the transcript shows of an agent.
 func (r *rig) shown(id string) []string {
 	r.t.Helper()
-	var page struct{ Items []session.Entry }
+	var page struct{ Items []transcript.Entry }
 	r.call("GET", "sessions/"+id+"/entries?limit=1000", nil, &page)
 	names := []string{}
 	for _, e := range page.Items {

@@ -1,4 +1,4 @@
-package session
+package transcript
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 )
 
 // An entry is stored and told whole with each block that is added to it. However many an agent sends as one message, what is written of each is
@@ -27,14 +28,14 @@ func TestBlocksOfAMessage(t *testing.T) {
 	} {
 		s := tell(t)
 		s.begin("draw")
-		s.fold.take()
+		s.fold.Take()
 		data := strings.Repeat("A", c.bytes)
 		seen := map[string]*Entry{}
 		look := func(n int) {
-			changes, _ := s.fold.take()
+			changes, _ := s.fold.Take()
 			for _, ch := range changes {
 				seen[ch.Entry.ID] = ch.Entry
-				if size := len(mustJSON(ch.Entry)); size > c.atMost {
+				if size := len(record.JSON(ch.Entry)); size > c.atMost {
 					t.Fatalf("%s: with block %d %d bytes are stored", name, n, size)
 				}
 			}
@@ -59,7 +60,7 @@ func TestBlocksOfAMessage(t *testing.T) {
 func TestAnImportedMessageOfManyBlocksIsOne(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.note(note{Note: noteImporting})
+	s.note(Note{Note: NoteImporting})
 	image := func() {
 		s.update(`{"sessionUpdate":"user_message_chunk","messageId":"m","content":{"type":"image","mimeType":"image/png","data":%q}}`, strings.Repeat("A", 2<<20))
 	}
@@ -81,7 +82,7 @@ func TestBlocksOfACompaction(t *testing.T) {
 	for range 12 {
 		s.update(`{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"image","mimeType":"image/png","data":%q}}`, strings.Repeat("A", 2<<20))
 		e = s.fold.compactions["c"]
-		if size := len(mustJSON(e)); size > 3<<20 {
+		if size := len(record.JSON(e)); size > 3<<20 {
 			t.Fatalf("%d bytes are stored", size)
 		}
 	}
@@ -104,7 +105,7 @@ func TestFactsHaveABound(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	s := tell(t)
 	s.update(`{"sessionUpdate":"available_commands_update","availableCommands":%s}`, list(100, `{"name":"c#","description":"`+long+`","input":{"hint":"`+long+`"}}`))
-	if n := len(s.fold.facts.Commands); n != 100 {
+	if n := len(s.fold.Facts.Commands); n != 100 {
 		t.Errorf("%d commands that are described at length", n)
 	}
 	s.update(`{"sessionUpdate":"session_info_update","title":%q}`, long)
@@ -113,33 +114,33 @@ func TestFactsHaveABound(t *testing.T) {
 		{"id":"mode","name":%q,"category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask"},{"value":"go","name":"Go"}]}]}`,
 		list(60_000, `{"value":"m#","name":"Model #","description":"`+long[:100]+`"}`), long)
 	s.update(`{"sessionUpdate":"available_commands_update","availableCommands":%s}`, list(60_000, `{"name":"c#","description":"`+long[:100]+`"}`))
-	if size := len(mustJSON(s.fold.facts)); size > most {
+	if size := len(record.JSON(s.fold.Facts)); size > most {
 		t.Errorf("%d bytes", size)
 	}
-	f := s.fold.facts
+	f := s.fold.Facts
 	if len(f.Commands) < 1000 || f.Commands[0].Name != "c0" || f.Commands[999].Name != "c999" {
 		t.Errorf("%d commands", len(f.Commands))
 	}
-	if len(f.Options) != 2 || len(f.Options[0].Choices) < 1000 || !f.Options[0].offers("m0") || !f.Options[0].offers("m59999") || len(f.Options[1].Choices) != 2 {
+	if len(f.Options) != 2 || len(f.Options[0].Choices) < 1000 || !f.Options[0].Offers("m0") || !f.Options[0].Offers("m59999") || len(f.Options[1].Choices) != 2 {
 		t.Errorf("%d options, %d choices", len(f.Options), len(f.Options[0].Choices))
 	}
 	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"modes":{"currentModeId":"m59999","availableModes":%s}}}`,
 		list(60_000, `{"id":"m#","name":"Mode #","description":"`+long[:100]+`"}`)))
-	if f = s.fold.facts; len(mustJSON(f)) > most || !f.Modes || !f.Options[0].offers("m59999") {
-		t.Errorf("%d bytes of modes", len(mustJSON(f)))
+	if f = s.fold.Facts; len(record.JSON(f)) > most || !f.Modes || !f.Options[0].Offers("m59999") {
+		t.Errorf("%d bytes of modes", len(record.JSON(f)))
 	}
 	for name, told := range map[string]string{
 		"one choice again and again": `[{"id":"model","name":"Model","type":"select","currentValue":"m","options":` + list(60_000, `{"value":"m","name":"#","description":"`+long[:100]+`"}`) + `}]`,
 		"options of one choice each": list(5000, `{"id":"o#","name":"O","type":"select","currentValue":"m","options":[{"value":"m","name":"#","description":"`+long[:4000]+`"}]}`),
 	} {
 		s.update(`{"sessionUpdate":"config_option_update","configOptions":%s}`, told)
-		if f = s.fold.facts; len(mustJSON(f)) > most || !f.Options[0].offers("m") {
-			t.Errorf("%d bytes of %s", len(mustJSON(f)), name)
+		if f = s.fold.Facts; len(record.JSON(f)) > most || !f.Options[0].Offers("m") {
+			t.Errorf("%d bytes of %s", len(record.JSON(f)), name)
 		}
 	}
 	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":%q,"availableModes":[{"id":"m","name":"M"}]}}}`, strings.Repeat("x", most)))
-	if f = s.fold.facts; len(mustJSON(f)) > most || len(f.Options) != 0 {
-		t.Errorf("%d bytes of the mode's id", len(mustJSON(f)))
+	if f = s.fold.Facts; len(record.JSON(f)) > most || len(f.Options) != 0 {
+		t.Errorf("%d bytes of the mode's id", len(record.JSON(f)))
 	}
 }
 
@@ -158,9 +159,9 @@ func TestPlansNoticesAndTitlesHaveABound(t *testing.T) {
 	s.update(`{"sessionUpdate":"plan","entries":[{"content":"One","priority":%q,"status":%q},{"content":%q}]}`, long, long, long)
 	s.update(`{"sessionUpdate":"notice","severity":%q,"title":%q,"description":%q}`, long, long, long)
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":%q,"name":%q,"kind":%q}`, long, long, long)
-	changes, _ := s.fold.take()
+	changes, _ := s.fold.Take()
 	for _, c := range changes {
-		if size := len(mustJSON(c.Entry)); size > 300<<10 {
+		if size := len(record.JSON(c.Entry)); size > 300<<10 {
 			t.Errorf("%s: %d bytes", c.Entry.Kind, size)
 		}
 	}

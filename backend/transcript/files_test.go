@@ -1,4 +1,4 @@
-package session
+package transcript
 
 import "testing"
 
@@ -9,11 +9,11 @@ func TestTheEchoOfATextFormIsNotShown(t *testing.T) {
 	s := tell(t)
 	s.begin("look")
 	sent := "look\n\nAttachments:\n- /a\n"
-	s.note(note{Note: noteComposed, Turn: "t", Text: sent, Attachments: []Attachment{{ID: "1", Filename: "a", Travels: "text"}}})
+	s.note(Note{Note: NoteComposed, Turn: "t", Text: sent, Attachments: []Attachment{{ID: "1", Filename: "a", Travels: "text"}}})
 	s.chunk("user_message_chunk", "", "look\n\nAttach")
 	s.chunk("user_message_chunk", "", "ments:\n- /a\n")
 	s.chunk("agent_message_chunk", "", "Done")
-	s.note(note{Note: noteComposed, Turn: "another", Attachments: []Attachment{{ID: "2"}}})
+	s.note(Note{Note: NoteComposed, Turn: "another", Attachments: []Attachment{{ID: "2"}}})
 	if e := s.fold.asking; e == nil || len(e.Attachments) != 1 || e.Attachments[0].Travels != "text" {
 		t.Errorf("%+v", e)
 	}

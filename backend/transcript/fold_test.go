@@ -1,4 +1,4 @@
-package session
+package transcript
 
 import (
 	"encoding/json"
@@ -9,30 +9,31 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 )
 
 // story is a journal that is written down: each line is a frame, noted (a note's JSON) or inward (the update of a session/update, or a
 // whole message when it has a method).
 type story struct {
 	t    *testing.T
-	fold *transcript
+	fold *Fold
 	n    int64
 }
 
 func tell(t *testing.T) *story {
 	t.Helper()
-	return &story{t: t, fold: newTranscript("s", facts{})}
+	return &story{t: t, fold: New("s", Facts{})}
 }
 
 func (s *story) frame(dir journal.Direction, data string) {
 	s.n++
-	s.fold.apply(journal.Frame{N: s.n, Generation: 1, At: time.UnixMilli(1_700_000_000_000 + s.n), Dir: dir, Data: []byte(data)})
+	s.fold.Apply(journal.Frame{N: s.n, Generation: 1, At: time.UnixMilli(1_700_000_000_000 + s.n), Dir: dir, Data: []byte(data)})
 }
 
-func (s *story) note(n note) { s.frame(journal.Note, string(mustJSON(n))) }
+func (s *story) note(n Note) { s.frame(journal.Note, string(record.JSON(n))) }
 
 func (s *story) begin(prompt string) {
-	s.note(note{Note: noteTurnBegan, Turn: "t", Prompt: []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": prompt})}})
+	s.note(Note{Note: NoteTurnBegan, Turn: "t", Prompt: []json.RawMessage{record.JSON(map[string]string{"type": "text", "text": prompt})}})
 }
 
 func (s *story) update(format string, args ...any) {
@@ -45,8 +46,8 @@ func (s *story) chunk(kind, id, text string) {
 
 // entries is the transcript so far, in short: kind and what it says.
 func (s *story) entries() []string {
-	changes, _ := s.fold.take()
-	slices.SortFunc(changes, func(a, b change) int { return int(a.Entry.Seq - b.Entry.Seq) })
+	changes, _ := s.fold.Take()
+	slices.SortFunc(changes, func(a, b Change) int { return int(a.Entry.Seq - b.Entry.Seq) })
 	var list []string
 	for _, c := range changes {
 		e := c.Entry
@@ -123,7 +124,7 @@ func TestAStopCancelsTheOpenCalls(t *testing.T) {
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"2","status":"completed"}`)
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"4","status":"in_progress"}`)
 	s.want("tool: 2 Ends completed", "tool: 4 Goes on in_progress")
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("tool: 4 Goes on cancelled")
 }
 
@@ -139,7 +140,7 @@ func TestToolCallsAreUpserts(t *testing.T) {
 	if content := s.fold.tools["1"].Tool.Content; len(content) != 1 || !strings.Contains(string(content[0]), `"newText":"x"`) {
 		t.Errorf("a bad item is dropped, a good one is kept as it came: %s", content)
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "t", Reason: stopCancelled})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t", Reason: "cancelled"})
 	s.want("tool: 2 Only asked cancelled")
 }
 
@@ -164,8 +165,8 @@ func TestAFrameThatIsNoJSONIsShownAsAText(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	s.frame(journal.In, `{"used":[redacted],"id":1}`)
-	changes, _ := s.fold.take()
-	if text := string(mustJSON(changes[0].Entry)); !strings.Contains(text, `"raw":"{\"used\":[redacted],\"id\":1}"`) {
+	changes, _ := s.fold.Take()
+	if text := string(record.JSON(changes[0].Entry)); !strings.Contains(text, `"raw":"{\"used\":[redacted],\"id\":1}"`) {
 		t.Errorf("%s", text)
 	}
 }
@@ -181,10 +182,10 @@ func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 	if l := s.fold.tools["1"].Tool.Locations; len(l) != 1 || l[0].Path != "/a" {
 		t.Errorf("%+v", l)
 	}
-	if c := s.fold.facts.Commands; len(c) != 2 || c[1].Hint != "h" {
+	if c := s.fold.Facts.Commands; len(c) != 2 || c[1].Hint != "h" {
 		t.Errorf("%+v", c)
 	}
-	if u := s.fold.facts.Usage; u == nil || u.Used != 5 || u.Size != 0 {
+	if u := s.fold.Facts.Usage; u == nil || u.Used != 5 || u.Size != 0 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -199,12 +200,12 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 	s.begin("go")
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"3","title":"Test","status":"in_progress","_meta":{"terminal_info":{"terminal_id":"q"}}}`)
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`)
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("tool: 1 Build completed", "user: go", "tool: 3 Test cancelled", "terminal: ")
 	if !s.fold.displays["p"].Terminal.Running || s.fold.displays["q"].Terminal.Running {
 		t.Error("a program ends with the turn that it was begun in, and no other")
 	}
-	s.note(note{Note: noteTurnBegan, Turn: "go on", Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
+	s.note(Note{Note: NoteTurnBegan, Turn: "go on", Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"pending"}`)
 	if tool := s.fold.tools["3"].Tool; tool.EndedAt != nil {
 		t.Error("it goes on, and has ended")
@@ -214,20 +215,20 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	s.want("tool: 3 Test failed", "terminal: ", "user: go on")
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.begin("once more")
 	if len(s.fold.tools) != 1 || len(s.fold.displays) != 1 {
 		t.Errorf("held are %d calls and %d programs, and one of each goes on", len(s.fold.tools), len(s.fold.displays))
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("user: once more")
-	s.note(note{Note: noteClosed, Exit: &Exit{Problem: problemExited}})
+	s.note(Note{Note: NoteClosed, Exit: &Exit{Problem: ProblemExited}})
 	s.want("tool: 2 Watch cancelled", "terminal: ", "divider: agent.exited")
 
-	s.note(note{Note: noteStarting})
+	s.note(Note{Note: NoteStarting})
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"4","title":"Lost","status":"pending"}`)
 	s.want("tool: 4 Lost pending")
-	s.note(note{Note: noteStarting}) // nobody was there to tell of the end of the one before
+	s.note(Note{Note: NoteStarting}) // nobody was there to tell of the end of the one before
 	s.want("tool: 4 Lost cancelled")
 }
 
@@ -236,10 +237,10 @@ func TestACallOfAnotherTurnIsAnotherCall(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	for _, title := range []string{"One", "Two"} {
-		s.note(note{Note: noteTurnBegan, Turn: title})
+		s.note(Note{Note: NoteTurnBegan, Turn: title})
 		s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":%q,"status":"in_progress"}`, title)
 		s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","kind":"read"}`)
-		s.note(note{Note: noteTurnEnded, Turn: title})
+		s.note(Note{Note: NoteTurnEnded, Turn: title})
 		s.want("user: ", "tool: 1 "+title+" cancelled")
 	}
 }
@@ -251,24 +252,24 @@ func TestAPermissionOfAnotherTurnIsForAnotherCall(t *testing.T) {
 	ask := func(call string) {
 		s.frame(journal.In, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":`+call+`,"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
 	}
-	s.note(note{Note: noteTurnBegan, Turn: "one"})
+	s.note(Note{Note: NoteTurnBegan, Turn: "one"})
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","rawInput":{"command":"npm test"}}`)
 	ask(`{"toolCallId":"1"}`)
 	if string(s.fold.tools["1"].Tool.RawInput) != `{"command":"npm test"}` {
 		t.Error("within a turn it is the same call")
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "one"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "one"})
 	s.want("user: ", "tool: 1 Test cancelled")
-	s.note(note{Note: noteTurnBegan, Turn: "two"})
+	s.note(Note{Note: NoteTurnBegan, Turn: "two"})
 	ask(`{"toolCallId":"1","title":"Remove"}`)
 	s.want("user: ", "tool: 1 Remove pending")
 	if got := s.fold.tools["1"].Tool.RawInput; got != nil {
 		t.Errorf("%s", got)
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "two"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "two"})
 	s.want("tool: 1 Remove cancelled")
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"b","title":"Build","status":"in_progress"}`)
-	s.note(note{Note: noteTurnBegan, Turn: "three"})
+	s.note(Note{Note: NoteTurnBegan, Turn: "three"})
 	ask(`{"toolCallId":"b"}`)
 	s.want("tool: b Build in_progress", "user: ") // which goes on, and is the same
 }
@@ -293,7 +294,7 @@ func TestAProgramOfAnotherTurnIsAnotherProgram(t *testing.T) {
 				info = `{"terminal_info":{"terminal_id":"` + c.terminal + `"}}`
 			}
 			for _, turn := range []string{"One", "Two"} {
-				s.note(note{Note: noteTurnBegan, Turn: turn})
+				s.note(Note{Note: NoteTurnBegan, Turn: turn})
 				s.update(`{"sessionUpdate":%q,"toolCallId":"1","title":%q,"status":"in_progress","_meta":%s}`, c.first, turn, info)
 				s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"terminal_id":%q,"data":%q}}}`, c.terminal, turn)
 				status := "cancelled"
@@ -301,7 +302,7 @@ func TestAProgramOfAnotherTurnIsAnotherProgram(t *testing.T) {
 					status = c.ended
 					s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":%q}`, c.ended)
 				}
-				s.note(note{Note: noteTurnEnded, Turn: turn})
+				s.note(Note{Note: NoteTurnEnded, Turn: turn})
 				s.want("user: ", "tool: 1 "+turn+" "+status, "terminal: "+turn)
 			}
 		})
@@ -314,7 +315,7 @@ func TestAProgramInTheBackgroundGivesItsIDUp(t *testing.T) {
 	s := tell(t)
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Watch","status":"in_progress","_meta":{"terminal_info":{}}}`)
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output":{"data":"old"}}}`)
-	s.note(note{Note: noteTurnBegan, Turn: "one"})
+	s.note(Note{Note: NoteTurnBegan, Turn: "one"})
 	s.want("tool: 1 Watch completed", "terminal: old", "user: ")
 	before := s.fold.displays["1"]
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","_meta":{"terminal_output":{"data":"new"}}}`)
@@ -331,16 +332,16 @@ func TestWhatNeverEndsIsNotHeldForEver(t *testing.T) {
 	const many = 3 * mostGoingOn
 	for i := range many {
 		s.update(`{"sessionUpdate":"tool_call","toolCallId":"b%d","title":"T","status":"in_progress"}`, i)
-		s.note(note{Note: noteTurnBegan, Turn: fmt.Sprint(i)})
+		s.note(Note{Note: NoteTurnBegan, Turn: fmt.Sprint(i)})
 		s.update(`{"sessionUpdate":"tool_call","toolCallId":"%d","title":"T","status":"in_progress","_meta":{"terminal_info":{}}}`, i)
-		s.note(note{Note: noteTurnEnded, Turn: fmt.Sprint(i)})
+		s.note(Note{Note: NoteTurnEnded, Turn: fmt.Sprint(i)})
 	}
 	s.begin("go")
 	if len(s.fold.tools) != mostGoingOn || len(s.fold.displays) != mostGoingOn {
 		t.Errorf("held are %d calls and %d programs", len(s.fold.tools), len(s.fold.displays))
 	}
 	on := 0
-	changes, _ := s.fold.take()
+	changes, _ := s.fold.Take()
 	for _, c := range changes {
 		if c.Entry.Tool != nil && c.Entry.goesOn() {
 			on++
@@ -365,18 +366,18 @@ func TestBadFieldsWipeNothing(t *testing.T) {
 		}
 	}
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":2,"result":{"configOptions":{"quick":true}}}`)
-	if o := s.fold.facts.Options; len(o) != 1 || !o[0].Checked {
+	if o := s.fold.Facts.Options; len(o) != 1 || !o[0].Checked {
 		t.Errorf("%+v", o)
 	}
 	s.update(`{"sessionUpdate":"usage_update","used":5,"size":10,"cost":"free"}`)
-	if u := s.fold.facts.Usage; u == nil || u.Used != 5 || u.Cost != nil {
+	if u := s.fold.Facts.Usage; u == nil || u.Used != 5 || u.Cost != nil {
 		t.Errorf("%+v", u)
 	}
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":3,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":false,"list":{}}}}}`)
-	if got := s.fold.facts.Offers; !slices.Equal(got, []string{offerList}) {
+	if got := s.fold.Facts.Offers; !slices.Equal(got, []string{offerList}) {
 		t.Errorf("%v", got)
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("user: go", "tool: 1 Edit cancelled")
 }
 
@@ -393,16 +394,16 @@ func TestPlanIsReplacedWithinATurn(t *testing.T) {
 func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.note(note{Note: noteStarting})
-	s.note(note{Note: noteReplaying})
+	s.note(Note{Note: NoteStarting})
+	s.note(Note{Note: NoteReplaying})
 	s.chunk("user_message_chunk", "", "old prompt")
 	s.chunk("agent_message_chunk", "", "old answer")
 	s.update(`{"sessionUpdate":"current_mode_update","currentModeId":"plan"}`)
 	s.update(`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"a"}]}`)
-	s.note(note{Note: noteReady, Reason: "load"})
+	s.note(Note{Note: NoteReady, Reason: "load"})
 	s.begin("new")
 	s.want("divider: session.loaded", "user: new")
-	if len(s.fold.facts.Commands) != 1 {
+	if len(s.fold.Facts.Commands) != 1 {
 		t.Error("facts of the replay are lost")
 	}
 }
@@ -411,19 +412,19 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
-	if o := s.fold.facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.facts.Modes {
+	if o := s.fold.Facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.Facts.Modes {
 		t.Fatalf("%+v", o)
 	}
 	s.update(`{"sessionUpdate":"current_mode_update","modeId":"b"}`) // the prose's name
-	if s.fold.facts.Options[0].Value != "b" {
+	if s.fold.Facts.Options[0].Value != "b" {
 		t.Error("the mode did not change")
 	}
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[
 		{"id":"model","name":"Model","category":"model","type":"select","currentValue":"m2","options":[{"group":"g","name":"Fast","options":[{"value":"m1","name":"M1"},{"value":"m2","name":"M2"}]}]},
 		{"id":"quick","name":"Quick","type":"boolean","currentValue":true},
 		{"id":"new","name":"New","type":"slider","currentValue":3}, {"name":"no id"}]}}`)
-	o := s.fold.facts.Options
-	if len(o) != 3 || s.fold.facts.Modes {
+	o := s.fold.Facts.Options
+	if len(o) != 3 || s.fold.Facts.Modes {
 		t.Fatalf("config options win over modes: %+v", o)
 	}
 	if o[0].Value != "m2" || o[0].Choices[1].Group != "Fast" || !o[1].Checked || o[2].Type != "slider" {
@@ -463,11 +464,11 @@ func TestOlderModelsStandInForAnOption(t *testing.T) {
 			for _, result := range c.frames {
 				s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
 			}
-			o := s.fold.facts.Options
+			o := s.fold.Facts.Options
 			if got := told(o); got != c.want {
 				t.Errorf("got %q, want %q of %s", got, c.want, c.frames)
 			}
-			if i := len(o) - 1; i >= 0 && o[i].Type == "select" && s.fold.facts.Models && !o[i].offers(o[i].Value) {
+			if i := len(o) - 1; i >= 0 && o[i].Type == "select" && s.fold.Facts.Models && !o[i].Offers(o[i].Value) {
 				t.Errorf("got the choices %+v, want %q among them", o[i].Choices, o[i].Value)
 			}
 		})
@@ -483,14 +484,14 @@ func TestLongTextsAreClippedAtARune(t *testing.T) {
 		s.chunk("agent_message_chunk", "", piece)
 	}
 	e := s.fold.open
-	if len(e.Text) > maxText || len(e.Text)+e.Clipped != 200*len(piece) || strings.ContainsRune(e.Text, '\uFFFD') {
+	if len(e.Text) > MaxText || len(e.Text)+e.Clipped != 200*len(piece) || strings.ContainsRune(e.Text, '\uFFFD') {
 		t.Errorf("%d shown, %d clipped", len(e.Text), e.Clipped)
 	}
-	long := strings.Repeat("x", 3*maxItem)
+	long := strings.Repeat("x", 3*MaxItem)
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","content":[{"type":"diff","path":"/a","newText":%q}],"rawOutput":{"n":1,"out":%q}}`, long, long)
 	tool := s.fold.tools["1"].Tool
 	for _, raw := range []json.RawMessage{tool.Content[0], tool.RawOutput} {
-		if !json.Valid(raw) || len(raw) > maxItem+1000 || !strings.Contains(string(raw), "more bytes, kept in the journal") {
+		if !json.Valid(raw) || len(raw) > MaxItem+1000 || !strings.Contains(string(raw), "more bytes, kept in the journal") {
 			t.Errorf("%d bytes", len(raw))
 		}
 	}
@@ -500,7 +501,7 @@ func TestUpdatesOfAnotherSessionAreNotOurs(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	s.chunk("agent_message_chunk", "", "before it has a name") // may come before the answer to session/new
-	s.note(note{Note: noteReady, Reason: "new", Session: "ours"})
+	s.note(Note{Note: NoteReady, Reason: "new", Session: "ours"})
 	s.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"theirs"}}`) // of session x
 	s.frame(journal.In, `{"method":"session/update","params":{"sessionId":"ours","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ours"}}}}`)
 	s.want("agent: before it has a name", "raw: other_session", "agent: ours")
@@ -510,12 +511,12 @@ func TestAClippedMessageIsNotToldWithEveryChunk(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	s.begin("go")
-	s.chunk("agent_message_chunk", "", strings.Repeat("x", maxText))
-	s.fold.take()
+	s.chunk("agent_message_chunk", "", strings.Repeat("x", MaxText))
+	s.fold.Take()
 	told, last := 0, 0
 	for range 1000 {
 		s.chunk("agent_message_chunk", "", "0123456789")
-		changes, _ := s.fold.take()
+		changes, _ := s.fold.Take()
 		told += len(changes)
 		if len(changes) > 0 {
 			last = changes[0].Entry.Clipped
@@ -524,8 +525,8 @@ func TestAClippedMessageIsNotToldWithEveryChunk(t *testing.T) {
 	if told == 0 || told > 15 {
 		t.Errorf("told %d times in 1000 chunks", told)
 	}
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
-	changes, _ := s.fold.take()
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
+	changes, _ := s.fold.Take()
 	if len(changes) != 1 || changes[0].Entry.Clipped != 10_000 || last >= 10_000 {
 		t.Errorf("at the end %+v, before that %d", changes, last)
 	}
@@ -536,12 +537,12 @@ func TestAppendsTellTheirOffset(t *testing.T) {
 	s := tell(t)
 	s.begin("go")
 	s.chunk("agent_message_chunk", "", "a𝄞") // three UTF-16 units
-	if c, _ := s.fold.take(); len(c) != 2 || c[1].Append != nil && c[1].Append.Offset != 0 {
+	if c, _ := s.fold.Take(); len(c) != 2 || c[1].Append != nil && c[1].Append.Offset != 0 {
 		t.Fatalf("%+v", c)
 	}
 	s.chunk("agent_message_chunk", "", "b")
 	s.chunk("agent_message_chunk", "", "c")
-	c, _ := s.fold.take()
+	c, _ := s.fold.Take()
 	if len(c) != 1 || c[0].Append == nil || c[0].Append.Text != "bc" || c[0].Append.Offset != 3 || c[0].Entry.Text != "a𝄞bc" {
 		t.Errorf("%+v", c[0].Append)
 	}
@@ -561,7 +562,7 @@ func FuzzFold(f *testing.F) {
 		s.begin("go")
 		s.frame(journal.In, string(data))
 		s.chunk("agent_message_chunk", "an id of its own", "after")
-		s.note(note{Note: noteTurnEnded, Turn: "t"})
+		s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 		got := s.entries()
 		if len(got) < 2 || got[0] != "user: go" || !slices.Contains(got, "agent: after") {
 			t.Errorf("%q led to %v", data, got)
@@ -575,13 +576,13 @@ func TestAValueOfAnyDepthCanBeReadAgain(t *testing.T) {
 	s := tell(t)
 	s.update(`{"sessionUpdate":"odd","deep":%s%s}`, strings.Repeat("[", most), strings.Repeat("]", most))
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"t","rawInput":%s%s}`, strings.Repeat("[", most), strings.Repeat("]", most))
-	changes, _ := s.fold.take()
+	changes, _ := s.fold.Take()
 	if len(changes) != 2 {
 		t.Fatalf("%d entries", len(changes))
 	}
 	for _, c := range changes {
 		var e Entry
-		if err := json.Unmarshal(mustJSON(c.Entry), &e); err != nil {
+		if err := json.Unmarshal(record.JSON(c.Entry), &e); err != nil {
 			t.Errorf("%s: %v", c.Entry.Kind, err)
 		}
 	}
@@ -592,7 +593,7 @@ func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
 	s := tell(t)
 	s.chunk("agent_message_chunk", "", "before")
 	s.chunk("agent_message_chunk", "1", "named")
-	s.note(note{Note: noteStarting})
+	s.note(Note{Note: NoteStarting})
 	s.chunk("agent_message_chunk", "", "after")
 	s.chunk("agent_message_chunk", "1", "named again")
 	if got := s.entries(); len(got) != 4 {
@@ -605,7 +606,7 @@ func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
 func TestAPromptDuringAnImport(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
-	s.note(note{Note: noteImporting})
+	s.note(Note{Note: NoteImporting})
 	s.chunk("user_message_chunk", "", "go")
 	s.chunk("agent_message_chunk", "", "then")
 	s.begin("go on now")
@@ -614,18 +615,18 @@ func TestAPromptDuringAnImport(t *testing.T) {
 	s.update(`{"sessionUpdate":"user_message_chunk","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}`)
 	s.chunk("agent_message_chunk", "", "once")
 	s.want()
-	s.note(note{Note: noteReady, Reason: restoredImport, Session: "x"})
+	s.note(Note{Note: NoteReady, Reason: RestoredImport, Session: "x"})
 	s.want("user: go", "agent: then", "user: go on", "agent: once", "divider: session.imported")
 	s.chunk("user_message_chunk", "", "go on now") // which it has been sent now
 	s.chunk("agent_message_chunk", "", "I go on")
 	s.want("agent: I go on")
 
 	s = tell(t)
-	s.note(note{Note: noteImporting})
+	s.note(Note{Note: NoteImporting})
 	s.chunk("agent_message_chunk", "", "once")
 	s.begin("go on now")
-	s.note(note{Note: noteTurnEnded, Turn: "t", Reason: stopError})
-	s.note(note{Note: noteClosed, Exit: &Exit{Problem: problemImport}})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t", Reason: "error"})
+	s.note(Note{Note: NoteClosed, Exit: &Exit{Problem: "session.import_failed"}})
 	s.want("user: go on now", "divider: agent.start_failed")
 }
 
@@ -637,8 +638,8 @@ func TestWhatCannotGoOnIsNotHeld(t *testing.T) {
 	for i := range 50 {
 		s.chunk("agent_message_chunk", "", "a")
 		s.chunk("agent_thought_chunk", fmt.Sprint(i), "hm")
-		s.note(note{Note: noteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i), Running: true}, Text: "out"})
-		s.note(note{Note: noteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i)}, Text: "put"})
+		s.note(Note{Note: NoteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i), Running: true}, Text: "out"})
+		s.note(Note{Note: NoteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i)}, Text: "put"})
 	}
 	if n := len(s.fold.growing); n > 3 {
 		t.Errorf("%d texts", n)
@@ -658,7 +659,7 @@ func TestAnUnknownStateOfACallIsNone(t *testing.T) {
 	s.want("user: go", "tool: a0 Begins pending", "tool: b0 Goes on in_progress", "tool: a1 Begins pending", "tool: b1 Goes on in_progress",
 		"tool: a2 Begins pending", "tool: b2 Goes on in_progress")
 	s.frame(journal.Out, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
-	if changes, _ := s.fold.take(); len(changes) != 6 {
+	if changes, _ := s.fold.Take(); len(changes) != 6 {
 		t.Errorf("a stop ends %d of six", len(changes))
 	}
 }
@@ -740,6 +741,6 @@ func TestACharacterThatIsCutBetweenChunks(t *testing.T) {
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","status":"completed"}`)
 	s.want("agent: a 😀 b😁c�", "tool: 1 T completed")
 	chunk(s, `\ude00d\ud83d`)
-	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("agent: �d�")
 }

@@ -1,0 +1,959 @@
+// Package transcript makes entries of frames: it hides the rules by which messages of an agent, and the client's own notes, become the
+// items that people see. The package is pure: no SQL, no goroutine, no clock. The same frames give the same entries, so that a journal can
+// be folded anew at any time. The records of entries are here too, with their texts for people and for the search.
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/journal"
+	"deskhand/backend/record"
+)
+
+// The bounds of an entry. The rest is left out and counted; the journal keeps everything.
+const (
+	MaxText = 256 << 10 // bytes of one message
+	MaxItem = 64 << 10  // bytes of one text, diff side or raw value within a tool call
+
+	// Blocks are content that is not text, such as images. Each added block stores and publishes the whole entry again.
+	mostBlocks = 64
+	maxBlocks  = 1 << 20 // bytes of all blocks; a single block may be longer
+)
+
+// Fold makes entries of the frames of one session: a pure function with a memory. The same frames always give the same entries, ids
+// included. A Fold keeps only entries that a later frame may change, such as the message that streams and the tool calls of the running
+// turn; all others are in the database alone. A Fold belongs to one goroutine.
+//
+// Rules paid for by others: an update for an unknown tool call creates it; a user message that echoes the prompt is dropped; a
+// changed message id starts a new message; an update that is unknown or broken becomes a raw entry, never an error.
+type Fold struct {
+	session    string
+	Limit      int                         // bytes of Text; MaxText
+	Said       func(e *Entry, text string) // called with every text of a message, also beyond the limit; nil = not called
+	generation int64
+	turn       string
+	replaying  bool
+	prompt     string // the rest of the turn's prompt that the agent has not echoed yet
+	asking     *Entry // the entry of the prompt
+	Answered   bool   // the agent has said or done something in the running turn
+	Facts      Facts
+
+	open  *Entry            // the message that a chunk without an id goes on
+	byID  map[string]*Entry // messages by kind and message id, until something else comes between
+	tools map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
+	plan  *Entry            // the plan of this turn
+
+	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
+	displays    map[string]*Entry // the agent's own programs, by terminal id
+	compactions map[string]*Entry // of this turn
+	stragglers  map[string]*Entry // commands that run on after their turn was stopped, by the straggler's id
+	called      []*Entry          // the tool calls of this turn, or of the last one
+
+	growing map[*Entry]*growth // entries that text is added to
+	halves  map[*Entry]rune    // first halves of characters that messages end with so far
+	clipped map[*Entry]int     // Clipped as last published: a message is published again when Clipped has doubled, and at the message's end
+	peer    string             // the agent's id of this session, once known
+
+	imported imported
+	forking  bool            // the agent is making a fork of this session, and has not told the fork's id yet
+	forks    map[string]bool // the agent's ids of the forks that this process has made
+
+	lastAdded int64 // the frame of the newest entry
+	added     int64 // how many entries that frame has made
+
+	goingOn map[*Entry]bool // the entries that were not over at the last Take
+
+	dirty        []*Entry        // changed since the last Take, in order unless mixed
+	isDirty      map[*Entry]bool // the same entries
+	mixed        bool            // the end of a turn has touched earlier entries: Take sorts
+	appends      map[*Entry]*Append
+	FactsChanged bool // since the last Take
+	Told         bool // the agent has told of its options since it was started
+}
+
+// Facts are the state of a session that its agent told of beside the transcript. The session's row stores them as JSON.
+type Facts struct {
+	Options  []ConfigOption `json:"options,omitempty"`
+	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
+	Models   bool           `json:"models,omitempty"` // the last of Options stands for the agent's older models
+	Chosen   []ConfigOption `json:"chosen,omitempty"` // the options before a start that is not over, or has failed: the next start sets them again
+	Start    *Start         `json:"start,omitempty"`  // nil once the conversation has begun
+	Commands []Command      `json:"commands,omitempty"`
+	Usage    *Usage         `json:"usage,omitempty"`
+	Title    string         `json:"title,omitempty"`      // the agent's own
+	Offers   []string       `json:"offers"`               // null before the agent was first asked
+	Takes    *Takes         `json:"takes,omitempty"`      // nil before the agent was first asked
+	Imported bool           `json:"imported,omitempty"`   // the agent's history was taken in
+	Unopened []FailedStart  `json:"unopenedAt,omitempty"` // since the last start that went well; the older name "unopened" had no times
+
+	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
+	GoingOn   int `json:"goingOn,omitempty"`   // how many entries are not over, as of the last time that no turn ran
+}
+
+// New returns a Fold that has seen no frame of the session.
+func New(session string, f Facts) *Fold {
+	return &Fold{
+		session: session, Limit: MaxText, Facts: f,
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{},
+	}
+}
+
+// Change is an entry that a Fold has changed: as a whole, or only by text at its end.
+type Change struct {
+	Entry  *Entry  // a copy of the entry, for the database in both cases
+	Append *Append // nil unless only text was added
+}
+
+// Take returns the entries that changed since the last Take, the oldest first, and whether the facts changed.
+func (t *Fold) Take() ([]Change, bool) {
+	if t.mixed { // once, and not at the end of each turn: whoever folds a whole journal takes at its end alone, after thousands
+		slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	}
+	list := make([]Change, 0, len(t.dirty))
+	for _, e := range t.dirty {
+		c := Change{Entry: clone(e), Append: t.appends[e]}
+		list = append(list, c)
+		if e.isGoingOn() {
+			t.goingOn[e] = true
+		} else {
+			delete(t.goingOn, e)
+		}
+	}
+	t.countGoingOn()
+	facts := t.FactsChanged
+	t.dirty, t.mixed, t.FactsChanged = nil, false, false
+	clear(t.isDirty)
+	clear(t.appends)
+	return list, facts
+}
+
+// countGoingOn remembers, in the session's record, what is to be ended should we die before. That of a turn ends with it.
+func (t *Fold) countGoingOn() {
+	if n := len(t.goingOn); (t.turn == "" || n == 0) && n != t.Facts.GoingOn {
+		t.Facts.GoingOn, t.FactsChanged = n, true
+	}
+}
+
+// Pending returns the entries that changed since the last Take, unsorted.
+func (t *Fold) Pending() []*Entry { return t.dirty }
+
+// Held counts the entries that the fold keeps in memory because a later frame may change them.
+func (t *Fold) Held() int {
+	kept := map[*Entry]bool{t.open: true, t.plan: true, t.asking: true}
+	for _, list := range []map[string]*Entry{t.byID, t.tools, t.terminals, t.displays, t.compactions} {
+		for _, e := range list {
+			kept[e] = true
+		}
+	}
+	for e := range t.growing {
+		kept[e] = true
+	}
+	delete(kept, nil)
+	return len(kept)
+}
+
+// CallOfTurn returns the entry of a tool call that began in the running turn; nil when there is none.
+func (t *Fold) CallOfTurn(id string) *Entry {
+	if e := t.tools[id]; e != nil && e.Turn == t.turn {
+		return e
+	}
+	return nil
+}
+
+// Forget makes entries count as unchanged.
+func (t *Fold) Forget(unchanged map[*Entry]bool) {
+	t.dirty = slices.DeleteFunc(t.dirty, func(e *Entry) bool { return unchanged[e] })
+	for e, is := range unchanged {
+		if is {
+			delete(t.isDirty, e)
+		}
+		delete(t.appends, e)
+	}
+}
+
+// clone copies what apply may change later; the rest of an entry is replaced, never altered.
+func clone(e *Entry) *Entry {
+	c := *e
+	c.Blocks = slices.Clone(e.Blocks)
+	if e.Tool != nil {
+		tool := *e.Tool
+		c.Tool = &tool
+	}
+	return &c
+}
+
+// Touch marks an entry as changed as a whole.
+func (t *Fold) Touch(e *Entry) {
+	if t.holds(e) {
+		return
+	}
+	if !t.isDirty[e] {
+		t.isDirty[e] = true
+		t.dirty = append(t.dirty, e)
+	}
+	delete(t.appends, e)
+}
+
+// add makes an entry. Whatever is no message ends the message before it.
+func (t *Fold) add(f journal.Frame, kind string) *Entry {
+	if t.lastAdded != f.N {
+		t.lastAdded, t.added = f.N, 0
+	}
+	e := &Entry{
+		ID: stableID(t.session, f, kind), Session: t.session, Turn: t.turn, Generation: f.Generation,
+		Seq: f.N*PerFrame + t.added, At: record.Time{Time: f.At}, Kind: kind,
+	}
+	t.added++
+	t.Answered = t.Answered || kind == "agent" || kind == "tool"
+	t.hold(e)
+	t.Touch(e)
+	t.settle()
+	if kind != "agent" && kind != "thought" {
+		t.open = nil
+		clear(t.byID)
+		maps.DeleteFunc(t.growing, func(e *Entry, _ *growth) bool { return e.Terminal == nil && e.Compaction == nil })
+	}
+	return e
+}
+
+// Apply folds one frame in. Frames come in the order of the journal.
+func (t *Fold) Apply(f journal.Frame) {
+	t.generation = f.Generation
+	switch f.Dir {
+	case journal.Note:
+		var n Note
+		if json.Unmarshal(f.Data, &n) == nil {
+			t.applyNote(f, n)
+		}
+	case journal.In:
+		t.applyInward(f)
+	case journal.Out:
+		t.applyOutward(f)
+	}
+}
+
+// applyOutward folds what we sent. It is a stop that shows: the turn's calls are cancelled with it, whatever becomes of them. What the agent
+// says of one after that counts again.
+func (t *Fold) applyOutward(f journal.Frame) {
+	const stop = "session/cancel"
+	if t.turn == "" || !bytes.Contains(f.Data, []byte(stop)) {
+		return
+	}
+	var m struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(f.Data, &m) == nil && m.Method == stop {
+		t.endToolsOfTurn(f)
+	}
+}
+
+func (t *Fold) applyNote(f journal.Frame, n Note) {
+	switch n.Note {
+	case NoteStarting: // another process: it goes on with nothing of the one before
+		t.dropImport()
+		t.forking, t.forks = false, nil
+		clear(t.byID)
+		t.endAll(f)
+		t.settle()
+		t.open, t.replaying, t.peer = nil, false, ""
+	case NoteReplaying:
+		t.replaying = true
+	case NoteImporting, NoteForking, NoteFork, NoteForked:
+		t.applyOrigin(f, n)
+	case NoteReady:
+		t.replaying, t.peer = false, n.Session
+		if n.Reason == RestoredImport || n.Reason == RestoredUnseen {
+			t.endImport(f, n.Reason == RestoredUnseen)
+		}
+		if code, ok := map[string]string{"resume": "session.resumed", "load": "session.loaded", "fresh": "session.fresh"}[n.Reason]; ok {
+			t.add(f, "divider").Divider = &Divider{Code: code}
+		}
+	case NoteTurnBegan:
+		t.beginTurn(f, n)
+	case NoteTurnEnded:
+		t.endTurn(f)
+	case NoteComposed, NoteSteered, NoteGiven:
+		t.travelled(f, n)
+	case NoteRequest, NoteRuled:
+		t.requested(f, n)
+	case NoteClosed:
+		t.close(f, n)
+	case NoteRefused:
+		t.raw(f, n.Raw, "unknown_method")
+	case NoteNotice:
+		t.add(f, "notice").Notice = n.Notice
+	case NoteTerminal, NoteWrote:
+		t.served(f, n)
+	case NoteStraggler:
+		t.left(f, n)
+	default:
+		if d := dividerOf(n); d != nil {
+			t.add(f, "divider").Divider = d
+		}
+	}
+}
+
+// requested shows that something was asked for, or that a rule has answered it.
+func (t *Fold) requested(f journal.Frame, n Note) {
+	if n.Note == NoteRuled {
+		t.add(f, "rule").Rule = n.Rule
+		return
+	}
+	t.add(f, "request").Request = n.Request
+}
+
+// dividerOf is what a note is shown as that changes nothing else; nil = nothing.
+func dividerOf(n Note) *Divider {
+	switch n.Note {
+	case NoteInterrupted:
+		if n.Reason == ReasonNoSignal {
+			return &Divider{Code: "turn.no_signal"}
+		}
+		return &Divider{Code: "turn.interrupt_sent"}
+	case NoteMissing:
+		return &Divider{Code: "messages.missing"}
+	case NoteTakenUp:
+		return &Divider{Code: "agent.taken_up"}
+	case NoteKilled:
+		return &Divider{Code: "turn.killed"}
+	case NoteMoved:
+		return &Divider{Code: NoteMoved, Params: map[string]string{"from": n.From, "to": n.To}}
+	}
+	return nil
+}
+
+func (t *Fold) beginTurn(f journal.Frame, n Note) {
+	t.turn, t.plan, t.prompt, t.called, t.Answered = n.Turn, nil, "", nil, false
+	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
+	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
+	t.asking = t.asked(f, n)
+}
+
+// mostGoingOn is how many tool calls of before a turn may go on in it, and how many programs.
+const mostGoingOn = 50
+
+// goOn takes out of m what is over by the agent's own word. The rest is kept when a turn begins, since what works in the background is told of
+// turns later, but not all that an agent never ends: the oldest that are too many are ended here.
+func goOn(m map[string]*Entry, over func(*Entry) bool, end func(*Entry)) {
+	maps.DeleteFunc(m, func(_ string, e *Entry) bool { return over(e) })
+	if len(m) <= mostGoingOn {
+		return
+	}
+	list := inOrder(m)
+	first := list[len(list)-mostGoingOn]
+	for _, e := range list {
+		if e.Seq < first.Seq {
+			end(e)
+		}
+	}
+	maps.DeleteFunc(m, func(_ string, e *Entry) bool { return e.Seq < first.Seq })
+}
+
+func inOrder(m map[string]*Entry) []*Entry {
+	return slices.SortedFunc(maps.Values(m), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// asked shows what a person has sent, and expects the agent to echo it.
+func (t *Fold) asked(f journal.Frame, n Note) *Entry {
+	e := t.add(f, "user")
+	t.ofNow(e)
+	e.Attachments = n.Attachments
+	for _, block := range n.Prompt {
+		var b struct{ Type, Text string }
+		if json.Unmarshal(block, &b) == nil && b.Type == "text" {
+			t.extend(e, b.Text)
+			t.prompt += b.Text
+			continue
+		}
+		e.Blocks = append(e.Blocks, block)
+	}
+	return e
+}
+
+// travelled folds a note of what went to the agent within a turn, or came from it.
+func (t *Fold) travelled(f journal.Frame, n Note) {
+	switch n.Note {
+	case NoteComposed:
+		t.composed(n)
+	case NoteSteered:
+		t.prompt = ""
+		t.asked(f, n)
+	case NoteGiven:
+		t.add(f, "attachment").Attachments = n.Attachments
+	}
+}
+
+// composed tells how the files of a prompt have gone to the agent.
+func (t *Fold) composed(n Note) {
+	if t.asking == nil || n.Turn != t.turn {
+		return
+	}
+	t.asking.Attachments = n.Attachments
+	t.Touch(t.asking)
+	if n.Text != "" {
+		t.prompt = n.Text // which is what the agent would echo
+	}
+}
+
+// endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last. What it has begun without a
+// turn goes on without one.
+func (t *Fold) endTurn(f journal.Frame) {
+	t.settle()
+	t.endToolsOfTurn(f)
+	for _, e := range inOrder(t.displays) {
+		if e.Turn != "" {
+			t.endDisplay(f, e)
+		}
+	}
+	t.endCompactions(f)
+	t.mixed = true
+	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
+	clear(t.byID)
+	clear(t.growing)
+}
+
+// endAll ends what goes on, with the agent that was at it. Nothing more is heard of that.
+func (t *Fold) endAll(f journal.Frame) {
+	t.endTools(f)
+	clear(t.tools)
+	t.endTerminals(f)
+	t.endCompactions(f)
+	t.endStragglers(f)
+}
+
+func (t *Fold) endToolsOfTurn(f journal.Frame) {
+	for _, e := range inOrder(t.tools) {
+		if e.Turn != "" {
+			t.endTool(f, e)
+		}
+	}
+}
+
+func (t *Fold) endTools(f journal.Frame) {
+	for _, e := range inOrder(t.tools) {
+		t.endTool(f, e)
+	}
+}
+
+// endTool cancels a call that has not ended.
+func (t *Fold) endTool(f journal.Frame, e *Entry) {
+	if e.goesOn() {
+		e.Tool.Status = "cancelled"
+		e.Tool.EndedAt = &record.Time{Time: f.At}
+		t.Touch(e)
+	}
+}
+
+func (t *Fold) close(f journal.Frame, n Note) {
+	t.dropImport()
+	t.endAll(f)
+	switch {
+	case n.Reason == ReasonHibernated:
+		t.add(f, "divider").Divider = &Divider{Code: "session.hibernated"}
+	case n.Exit == nil: // it ended because we ended, in quiet
+	case n.Exit.Problem == ProblemInterrupted:
+		t.add(f, "divider").Divider = &Divider{Code: "app.interrupted"}
+	case n.Exit.Problem == ProblemExited:
+		t.add(f, "divider").Divider = &Divider{Code: "agent.exited", Exit: n.Exit}
+	default:
+		t.add(f, "divider").Divider = &Divider{Code: "agent.start_failed", Exit: n.Exit, Params: n.Exit.Params}
+	}
+}
+
+func (t *Fold) raw(f journal.Frame, data []byte, reason string) {
+	e := t.add(f, "raw")
+	e.Raw, e.Reason = ClipRaw(data), reason
+}
+
+// aside shows what an agent printed that is no message. The message that streams goes on behind it.
+func (t *Fold) aside(f journal.Frame) {
+	open, byID, halves := t.open, maps.Clone(t.byID), t.halves
+	t.halves = map[*Entry]rune{}
+	t.raw(f, f.Data, "invalid_stdout")
+	t.open, t.byID, t.halves = open, byID, halves
+}
+
+// applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
+func (t *Fold) applyInward(f journal.Frame) {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(f.Data, &m) != nil {
+		t.raw(f, f.Data, "broken_update")
+		return
+	}
+	switch m.Method {
+	case "":
+		if !t.foreign(m.Result) {
+			t.applyOptions(m.Result)
+		}
+		t.applyOffers(m.Result)
+	case "session/update":
+		u, err := acp.ParseUpdate(m.Params)
+		if err == nil {
+			err = t.applyUpdate(f, u)
+		}
+		if err != nil {
+			t.raw(f, f.Data, "broken_update")
+		}
+	case "session/request_permission":
+		t.permission(f, m.Params)
+	case "_adapter/invalid_stdout":
+		t.aside(f)
+	}
+}
+
+// applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
+func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
+	if t.ofFork(u.SessionID) {
+		return nil
+	}
+	if t.peer != "" && u.SessionID != "" && u.SessionID != t.peer {
+		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
+		return nil
+	}
+	if t.replaying && !IsFact(u.Kind) {
+		return nil
+	}
+	switch u.Kind {
+	case "agent_message_chunk":
+		return t.chunk(f, u, "agent")
+	case "agent_thought_chunk":
+		return t.chunk(f, u, "thought")
+	case "user_message_chunk":
+		return t.userChunk(f, u)
+	case "tool_call":
+		return t.toolCall(f, u.Body, true)
+	case "tool_call_update":
+		return t.toolCall(f, u.Body, false)
+	case "plan":
+		return t.setPlan(f, u)
+	case "compaction_update", "compaction_summary_chunk":
+		parse := acp.ParseCompaction
+		if u.Kind == "compaction_summary_chunk" {
+			parse = acp.ParseCompactionChunk
+		}
+		patch, err := parse(u.Body)
+		if err == nil {
+			t.compaction(f, patch)
+		}
+		return err
+	case "notice":
+		n, err := acp.ParseNotice(u.Body)
+		if err == nil {
+			t.add(f, "notice").Notice = &Notice{Severity: Clip(n.Severity, maxLabel), Title: ClipText(n.Title), Description: ClipText(n.Description)}
+		}
+		return err
+	}
+	known, err := t.applyFact(u)
+	if !known {
+		t.raw(f, f.Data, "unknown_update")
+	}
+	return err
+}
+
+// toolCall folds what is told of a tool call. Where that says so itself, it may be another call than one before of the same id.
+func (t *Fold) toolCall(f journal.Frame, body json.RawMessage, begins bool) error {
+	patch, err := acp.ParseToolCall(body)
+	if err != nil {
+		return err
+	}
+	if begins {
+		t.begunAnew(f, patch)
+	}
+	t.patchTool(f, patch)
+	return nil
+}
+
+// permission folds what a request for a permission tells of its call: who asks may not have told of the call before. Nobody asks for one that has
+// ended: of that id a new one begins.
+func (t *Fold) permission(f journal.Frame, params json.RawMessage) {
+	p, err := acp.ParsePermission(params)
+	if err != nil {
+		return
+	}
+	patch, err := acp.ParseToolCall(p.ToolCall)
+	if err != nil {
+		return
+	}
+	if e := t.tools[patch.ToolCallID]; e != nil && e.hasEnded() {
+		t.giveUp(f, patch.ToolCallID)
+	}
+	_ = t.toolCall(f, p.ToolCall, true) // it was read above
+}
+
+func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
+	c, err := acp.ParseChunk(u.Body)
+	if err != nil {
+		return err
+	}
+	if c.Block == nil && c.Text == "" {
+		return nil // Qwen sends these around its tool calls; each would be an entry without a word
+	}
+	e := t.message(f, kind, c.MessageID)
+	if c.Block == nil {
+		text, half := c.Joined(t.halves[e])
+		if t.halves[e] = half; half == 0 {
+			delete(t.halves, e)
+		}
+		t.extend(e, text)
+		return nil
+	}
+	block := ClipRaw(c.Block)
+	if !e.hasRoom(block) {
+		e = t.begin(f, kind, c.MessageID) // nothing is left out: the message goes on in another entry
+	}
+	e.Blocks = append(e.Blocks, block)
+	t.Touch(e)
+	return nil
+}
+
+// message finds the entry that a chunk goes on, or begins one.
+func (t *Fold) message(f journal.Frame, kind, id string) *Entry {
+	if id == "" {
+		if t.open != nil && t.open.Kind == kind {
+			return t.open
+		}
+	} else if e := t.byID[messageKey(kind, id)]; e != nil {
+		t.open = e
+		return e
+	}
+	if kind == "user" {
+		t.importedTurn(f)
+	}
+	return t.begin(f, kind, id)
+}
+
+// begin makes the entry that the chunks of a message go on from now on.
+func (t *Fold) begin(f journal.Frame, kind, id string) *Entry {
+	e := t.add(f, kind)
+	t.open = e
+	if id != "" {
+		t.byID[messageKey(kind, id)] = e
+	}
+	return e
+}
+
+func messageKey(kind, id string) string { return kind + "\x00" + id }
+
+// extend adds text to a message, as far as there is room.
+func (t *Fold) extend(e *Entry, text string) {
+	if t.Said != nil {
+		t.Said(e, text)
+	}
+	if room := t.Limit - len(e.Text); len(text) > room {
+		cut := max(room, 0)
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		e.Clipped += len(text) - cut
+		t.lengthen(e, text[:cut])
+		if e.Clipped >= 2*t.clipped[e] {
+			t.clipped[e] = e.Clipped
+			t.Touch(e)
+		}
+		return
+	}
+	t.grow(e, text)
+}
+
+// grow adds to the text of an entry whatever its length.
+func (t *Fold) grow(e *Entry, text string) {
+	before := t.lengthen(e, text)
+	switch a := t.appends[e]; {
+	case t.holds(e):
+	case a != nil:
+		a.Text += text
+	case !t.isDirty[e]:
+		t.isDirty[e] = true
+		t.dirty = append(t.dirty, e)
+		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
+	}
+}
+
+// growth is the text of an entry that is added to: a string would be copied whole for each word.
+type growth struct {
+	text  strings.Builder
+	units int // its length
+}
+
+// lengthen gives how long the text was before, in UTF-16 units.
+func (t *Fold) lengthen(e *Entry, text string) (before int) {
+	g := t.growing[e]
+	if g == nil || g.text.Len() != len(e.Text) { // else it was cut since
+		g = &growth{units: Units(e.Text)}
+		g.text.WriteString(e.Text)
+		t.growing[e] = g
+	}
+	before = g.units
+	g.text.WriteString(text)
+	g.units += Units(text)
+	e.Text = g.text.String()
+	return before
+}
+
+// settle tells the last of what was left out of messages that go on no more, and ends those that end within a character.
+func (t *Fold) settle() {
+	cut := slices.SortedFunc(maps.Keys(t.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	clear(t.halves)
+	for _, e := range cut {
+		t.extend(e, string(utf8.RuneError))
+	}
+	for e, told := range t.clipped {
+		if told != e.Clipped {
+			t.Touch(e)
+		}
+	}
+	clear(t.clipped)
+}
+
+// Units returns the length of a text in UTF-16 units, as JavaScript counts.
+func Units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// userChunk drops what echoes our own prompt and shows the rest, such as what a person typed into the agent elsewhere.
+func (t *Fold) userChunk(f journal.Frame, u acp.Update) error {
+	c, err := acp.ParseChunk(u.Body)
+	if err != nil {
+		return err
+	}
+	ours := t.turn != "" && !t.imported.running
+	if c.Block != nil && ours {
+		return nil
+	}
+	if rest, echoed := strings.CutPrefix(t.prompt, c.Text); echoed && ours {
+		t.prompt = rest
+		return nil
+	}
+	return t.chunk(f, u, "user")
+}
+
+func (t *Fold) setPlan(f journal.Frame, u acp.Update) error {
+	steps, err := acp.ParsePlan(u.Body)
+	if err != nil {
+		return err
+	}
+	if t.plan == nil {
+		t.plan = t.add(f, "plan")
+	}
+	t.plan.Plan = planItems(steps)
+	t.Touch(t.plan)
+	return nil
+}
+
+// planItems are the steps of a plan. Of one that is too long the last tells how many more there are.
+func planItems(steps []acp.PlanItem) []PlanItem {
+	list, room := make([]PlanItem, 0, len(steps)), MaxText
+	for i, s := range steps {
+		item := PlanItem{Content: ClipText(s.Content), Priority: Clip(s.Priority, maxLabel), Status: Clip(s.Status, maxLabel)}
+		if room -= len(record.JSON(item)); room < 0 {
+			return append(list, PlanItem{Content: fmt.Sprintf("… %d more steps, kept in the journal", len(steps)-i), Status: "pending"})
+		}
+		list = append(list, item)
+	}
+	return list
+}
+
+// patchTool creates or changes a tool call: what the patch does not name stays.
+func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
+	e := t.tools[p.ToolCallID]
+	if e == nil {
+		e = t.add(f, "tool")
+		e.Tool = &ToolCall{ToolCallID: p.ToolCallID, Kind: "other", Status: "pending", StartedAt: record.Time{Time: f.At}}
+		t.tools[p.ToolCallID] = e
+		if !t.imported.running {
+			t.called = append(t.called, e)
+		}
+	}
+	cutOff := e.Tool.Status == "cancelled"
+	PatchToolCall(e.Tool, p)
+	switch {
+	case e.hasEnded() && (e.Tool.EndedAt == nil || cutOff):
+		e.Tool.EndedAt = &record.Time{Time: f.At}
+	case e.goesOn(): // though it may have been cut off with its turn
+		e.Tool.EndedAt = nil
+	}
+	if p.Changes() {
+		t.Touch(e)
+	}
+	if p.Display != nil {
+		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Seq < e.Seq {
+			delete(t.displays, p.Display.ID) // it is of a call before this one
+		}
+		t.display(f, *p.Display)
+	}
+}
+
+// begunAnew forgets the call of an id where the agent begins another one: some count their calls anew in each turn, or in each answer of their
+// model, and some call each of them the same. So it does with the program that is left of it, or of one that is over.
+func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
+	e := t.tools[p.ToolCallID]
+	if e != nil {
+		if e.givesWay(t.turn, p) {
+			t.giveUp(f, p.ToolCallID)
+		}
+		return
+	}
+	if d := t.displays[p.ToolCallID]; d != nil && t.turn != "" && d.Turn != t.turn {
+		t.giveUp(f, p.ToolCallID)
+	}
+}
+
+// giveUp lets go of a call and of the program of its id: what comes of that id is another's.
+func (t *Fold) giveUp(f journal.Frame, id string) {
+	delete(t.tools, id)
+	if d := t.displays[id]; d != nil {
+		t.endDisplay(f, d)
+		delete(t.displays, id)
+	}
+}
+
+// PatchToolCall applies an update to a tool call, within the bounds of an entry.
+func PatchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
+	ApplyToolCall(tool, p, ClipText, ClipRaw)
+}
+
+// ApplyToolCall applies an update to a tool call. The functions text and value may shorten texts and values.
+func ApplyToolCall(tool *ToolCall, p acp.ToolCallPatch, text func(string) string, value func(json.RawMessage) json.RawMessage) {
+	set := func(to *string, from *string) {
+		if from != nil {
+			*to = text(*from)
+		}
+	}
+	set(&tool.Title, p.Title)
+	set(&tool.Name, p.Name)
+	set(&tool.Kind, p.Kind)
+	set(&tool.Status, p.Status)
+	if p.Parent != "" {
+		tool.Parent = p.Parent
+	}
+	if p.Content != nil {
+		tool.Content = make([]json.RawMessage, len(*p.Content))
+		for i, item := range *p.Content {
+			tool.Content[i] = value(item)
+		}
+	}
+	if p.Locations != nil {
+		tool.Locations = make([]Location, len(*p.Locations))
+		for i, l := range *p.Locations {
+			tool.Locations[i] = Location(l)
+		}
+	}
+	if p.RawInput != nil {
+		tool.RawInput = value(p.RawInput)
+	}
+	if p.RawOutput != nil {
+		tool.RawOutput = value(p.RawOutput)
+	}
+}
+
+// ClipRaw returns a JSON value that is small enough to be shown: long texts in the value are cut, see [Clip], and images keep their data up
+// to maxImage. A small value comes back unchanged. Data that is no JSON becomes a text, because no record could hold the data itself.
+func ClipRaw(raw json.RawMessage) json.RawMessage {
+	deep := TooDeep(raw)
+	if len(raw) == 0 || len(raw) <= MaxItem && !deep && json.Valid(raw) {
+		return raw
+	}
+	var v any
+	if deep || json.Unmarshal(raw, &v) != nil {
+		v = string(raw)
+	}
+	short, err := json.Marshal(clipValue(v))
+	if err != nil {
+		return nil
+	}
+	return short
+}
+
+// TooDeep reports whether SQLite could not read a record with this value: SQLite reads 1,000 levels, encoding/json ten times as many.
+func TooDeep(raw json.RawMessage) bool {
+	const deepest, ours = 1_000, 50
+	if len(raw) < deepest-ours {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(raw) && depth <= deepest-ours; i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			depth++
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return depth > deepest-ours
+}
+
+const maxImage = 8 << 20
+
+func clipValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return ClipText(v)
+	case []any:
+		for i := range v {
+			v[i] = clipValue(v[i])
+		}
+	case map[string]any:
+		data, isText := v["data"].(string)
+		_, hasType := v["mimeType"].(string)
+		for k := range v {
+			if k == "data" && isText && hasType && len(data) <= maxImage {
+				continue
+			}
+			v[k] = clipValue(v[k])
+		}
+	}
+	return v
+}
+
+// Grew reports whether nothing but text was added to an entry that is stored already.
+func (c Change) Grew() bool { return c.Append != nil && c.Append.Offset > 0 }
+
+// ReasonHibernated is the reason of a NoteClosed when the agent was ended to save memory.
+const ReasonHibernated = "hibernated"
+
+// Reasons of a NoteReady, beside the methods new, resume, load and fresh.
+const (
+	RestoredImport = "import"        // imported with its history
+	RestoredUnseen = "import_unseen" // imported without a history
+	RestoredFork   = "fork"          // forked from its parent once more
+)
+
+// imported is the state of an import: entries are held back while a history is taken in.
+type imported struct {
+	running bool
+	held    []*Entry
+	isHeld  map[*Entry]bool
+}
+
+// ReasonNoSignal is the reason of a NoteInterrupted when no signal could be sent.
+const ReasonNoSignal = "no_signal"
+
+// Projection is the version of the rules by which frames become entries. Raise Projection with every change that makes other entries of
+// frames that are stored already: transcripts of earlier versions are then rebuilt.
+const Projection = 11
+
+// PerFrame is the distance of two frames in Entry.Seq: a frame makes at most two entries, so that there is room.
+const PerFrame = 16

@@ -1,0 +1,131 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"deskhand/backend/journal"
+)
+
+// beginImport holds back what follows until it is known to be whole.
+func (t *Fold) beginImport() {
+	t.dropImport()
+	t.imported = imported{running: true, isHeld: map[*Entry]bool{}}
+}
+
+// holds tells whether the entry waits for the end of an import; a new one is taken into what waits.
+func (t *Fold) holds(e *Entry) bool { return t.imported.isHeld[e] }
+
+func (t *Fold) hold(e *Entry) {
+	switch e.Kind {
+	case "request", "notice", "divider": // these are of now
+	default:
+		if t.imported.running {
+			e.Turn = "" // the one that may wait for the agent is of now
+			t.imported.held = append(t.imported.held, e)
+			t.imported.isHeld[e] = true
+		}
+	}
+}
+
+// ofNow takes an entry out of what waits: a person has said it while a history was taken in.
+func (t *Fold) ofNow(e *Entry) {
+	if t.holds(e) {
+		e.Turn = t.turn
+		t.imported.held = slices.DeleteFunc(t.imported.held, func(held *Entry) bool { return held == e })
+		delete(t.imported.isHeld, e)
+		t.Touch(e)
+	}
+}
+
+// importedTurn is what a person's message begins in a history: it names no turns.
+func (t *Fold) importedTurn(f journal.Frame) {
+	if !t.imported.running {
+		return
+	}
+	t.endTools(f)
+	t.plan = nil
+	clear(t.tools)
+	t.endDisplays(f)
+	t.endCompactions(f)
+	clear(t.growing)
+}
+
+// endImport shows what was taken in. Unseen is a session of which the agent gives no history.
+func (t *Fold) endImport(f journal.Frame, unseen bool) {
+	t.importedTurn(f)
+	held := t.imported.held
+	t.forgetImport()
+	messages := 0
+	for _, e := range held {
+		if e.Kind == "user" || e.Kind == "agent" {
+			messages++
+		}
+		t.Touch(e)
+	}
+	t.Facts.Imported, t.FactsChanged = true, true
+	t.mixed = true
+	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
+	if unseen {
+		d = &Divider{Code: "session.imported_unseen"}
+	}
+	t.add(f, "divider").Divider = d
+}
+
+// dropImport forgets what came of a history that has broken off.
+func (t *Fold) dropImport() {
+	if t.imported.running {
+		t.forgetImport()
+	}
+}
+
+func (t *Fold) forgetImport() {
+	t.imported = imported{}
+	t.open, t.plan = nil, nil
+	clear(t.tools)
+	clear(t.byID)
+	clear(t.displays)
+	clear(t.compactions)
+	clear(t.growing)
+	clear(t.clipped)
+}
+
+// applyOrigin folds a note of where a session comes from, or what comes of it.
+func (t *Fold) applyOrigin(f journal.Frame, n Note) {
+	switch n.Note {
+	case NoteImporting:
+		t.beginImport()
+	case NoteForking:
+		t.forking = true
+	case NoteFork:
+		t.forked(n)
+	case NoteForked: // what goes on in the parent goes on there
+		t.endAll(f)
+		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
+	}
+}
+
+// ofFork tells that an update is of a fork, which has a transcript of its own.
+func (t *Fold) ofFork(peer string) bool { return t.forking && peer != t.peer || t.forks[peer] }
+
+// forked learns the agent's id of a fork that it has made.
+func (t *Fold) forked(n Note) {
+	t.forking = false
+	if n.Session == "" {
+		return
+	}
+	if t.forks == nil {
+		t.forks = map[string]bool{}
+	}
+	t.forks[n.Session] = true
+}
+
+// foreign tells that an answer of the agent is of another session, such as a fork of this one.
+func (t *Fold) foreign(result json.RawMessage) bool {
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	return t.peer != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != t.peer
+}

@@ -1,0 +1,531 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/attachment"
+	"deskhand/backend/record"
+)
+
+// Attachment is a file that was taken in, with the way in which the file travels to the agent of its session.
+type Attachment struct {
+	ID        string `json:"id"`
+	Filename  string `json:"filename"`
+	MimeType  string `json:"mimeType"`
+	Size      int64  `json:"size"`
+	SHA256    string `json:"sha256,omitempty" doc:"Of the bytes, where they are kept here; blobs has them"`
+	Given     string `json:"given,omitempty" doc:"The path as it was given with a prompt, where that is another text"`
+	Path      string `json:"path,omitempty" doc:"Absolute; absent of what has only its bytes"`
+	URI       string `json:"uri,omitempty"`
+	Directory bool   `json:"directory,omitempty"`
+	Width     int    `json:"width,omitempty" doc:"Of an image, in pixels"`
+	Height    int    `json:"height,omitempty"`
+	Travels   string `json:"travels,omitempty" enum:"image,embedded,link,text" doc:"How it goes to the agent; absent while that is not known"`
+	Warning   string `json:"warning,omitempty" doc:"A stable code of what a person should know about that: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory"`
+	Copied    bool   `json:"copied,omitempty" doc:"The agent gets a copy in the session's directory"`
+	Missing   bool   `json:"missing,omitempty" doc:"The file is not where it was"`
+}
+
+// File returns the file of an attachment, without its journey.
+func (a Attachment) File() attachment.File {
+	return attachment.File{
+		ID: a.ID, Filename: a.Filename, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256, Path: a.Path, URI: a.URI, Given: a.Given, Directory: a.Directory,
+		Width: a.Width, Height: a.Height, Blob: a.SHA256 != "",
+	}
+}
+
+// Plain returns the attachment without the fields of one journey.
+func (a Attachment) Plain() Attachment {
+	a.Travels, a.Warning, a.Copied, a.Missing = "", "", false, false
+	return a
+}
+
+// Exit tells how an agent process ended, or why it could not be started (then Code is absent and Problem tells).
+type Exit struct {
+	Code       *int              `json:"code,omitempty"`
+	Signal     string            `json:"signal,omitempty"`
+	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
+	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
+	Params     map[string]string `json:"params,omitempty"`
+	At         record.Time       `json:"at"`
+}
+
+// TurnError is the agent's JSON-RPC error that ended a turn, or the start that the turn waited for.
+type TurnError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message" doc:"The agent's message, and behind it what the data of its error says beyond that"`
+}
+
+// Usage is how full the agent's context is.
+type Usage struct {
+	Used int64 `json:"used"`
+	Size int64 `json:"size"`
+	Cost *Cost `json:"cost,omitempty"`
+}
+
+// Cost is what the session has cost so far.
+type Cost struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+// Command is a slash command of the agent.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Hint        string `json:"hint,omitempty" doc:"What the command takes after its name"`
+}
+
+// Entry is one item of a transcript; Kind tells which of the other fields are there:
+//
+//	user                  Text, Blocks, Attachments: what travelled with it
+//	agent, thought        Text, Blocks
+//	attachment            Attachments: one file that the agent gives
+//	tool                  Tool
+//	plan                  Plan
+//	request               Request (the id; the request itself comes beside)
+//	notice                Notice
+//	divider               Divider
+//	terminal              Terminal, Text: a program that ran for the agent and what it wrote
+//	file                  File: a file that we have written for the agent
+//	compaction            Compaction, Text (its summary), Blocks
+//	straggler             Straggler: a command that runs on though its turn was stopped
+//	raw                   Raw, Reason: an update that could not be understood, shown as it came
+type Entry struct {
+	ID         string            `json:"id"`
+	Session    string            `json:"session"`
+	Turn       string            `json:"turn,omitempty"`
+	Generation int64             `json:"generation"`
+	Seq        int64             `json:"seq" doc:"The order within the session"`
+	At         record.Time       `json:"at"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,straggler,raw"`
+	Text       string            `json:"text,omitempty"`
+	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
+	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
+	Tool       *ToolCall         `json:"tool,omitempty"`
+	Plan       []PlanItem        `json:"plan,omitempty"`
+	Request    string            `json:"request,omitempty"`
+	Rule       *RuleAnswer       `json:"rule,omitempty"`
+	Notice     *Notice           `json:"notice,omitempty"`
+	Divider    *Divider          `json:"divider,omitempty"`
+	Terminal   *Terminal         `json:"terminal,omitempty"`
+	File       *FileChange       `json:"file,omitempty"`
+	Compaction *Compaction       `json:"compaction,omitempty"`
+	Straggler  *Straggler        `json:"straggler,omitempty"`
+
+	Attachments []Attachment `json:"attachments,omitempty"`
+
+	Raw    json.RawMessage `json:"raw,omitempty"`
+	Reason string          `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
+}
+
+// ToolCall is the state of one tool call of the agent.
+type ToolCall struct {
+	ToolCallID string            `json:"toolCallId"`
+	Title      string            `json:"title"`
+	Name       string            `json:"name,omitempty"`
+	Kind       string            `json:"kind" doc:"ACP's read, edit, delete, move, search, execute, think, fetch, switch_mode, other"`
+	Status     string            `json:"status" enum:"pending,in_progress,completed,failed,cancelled"`
+	Content    []json.RawMessage `json:"content,omitempty" doc:"ACP tool call content: content, diff, terminal"`
+	Locations  []Location        `json:"locations,omitempty"`
+	RawInput   json.RawMessage   `json:"rawInput,omitempty"`
+	RawOutput  json.RawMessage   `json:"rawOutput,omitempty"`
+	Parent     string            `json:"parent,omitempty" doc:"The tool call that it belongs to, such as a subagent's"`
+	StartedAt  record.Time       `json:"startedAt"`
+	EndedAt    *record.Time      `json:"endedAt,omitempty"`
+}
+
+// Terminal is a program that the agent has had us run, or of which it shows what it wrote. That is the entry's text: the newest of it,
+// as it came, with escape sequences.
+type Terminal struct {
+	TerminalID string       `json:"terminalId" doc:"Content of tool calls names it"`
+	Command    string       `json:"command,omitempty"`
+	Args       []string     `json:"args,omitempty"`
+	Cwd        string       `json:"cwd,omitempty"`
+	Running    bool         `json:"running"`
+	ExitCode   *int         `json:"exitCode,omitempty"`
+	Signal     string       `json:"signal,omitempty"`
+	Skipped    int64        `json:"skipped,omitempty" doc:"How many bytes of its output are left out: they stood before the text"`
+	StartedAt  record.Time  `json:"startedAt"`
+	EndedAt    *record.Time `json:"endedAt,omitempty"`
+}
+
+// FileChange is a file that we have written for the agent.
+type FileChange struct {
+	Path    string          `json:"path"`
+	Created bool            `json:"created,omitempty" doc:"It was not there before"`
+	Bytes   int64           `json:"bytes" doc:"Its size now"`
+	Diff    json.RawMessage `json:"diff,omitempty" doc:"An ACP diff, where neither side is too long for it"`
+}
+
+// Compaction is the agent shortening its own memory of the conversation; the entry's text is what it keeps in its place.
+type Compaction struct {
+	CompactionID string       `json:"compactionId"`
+	Status       string       `json:"status" doc:"in_progress, completed, failed, cancelled, or what the agent sent"`
+	Error        string       `json:"error,omitempty"`
+	StartedAt    record.Time  `json:"startedAt"`
+	EndedAt      *record.Time `json:"endedAt,omitempty"`
+}
+
+// Location is a place in a file that a tool call touches; lines count from 1.
+type Location struct {
+	Path string `json:"path"`
+	Line *int64 `json:"line,omitempty"`
+}
+
+// PlanItem is one step of the agent's plan.
+type PlanItem struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority,omitempty"`
+	Status   string `json:"status,omitempty"`
+}
+
+// Notice is a message beside the conversation.
+type Notice struct {
+	Severity    string `json:"severity" doc:"info, warning, error or other"`
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+}
+
+// Divider marks a change in the life of the session. Codes: agent.exited, agent.start_failed, session.resumed, session.loaded,
+// session.fresh (the agent cannot restore the earlier conversation), session.hibernated (the agent was ended to save memory),
+// app.interrupted, turn.interrupt_sent, turn.killed, turn.no_signal, messages.missing, agent.taken_up, workspace.moved (from, to),
+// session.imported (messages: what stands above is the agent's history), session.imported_unseen (it shows none), session.forked (session,
+// title: what stands above was said there).
+type Divider struct {
+	Code   string            `json:"code"`
+	Params map[string]string `json:"params,omitempty"`
+	Exit   *Exit             `json:"exit,omitempty"`
+}
+
+// dividers says what the codes mean, as the window does.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var dividers = map[string]string{
+	"agent.exited":            "{agent} ended",
+	"agent.start_failed":      "{agent} could not be started",
+	"agent.taken_up":          "Deskhand was away; {agent} kept running",
+	"app.interrupted":         "Deskhand was interrupted here",
+	"messages.missing":        "Messages are missing here: what {agent} said is no longer held",
+	"session.forked":          "Forked here: everything above is from the original conversation",
+	"session.fresh":           "Continued without memory: {agent} cannot restore what was said above",
+	"session.hibernated":      "{agent} was put to sleep to save memory; your next message wakes it",
+	"session.imported":        "Imported from {agent}; messages: {messages}",
+	"session.imported_unseen": "Imported from {agent}, which knows what was said before but does not show it",
+	"session.loaded":          "{agent} restarted and read the conversation",
+	"session.resumed":         "{agent} restarted and resumed the conversation",
+	"turn.interrupt_sent":     "{agent} did not stop when asked: interrupt sent",
+	"turn.killed":             "{agent} did not stop: its processes were ended",
+	"turn.no_signal":          "{agent} did not stop when asked; it cannot be interrupted, so it is ended next",
+	"workspace.moved":         "The directory moved from {from} to {to}",
+}
+
+// Words returns the text of a divider for a person; agent is the agent's name.
+func (d *Divider) Words(agent string) string {
+	text, ok := dividers[d.Code]
+	if !ok {
+		return "Session change: " + d.Code
+	}
+	if d.Exit != nil && d.Exit.Params["detail"] != "" {
+		text += ": {detail}"
+	}
+	values := []string{"{agent}", agent}
+	if d.Exit != nil {
+		values = append(values, "{detail}", d.Exit.Params["detail"])
+	}
+	for name, value := range d.Params {
+		values = append(values, "{"+name+"}", value)
+	}
+	return strings.NewReplacer(values...).Replace(text)
+}
+
+// Append is the data of an entry.append event: text added to the end of one field.
+type Append struct {
+	ID     string `json:"id" doc:"The entry"`
+	Field  string `json:"field" enum:"text"`
+	Text   string `json:"text"`
+	Offset int    `json:"offset" doc:"The field's length before, in UTF-16 units: a reader that already has more skips that much"`
+}
+
+// RuleAnswer is the data of an entry of kind rule: an answer that nobody was asked for.
+type RuleAnswer struct {
+	ID       string `json:"id" doc:"The rule; it may be gone. Taking the answer's reason back is removing it"`
+	Effect   string `json:"effect" enum:"allow,deny"`
+	Scope    string `json:"scope" enum:"session,directory,everywhere"`
+	Text     string `json:"text"`
+	Request  string `json:"request" doc:"Empty where nothing was asked: the agent wanted a program to be run that a rule denies"`
+	Title    string `json:"title" doc:"Of the request, or the command"`
+	OptionID string `json:"optionId" doc:"The agent's option that was answered; empty without a request"`
+	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
+}
+
+// unbegun are the words for a conversation that could not begin in its mode or with its model; "" for any other end.
+func (x *Exit) unbegun() string {
+	p, offers := x.Params, "it offers none"
+	if p["offers"] != "" {
+		offers = "it offers " + p["offers"]
+	}
+	switch x.Problem {
+	case ProblemStartMode:
+		return fmt.Sprintf("%s has no mode %s, and nothing was sent: %s", p["agent"], p["value"], offers)
+	case ProblemStartModel:
+		return fmt.Sprintf("%s has no model %s, and nothing was sent: %s", p["agent"], p["value"], offers)
+	case ProblemStartRefused:
+		return fmt.Sprintf("%s did not change its %s to %s, and nothing was sent", p["agent"], p["option"], p["value"])
+	case ProblemStartUnasked:
+		return fmt.Sprintf("%s would begin in the mode %s, which may decide by itself, and has no mode that is known to ask. Nothing was sent; choose a mode: %s", p["agent"], p["value"], offers)
+	}
+	return ""
+}
+
+// Straggler is a command that runs on though its turn was stopped.
+type Straggler struct {
+	ID         string       `json:"id" doc:"Of the processes: no others ever have it"`
+	Command    string       `json:"command" doc:"What the agent ran; of what that has left running, the command line"`
+	ToolCallID string       `json:"toolCallId" doc:"The tool call that has started it"`
+	Title      string       `json:"title" doc:"What that tool call was called"`
+	PID        int          `json:"pid" doc:"Of its oldest process"`
+	Processes  int          `json:"processes" doc:"How many there were when it was noticed"`
+	Running    bool         `json:"running"`
+	StartedAt  record.Time  `json:"startedAt"`
+	EndedAt    *record.Time `json:"endedAt,omitempty"`
+	EndedBy    string       `json:"endedBy,omitempty" enum:"person,agent" doc:"person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself"`
+}
+
+// Words returns the text of a straggler for a person.
+func (s *Straggler) Words() string {
+	words := s.Command
+	if s.Title != "" && strings.Trim(s.Title, "`") != s.Command {
+		words += ", started by " + s.Title
+	}
+	switch {
+	case s.Running:
+		return "Still running: " + words
+	case s.EndedBy == EndedByPerson:
+		return "Ended: " + words
+	case s.EndedBy == endedByAgent:
+		return "Ended with the agent: " + words
+	}
+	return "Has ended meanwhile: " + words
+}
+
+// hasExited tells of a program whose own end was told, rather than that of its turn.
+func (e *Entry) hasExited() bool {
+	return !e.Terminal.Running && (e.Terminal.ExitCode != nil || e.Terminal.Signal != "")
+}
+
+// isGoingOn reports whether an entry is not over.
+func (e *Entry) isGoingOn() bool {
+	switch {
+	case e.Tool != nil:
+		return e.goesOn()
+	case e.Terminal != nil:
+		return e.Terminal.Running
+	case e.Compaction != nil:
+		return e.Compaction.Status == "in_progress"
+	case e.Straggler != nil:
+		return e.Straggler.Running
+	}
+	return false
+}
+
+// CutOff ends an entry that is not over, and reports whether there was anything to end.
+func (e *Entry) CutOff(now record.Time) bool {
+	switch {
+	case !e.isGoingOn():
+		return false
+	case e.Tool != nil:
+		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
+	case e.Terminal != nil:
+		e.Terminal.Running, e.Terminal.EndedAt = false, &now
+	case e.Straggler != nil:
+		e.Straggler.Running, e.Straggler.EndedAt, e.Straggler.EndedBy = false, &now, endedByAgent
+	default:
+		e.Compaction.Status, e.Compaction.EndedAt = "cancelled", &now
+	}
+	return true
+}
+
+// goesOn tells of a tool call that is not over.
+func (e *Entry) goesOn() bool { return e.Tool.Status == "pending" || e.Tool.Status == "in_progress" }
+
+// hasEnded tells of a tool call whose own end was told, rather than that of its turn.
+func (e *Entry) hasEnded() bool { return e.Tool.Status == "completed" || e.Tool.Status == "failed" }
+
+// hasRoom tells whether a block can be added to those that an entry has.
+func (e *Entry) hasRoom(block json.RawMessage) bool {
+	size := len(block)
+	for _, b := range e.Blocks {
+		size += len(b)
+	}
+	return len(e.Blocks) == 0 || len(e.Blocks) < mostBlocks && size <= maxBlocks
+}
+
+// givesWay tells whether what begins in a turn with the id of this call is another call: this one was cut off with another turn, or it has ended and
+// the other has not, or has ended with other words than this one. What merely tells again of the end of a call is no other.
+func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
+	if turn != "" && e.Turn != turn && e.Tool.Status == "cancelled" {
+		return true
+	}
+	if !e.hasEnded() {
+		return false
+	}
+	if p.Status == nil || *p.Status == "pending" || *p.Status == "in_progress" { // it is pending where it does not say
+		return true
+	}
+	after := *e.Tool
+	PatchToolCall(&after, p)
+	return e.Tool.loses(after)
+}
+
+// loses tells whether something that the call says is not in what it says after.
+func (c *ToolCall) loses(after ToolCall) bool {
+	text := func(was, now string) bool { return was != "" && was != now }
+	raw := func(was, now json.RawMessage) bool { return len(was) > 0 && !bytes.Equal(was, now) }
+	return text(c.Title, after.Title) || text(c.Name, after.Name) || raw(c.RawInput, after.RawInput) || raw(c.RawOutput, after.RawOutput) ||
+		len(c.Content) > 0 && !slices.EqualFunc(c.Content, after.Content, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// Words returns the text for a person: how an agent process ended, or why no process started. agent is the agent's name.
+func (x *Exit) Words(agent string) string {
+	if text := x.unbegun(); text != "" {
+		return text
+	}
+	if x.Problem != ProblemExited {
+		detail := x.Params["detail"]
+		if detail == "" {
+			_, detail, _ = strings.Cut(x.Problem, ".")
+			detail = strings.ReplaceAll(detail, "_", " ")
+		}
+		return agent + " could not be started: " + detail + x.Status()
+	}
+	return agent + " ended" + x.Status()
+}
+
+// Status returns the exit code and the signal of the process as text, as far as there are any.
+func (x *Exit) Status() (text string) {
+	if x.Code != nil {
+		text += fmt.Sprintf(", exit code %d", *x.Code)
+	}
+	if x.Signal != "" {
+		text += ", " + x.Signal
+	}
+	return text
+}
+
+// Clipped reports whether a text of the tool call was cut.
+func (t *ToolCall) Clipped() bool {
+	mark := []byte(ClippedMark)
+	return bytes.Contains([]byte(t.Title), mark) || bytes.Contains(t.RawInput, mark) ||
+		slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool { return bytes.Contains(raw, mark) })
+}
+
+// SearchText returns the text by which a search finds an entry: spoken text, and the input and output of tools and programs.
+func (e *Entry) SearchText() string {
+	if !e.Complete() {
+		return ""
+	}
+	switch e.Kind {
+	case "agent", "thought", "compaction":
+		return e.Text
+	case "user", "attachment":
+		lines := []string{e.Text}
+		for _, a := range e.Attachments {
+			lines = append(lines, a.Filename)
+		}
+		return strings.Join(lines, "\n")
+	case "notice":
+		return e.Notice.Title + "\n" + e.Notice.Description
+	case "plan":
+		lines := make([]string, len(e.Plan))
+		for i, p := range e.Plan {
+			lines[i] = p.Content
+		}
+		return strings.Join(lines, "\n")
+	case "tool":
+		return e.Tool.searchText()
+	case "terminal":
+		return e.Terminal.searchText(e.Text)
+	case "file":
+		return e.File.searchText()
+	}
+	return ""
+}
+
+// Complete reports whether an entry has the part that its kind names. A record that was damaged on the disk may have lost that part.
+func (e *Entry) Complete() bool {
+	switch e.Kind {
+	case "notice":
+		return e.Notice != nil
+	case "tool":
+		return e.Tool != nil
+	case "terminal":
+		return e.Terminal != nil
+	case "file":
+		return e.File != nil
+	case "straggler":
+		return e.Straggler != nil
+	}
+	return true
+}
+
+func (t *ToolCall) searchText() string {
+	var found findable
+	found.add(t.Title)
+	for _, l := range t.Locations {
+		found.add(l.Path)
+	}
+	var input map[string]any
+	if json.Unmarshal(t.RawInput, &input) == nil {
+		for _, key := range []string{"command", "cmd", "script", "description", "query", "pattern", "url"} {
+			eachText(input[key], found.add)
+		}
+	}
+	for _, raw := range t.Content {
+		var c struct {
+			Path    string `json:"path"`
+			NewText string `json:"newText"`
+			Output  string `json:"output"`
+			Content struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(raw, &c) == nil {
+			found.add(c.Path)
+			found.printed(c.Content.Text)
+			found.printed(c.Output)
+			found.add(c.NewText)
+		}
+	}
+	var output any
+	if json.Unmarshal(t.RawOutput, &output) == nil {
+		eachText(output, found.printed)
+	}
+	return found.text.String()
+}
+
+func (t *Terminal) searchText(output string) string {
+	if t.Running && len(output) > runningOutput {
+		output = output[tailStart(output, runningOutput):]
+	}
+	var found findable
+	found.add(strings.TrimSpace(t.Command + " " + strings.Join(t.Args, " ")))
+	found.printed(output)
+	return found.text.String()
+}
+
+func (f *FileChange) searchText() string {
+	var diff struct {
+		NewText string `json:"newText"`
+	}
+	_ = json.Unmarshal(f.Diff, &diff) // of a long file there is none
+	var found findable
+	found.add(f.Path)
+	found.add(diff.NewText)
+	return found.text.String()
+}

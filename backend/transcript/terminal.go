@@ -1,0 +1,195 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/journal"
+	"deskhand/backend/record"
+)
+
+// Of what a program writes the newest part is shown. At the limit half of it goes, so that a program that writes on and on costs a
+// rewrite of the entry now and then, and an append else.
+const (
+	shownOutput = 256 << 10
+	keptOutput  = shownOutput / 2
+)
+
+// served folds what we did for the agent.
+func (t *Fold) served(f journal.Frame, n Note) {
+	switch {
+	case n.File != nil:
+		t.add(f, "file").File = n.File
+	case n.Terminal != nil:
+		t.terminal(f, *n.Terminal, n.Text)
+	}
+}
+
+// terminal folds what is noted of a program: its state from then on, and what it has written since the note before.
+func (t *Fold) terminal(f journal.Frame, now Terminal, text string) {
+	e := t.terminals[now.TerminalID]
+	if e == nil {
+		e = t.add(f, "terminal")
+		now.StartedAt = record.Time{Time: f.At}
+		e.Terminal = &Terminal{TerminalID: now.TerminalID, Command: now.Command, Args: now.Args, Cwd: now.Cwd, Running: true, StartedAt: record.Time{Time: f.At}}
+		t.terminals[now.TerminalID] = e
+		t.countTerminals()
+	}
+	t.output(e, text, now.Skipped)
+	if !now.Running {
+		t.endTerminal(f, e, now.ExitCode, now.Signal)
+		delete(t.terminals, now.TerminalID)
+		t.countTerminals()
+	}
+}
+
+// display folds what an agent tells, in the extension that some have for it, of a program of its own. What it says of one of ours
+// counts for nothing.
+func (t *Fold) display(f journal.Frame, d acp.TerminalDisplay) {
+	if t.terminals[d.ID] != nil {
+		return
+	}
+	e := t.displays[d.ID]
+	if e == nil {
+		e = t.add(f, "terminal")
+		e.Terminal = &Terminal{TerminalID: d.ID, Cwd: d.Cwd, Running: true, StartedAt: record.Time{Time: f.At}}
+		t.displays[d.ID] = e
+	}
+	t.output(e, d.Data, 0)
+	if d.Exited && !e.hasExited() {
+		t.endTerminal(f, e, d.ExitCode, d.Signal)
+	}
+}
+
+func (t *Fold) endTerminal(f journal.Frame, e *Entry, code *int, signal string) {
+	now := *e.Terminal
+	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &record.Time{Time: f.At}
+	e.Terminal = &now
+	delete(t.growing, e)
+	t.Touch(e)
+}
+
+// endTerminals is the end of all programs with the agent that had them run.
+func (t *Fold) endTerminals(f journal.Frame) {
+	for _, e := range t.terminals {
+		t.endTerminal(f, e, nil, "")
+	}
+	clear(t.terminals)
+	t.countTerminals()
+	t.endDisplays(f)
+}
+
+func (t *Fold) endDisplays(f journal.Frame) {
+	for _, e := range inOrder(t.displays) {
+		t.endDisplay(f, e)
+	}
+	clear(t.displays)
+}
+
+// endDisplay ends a program of the agent's own with its turn, or with the agent. How it has ended may be told later.
+func (t *Fold) endDisplay(f journal.Frame, e *Entry) {
+	if e.Terminal.Running {
+		t.endTerminal(f, e, nil, "")
+	}
+}
+
+// countTerminals remembers, in the session's record, that there is something to be ended should we die before.
+func (t *Fold) countTerminals() {
+	if n := len(t.terminals); n != t.Facts.Terminals {
+		t.Facts.Terminals, t.FactsChanged = n, true
+	}
+}
+
+// output adds to what a program wrote; skipped bytes before it are not here, and then what was shown is not what stands before it.
+func (t *Fold) output(e *Entry, text string, skipped int64) {
+	if t.Said != nil {
+		t.Said(e, text)
+	}
+	if skipped > 0 {
+		t.forgetOutput(e, len(e.Text), skipped)
+	}
+	if text == "" {
+		return
+	}
+	t.grow(e, text)
+	if len(e.Text) <= shownOutput {
+		return
+	}
+	t.forgetOutput(e, tailStart(e.Text, keptOutput), 0)
+}
+
+// tailStart is where the last bytes of an output begin, most of them at the most: with a line where one begins soon, else with a character.
+func tailStart(text string, most int) int {
+	cut := len(text) - most
+	if line := strings.IndexByte(text[cut:], '\n'); line >= 0 && line < most/2 {
+		cut += line + 1
+	}
+	for cut < len(text) && !utf8.RuneStart(text[cut]) {
+		cut++
+	}
+	return cut
+}
+
+// forgetOutput drops the first bytes of the text and counts them, with others that never were in it.
+func (t *Fold) forgetOutput(e *Entry, cut int, others int64) {
+	now := *e.Terminal
+	now.Skipped += int64(cut) + others
+	e.Terminal = &now
+	e.Text = strings.Clone(e.Text[cut:])
+	delete(t.growing, e)
+	t.Touch(e)
+}
+
+// compaction folds both updates of one: a chunk of its summary may be the first that is heard of it.
+func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
+	e := t.compactions[p.ID]
+	if e == nil {
+		e = t.add(f, "compaction")
+		e.Compaction = &Compaction{CompactionID: p.ID, Status: "in_progress", StartedAt: record.Time{Time: f.At}}
+		t.compactions[p.ID] = e
+	}
+	if p.Replaces {
+		e.Text, e.Blocks, e.Clipped = "", nil, 0
+		delete(t.growing, e)
+		t.Touch(e)
+	}
+	for _, c := range p.Content {
+		switch block := ClipRaw(c.Block); {
+		case c.Block == nil:
+			t.extend(e, c.Text)
+		case e.hasRoom(block):
+			e.Blocks = append(e.Blocks, block)
+			t.Touch(e)
+		default:
+			t.extend(e, fmt.Sprintf("\n… %d"+ClippedMark+"\n", len(block)))
+		}
+	}
+	if p.Status == "" {
+		return
+	}
+	now := *e.Compaction
+	now.Status = p.Status
+	if p.Error != nil {
+		now.Error = *p.Error
+	}
+	if now.EndedAt = nil; p.Status != "in_progress" {
+		now.EndedAt = &record.Time{Time: f.At}
+	}
+	e.Compaction = &now
+	t.Touch(e)
+}
+
+// endCompactions: one that was cut off with its turn is cancelled, whatever the agent said last.
+func (t *Fold) endCompactions(f journal.Frame) {
+	for _, e := range t.compactions {
+		if e.Compaction.Status == "in_progress" {
+			now := *e.Compaction
+			now.Status, now.EndedAt = "cancelled", &record.Time{Time: f.At}
+			e.Compaction = &now
+			t.Touch(e)
+		}
+	}
+	clear(t.compactions)
+}
