@@ -2,10 +2,11 @@ package session
 
 import (
 	"context"
-	"deskhand/backend/transcript"
 	"fmt"
 	"slices"
 	"strings"
+
+	"deskhand/backend/transcript"
 )
 
 // beside checks the rule and the note of an answer, and returns a function that applies them once the request has ended. With a rule the

@@ -384,11 +384,11 @@ func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
 }
 
 // loses tells whether something that the call says is not in what it says after.
-func (c *ToolCall) loses(after ToolCall) bool {
+func (t *ToolCall) loses(after ToolCall) bool {
 	text := func(was, now string) bool { return was != "" && was != now }
 	raw := func(was, now json.RawMessage) bool { return len(was) > 0 && !bytes.Equal(was, now) }
-	return text(c.Title, after.Title) || text(c.Name, after.Name) || raw(c.RawInput, after.RawInput) || raw(c.RawOutput, after.RawOutput) ||
-		len(c.Content) > 0 && !slices.EqualFunc(c.Content, after.Content, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	return text(t.Title, after.Title) || text(t.Name, after.Name) || raw(t.RawInput, after.RawInput) || raw(t.RawOutput, after.RawOutput) ||
+		len(t.Content) > 0 && !slices.EqualFunc(t.Content, after.Content, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
 // Words returns the text for a person: how an agent process ended, or why no process started. agent is the agent's name.
