@@ -5,17 +5,17 @@ import (
 	"deskhand/backend/host"
 )
 
-// within is how the files in the directories of a session are reached: never ours, with the tokens in them, nor those by which a process
-// of Linux shows itself, which would be this one.
+// within limits the files that sessions may reach in their directories: never our own files, which hold tokens, nor /proc, which would show
+// this process.
 func (b *Backend) within() files.Within {
 	return files.Within{Private: append(b.private(), "/proc")}
 }
 
-// agentFiles are the files that agents may ask for.
+// agentFiles are the file operations that agents may request.
 func (b *Backend) agentFiles() *host.Files {
 	within := b.within()
 	return &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
 }
 
-// private are the directories of our own.
+// private are our own directories.
 func (b *Backend) private() []string { return b.cfg.Places.All() }

@@ -1,5 +1,5 @@
-// Package backend puts the parts together: one value that owns a data directory and everything that runs on it. The window, the
-// server and the command line are three ways to use it.
+// Package backend composes the program: a Backend owns a data directory and everything that runs on the directory. The window, the server and
+// the command line use the package.
 package backend
 
 import (
@@ -36,74 +36,74 @@ import (
 	"deskhand/backend/tools"
 )
 
-// Config of a backend.
+// Config configures a Backend.
 type Config struct {
 	Places  datadir.Paths
 	Version string
-	Kind    string   // what this process is to people: window, server or command
-	Lasting bool     // it stays, and may speak with people elsewhere: a command would take what they say, and end
-	Self    string   // our own program: it holds the demo agent and the watchdog
-	Assets  fs.FS    // the frontend, nil = none
-	Roots   []string // where /v1 may work; the home directory when empty
+	Kind    string   // the process's role for people: window, server or command
+	Lasting bool     // the process stays, and may connect to Discord: a command would take messages there and end
+	Self    string   // path of this program, which contains the demo agent and the watchdog
+	Assets  fs.FS    // the frontend; nil = none
+	Roots   []string // where /v1 may work; empty = the home directory
 	Logger  *slog.Logger
 
-	Activate func() // brings the window forward when a second start asks for it; nil where there is none
+	Activate func() // raises the window when a second start asks for that; nil without a window
 
-	Token          string        // of /v1, instead of the one in the data directory
-	NoToken        bool          // of /v1: none is asked for; loopback only
-	AllowHosts     []string      // exact host:port pairs beside our own
-	AllowOrigins   []string      // origins that browsers may call /v1 from
-	RequestTimeout time.Duration // how long a POST waits when it does not say; 0 = as long as the agent lives
-	MaxUpload      int64         // bytes of one upload; 0 = 2 GiB
+	Token          string        // replaces the data directory's token of /v1
+	NoToken        bool          // /v1 needs no token; loopback only
+	AllowHosts     []string      // exact host:port pairs besides our own
+	AllowOrigins   []string      // origins from which browsers may call /v1
+	RequestTimeout time.Duration // limit of a POST without a limit of its own; 0 = the agent's life
+	MaxUpload      int64         // bytes per upload; 0 = 2 GiB
 	Preinstalled   bool          // /v1 installs no agent by itself
 
-	LoginShell bool // agents get what the person's login shell sets up, and are looked for in the usual places
-	Desktop    bool // we were started from a desktop, with an environment that nobody has set up
+	LoginShell bool // agents get the login shell's environment, and are also looked for in the usual places
+	Desktop    bool // a desktop started this process, whose environment nobody has set up
 
-	LeastIdle time.Duration // how long an agent has been idle before it is put to sleep; 0 = as session.Config has it
+	LeastIdle time.Duration // idle time after which an agent may sleep; 0 = the default of session.Config
 
-	LineStall time.Duration // how long the line to a runtime elsewhere may be silent; 0 = as remotes.Deps has it
+	LineStall time.Duration // longest silence of a remote runtime's connection; 0 = the default of remotes.Deps
 
-	Step func(step string) // hears of each step of a move of the data, and of a start before it takes the directory; nil = nobody
+	Step func(step string) // called at each step of a move of the data, and at a start before the directory is locked; may be nil
 
-	Keyring bool // what people enter for agents and places goes into the keyring of the system, if there is one
+	Keyring bool // store the values that people enter for agents and places in the system's keyring, if there is one
 
-	CatalogueURL string // of the agents' registry, which is asked once a day; none when empty or off
+	CatalogueURL string // address of the agents' registry, which is asked once a day; empty or off = none
 }
 
-// Backend is an open one.
+// Backend is an open backend.
 type Backend struct {
 	cfg     Config
 	lock    *datadir.Lock      // nil when another process holds the data directory
 	holder  *datadir.HeldError // that process
-	beside  *datadir.Beside    // our place beside it, once we serve
+	beside  *datadir.Beside    // our share beside the holder, once we serve
 	db      *store.DB
-	runtime *proxy.Set // of /v1
-	own     *proxy.Set // of the client's sessions
+	runtime *proxy.Set // the agents of /v1
+	own     *proxy.Set // the agents of the client's sessions
 	agents  *agents.Catalogue
 	skills  *skills.Library
-	kept    *snapshot.Library // what directories were before and after turns
+	kept    *snapshot.Library // the snapshots around turns
 	remotes *remotes.Library
 	client  *session.Client
 	discord *discord.Surface
 
-	discordProblem string // why there is none, where what is stored of it is damaged
+	discordProblem string // why Discord is absent, when its stored data is damaged
 
-	tools  *tools.Server // what agents get beside their own
+	tools  *tools.Server // our MCP servers for agents
 	api    *httpapi.API
 	access *httpapi.Access
 	codes  codes
 	tabs   *httpapi.Tabs
 	socket *Listener
 	local  localAPI
-	calls  calls           // of the API, those under way
-	moving *httpapi.Moving // the way to another data directory; nil = there is none
+	calls  calls           // running calls of the API
+	moving *httpapi.Moving // moves to another data directory; nil = no moves
 
-	mu   sync.Mutex // protects what is below
-	base string     // the URL a browser reaches us at, once there is one
+	mu   sync.Mutex // protects the fields below
+	base string     // the URL for browsers, once there is one
 }
 
-// AgentsFileProblem is what is wrong with agents.json, in words; empty when nothing is.
+// AgentsFileProblem says why agents.json cannot be read; empty when it can.
 func (b *Backend) AgentsFileProblem() string {
 	if err := b.agents.FileProblem(); err != nil {
 		return err.Error()
@@ -111,8 +111,8 @@ func (b *Backend) AgentsFileProblem() string {
 	return ""
 }
 
-// Open takes the data directory and starts what works on it. When another process holds the directory, the runtime still works
-// (see Alone) and there is no client.
+// Open locks the data directory and starts the program on the directory. When another process holds the directory, the runtime works (see
+// Alone) and there is no client.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return open(ctx, cfg, nil)
 }
@@ -122,7 +122,7 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.agents.Look() // when all else is done: a start need not share the processor with a shell
+	b.agents.Look() // last: a start need not share the processor with a login shell
 	b.agents.Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
@@ -130,7 +130,7 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 	return b, nil
 }
 
-// take takes the lock of the data directory, or notes which process has it.
+// take locks the data directory, or records the process that holds the directory.
 func (b *Backend) take() (err error) {
 	b.lock, err = b.cfg.Places.Acquire(b.cfg.Logger, func() { b.cfg.step("found") })
 	if held, is := errors.AsType[*datadir.HeldError](err); is {
@@ -194,12 +194,13 @@ func (b *Backend) open(ctx context.Context) error {
 	return b.openSocket(ctx)
 }
 
-// sessionLog is what is held of what an agent of a session says: as much as the session has not read yet, since it keeps all that it
-// has read in its journal. What has been read stays in it until there is no room: three agents that stream had 10 MiB alive with logs of
-// 4 MiB. With that of an instance of /v1, which is there to be read again, ten would take 300 MiB.
+// sessionLog limits the log of a session's agent. The journal keeps all that the session has read, so the log only has to hold unread
+// messages; with logs of 4 MiB three streaming agents had 10 MiB in memory. The log of a /v1 instance, which callers read again, would take
+// 300 MiB for ten agents.
 const sessionLog = 1 << 20
 
-// openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.
+// openProcesses opens the two sets of agents. The holder of the data directory keeps the ledger; a process beside the holder has the watchdog
+// only.
 func (b *Backend) openProcesses() error {
 	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: session.ForAPI}
 	if b.lock != nil {
@@ -213,8 +214,8 @@ func (b *Backend) openProcesses() error {
 	return err
 }
 
-// ShortestSecret is the length from which a token of the user's choice is kept out of what is written: a word would take words out of
-// conversations. A shorter one can be guessed as well.
+// ShortestSecret is the least length of a chosen token that is redacted from stored texts: redacting a shorter token could remove ordinary
+// words, and a shorter token can be guessed anyway.
 const ShortestSecret = 16
 
 func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handler, error) {
@@ -222,7 +223,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
 		return nil, err
 	}
-	if err := b.db.Sign(b.cfg.Version); err != nil { // an older version will know less
+	if err := b.db.Sign(b.cfg.Version); err != nil { // an older version would not know everything
 		b.cfg.Logger.Warn("the data directory cannot be signed", "error", err)
 	}
 	if len(b.cfg.Token) >= ShortestSecret {
@@ -281,14 +282,14 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	}), nil
 }
 
-// damages tells that something cannot be opened because the database is damaged: its pages, or a record in them.
+// damages reports whether err stems from a damaged database: from its pages or from a stored record.
 func damages(err error) bool {
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
 	return err != nil && (store.Corrupt(err) || syntax || kind)
 }
 
-// blame says what a person can do about a database that is damaged.
+// blame adds advice for a person to an error of a damaged database.
 func (b *Backend) blame(err error) error {
 	if _, told := errors.AsType[*store.DamagedError](err); damages(err) && !told {
 		return &store.DamagedError{Dir: b.cfg.Places.Data, Err: err}
@@ -302,13 +303,13 @@ func (b *Backend) vault(name string) *agents.Vault {
 	})
 }
 
-// Places are those that it was opened with, the data's where it is now: it may have been moved since somebody looked.
+// Places are the directories of this backend, with the data directory as of now: a move may have changed the directory since.
 func (b *Backend) Places() datadir.Paths { return b.cfg.Places }
 
-// Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
+// Alone is the process that holds the data directory, or nil when this process does. Beside another process there is /v1 and no client.
 func (b *Backend) Alone() *datadir.HeldError { return b.holder }
 
-// ReadOnly tells people that a newer version has made the data, which is then shown and not changed; "" = it is ours.
+// ReadOnly says that a newer version has written the data, which is then shown and not changed; empty when the data can be changed.
 func (b *Backend) ReadOnly() string {
 	if b.client == nil || b.client.ReadOnly() == nil {
 		return ""
@@ -322,15 +323,15 @@ func (b *Backend) ReadOnly() string {
 		b.cfg.Places.Data, by, n.Schema, b.cfg.Version, n.Known)
 }
 
-// Window is the handler for the window's own asset server.
+// Window is the handler of the window's asset server.
 func (b *Backend) Window() http.Handler { return b.calls.count(b.api.Window()) }
 
-// Programs tells how programs of the person are found: in the environment that agents have, which their login shell has set up.
+// Programs returns the lookup of variables and programs in the agents' environment, which the login shell has set up.
 func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
 	return b.agents.Programs(ctx)
 }
 
-// Running counts the turns that run.
+// Running is the number of running turns.
 func (b *Backend) Running() int {
 	if b.client == nil {
 		return 0
@@ -338,7 +339,7 @@ func (b *Backend) Running() int {
 	return b.client.Running()
 }
 
-// Installing counts the installations of agents that are under way.
+// Installing is the number of running installations of agents.
 func (b *Backend) Installing() int {
 	if b.agents == nil {
 		return 0
@@ -346,7 +347,7 @@ func (b *Backend) Installing() int {
 	return b.agents.Installing()
 }
 
-// Working counts the turns that run and wait for no person.
+// Working is the number of running turns that wait for no person.
 func (b *Backend) Working() int {
 	if b.client == nil {
 		return 0
@@ -354,14 +355,14 @@ func (b *Backend) Working() int {
 	return b.client.Working()
 }
 
-// Close ends everything in the order that loses nothing: who calls us first, then what speaks for people elsewhere, conversations, agents, and
-// the database last.
+// Close ends the callers first, then the surfaces such as Discord, the conversations and the agents, and the database last, so that nothing is
+// lost.
 func (b *Backend) Close() error {
 	errs := []error{b.local.close()}
 	if b.socket != nil {
 		errs = append(errs, b.socket.Close())
 	}
-	b.calls.stop() // of those that go on without their callers too
+	b.calls.stop() // also ends calls that outlive their callers
 	if b.api != nil {
 		b.api.Close()
 	}
@@ -375,7 +376,7 @@ func (b *Backend) Close() error {
 	return errors.Join(errs...)
 }
 
-// closeParts ends all that uses the data directory, so that it can be copied.
+// closeParts ends everything that uses the data directory, so that the directory can be copied.
 func (b *Backend) closeParts() error {
 	var errs []error
 	if b.tools != nil {
@@ -411,25 +412,25 @@ func (b *Backend) closeParts() error {
 	return errors.Join(errs...)
 }
 
-// Listener is a handler that is served; Close ends it and waits.
+// Listener serves a handler until Close.
 type Listener struct {
 	Addr   net.Addr
 	URL    string
 	server *http.Server
 	done   chan error
 	close  func() error // end, once
-	remove string       // a directory of our own to be removed after
+	remove string       // a directory of ours to remove afterwards
 
-	front *swapped // what is served on an address that outlives the backend behind it
+	front *swapped // the handler of an address that outlives a backend
 
 	mu      sync.Mutex // protects the fields below
-	unmount func()     // has nobody sent here any more; nil = nobody is
+	unmount func()     // tells the source of callers to stop sending them; nil = no source
 	closing bool
-	fresh   map[net.Conn]struct{} // connections on which nothing has been asked yet
+	fresh   map[net.Conn]struct{} // connections without a request so far
 }
 
-// note keeps the book of fresh connections. Shutdown would wait for their first request: clients that hold one ready, as Node's does
-// for each stream that it gives up, would make every end take as long as it may.
+// note records connections without a request. Shutdown would wait for their first request, and clients such as Node's keep a spare connection
+// for each abandoned stream, so that every Shutdown would take its full time.
 func (l *Listener) note(c net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -437,19 +438,19 @@ func (l *Listener) note(c net.Conn, state http.ConnState) {
 	case state != http.StateNew:
 		delete(l.fresh, c)
 	case l.closing:
-		_ = c.Close() // nobody has asked anything on it
+		_ = c.Close() // the connection has no request
 	default:
 		l.fresh[c] = struct{}{}
 	}
 }
 
-// dropFresh closes the connections on which nothing has been asked yet, and those that still come.
+// dropFresh closes the connections without a request, now and from now on.
 func (l *Listener) dropFresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing = true
 	for c := range l.fresh {
-		_ = c.Close() // its goroutine takes it out of the book
+		_ = c.Close() // its goroutine removes the connection from fresh
 	}
 }
 
@@ -459,14 +460,14 @@ func serve(ln net.Listener, h http.Handler) *Listener {
 	l.server.ConnState = l.note
 	ctx, cancel := context.WithCancel(context.Background())
 	l.server.BaseContext = func(net.Listener) context.Context { return ctx }
-	l.server.RegisterOnShutdown(cancel) // held requests end, so that Shutdown need not wait for them
+	l.server.RegisterOnShutdown(cancel) // ends held requests, so that Shutdown need not wait for them
 	go func() { l.done <- l.server.Serve(ln) }()
 	return l
 }
 
 const farewell = 2 * time.Second
 
-// Close ends the held requests, waits for the others a moment, and returns when nothing is served any more. Any number may call it.
+// Close ends held requests, waits a moment for the others, and returns when the listener has stopped. Any number of goroutines may call Close.
 func (l *Listener) Close() error { return l.close() }
 
 func (l *Listener) end() error {
@@ -487,7 +488,7 @@ func (l *Listener) end() error {
 	return err
 }
 
-// Listen serves the API, and the app to browsers, on host and port (0 = any). The port being taken is told in words that help.
+// Listen serves the API, and the app for browsers, on host and port (0 = any). The error of a taken port gives advice.
 func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener, error) {
 	if b.cfg.NoToken && !loopback(host) {
 		return nil, fmt.Errorf("without a token only this machine may call: %s is not a loopback address", host)
@@ -506,13 +507,13 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 		shown = "127.0.0.1"
 	}
 	front := &swapped{}
-	l := serve(ln, front) //nolint:contextcheck // it lives until Close, not as long as ctx
+	l := serve(ln, front) //nolint:contextcheck // the listener lives until Close, not as long as ctx
 	l.front, l.URL = front, "http://"+net.JoinHostPort(shown, p)
 	b.serveOn(l)
 	return l, nil
 }
 
-// serveOn has an address serve this backend.
+// serveOn makes a listener serve this backend.
 func (b *Backend) serveOn(l *Listener) {
 	h, unmount := b.calls.count(b.api.Loopback(l.Addr)), func() {}
 	if b.tools != nil {
@@ -524,7 +525,7 @@ func (b *Backend) serveOn(l *Listener) {
 	b.mu.Unlock()
 	if b.lock == nil {
 		if err := b.beside.Describe(datadir.Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL}); err != nil {
-			b.cfg.Logger.Warn("others are not told what is beside the program that has the data", "error", err) // it holds its lock all the same
+			b.cfg.Logger.Warn("others are not told what is beside the program that has the data", "error", err) // the lock is held all the same
 		}
 		return
 	}
@@ -536,14 +537,14 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// url is where browsers reach us, once they do.
+// url is the URL for browsers, or empty.
 func (b *Backend) url() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.base
 }
 
-// Link is a URL by which a browser gets in, once, within a minute.
+// Link is a URL that signs a browser in, once, within a minute.
 func (b *Backend) Link() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -553,8 +554,8 @@ func (b *Backend) Link() (string, error) {
 	return b.base + "/#code=" + b.codes.make(), nil
 }
 
-// token reads a token of the data directory, or makes it at the first start: 256 random bits that only we may read. Only the
-// directory's holder makes one; who works beside it waits a moment for that.
+// token reads a token of the data directory, or creates the token at the first start: 256 random bits, readable by us alone. Only the
+// directory's holder creates a token; another process waits for that a moment.
 func (b *Backend) token(ctx context.Context, name string) (string, error) {
 	file := filepath.Join(b.cfg.Places.Data, name)
 	data, err := os.ReadFile(file)
@@ -578,14 +579,14 @@ func (b *Backend) token(ctx context.Context, name string) (string, error) {
 
 func secret() string {
 	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails, says the package
+	_, _ = rand.Read(raw[:]) // never fails
 	return hex.EncodeToString(raw[:])
 }
 
 // codes are one-time codes for browsers.
 type codes struct {
 	mu   sync.Mutex
-	good map[string]time.Time // until when
+	good map[string]time.Time // expiry by code
 }
 
 const codeLife = time.Minute

@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// Build tells what a program was built from.
+// Build describes the build of a program.
 type Build struct {
 	Version     string `json:"version"`
-	Commit      string `json:"commit,omitempty"`      // of git; empty where the program was not built in a checkout
+	Commit      string `json:"commit,omitempty"`      // of git; empty for a build outside a checkout
 	CommittedAt string `json:"committedAt,omitempty"` // RFC 3339
 	Modified    bool   `json:"modified,omitempty"`    // files differed from the commit
 	Go          string `json:"go"`
@@ -16,7 +16,7 @@ type Build struct {
 	Arch        string `json:"arch"`
 }
 
-// Built tells it of this program. The commit is what the go command has written into it, so that no build can forget to say it.
+// Built describes this program's build. The commit comes from the go command, so that no build script can omit the commit.
 func Built(version string) Build {
 	b := Build{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

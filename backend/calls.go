@@ -11,15 +11,15 @@ import (
 	"deskhand/backend/httpapi"
 )
 
-// calls are those of the API that are under way. What they use is not closed below them: they are ended first, and others are refused.
+// calls are the running calls of the API. The parts that calls use are closed only after rest has ended the calls and refuses further ones.
 type calls struct {
-	ctx  context.Context //nolint:containedctx // that of every call ends with it
+	ctx  context.Context //nolint:containedctx // every call's context ends with ctx
 	stop context.CancelFunc
 
 	mu    *sync.Mutex // protects the fields below
 	still bool
 	n     int
-	none  chan struct{} // closed when none is left
+	none  chan struct{} // closed when no call is left
 }
 
 func newCalls() calls {
@@ -28,7 +28,7 @@ func newCalls() calls {
 	return c
 }
 
-// count passes calls on. What tells of a move, and the page itself, is served while all else is still.
+// count passes calls to next and counts them. While other calls are refused, the progress of a move and the page itself are still served.
 func (c *calls) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !counts(r.URL.Path) {
@@ -44,7 +44,7 @@ func (c *calls) count(next http.Handler) http.Handler {
 		defer c.leave()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // our end is the call's
+		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // ctx ends the call
 		next.ServeHTTP(w, r.WithContext(httpapi.WithLife(ctx, c.ctx)))
 	})
 }
@@ -76,7 +76,7 @@ func (c *calls) leave() {
 	}
 }
 
-// rest ends them, and waits a moment for those that do not listen, as the end of a listener does.
+// rest ends the calls, refuses further calls, and waits a moment for calls that ignore their context.
 func (c *calls) rest() {
 	c.mu.Lock()
 	c.still = true
@@ -91,7 +91,7 @@ func (c *calls) rest() {
 	}
 }
 
-// swapped serves what is mounted, which may be another backend from one call to the next.
+// swapped serves the mounted handler, which may change between calls.
 type swapped struct{ now atomic.Pointer[http.Handler] }
 
 func (s *swapped) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func (s *swapped) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// mount has a listener serve something else. nil for both is nothing more than the end of what sent callers here.
+// mount changes the handler of a listener. mount(nil, nil) only ends the previous source of callers.
 func (l *Listener) mount(h http.Handler, unmount func()) {
 	l.mu.Lock()
 	before := l.unmount

@@ -17,137 +17,137 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// The records of the client API, for a command that reads it; package session tells what they hold.
+// Records of the client API for commands; package session documents them.
 type (
-	// Session is the record of one conversation.
+	// Session is the record of a session.
 	Session = session.Session
-	// NewSession is what a session is made from.
+	// NewSession describes a session to create.
 	NewSession = session.New
-	// StartMode is what new conversations with an agent begin with.
+	// StartMode is the start mode of new sessions of an agent.
 	StartMode = session.StartMode
-	// AgentSession is a conversation that an agent has.
+	// AgentSession is a conversation in an agent's own list.
 	AgentSession = session.AgentSession
-	// AgentSessions is a page of them.
+	// AgentSessions is a page of an agent's own list.
 	AgentSessions = session.AgentSessions
-	// Import says which of them to take in.
+	// Import names the conversations to import.
 	Import = session.Import
 	// Workspace is a directory that sessions work in.
 	Workspace = session.KnownWorkspace
-	// Turn is one prompt until its stop.
+	// Turn is a prompt until its stop reason.
 	Turn = session.Turn
-	// Entry is one item of a transcript.
+	// Entry is an item of a transcript.
 	Entry = transcript.Entry
-	// Append is text that was added to an entry.
+	// Append is text added to an entry.
 	Append = transcript.Append
-	// Exit tells how an agent ended.
+	// Exit is the end of an agent's process.
 	Exit = transcript.Exit
-	// Request is something that waits for a person.
+	// Request is a request that waits for a person.
 	Request = session.Request
-	// RequestPart is one thing that a permission is about.
+	// RequestPart is a part of a permission's content.
 	RequestPart = session.RequestPart
-	// PartPage is a page of the text of one.
+	// PartPage is a page of a part's text.
 	PartPage = session.PartPage
-	// RequestOption is one button of a permission.
+	// RequestOption is an option of a permission.
 	RequestOption = session.RequestOption
-	// Executable is something in a directory that starts with an agent.
+	// Executable is a part of a directory that starts with an agent.
 	Executable = session.Executable
-	// Question is one question of a request.
+	// Question is a question of a request.
 	Question = session.Question
-	// QuestionOption is one choice of a question.
+	// QuestionOption is an option of a question.
 	QuestionOption = session.QuestionOption
-	// Place is where agents can run.
+	// Place is a place where agents run.
 	Place = remotes.Place
 	// Found is what a search found.
 	Found = session.Found
-	// Answer is what a person answers.
+	// Answer is a person's answer to a request.
 	Answer = session.Answer
-	// Event is one entry of the feed.
+	// Event is an entry of the feed.
 	Event = session.Event
 	// Batch is a part of the feed.
 	Batch = session.Batch
-	// Agent is one agent as people see it.
+	// Agent is an agent of the catalogue.
 	Agent = agents.Agent
-	// Report is what a start of an agent showed.
+	// Report is the result of an agent's test.
 	Report = agents.Report
-	// InstallPlan is what an installation would do.
+	// InstallPlan is the plan of an installation.
 	InstallPlan = agents.Plan
-	// InstallProgress is how far an installation is.
+	// InstallProgress is the progress of an installation.
 	InstallProgress = session.InstallProgress
-	// Advice is something to do about an agent.
+	// Advice is a step that a person can take about an agent.
 	Advice = agents.Advice
-	// FeedQuery is what a reader asks of the feed.
+	// FeedQuery is a position in the feed and a filter.
 	FeedQuery = session.Query
-	// Token is a key to the API that a person has made.
+	// Token is a token of the API that a person has created.
 	Token = httpapi.Token
-	// NewToken is what one is made from.
+	// NewToken describes a token to create.
 	NewToken = httpapi.NewToken
-	// MadeToken is one with what it is.
+	// MadeToken is a new token with its secret.
 	MadeToken = httpapi.MadeToken
 	// Call is a line of the audit.
 	Call = httpapi.Call
-	// DiscordState is the surface of Discord.
+	// DiscordState is the state of the Discord surface.
 	DiscordState = discord.State
-	// DiscordServers are the servers that its bot is in.
+	// DiscordServers are the servers of the bot.
 	DiscordServers = discord.Servers
-	// DiscordChecked is what was looked at of it.
+	// DiscordChecked is the result of a check of the Discord set-up.
 	DiscordChecked = discord.Checked
-	// DiscordBinding says what a channel is for.
+	// DiscordBinding binds a channel to a session or a directory.
 	DiscordBinding = discord.Binding
 )
 
-// SurfaceHeader is the header by which a caller of the client API says what it is.
+// SurfaceHeader is the header that names the surface of a client API call.
 const SurfaceHeader = httpapi.SurfaceHeader
 
-// IncompleteHeader is the header of an export that lacks what could not be read.
+// IncompleteHeader is the header of an export that lacks unreadable parts.
 const IncompleteHeader = httpapi.IncompleteHeader
 
-// NameFile gives a finished file its name, and replaces nothing: where something has that name, the error is fs.ErrExist.
+// NameFile renames a finished file and never replaces a file: when the name is taken, the error is fs.ErrExist.
 func NameFile(file, name string) error { return store.NameFile(file, name) }
 
-// Readable is a name that cannot pass for another one in a text.
+// Readable is a name in a form that cannot pass for another name.
 func Readable(name string) string { return session.Readable(name) }
 
-// Reveal is a text that somebody decides about, with the characters that nobody sees written by their numbers.
+// Reveal is a text for a person's decision, with invisible characters replaced by their code points.
 func Reveal(text string) string { return permission.Reveal(text) }
 
-// DemoAgent runs the built-in agent on stdio until its input ends.
+// DemoAgent runs the demo agent until in ends.
 func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 	return demoagent.Run(ctx, in, out)
 }
 
 type (
-	// Replay is what a replay of a recording is made of.
+	// Replay configures a replay of a recording.
 	Replay = demoagent.ReplayConfig
-	// ReplayFault is something that goes wrong in it.
+	// ReplayFault is a fault in a replay.
 	ReplayFault = demoagent.Fault
-	// ReplayExitError is its end by an exit code.
+	// ReplayExitError is the end of a replay with an exit code.
 	ReplayExitError = demoagent.ExitError
 )
 
-// ReplayFaults are the faults as people write them, and what each does.
+// ReplayFaults lists the faults in the notation of the command line, each with a description.
 func ReplayFaults() [][2]string { return demoagent.FaultForms() }
 
-// ReplayAgent plays the agent's part of a recorded conversation on stdio.
+// ReplayAgent plays the agent's part of a recording to the client behind in and out.
 func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.Writer) error {
 	return demoagent.Replay(ctx, cfg, in, out, stderr)
 }
 
-// PrintEnvironment is what a login shell runs when it is asked for its environment where the system has nothing for it.
+// PrintEnvironment prints this process's environment. A login shell runs it on systems that have no program for that.
 func PrintEnvironment(out io.Writer) error { return agents.PrintEnvironment(out) }
 
-// Watchdog is the process that ends our agents when we are killed; in is the pipe that tells it so.
+// Watchdog ends our agents when our process dies; in is the pipe that reports the death.
 func Watchdog(in io.Reader) error { return proxy.Watchdog(in) }
 
-// ApartVariable is in the environment of what an agent has started and does not end with it.
+// ApartVariable marks processes that an agent has started and that must not end with the agent.
 const ApartVariable = proxy.ApartVariable
 
-// Variables by which [ToolRelay] is told whose tools it carries.
+// Variables that tell [ToolRelay] its socket and its session.
 const (
 	ToolTicket = tools.TicketVariable
 	ToolSocket = tools.SocketVariable
 )
 
-// ToolRelay carries the tools of a session between its agent, on in and out, and the Deskhand that has it.
+// ToolRelay relays a session's tools between the session's agent, on in and out, and its Deskhand.
 func ToolRelay(ctx context.Context, socket, ticket string, in io.Reader, out io.Writer) error {
 	return tools.Relay(ctx, socket, ticket, in, out)
 }

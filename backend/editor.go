@@ -7,10 +7,10 @@ import (
 	"deskhand/backend/editor"
 )
 
-// EditorConfig is what a conversation with an editor stands on.
+// EditorConfig configures a conversation with an editor.
 type EditorConfig = editor.Config
 
-// ServeEditor is an agent for an editor, until the editor has said all: what it begins is one of Deskhand's sessions.
+// ServeEditor serves an editor as its agent until in ends. Sessions that the editor begins are sessions of Deskhand.
 func ServeEditor(ctx context.Context, cfg EditorConfig, in io.Reader, out io.Writer) error {
 	return editor.Serve(ctx, cfg, in, out)
 }

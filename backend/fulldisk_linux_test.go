@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// smallDisk is a file system of its own, of so many bytes.
+// smallDisk is a file system of its own, of the given size.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func smallDisk(t *testing.T, size string) string {
 	return filepath.Join(dir, "data")
 }
 
-// TestStartOnAFullDisk: there is no room for a single byte after a crash, and what there is is shown.
+// TestStartOnAFullDisk: after a crash on a disk without a free byte, a start shows the data.
 func TestStartOnAFullDisk(t *testing.T) {
 	before, dir := t.TempDir(), smallDisk(t, "16m")
 	places, err := datadir.Find(before)
@@ -66,12 +66,12 @@ func TestStartOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(before, "*")) // as a crash would leave them
+	files, err := filepath.Glob(filepath.Join(before, "*")) // in the state that a crash leaves
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(dir, "run"), 0o700)
 	}
 	for _, file := range files {
-		if data, unread := os.ReadFile(file); unread == nil { // else it is a directory
+		if data, unread := os.ReadFile(file); unread == nil { // else the entry is a directory
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o600))
 		}
 	}
@@ -124,7 +124,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// fillDisk leaves no byte free until the file that it names is gone.
+// fillDisk fills the disk, until the returned file is removed.
 func fillDisk(t *testing.T, dir string) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "filling"))

@@ -14,29 +14,29 @@ import (
 	"deskhand/backend/store"
 )
 
-// Host is a backend whose data directory can be moved while it runs: who is served by it stays where they are, and finds another backend
-// behind the same address.
+// Host is a backend whose data directory can move while the backend runs. Callers keep their address, behind which another backend then
+// answers.
 type Host struct {
 	cfg    Config
-	ctx    context.Context //nolint:containedctx // of what lives as long as the host
+	ctx    context.Context //nolint:containedctx // the host's life
 	stop   context.CancelFunc
-	failed chan error // why it cannot go on, once
+	failed chan error // receives the error after which the host cannot go on
 	wg     sync.WaitGroup
 
-	acts sync.Mutex // one thing at a time is done that takes as long as a disk, without mu
+	acts sync.Mutex // held during operations that may take as long as a disk; mu is not held meanwhile
 
 	mu       sync.Mutex // protects the fields below
-	now      *Backend   // nil while the data is not there
-	missing  error      // why not: a *datadir.MissingError, or a lost or damaged database
+	now      *Backend   // nil while the data is unavailable
+	missing  error      // why: a *datadir.MissingError, or a lost or damaged database
 	window   swapped
 	listener *Listener
-	local    int               // the port of OpenLocal, where that was called
-	move     *httpapi.DataMove // that is done, or was done last
+	local    int               // the port of OpenLocal, once called
+	move     *httpapi.DataMove // the running move, or the latest
 	cancel   context.CancelFunc
 	closed   bool
 }
 
-// OpenHost is Open for a program that stays. With patient it opens although the data directory is not there: see Missing.
+// OpenHost is Open for a program that stays. With patient, OpenHost also succeeds when the data is unavailable; see Missing.
 func OpenHost(ctx context.Context, cfg Config, patient bool) (*Host, error) {
 	h := &Host{cfg: cfg, failed: make(chan error, 1)}
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -62,14 +62,14 @@ func OpenHost(ctx context.Context, cfg Config, patient bool) (*Host, error) {
 	return h, nil
 }
 
-// takeLocked makes a backend the one that is served.
+// takeLocked makes b the served backend. The caller holds h.mu.
 func (h *Host) takeLocked(b *Backend) {
 	window := b.Window()
 	h.now, h.missing = b, nil
 	h.window.now.Store(&window)
 }
 
-// withoutData tells that a start failed for want of its data, which a person can do something about.
+// withoutData reports whether a start failed because the data is unavailable, which a person can resolve.
 func withoutData(err error) bool {
 	_, missing := errors.AsType[*datadir.MissingError](err)
 	_, lost := errors.AsType[*store.LostError](err)
@@ -77,37 +77,38 @@ func withoutData(err error) bool {
 	return missing || lost || damaged
 }
 
-// Missing tells why there is no data: a *[datadir.MissingError], or an error of the store for a database that is lost or damaged; nil = it is there.
+// Missing explains why the data is unavailable: a *[datadir.MissingError], or the store's error for a lost or damaged database. Missing
+// returns nil when the data is available.
 func (h *Host) Missing() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.missing
 }
 
-// Backend is the one that is served now. It is not to be kept.
+// Backend is the backend that is served now. The caller must not keep the result.
 func (h *Host) Backend() *Backend {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-// Failed tells why the host cannot go on: neither directory could be opened after a move.
+// Failed receives an error when the host cannot go on, since neither directory could be opened after a move.
 func (h *Host) Failed() <-chan error { return h.failed }
 
-// Window is the handler for the window's own asset server.
+// Window is the handler of the window's asset server.
 func (h *Host) Window() http.Handler { return &h.window }
 
-// Running counts the turns that run.
+// Running is the number of running turns.
 func (h *Host) Running() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.now == nil || h.cancel != nil { // a move has ended them, or asks by itself
+	if h.now == nil || h.cancel != nil { // a move has ended the turns, or asks for itself
 		return 0
 	}
 	return h.now.Running()
 }
 
-// Programs is Backend.Programs; while the data is not there it is our own environment.
+// Programs is Backend.Programs, or a lookup in our own environment while the data is unavailable.
 func (h *Host) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
 	if b := h.Backend(); b != nil {
 		return b.Programs(ctx)
@@ -115,7 +116,7 @@ func (h *Host) Programs(ctx context.Context) (env func(name string) string, find
 	return os.Getenv, exec.LookPath
 }
 
-// Listen is Backend.Listen; what is behind the address changes with the data directory.
+// Listen is Backend.Listen. After a move the listener serves the new backend.
 func (h *Host) Listen(ctx context.Context, host string, port int) (*Listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +125,7 @@ func (h *Host) Listen(ctx context.Context, host string, port int) (*Listener, er
 	return l, err
 }
 
-// OpenLocal is Backend.OpenLocal, now or when the data is there.
+// OpenLocal is Backend.OpenLocal, now or once the data is available.
 func (h *Host) OpenLocal(ctx context.Context, port int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +145,8 @@ func (h *Host) Alone() *datadir.HeldError {
 	return h.now.Alone()
 }
 
-// act does one thing at a time that takes as long as a disk. Who asks how far a move is does not wait for it, and the end of the host ends it.
+// act runs an operation that may take as long as a disk, one at a time. The progress of a move can be read meanwhile, and Close ends the
+// operation.
 func (h *Host) act(ctx context.Context, do func(context.Context) error) error {
 	h.acts.Lock()
 	defer h.acts.Unlock()
@@ -153,13 +155,13 @@ func (h *Host) act(ctx context.Context, do func(context.Context) error) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.ctx, cancel)() //nolint:contextcheck // our end is the call's
+	defer context.AfterFunc(h.ctx, cancel)() //nolint:contextcheck // h.ctx ends the call
 	return refusal(do(ctx))
 }
 
 func (h *Host) step(name string) { h.cfg.step(name) }
 
-// Close ends a move, which leaves the directory that counts by then, and then the backend.
+// Close ends a move, which leaves the valid directory in use, and then the backend.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true
@@ -177,12 +179,12 @@ func (h *Host) Close() error {
 	return now.Close()
 }
 
-// Again looks whether the data is there by now, and opens it.
+// Again opens the data if it is available by now.
 func (h *Host) Again(ctx context.Context) error {
 	return h.reach(ctx, func(*datadir.Paths) error { return nil })
 }
 
-// Accept goes on with the directory as it is, although its database is not the one that was there.
+// Accept continues with the directory although its database is not the former database.
 func (h *Host) Accept(ctx context.Context) error {
 	return h.reach(ctx, func(p *datadir.Paths) error {
 		_, err := AcceptData(*p)
@@ -190,7 +192,7 @@ func (h *Host) Accept(ctx context.Context) error {
 	})
 }
 
-// Back goes on with the old copy while the data is not there.
+// Back continues with the old copy while the data is unavailable.
 func (h *Host) Back(ctx context.Context) error {
 	return h.reach(ctx, func(p *datadir.Paths) error {
 		missing, is := errors.AsType[*datadir.MissingError](p.Check())

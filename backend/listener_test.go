@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Closing twice, and from two sides at once, is like closing once.
+// TestListenerClosesTwice: closing twice, and concurrently, is the same as closing once.
 func TestListenerClosesTwice(t *testing.T) {
 	b := opened(t, t.TempDir(), nil)
 	l, err := b.Listen(t.Context(), "127.0.0.1", 0)

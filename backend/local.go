@@ -10,21 +10,21 @@ import (
 	"deskhand/backend/session"
 )
 
-// localAPI is the API on loopback of a program that has a window beside it, and can therefore do without. It goes on and off while the
-// program runs, and the settings keep which; the private socket is there in any case.
+// localAPI is the API on loopback of a program with a window, which does not depend on that API. The API can be switched on and off while the
+// program runs, and the settings store its state. The private socket is always open.
 type localAPI struct {
-	mu       sync.Mutex // one switches at a time; it protects what is below
-	open     bool       // there is a window: else the API is what the program is for
-	port     int        // the first choice
+	mu       sync.Mutex // protects the fields below, and is held while switching
+	open     bool       // the program has a window; without one the API is the program's purpose
+	port     int        // the preferred port
 	listener *Listener
 	problem  string
-	ends     sync.WaitGroup // of listeners that were switched off
+	ends     sync.WaitGroup // waits for listeners that were switched off
 }
 
 const loopbackHost = "127.0.0.1"
 
-// OpenLocal serves the API on loopback unless the settings say that it is off: on the port if that is free, else on another. That it
-// cannot be served is no reason to have no window: it is told there.
+// OpenLocal serves the API on loopback, unless the settings switch the API off, on the given port or, when that is taken, on another. A
+// failure does not prevent the window, which shows the failure.
 func (b *Backend) OpenLocal(ctx context.Context, port int) {
 	l := &b.local
 	l.mu.Lock()
@@ -51,7 +51,7 @@ func (b *Backend) listenLocalLocked(ctx context.Context) {
 	}
 }
 
-// localState tells how it is.
+// localState is the present state of the API.
 func (b *Backend) localState() httpapi.LocalAPI {
 	l := &b.local
 	l.mu.Lock()
@@ -64,9 +64,9 @@ func (b *Backend) localStateLocked() httpapi.LocalAPI {
 	return httpapi.LocalAPI{On: url != "", URL: url, Fixed: !b.local.open, Problem: b.local.problem}
 }
 
-// switchLocal serves the API, or serves it no more. Who switches it off over the API itself still hears the answer: the end of the
-// listener waits for the calls that run, and nobody here waits for it. It is off also when that cannot be written down, which is an error;
-// on it is only when it can.
+// switchLocal switches the API on or off. A caller that switches the API off over the API still gets the answer: the listener's end waits for
+// running calls, and switchLocal does not wait for the listener. When the state cannot be stored, switchLocal fails; the API is then off in
+// any case.
 func (b *Backend) switchLocal(ctx context.Context, on bool) (httpapi.LocalAPI, error) {
 	l := &b.local
 	l.mu.Lock()
@@ -81,7 +81,7 @@ func (b *Backend) switchLocal(ctx context.Context, on bool) (httpapi.LocalAPI, e
 		return httpapi.LocalAPI{}, err
 	}
 	if on && l.listener == nil {
-		l.ends.Wait() // the port is free again
+		l.ends.Wait() // the port is free then
 		b.listenLocalLocked(context.WithoutCancel(ctx))
 	}
 	return b.localStateLocked(), nil
@@ -105,7 +105,7 @@ func (b *Backend) endLocalLocked() {
 	})
 }
 
-// close ends what is served, and waits for what was switched off. Nothing is switched on any more.
+// close ends the listener, waits for those switched off before, and refuses to switch the API on again.
 func (l *localAPI) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

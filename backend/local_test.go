@@ -65,7 +65,8 @@ func called(t *testing.T, client *http.Client, method, url, token, body string, 
 	return res.StatusCode
 }
 
-// The API of a program with a window goes on and off while it runs, over itself too, and the next start knows which it was.
+// TestLocalAPIIsSwitched: the API of a program with a window goes on and off while the program runs, also by a call over the API, and the next
+// start restores the state.
 func TestLocalAPIIsSwitched(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("a start", func(t *testing.T) {
@@ -82,11 +83,11 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 		own := strings.TrimSpace(string(token))
 		first := now.URL
 		now = httpapi.LocalAPI{}
-		// Off, by a call over it, which is answered still.
+		// A call over the API that switches the API off is still answered.
 		if code := called(t, http.DefaultClient, "PUT", first+"/client/local-api", own, `{"on":false}`, &now); code != 200 || now.On || now.URL != "" {
 			t.Fatalf("called(\"PUT\", \"{\\\"on\\\":false}\"): got code %d, now %+v, want code 200, not now.On and now.URL \"\"", code, now)
 		}
-		if code := bySocket(t, dir, "PUT", "local-api", `{"on":true}`, &now); code != 200 || !now.On { // it waits for the end of the other
+		if code := bySocket(t, dir, "PUT", "local-api", `{"on":true}`, &now); code != 200 || !now.On { // waits for the end of the first listener
 			t.Fatalf("bySocket(\"PUT\", \"local-api\", \"{\\\"on\\\":true}\"): got code %d, now %+v, want code 200 and now.On", code, now)
 		}
 		if code := called(t, http.DefaultClient, "GET", now.URL+"/client/hello", own, "", nil); code != 200 {
@@ -116,7 +117,8 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 	}
 }
 
-// Settings that cannot be read serve nothing at the next start, and are told; and what they keep from being written down is done all the same.
+// TestLocalAPIIsOffByBrokenSettings: unreadable settings switch the API off at the next start, with a message. Switching the API off works
+// though the state cannot be stored.
 func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config", "settings.json")
@@ -162,7 +164,7 @@ func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 				t.Fatalf(`%s: bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200 and not now.On`, body, code, now)
 			}
 		}
-		for called(t, http.DefaultClient, "GET", before.URL+"/v1/health", "", "", nil) != 0 && t.Context().Err() == nil { // it ends behind the answer
+		for called(t, http.DefaultClient, "GET", before.URL+"/v1/health", "", "", nil) != 0 && t.Context().Err() == nil { // the listener ends after its answer
 			runtime.Gosched()
 		}
 		if text, err := os.ReadFile(file); err != nil || string(text) != "{" {
@@ -171,7 +173,7 @@ func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 	})
 }
 
-// What was started to serve the API cannot switch it off, and a port that is taken is no reason to serve nothing.
+// TestLocalAPIStays: a program that was started to serve the API cannot switch the API off, and a taken port moves the API to another port.
 func TestLocalAPIStays(t *testing.T) {
 	dir := t.TempDir()
 	b := opened(t, dir, nil)

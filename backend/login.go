@@ -7,24 +7,24 @@ import (
 	"deskhand/backend/session"
 )
 
-// The records of logins; packages agents and session tell what they hold.
+// Records of logins; packages agents and session document them.
 type (
-	// Login is one attempt to sign in to an agent.
+	// Login is an attempt to sign in to an agent.
 	Login = session.Login
-	// LoginMethods is how one signs in to an agent.
+	// LoginMethods are an agent's login methods.
 	LoginMethods = agents.LoginMethods
-	// LoginMethod is one way to.
+	// LoginMethod is a login method.
 	LoginMethod = agents.LoginMethod
 )
 
-// The types of ways to sign in.
+// The types of login methods.
 const (
 	LoginByAgent    = agents.LoginByAgent
 	LoginByTerminal = agents.LoginByTerminal
 	LoginByValues   = agents.LoginByValues
 )
 
-// LoginCommand is a program to be run on a terminal.
+// LoginCommand is a program to run on a terminal.
 type LoginCommand struct {
 	Path string
 	Args []string // without the program's name
@@ -32,7 +32,7 @@ type LoginCommand struct {
 	Dir  string
 }
 
-// LoginCommand is the program by which a person signs in to an agent at their own terminal.
+// LoginCommand is the program by which a person signs in to an agent at a terminal.
 func (b *Backend) LoginCommand(ctx context.Context, agent, method string) (LoginCommand, error) {
 	m, err := b.agents.LoginMethod(ctx, agent, method)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"deskhand/backend/store"
 )
 
-// A program whose database is lost changes nothing, says so, and goes on when the person has chosen.
+// TestALostDatabaseWaitsForAChoice: a program whose database is lost changes nothing, reports the loss, and continues after the person's
+// choice.
 func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,7 +56,7 @@ func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 	}
 }
 
-// A damaged table that only Discord needs turns Discord off, and nothing else.
+// TestADamagedTableOfDiscordTurnsDiscordOff: a damaged table of Discord turns off Discord alone.
 func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"deskhand/backend/store"
 )
 
-// Moving the data directory. All that uses it is ended, datadir copies it and switches, and a backend is opened on the directory that counts
-// then.
+// The states of a move of the data directory. A move ends everything that uses the directory, datadir copies the directory and switches, and
+// then a backend is opened on the valid directory.
 
 const (
 	moveRunning   = "running"
@@ -25,15 +25,15 @@ const (
 	moveCancelled = "cancelled"
 )
 
-// The codes of what is in the way of a move, beside those of datadir.
+// The codes of a refused move, besides those of datadir.
 const (
-	refusedMoveFixed    = "move.fixed"    // --data-dir says where the data is
-	refusedMoveNewer    = "move.newer"    // a newer version has written it
-	refusedMoveBusy     = "move.running"  // one runs
+	refusedMoveFixed    = "move.fixed"    // --data-dir names the directory
+	refusedMoveNewer    = "move.newer"    // a newer version has written the data
+	refusedMoveBusy     = "move.running"  // a move runs
 	refusedMoveTurns    = "move.turns"    // params count
-	refusedMoveShared   = "move.shared"   // the settings are in the same directory
+	refusedMoveShared   = "move.shared"   // the settings are in the data directory
 	refusedMoveFailed   = "move.failed"   // params detail
-	refusedMoveBroken   = "move.broken"   // a move was broken off; params path
+	refusedMoveBroken   = "move.broken"   // a move was interrupted; params path
 	refusedMoveUnproven = "move.unproven" // the new directory does not prove whole; params detail
 )
 
@@ -45,7 +45,7 @@ func refuse(code string, params ...string) error {
 	return r
 }
 
-// refusal returns an error of datadir as the API tells it.
+// refusal converts an error of datadir into the API's form.
 func refusal(err error) error {
 	if r, is := errors.AsType[*datadir.RefusedError](err); is {
 		return &session.RefusedError{Code: r.Code, Params: r.Params}
@@ -57,7 +57,7 @@ func (h *Host) moving() *httpapi.Moving {
 	return &httpapi.Moving{Show: h.ShowMove, Check: h.CheckMove, Begin: h.BeginMove, Cancel: h.CancelMove, DeleteOld: h.DeleteOld}
 }
 
-// ShowMove tells where the data is, and how far a move is.
+// ShowMove describes the data directory and the progress of a move.
 func (h *Host) ShowMove() httpapi.DataPlace {
 	h.mu.Lock()
 	places, now, moving := h.cfg.Places, h.now, h.cancel != nil
@@ -88,7 +88,7 @@ func fixed(now *Backend, places datadir.Paths) string {
 	return ""
 }
 
-// free gives what is served now, unless a move has it.
+// free returns the served backend, or an error during a move.
 func (h *Host) free() (*Backend, datadir.Paths, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +98,7 @@ func (h *Host) free() (*Backend, datadir.Paths, error) {
 	return h.now, h.cfg.Places, nil
 }
 
-// CheckMove tells what a move would take, or what is in its way.
+// CheckMove describes a move to path, or refuses the move.
 func (h *Host) CheckMove(ctx context.Context, path string) (plan httpapi.MovePlan, err error) {
 	err = h.act(ctx, func(ctx context.Context) error {
 		plan, err = h.check(ctx, path)
@@ -118,7 +118,7 @@ func (h *Host) CheckMove(ctx context.Context, path string) (plan httpapi.MovePla
 	return plan, err
 }
 
-// check is called with acts held.
+// check is CheckMove for a caller that holds h.acts.
 func (h *Host) check(ctx context.Context, path string) (plan httpapi.MovePlan, err error) {
 	now, places, err := h.free()
 	if err != nil {
@@ -131,7 +131,7 @@ func (h *Host) check(ctx context.Context, path string) (plan httpapi.MovePlan, e
 	return httpapi.MovePlan{Path: p.Path, Bytes: p.Bytes, Files: p.Files, Free: p.Free, Turns: now.Running()}, err
 }
 
-// BeginMove begins a move. Turns that run are ended by it when the person has said so.
+// BeginMove begins a move. With stopTurns, the move ends running turns; without, running turns refuse the move.
 func (h *Host) BeginMove(ctx context.Context, path string, stopTurns bool) (begun httpapi.DataMove, err error) {
 	err = h.act(ctx, func(ctx context.Context) error {
 		plan, err := h.check(ctx, path)
@@ -149,7 +149,7 @@ func (h *Host) BeginMove(ctx context.Context, path string, stopTurns bool) (begu
 		if err != nil {
 			return err
 		}
-		begun, err = h.begin(now, plan, alone) //nolint:contextcheck // it lives until it is through, not as long as the call
+		begun, err = h.begin(now, plan, alone) //nolint:contextcheck // the move outlives the call
 		return err
 	})
 	return begun, err
@@ -170,7 +170,7 @@ func (h *Host) begin(now *Backend, plan httpapi.MovePlan, alone io.Closer) (http
 	return *h.move, nil
 }
 
-// CancelMove ends a move as long as the old directory is the one that counts. That there is none is no error.
+// CancelMove cancels the move while the old directory is the valid directory. Without a move CancelMove does nothing.
 func (h *Host) CancelMove() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +185,7 @@ func (h *Host) tell(step string, done, total int64) {
 	h.mu.Unlock()
 }
 
-// run moves the data, and opens a backend where it is then.
+// run moves the data, and opens a backend on the valid directory.
 func (h *Host) run(ctx context.Context, old *Backend, to string, alone io.Closer) {
 	old.calls.rest()
 	old.api.Close()
@@ -195,7 +195,7 @@ func (h *Host) run(ctx context.Context, old *Backend, to string, alone io.Closer
 		err = was.Move(ctx, to, h.tell, h.step)
 	}
 	h.tell("open", 0, 0)
-	if late := errors.Join(old.socket.Close(), old.lock.Release(), alone.Close()); late != nil { // what came of the move is decided
+	if late := errors.Join(old.socket.Close(), old.lock.Release(), alone.Close()); late != nil { // the move's outcome is decided by now
 		h.cfg.Logger.Warn("the directory of the data was not given back as it should", "directory", was.Data, "error", late)
 	}
 	next, err, failed := h.settle(was, err)
@@ -217,8 +217,8 @@ func (h *Host) run(ctx context.Context, old *Backend, to string, alone io.Closer
 	h.takeLocked(next)
 }
 
-// settle opens the directory that the pointer names now, whatever we think that it should name. next is nil when the host is ended, which
-// leaves that to the next start, and when nothing may be opened, which failed tells.
+// settle opens the directory that the pointer names. next is nil when the host is closed, which leaves the opening to the next start, and when
+// no directory may be opened, as failed then explains.
 func (h *Host) settle(was datadir.Paths, moveErr error) (next *Backend, err, failed error) {
 	places := was
 	if lost := places.Refresh(); lost != nil {
@@ -233,8 +233,8 @@ func (h *Host) settle(was datadir.Paths, moveErr error) (next *Backend, err, fai
 	if failed == nil || !moved || h.ctx.Err() != nil {
 		return next, moveErr, h.unlessEnded(failed)
 	}
-	// Proven, and yet: the old one is whole. Unless somebody works in the new one, since what they do there has to be found again: the lock
-	// says so, and keeps others out until the pointer is back.
+	// The copy was proven, but cannot be opened: the old directory is whole, and becomes the data again, unless another program works in the
+	// new directory, whose work must not be lost. The lock shows that, and excludes other programs until the pointer is back.
 	h.step("back")
 	lock, held := datadir.Acquire(places.Data)
 	if _, is := errors.AsType[*datadir.HeldError](held); is {
@@ -244,7 +244,7 @@ func (h *Host) settle(was datadir.Paths, moveErr error) (next *Backend, err, fai
 		defer func() { failed = errors.Join(failed, lock.Release()) }()
 	}
 	moveErr = failed
-	if back := places.Return(was); back != nil { // who worked in the old one now would not find it at the next start
+	if back := places.Return(was); back != nil { // the next start would not find work in the old directory
 		return nil, moveErr, fmt.Errorf("the data was moved from %s to %s and cannot be opened there: %w\nThat the old directory is to be used again could not be written: %w",
 			was.Data, places.Data, failed, back)
 	}
@@ -259,7 +259,7 @@ func (h *Host) unlessEnded(err error) error {
 	return nil
 }
 
-// reopen opens a backend after a move, with the data in its own hand.
+// reopen opens a backend after a move, and fails unless this process holds the directory.
 func (h *Host) reopen(places datadir.Paths) (*Backend, error) {
 	if h.ctx.Err() != nil {
 		return nil, h.ctx.Err()
@@ -277,7 +277,7 @@ func (h *Host) at(p datadir.Paths) Config {
 	return cfg
 }
 
-// endLocked writes down what came of a move.
+// endLocked records the outcome of a move. The caller holds h.mu.
 func (h *Host) endLocked(ctx context.Context, err error) {
 	m, cancelled := h.move, ctx.Err() != nil
 	h.cancel()
@@ -299,7 +299,7 @@ func (h *Host) endLocked(ctx context.Context, err error) {
 	}
 }
 
-// sweepMove removes what a move that was broken off has left, and returns that move; nil = there was none.
+// sweepMove removes the remains of an interrupted move and returns that move, or nil.
 func sweepMove(cfg Config) *httpapi.DataMove {
 	to, swept, err := cfg.Places.SweepMove()
 	if !swept {
@@ -315,7 +315,7 @@ func sweepMove(cfg Config) *httpapi.DataMove {
 	}
 }
 
-// DeleteOld deletes the directory that the data was moved from, once the new one proves whole and nobody has used the old one since.
+// DeleteOld deletes the old directory, once the new data has proven whole and if nobody has used the old directory since the move.
 func (h *Host) DeleteOld(ctx context.Context) error {
 	return h.act(ctx, h.deleteOld)
 }
@@ -342,7 +342,7 @@ func (h *Host) deleteOld(ctx context.Context) error {
 	})
 }
 
-// inherit takes over the addresses on which another backend was served.
+// inherit takes over the listeners of another backend.
 func (b *Backend) inherit(old *Backend, l *Listener) {
 	o, n := &old.local, &b.local
 	o.mu.Lock()

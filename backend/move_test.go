@@ -31,7 +31,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// killVariable makes the test binary a Deskhand that moves its data to a directory and is killed at a step: "step directory".
+// killVariable makes the test binary a Deskhand that moves its data and is killed at a step: "step directory".
 const killVariable = "DESKHAND_TEST_KILLED_AT"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// moveAndDie moves the data, and ends as by kill -9 at a step.
+// moveAndDie moves the data, and dies as by kill -9 at a step.
 func moveAndDie(step, to string) error {
 	h, err := openHost(func(c *backend.Config) {
 		c.Step = func(now string) {
@@ -53,7 +53,7 @@ func moveAndDie(step, to string) error {
 				if err == nil {
 					_ = p.Kill()
 				}
-				select {} // the signal is under way
+				select {} // the signal is on its way
 			}
 		}
 	})
@@ -96,7 +96,7 @@ func hosted(t *testing.T, change func(*backend.Config)) *backend.Host {
 	return h
 }
 
-// usual has the directories of the system in one of the test's own, with data in it, and gives that of the data.
+// usual redirects the system's directories to the test's own, fills the data directory and returns its path.
 func usual(t *testing.T) (data string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -108,13 +108,13 @@ func usual(t *testing.T) (data string) {
 	}
 	xdg.Reload()
 	t.Cleanup(xdg.Reload)
-	t.Cleanup(func() { removable(dir) }) // moves within it as well
+	t.Cleanup(func() { removable(dir) }) // covers moves within the directory
 	data = filepath.Join(dir, "data", "deskhand")
 	fill(t, data)
 	return data
 }
 
-// elsewhere is a directory that is not there yet.
+// elsewhere is a missing directory.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func elsewhere(t *testing.T) string {
 	return filepath.Join(dir, "new")
 }
 
-// removable gives back the right to empty what the data has of directories that nobody may write to.
+// removable makes the data's read-only directories writable, so that they can be removed.
 func removable(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -132,9 +132,9 @@ func removable(dir string) {
 	})
 }
 
-const filled = 50 // rows, and files
+const filled = 50 // rows and files
 
-// fill makes a data directory with something of each kind.
+// fill creates a data directory with data of each kind.
 func fill(t *testing.T, data string) {
 	t.Helper()
 	for _, dir := range []string{"", "agents/a/1/bin", "agents/a/1/skill", "snapshots/s/objects"} {
@@ -185,7 +185,7 @@ func fill(t *testing.T, data string) {
 	t.Cleanup(func() { removable(data) })
 }
 
-// whole fails unless a directory has all that fill wrote.
+// whole fails unless a directory has everything that fill wrote.
 func whole(t *testing.T, data string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), data)
@@ -217,7 +217,7 @@ func whole(t *testing.T, data string) {
 	}
 }
 
-// printed are all files of a directory, but those that come and go with a process.
+// printed are all files of a directory, except those of a running process.
 func printed(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -307,7 +307,7 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	if got := hello().Data; got != data {
 		t.Fatalf("the data is in %s", got)
 	}
-	var script httpapi.MadeToken // one that a person has made for a program moves nothing
+	var script httpapi.MadeToken // a token that a person made for a program moves nothing
 	called(t, http.DefaultClient, "POST", l.URL+"/client/tokens", strings.TrimSpace(string(token)), `{"name":"script","scopes":["client"]}`, &script)
 	for _, call := range []string{"POST /check", "POST ", "DELETE ", "DELETE /old"} {
 		method, path, _ := strings.Cut(call, " ")
@@ -359,7 +359,7 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	whole(t, data)
 }
 
-// killedAt has another process move the data, which is killed at a step.
+// killedAt makes another process move the data and die at a step.
 func killedAt(t *testing.T, step, to string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -375,12 +375,12 @@ func killedAt(t *testing.T, step, to string) {
 	}
 }
 
-// A kill at any step leaves the old directory or the new one to be used, whole, and nothing half beside it.
+// TestMoveThatIsKilledLeavesOneWhole: a kill at any step leaves a whole old or new directory in use, and no partial copy beside it.
 func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 	for _, step := range []string{"prepared", "copied", "proven", "whole", "switched"} {
 		t.Run(step, func(t *testing.T) {
 			data := usual(t)
-			if err := hosted(t, nil).Close(); err != nil { // the tokens are made
+			if err := hosted(t, nil).Close(); err != nil { // creates the tokens
 				t.Fatal(err)
 			}
 			to := filepath.Join(filepath.Dir(filepath.Dir(data)), "new")
@@ -419,8 +419,8 @@ func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 	}
 }
 
-// backAgain goes back to the old directory, in which the move's own note is still there: what has been worked with since is not taken for a
-// copy that was broken off.
+// backAgain goes back to the old directory, which still has the note of the move: a directory in which a person has worked is not taken for an
+// interrupted copy.
 func backAgain(t *testing.T, data, to string) {
 	t.Helper()
 	places, err := datadir.Find("")
@@ -440,7 +440,7 @@ func backAgain(t *testing.T, data, to string) {
 	whole(t, to)
 }
 
-// A copy that was never finished is opened by nobody, by whatever way they come.
+// TestHalfACopyIsNotOpened: no program opens an unfinished copy, by any way.
 func TestHalfACopyIsNotOpened(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir)
@@ -460,13 +460,13 @@ func TestMoveThatIsCancelledOrFailsChangesNothing(t *testing.T) {
 	for step, spoil := range map[string]func(h *backend.Host, to string){
 		"prepared": func(h *backend.Host, _ string) { h.CancelMove() },
 		"proven":   func(h *backend.Host, _ string) { h.CancelMove() },
-		"copied": func(_ *backend.Host, to string) { // the disk has kept something else
+		"copied": func(_ *backend.Host, to string) { // the disk has stored other bytes
 			_ = os.WriteFile(filepath.Join(to, "token"), []byte("another"), 0o600)
 		},
 	} {
 		t.Run(step, func(t *testing.T) {
 			data := usual(t)
-			to := t.TempDir() // a person's: it stays, empty
+			to := t.TempDir() // a person's directory: it stays, empty
 			var h *backend.Host
 			h = hosted(t, func(c *backend.Config) {
 				c.Step = func(now string) {
@@ -499,9 +499,10 @@ func TestMoveThatIsCancelledOrFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// What somebody saves in the target while the data is copied stays when the move comes to nothing, which it may do because of that very file.
+// TestWhatOthersSaveInTheTargetStays: a file that a person saves in the target during the copying stays when the move fails, even if the file
+// is the cause.
 func TestWhatOthersSaveInTheTargetStays(t *testing.T) {
-	beside := []string{"mine.txt", "agents/a/mine.txt"} // where nothing is copied to, the second in a directory of the copy
+	beside := []string{"mine.txt", "agents/a/mine.txt"} // outside the copied paths, the second in a directory of the copy
 	for name, tc := range map[string]struct {
 		step, end, state string
 		files            []string
@@ -509,12 +510,12 @@ func TestWhatOthersSaveInTheTargetStays(t *testing.T) {
 		"found by the proof":     {"copied", "", "failed", beside},
 		"cancelled":              {"copied", "cancel", "cancelled", beside},
 		"killed":                 {"copied", "kill", "failed", beside},
-		"in the way of the copy": {"prepared", "", "failed", []string{"token"}}, // it comes to all before it
+		"in the way of the copy": {"prepared", "", "failed", []string{"token"}}, // the copying reaches every earlier file
 		"killed before it":       {"prepared", "kill", "failed", []string{"token", "agents/a/1/bin/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := usual(t)
-			if err := hosted(t, nil).Close(); err != nil { // the tokens are made
+			if err := hosted(t, nil).Close(); err != nil { // creates the tokens
 				t.Fatal(err)
 			}
 			to := filepath.Join(filepath.Dir(filepath.Dir(data)), "new")
@@ -561,7 +562,7 @@ func saveMine(t *testing.T, dir string, files []string) {
 	}
 }
 
-// onlyMine fails unless there is nothing in a directory but what saveMine wrote, and the directories that it is in.
+// onlyMine fails unless a directory holds only the files of saveMine, and their directories.
 func onlyMine(t *testing.T, dir string, files []string) {
 	t.Helper()
 	var left []string
@@ -624,7 +625,7 @@ func TestPlacesThatDataCannotBeMovedTo(t *testing.T) {
 	}
 }
 
-// Data whose directory was given by flag is moved by whoever gave it.
+// TestDirectoryOfAFlagIsFixed: data in a directory of --data-dir cannot be moved.
 func TestDirectoryOfAFlagIsFixed(t *testing.T) {
 	dir := t.TempDir()
 	places, err := datadir.Find(dir)
@@ -669,7 +670,7 @@ func TestOldCopyIsDeletedOnceItIsSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := os.ReadDir(data)
-	if err != nil || len(list) != 2 || list[0].Name() != "moved.json" || list[1].Name() != "note.txt" { // it is the usual directory
+	if err != nil || len(list) != 2 || list[0].Name() != "moved.json" || list[1].Name() != "note.txt" { // the usual directory
 		t.Errorf(`ReadDir: got list %v, error %v, want no error, 2 in list, list[0].Name() "moved.json" and list[1].Name() "note.txt"`, list, err)
 	}
 	followed(t, to)
@@ -683,7 +684,7 @@ func TestOldCopyIsDeletedOnceItIsSafe(t *testing.T) {
 	whole(t, to)
 }
 
-// The tokens in the old copy are those of the new one: who may read files may read neither.
+// TestOldCopyIsAsPrivateAsTheNewOne: the tokens of the old copy are still valid, so agents' file access excludes both directories.
 func TestOldCopyIsAsPrivateAsTheNewOne(t *testing.T) {
 	data, to := moved(t)
 	l, err := hosted(t, nil).Listen(t.Context(), "127.0.0.1", 0)
@@ -719,7 +720,8 @@ func TestOldCopyThatWasUsedSinceStays(t *testing.T) {
 	whole(t, data)
 }
 
-// A disk that is away is told, and nothing is made in its place; when it comes back, or the person takes the old copy, all goes on.
+// TestDataThatIsNotThereIsNotBegunAnew: when the disk is away, the program says so and creates nothing in its place. The program continues
+// when the disk returns, or when the person chooses the old copy.
 func TestDataThatIsNotThereIsNotBegunAnew(t *testing.T) {
 	for _, how := range []string{"again", "back"} {
 		t.Run(how, func(t *testing.T) {
@@ -786,7 +788,7 @@ func onWindow(t *testing.T, h *backend.Host, method, path string) (int, map[stri
 	w := &answer{header: http.Header{}, status: http.StatusOK}
 	h.Window().ServeHTTP(w, r)
 	said := map[string]any{}
-	_ = json.Unmarshal(w.body, &said) // some have none
+	_ = json.Unmarshal(w.body, &said) // some answers have no body
 	return w.status, said
 }
 
@@ -803,7 +805,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A pointer that cannot be read is told, too: empty data is what nobody expects.
+// TestPointerThatIsBrokenIsTold: an unreadable pointer is an error, since nobody expects empty data.
 func TestPointerThatIsBrokenIsTold(t *testing.T) {
 	_, _ = moved(t)
 	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
@@ -815,7 +817,7 @@ func TestPointerThatIsBrokenIsTold(t *testing.T) {
 	}
 }
 
-// followed fails unless a start that finds no pointer takes the data of a directory all the same. It puts the pointer back.
+// followed fails unless a start without a pointer uses the data of the directory to. followed restores the pointer.
 func followed(t *testing.T, to string) {
 	t.Helper()
 	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
@@ -830,7 +832,8 @@ func followed(t *testing.T, to string) {
 	}
 }
 
-// Without the settings the data is found all the same; and whoever is sent to the old directory, by a flag or by old settings, is told.
+// TestDirectoryThatWasLeftSaysWhere: without the settings the data is still found, and a start in the old directory, by a flag or by old
+// settings, names the new directory.
 func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	data, to := moved(t)
 	followed(t, to)
@@ -838,7 +841,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, next := range []string{to, to + "2"} { // and when it is moved on
+	for _, next := range []string{to, to + "2"} { // also after a further move
 		if next != to {
 			h := hosted(t, nil)
 			if _, err := h.BeginMove(t.Context(), next, false); err != nil {
@@ -866,7 +869,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := places.Use(data); err != nil { // the person says so
+	if err := places.Use(data); err != nil { // the person has chosen the directory
 		t.Fatal(err)
 	}
 	if h := hosted(t, nil); h.ShowMove().Directory != data {
@@ -874,7 +877,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	}
 }
 
-// Who has looked where the data is, and takes the directory after it was moved, takes the new one.
+// TestStartInTheMomentOfTheSwitchTakesTheNewOne: a start that found the old directory, and locks it after the move, uses the new directory.
 func TestStartInTheMomentOfTheSwitchTakesTheNewOne(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
 	h := hosted(t, nil)
@@ -898,7 +901,8 @@ func TestStartInTheMomentOfTheSwitchTakesTheNewOne(t *testing.T) {
 	}
 }
 
-// When the new directory cannot be opened and the way back cannot be written, nobody works in the old one: the next start would not find it.
+// TestWayBackThatCannotBeWrittenIsTold: when the new directory cannot be opened and the pointer cannot be written back, no program works in
+// the old directory, since the next start would not find the work.
 func TestWayBackThatCannotBeWrittenIsTold(t *testing.T) {
 	data, to := usual(t), elsewhere(t)
 	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
@@ -935,7 +939,7 @@ func TestWayBackThatCannotBeWrittenIsTold(t *testing.T) {
 	}
 }
 
-// A new directory that cannot be opened is left again, and the old one is the data as if nothing had been.
+// TestDirectoryThatCannotBeOpenedIsLeftAgain: when the new directory cannot be opened, the old directory is the data, as if no move had been.
 func TestDirectoryThatCannotBeOpenedIsLeftAgain(t *testing.T) {
 	data, to := usual(t), elsewhere(t)
 	h := hosted(t, func(c *backend.Config) {
@@ -965,7 +969,7 @@ func TestDirectoryThatCannotBeOpenedIsLeftAgain(t *testing.T) {
 	whole(t, data)
 }
 
-// Who quits when the copy is proven and named has moved the data.
+// TestQuittingBehindTheSwitchLeavesItMoved: quitting after the switch leaves the data moved.
 func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
 	var h *backend.Host
@@ -998,11 +1002,12 @@ func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
 	}
 }
 
-// Another server with the agents of the directory is in the way of a move, by its name; one that comes during the move is refused.
+// TestServerBesideIsInTheWayOfAMove: a server beside the holder blocks a move, whose error names the server. A server that starts during the
+// move is refused.
 func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
 	beside := func(ctx context.Context) (*backend.Host, error) {
-		b := hosted(t, nil) //nolint:contextcheck // it outlives the call
+		b := hosted(t, nil) //nolint:contextcheck // the backend outlives the call
 		if b.Alone() == nil {
 			t.Error("it has the data")
 		}
@@ -1015,7 +1020,7 @@ func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	h := hosted(t, func(c *backend.Config) {
 		c.Step = func(now string) {
 			if now == "copied" {
-				soon, cancel := context.WithTimeout(t.Context(), time.Millisecond) // else it waits for two seconds
+				soon, cancel := context.WithTimeout(t.Context(), time.Millisecond) // avoids a wait of two seconds
 				defer cancel()
 				if _, err := beside(soon); err == nil || !strings.Contains(err.Error(), "moved") {
 					t.Errorf("a server begins: %v", err)
@@ -1045,7 +1050,7 @@ func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	}
 }
 
-// A deletion that was broken off is offered again, and what is left of the copy is nobody's data; nobody can take it meanwhile.
+// TestDeletionOfTheOldCopyIsTakenUpAgain: an interrupted deletion is offered again, and no program may use the rest of the copy meanwhile.
 func TestDeletionOfTheOldCopyIsTakenUpAgain(t *testing.T) {
 	data, to := moved(t)
 	broken, cut := context.WithCancel(t.Context())
@@ -1088,8 +1093,8 @@ func TestDeletionOfTheOldCopyIsTakenUpAgain(t *testing.T) {
 	whole(t, to)
 }
 
-// A program that starts between the switch and our own start in the new directory has the data: what it writes must be found again, so the
-// pointer stays.
+// TestProgramThatIsFasterAfterTheSwitchKeepsTheData: a program that starts in the new directory before our own start has the data. The pointer
+// stays, so that the program's work is found.
 func TestProgramThatIsFasterAfterTheSwitchKeepsTheData(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
 	var faster *backend.Host
@@ -1114,7 +1119,7 @@ func TestProgramThatIsFasterAfterTheSwitchKeepsTheData(t *testing.T) {
 	}
 }
 
-// What is half deleted says so itself, and nothing is moved on before it is gone.
+// TestHalfOfTheOldCopyIsTakenByNobody: a partly deleted copy is marked as such, and blocks further moves until it is gone.
 func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
 	data, _ := moved(t)
 	broken, cut := context.WithCancel(t.Context())
@@ -1135,7 +1140,7 @@ func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.deleting" {
 		t.Errorf(`got error %v, want is and refused.Code "move.deleting"`, err)
 	}
-	if err := os.Remove(filepath.Join(data, "moved.json")); err != nil { // as somebody does who wants to work with it
+	if err := os.Remove(filepath.Join(data, "moved.json")); err != nil { // as a person may who wants to use the copy
 		t.Fatal(err)
 	}
 	named, err := datadir.Find(data)
@@ -1145,7 +1150,7 @@ func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, is := errors.AsType[*datadir.MovedError](named.Check()); !is { // there is nothing any more but the word where it is
+	if left, is := errors.AsType[*datadir.MovedError](named.Check()); !is { // only the note is left
 		t.Error(left)
 	}
 }
@@ -1170,7 +1175,7 @@ func TestDataIsMovedBackToWhereItWas(t *testing.T) {
 	}
 }
 
-// Some systems have one directory for data and settings.
+// TestDataIsMovedWithoutTheSettings: on systems with a single directory for data and settings, the data moves alone.
 func TestDataIsMovedWithoutTheSettings(t *testing.T) {
 	if err := os.RemoveAll(usual(t)); err != nil {
 		t.Fatal(err)
@@ -1206,7 +1211,7 @@ func TestDataIsMovedWithoutTheSettings(t *testing.T) {
 	}
 }
 
-// Data that is in the same directory as the settings already stays there.
+// TestDataBesideTheSettingsIsNotMoved: data that already shares a directory with the settings stays.
 func TestDataBesideTheSettingsIsNotMoved(t *testing.T) {
 	data := usual(t)
 	if err := hosted(t, nil).Close(); err != nil {
@@ -1224,7 +1229,8 @@ func TestDataBesideTheSettingsIsNotMoved(t *testing.T) {
 	}
 }
 
-// The usual reason to move is a disk that is full: a move that cannot even note what it is about to do leaves its target as it was.
+// TestMoveThatCannotBeginLeavesItsTarget: a full disk is the usual reason for a move, so a move that cannot even store its intent leaves its
+// target unchanged.
 func TestMoveThatCannotBeginLeavesItsTarget(t *testing.T) {
 	data, to := usual(t), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(data, "moving.json", "in the way"), 0o700); err != nil {

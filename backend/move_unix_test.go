@@ -14,7 +14,8 @@ import (
 	"deskhand/backend"
 )
 
-// A pointer whose write is told as failed, and has taken effect, names the copy: it is not removed, and is what is used.
+// TestPointerThatIsWrittenWithAnErrorCounts: a pointer whose write took effect but returned an error names the copy, which is used and not
+// removed.
 func TestPointerThatIsWrittenWithAnErrorCounts(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("nothing is forbidden to root")
@@ -23,14 +24,14 @@ func TestPointerThatIsWrittenWithAnErrorCounts(t *testing.T) {
 	config := filepath.Join(xdg.ConfigHome, "deskhand")
 	h := hosted(t, func(c *backend.Config) {
 		c.Step = func(now string) {
-			if now == "whole" { // it can be written, and not be opened to wait for the disk
+			if now == "whole" { // the directory can be written, but not opened for a sync
 				if err := os.Chmod(config, 0o300); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	})
-	t.Cleanup(func() { _ = os.Chmod(config, 0o700) }) // so that it can be removed
+	t.Cleanup(func() { _ = os.Chmod(config, 0o700) }) // lets the test remove the directory
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestPointerThatIsWrittenWithAnErrorCounts(t *testing.T) {
 	whole(t, to)
 }
 
-// A disk that does not answer holds up nobody who only asks how things are, or whether turns run.
+// TestSlowDiskHoldsUpNobodyElse: a disk that does not answer delays no call that only reads the state or counts the turns.
 func TestSlowDiskHoldsUpNobodyElse(t *testing.T) {
 	data, _ := moved(t)
 	h := hosted(t, nil)
@@ -62,7 +63,7 @@ func TestSlowDiskHoldsUpNobodyElse(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- h.DeleteOld(t.Context()) }()
-	disk, err := os.OpenFile(file, os.O_WRONLY, 0) // returns when it is read
+	disk, err := os.OpenFile(file, os.O_WRONLY, 0) // returns when the file is read
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,17 +6,18 @@ import (
 	"deskhand/backend/session"
 )
 
-// Records of what runs; package session tells what they hold.
+// Records of processes; package session documents them.
 type (
-	// ProcessList is the agents that run, and what they take of the machine.
+	// ProcessList is the running agents with their resource use.
 	ProcessList = session.ProcessList
-	// AgentProcesses is one of them, with all that it has started.
+	// AgentProcesses is an agent with its child processes.
 	AgentProcesses = session.AgentProcesses
-	// StragglerList is the commands of stopped turns that still run.
+	// StragglerList is the running commands of stopped turns.
 	StragglerList = session.StragglerList
-	// Leftover is a process that a run which died has left.
+	// Leftover is a process that a crashed Deskhand has left.
 	Leftover = proxy.Member
 )
 
-// Leftovers are the processes that a Deskhand which died has left; the next start ends them. It is for who knows that none runs.
+// Leftovers are the processes that a crashed Deskhand has left, and that the next start ends. Only a caller that knows that no Deskhand runs
+// may call Leftovers.
 func Leftovers(places datadir.Paths) ([]Leftover, error) { return proxy.Leftovers(places.Ledger()) }

@@ -15,23 +15,23 @@ import (
 	"deskhand/backend/store"
 )
 
-// The page of a window whose data is not there, instead of the app's, which cannot be without.
+// recoveryPage is the window's page while the data is unavailable, since the app's page needs data.
 //
 //go:embed recoverypage
 var recoveryPage embed.FS
 
-// Assets are those of the program, and that page while the data is not there.
+// Assets are the program's assets, or the recovery page while the data is unavailable.
 func (h *Host) Assets() fs.FS { return hostAssets{h} }
 
 type hostAssets struct{ h *Host }
 
-// Open opens a file of either.
+// Open opens a file of the recovery page or of the program's assets.
 func (a hostAssets) Open(name string) (fs.File, error) {
 	if f, err := recoveryPage.Open(path.Join("recoverypage", name)); err == nil {
 		if info, err := f.Stat(); err == nil && !info.IsDir() && a.h.Missing() != nil {
-			return f, nil //nolint:nilerr // what is missing is the data, and this the page that says so
+			return f, nil //nolint:nilerr // the error is the state of the data, not of the file
 		}
-		_ = f.Close() // it is a part of ourselves
+		_ = f.Close() // an embedded file
 	}
 	if a.h.cfg.Assets == nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -39,13 +39,13 @@ func (a hostAssets) Open(name string) (fs.File, error) {
 	return a.h.cfg.Assets.Open(name)
 }
 
-// lackRecord is what that page says.
+// lackRecord is the content of the recovery page.
 type lackRecord struct {
-	Kind      string    `json:"kind"` // directory: it is not there; missing, empty, older, other: the database is not the one that was; damaged
+	Kind      string    `json:"kind"` // directory: the directory is missing; missing, empty, older, other: the database is not the former database; damaged
 	Directory string    `json:"directory"`
 	Old       string    `json:"old,omitempty"`
 	MovedAt   time.Time `json:"movedAt,omitzero"`
-	Sessions  int       `json:"sessions,omitempty"` // when it was there last
+	Sessions  int       `json:"sessions,omitempty"` // at the latest start with the data
 	SeenAt    time.Time `json:"seenAt,omitzero"`
 	Detail    string    `json:"detail,omitempty"`
 }
@@ -64,18 +64,18 @@ func lackOf(err error) lackRecord {
 	return record
 }
 
-// lack serves that page: what is missing, another look, and the ways on.
+// lack serves the calls of the recovery page: the state of the data, and the actions again, back and accept.
 func (h *Host) lack() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /client/missing", func(w http.ResponseWriter, _ *http.Request) {
 		m := h.Missing()
-		if m == nil { // it came back meanwhile
+		if m == nil { // the data is available by now
 			w.WriteHeader(http.StatusGone)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(lackOf(m)) // the caller is gone if this fails
+		_ = json.NewEncoder(w).Encode(lackOf(m)) // fails when the caller is gone
 	})
 	for name, do := range map[string]func(context.Context) error{"again": h.Again, "back": h.Back, "accept": h.Accept} {
 		mux.HandleFunc("POST /client/missing/"+name, func(w http.ResponseWriter, r *http.Request) {

@@ -11,23 +11,23 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// Unix socket paths end at 108 bytes on Linux and 104 on macOS.
+// longestSocket keeps socket paths below the limits of 108 bytes on Linux and 104 on macOS.
 const longestSocket = 100
 
-// openSocket serves the client API on a socket that only our user can reach: the command line's way in. Who can open it could also
-// read the database, so it asks for no token.
+// openSocket serves the client API for the command line on a socket that only our user can open. The socket needs no token, since our user
+// could also read the database.
 func (b *Backend) openSocket(ctx context.Context) error {
 	ln, remove, err := b.listenPrivately(ctx, datadir.SocketName)
 	if err != nil {
 		return fmt.Errorf("the private socket cannot be opened: %w", err)
 	}
-	b.socket = serve(ln, b.calls.count(b.api.Window())) //nolint:contextcheck // it lives until Close, not as long as ctx
+	b.socket = serve(ln, b.calls.count(b.api.Window())) //nolint:contextcheck // the listener lives until Close, not as long as ctx
 	b.socket.remove = remove
 	b.describe("")
 	return nil
 }
 
-// listenPrivately opens a socket that only our user can reach. remove is a directory to be removed after it, "" is none.
+// listenPrivately opens a socket that only our user can open. The caller removes the directory remove afterwards, unless remove is empty.
 func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.Listener, remove string, err error) {
 	dir := b.cfg.Places.Run()
 	if err := datadir.MakePrivate(dir); err != nil {
@@ -40,7 +40,7 @@ func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.List
 		}
 		path, remove = filepath.Join(dir, name), dir
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that died: we hold the lock
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a dead process: we hold the lock
 		return nil, remove, err
 	}
 	var lc net.ListenConfig
@@ -53,7 +53,8 @@ func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.List
 	return ln, remove, nil
 }
 
-// toolSocket is where `deskhand mcp` comes to. It is not the other one: agents are told of it, and there is nothing but their tools.
+// toolSocket is the socket for `deskhand mcp`. It differs from the private socket, since agents know its path and may use nothing but their
+// tools there.
 func (b *Backend) toolSocket(ctx context.Context) (net.Listener, error) {
 	ln, remove, err := b.listenPrivately(ctx, "tools.sock")
 	if err != nil {
@@ -62,7 +63,7 @@ func (b *Backend) toolSocket(ctx context.Context) (net.Listener, error) {
 	return leavingNothing{ln, remove}, nil
 }
 
-// leavingNothing is a listener whose directory goes with it.
+// leavingNothing is a listener that removes its directory on Close.
 type leavingNothing struct {
 	net.Listener
 
@@ -77,8 +78,8 @@ func (l leavingNothing) Close() error {
 	return err
 }
 
-// describe tells others that we hold the data directory, and where we serve. On a full disk it cannot, which is no reason not to serve: others
-// find the socket where it usually is.
+// describe records, for other processes, that we hold the data directory and serve at url. On a full disk describe fails, and we serve all the
+// same: other processes find the socket at its usual path.
 func (b *Backend) describe(url string) {
 	err := b.lock.Describe(datadir.Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: url})
 	if err != nil {
@@ -86,7 +87,7 @@ func (b *Backend) describe(url string) {
 	}
 }
 
-// serveBeside takes the place of a process that serves without holding the directory, once.
+// serveBeside takes the shared lock of a process that serves without holding the directory, once.
 func (b *Backend) serveBeside(ctx context.Context) (err error) {
 	if b.lock == nil && b.beside == nil {
 		b.beside, err = b.cfg.Places.ServeBeside(ctx, farewell)

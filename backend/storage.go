@@ -12,18 +12,18 @@ import (
 )
 
 type (
-	// Verify is what a verification is to look at.
+	// Verify selects the scope of a verification.
 	Verify = session.Verify
-	// Verification is how far one is, or what it found.
+	// Verification is the progress or the result of a verification.
 	Verification = session.Verification
-	// SalvageReport says what was read of a damaged database.
+	// SalvageReport lists the parts read from a damaged database.
 	SalvageReport = salvage.Report
-	// Finding is something that is not as it should be.
+	// Finding is a fault that a verification has found.
 	Finding = session.Finding
 )
 
-// AcceptData takes the data directory as it is, although its database is not the one that was there. aside is where it puts what was beside a
-// lost one; "" = nothing was. It is refused while a program has the directory.
+// AcceptData accepts the data directory although its database is not the former database. aside is where AcceptData put the files that lay
+// beside a lost database, or empty. AcceptData fails while a program holds the directory.
 func AcceptData(places datadir.Paths) (aside string, err error) {
 	lock, err := datadir.Acquire(places.Data)
 	if err != nil {
@@ -33,7 +33,7 @@ func AcceptData(places datadir.Paths) (aside string, err error) {
 	return store.Accept(places.Data)
 }
 
-// Salvage reads all that can be read of the database into a new directory. It is refused while a program has the data.
+// Salvage copies the readable parts of the database into a new directory. Salvage fails while a program holds the data.
 func Salvage(ctx context.Context, places datadir.Paths, to string) (r SalvageReport, err error) {
 	if err := places.Check(); err != nil {
 		return r, err
@@ -49,5 +49,5 @@ func Salvage(ctx context.Context, places datadir.Paths, to string) (r SalvageRep
 	return r, nil
 }
 
-// CatalogueURL returns where the settings say that the registry of agents is; empty when they do not.
+// CatalogueURL is the address of the agents' registry in the settings, or empty.
 func CatalogueURL(places datadir.Paths) string { return session.StoredCatalogueURL(places.Settings()) }

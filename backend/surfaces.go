@@ -8,7 +8,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openDiscord opens the surface of Discord. One whose data is of a newer version and cannot be read is not there.
+// openDiscord opens the Discord surface. Data of a newer version that this version cannot read leaves the surface absent.
 func (b *Backend) openDiscord(ctx context.Context, vault *agents.Vault) error {
 	const owner = "discord"
 	d, err := discord.New(ctx, discord.Config{
@@ -26,9 +26,9 @@ func (b *Backend) openDiscord(ctx context.Context, vault *agents.Vault) error {
 		},
 	})
 	if err != nil && b.client.ReadOnly() != nil {
-		return nil //nolint:nilerr // what there is can be shown all the same
+		return nil //nolint:nilerr // the other data can be shown all the same
 	}
-	if damages(err) { // everything else works without it
+	if damages(err) { // everything else works without Discord
 		b.cfg.Logger.Error("Discord is off: what is stored of it is damaged", "error", err)
 		b.discordProblem = (&store.DamagedError{Dir: b.cfg.Places.Data, Err: err}).Error()
 		return nil

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// opened opens a backend on a directory. No agent is started, so that no program of ours is needed.
+// opened opens a backend on a directory. The backend starts no agent, and so needs no program of ours.
 func opened(t *testing.T, dir string, change func(*backend.Config)) *backend.Backend {
 	t.Helper()
 	places, err := datadir.Find(dir)
@@ -41,7 +41,7 @@ func opened(t *testing.T, dir string, change func(*backend.Config)) *backend.Bac
 	return b
 }
 
-// health is the status of GET /v1/health on a server of b, with a token if there is one.
+// health is the status of GET /v1/health on a server of b, with the token unless it is empty.
 func health(t *testing.T, b *backend.Backend, host, token string) int {
 	t.Helper()
 	l, err := b.Listen(t.Context(), host, 0)
@@ -66,7 +66,7 @@ func health(t *testing.T, b *backend.Backend, host, token string) int {
 	return res.StatusCode
 }
 
-// A token is wanted unless somebody says otherwise; it is made once, of 256 random bits, and is ours alone to read.
+// TestTokenIsMadeOnce: /v1 requires a token by default. The token is created once, of 256 random bits, and readable by us alone.
 func TestTokenIsMadeOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
@@ -85,7 +85,7 @@ func TestTokenIsMadeOnce(t *testing.T) {
 	}
 }
 
-// tokenOf opens a backend on dir, and checks the token that is there then.
+// tokenOf opens a backend on dir, and checks the token.
 func tokenOf(t *testing.T, dir string) string {
 	t.Helper()
 	b := opened(t, dir, nil)
@@ -110,7 +110,7 @@ func tokenOf(t *testing.T, dir string) string {
 	return token
 }
 
-// A token of the user's choice takes the place of that one.
+// TestTokenOfTheUser: a chosen token replaces the token of the data directory.
 func TestTokenOfTheUser(t *testing.T) {
 	dir := t.TempDir()
 	b := opened(t, dir, func(c *backend.Config) { c.Token = "chosen" })
@@ -125,7 +125,7 @@ func TestTokenOfTheUser(t *testing.T) {
 	}
 }
 
-// Without a token only loopback is served, whatever it is called; with one, any address may be.
+// TestNoTokenIsForLoopbackAlone: without a token only loopback addresses are served, by any name; with a token, any address.
 func TestNoTokenIsForLoopbackAlone(t *testing.T) {
 	open := opened(t, t.TempDir(), func(c *backend.Config) { c.NoToken = true })
 	for _, host := range []string{"127.0.0.1", "localhost"} {

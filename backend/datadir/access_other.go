@@ -4,8 +4,8 @@ package datadir
 
 import "os"
 
-// MakePrivate makes a directory that only we may use, with those above it as far as they are missing.
+// MakePrivate creates a directory that only we may use, with missing parents.
 func MakePrivate(dir string) error { return os.MkdirAll(dir, 0o700) }
 
-// grants: the mode says it, of each file too.
+// grants returns no accounts, since the mode of each file limits the access here.
 func grants(string) ([]grant, string, error) { return nil, "", nil }

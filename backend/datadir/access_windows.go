@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// What is made in a directory has its rights here, whatever mode is asked for, and outside of a person's profile these let every account of
-// the computer change it. This was never run on Windows.
+// On Windows a new file inherits its directory's rights, whatever its mode, and outside a person's profile these rights let every account
+// change the file. This file was never run on Windows.
 
-// MakePrivate makes a directory that only we, the system and its administrators may use, with those above it as far as they are missing. One
-// that is there is made so if it is empty; with something in it it stays as it is (see warnOfStrangers).
+// MakePrivate creates a directory that only we, the system and its administrators may use, with missing parents. An existing empty directory
+// gets the same rights; a used directory keeps its rights (see warnOfStrangers).
 func MakePrivate(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {
 	case err == nil:
 		used := slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() != noteName })
 		if root := filepath.Dir(dir) == dir; !used && !root {
-			_ = protect(dir) // of a disk without rights: then it is told
+			_ = protect(dir) // fails on a disk without rights, which warnOfStrangers reports
 		}
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return os.MkdirAll(dir, 0o700) // which knows what is wrong with it
+		return os.MkdirAll(dir, 0o700) // MkdirAll has the better error
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -45,7 +45,7 @@ func MakePrivate(dir string) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, windows.ERROR_ALREADY_EXISTS) { // another start was first, or it is a file
+	if errors.Is(err, windows.ERROR_ALREADY_EXISTS) { // another start was faster, or the path is a file
 		return os.MkdirAll(dir, 0o700)
 	}
 	return &fs.PathError{Op: "mkdir", Path: dir, Err: err}
@@ -60,11 +60,11 @@ func protect(dir string) error {
 	if err != nil {
 		return err
 	}
-	const what = windows.DACL_SECURITY_INFORMATION | windows.PROTECTED_DACL_SECURITY_INFORMATION // nothing comes from above any more
+	const what = windows.DACL_SECURITY_INFORMATION | windows.PROTECTED_DACL_SECURITY_INFORMATION // inherits no rights of the parent
 	return windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, what, nil, nil, list, nil)
 }
 
-// ourRights are all rights, for us, the system and its administrators, on a directory and what is made in it.
+// ourRights grants us, the system and its administrators all rights on a directory and its content.
 func ourRights() (*windows.SECURITY_DESCRIPTOR, error) {
 	me, err := ourAccount()
 	if err != nil {
@@ -81,7 +81,7 @@ func ourAccount() (string, error) {
 	return user.User.Sid.String(), nil
 }
 
-// grants are what a directory allows, and to whom, and who we are.
+// grants lists a directory's grants, and returns our own account.
 func grants(dir string) (list []grant, me string, err error) {
 	if me, err = ourAccount(); err != nil {
 		return nil, "", err
@@ -99,7 +99,7 @@ func grants(dir string) (list []grant, me string, err error) {
 		list = append(list, grant{owner.String(), writeRights})
 	}
 	acl, _, _ := rights.DACL()
-	if acl == nil { // no list lets everybody in
+	if acl == nil { // a missing list admits everybody
 		return append(list, grant{everyone, all}), me, nil
 	}
 	for n := range uint32(acl.AceCount) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPrivateDirectories: what is made in a directory that everybody may change is ours alone, and one that is used keeps its rights. It was
-// never run on Windows yet.
+// TestPrivateDirectories: files in a directory that everybody may change are ours alone, and a used directory keeps its rights. The test was
+// never run on Windows.
 func TestPrivateDirectories(t *testing.T) {
 	open := filepath.Join(os.Getenv("SystemDrive")+`\`, "deskhand-test")
 	if err := os.Mkdir(open, 0o700); err != nil {

@@ -1,5 +1,5 @@
-// Package datadir hides where the data directory is and who may use it: the file that says where the data was moved to, the locks of the
-// process that holds the directory and of those that serve beside it, the rights of other accounts, and the move to another directory.
+// Package datadir hides where the data directory is and who may use the directory: the pointer that names a moved directory, the locks of the
+// holder and of the processes that serve beside the holder, the rights of other accounts, and the move to another directory.
 package datadir
 
 import (
@@ -31,19 +31,19 @@ type Paths struct {
 	Config string // agents.json, settings.json
 	State  string // logs
 
-	usual   string  // the data directory as long as nobody has moved the data; empty where --data-dir names it, and pointer too
-	pointer string  // the file that names the data directory once the data was moved
-	at      pointer // the content of that file
+	usual   string  // the data directory before any move; empty with --data-dir, as is pointer
+	pointer string  // the file that names the data directory after a move
+	at      pointer // the content of pointer
 }
 
-// Find returns the XDG directories, with the data directory that the data was moved to. A dataDir that is not empty holds all of them, and
+// Find returns the XDG directories, with the data directory of the latest move. A non-empty dataDir contains all of the directories, and
 // cannot be moved.
 func Find(dataDir string) (Paths, error) {
 	if dataDir == "" {
 		p := Paths{
 			Data: filepath.Join(xdg.DataHome, "deskhand"), Config: filepath.Join(xdg.ConfigHome, "deskhand"), State: filepath.Join(xdg.StateHome, "deskhand"),
 		}
-		// Where the system has one directory for all three, the data has a directory of its own in it, which can be moved without the settings.
+		// On a system with a single directory for all three, the data gets a subdirectory, which can be moved without the settings.
 		if p.Shared() && !store.Holds(p.Data) {
 			p.Data = filepath.Join(p.Data, "data")
 		}
@@ -62,7 +62,7 @@ func (p Paths) Ledger() string { return filepath.Join(p.Data, ledgerName) }
 // Run returns the directory of sockets and shared locks.
 func (p Paths) Run() string { return filepath.Join(p.Data, runName) }
 
-// All returns every directory of ours, with the one that the data was moved from: the tokens in an old copy still count.
+// All returns all of our directories, including the directory before the move: the tokens in an old copy are still valid.
 func (p Paths) All() []string {
 	dirs := []string{p.Data, p.Config, p.State}
 	if p.usual != "" {
@@ -74,15 +74,15 @@ func (p Paths) All() []string {
 	return dirs
 }
 
-// Fixed reports whether --data-dir names the data directory, so that nothing can move it.
+// Fixed reports whether --data-dir names the data directory, which then cannot be moved.
 func (p Paths) Fixed() bool { return p.pointer == "" }
 
 const logLimit = 8 << 20
 
-// OpenLog opens the log file for appending, and renames a log of more than 8 MiB first. Where the rename fails (on Windows, while another
-// process has the log open) the log goes on growing.
+// OpenLog opens the log file for appending, after renaming a log of more than 8 MiB. When the rename fails (on Windows, while another process
+// has the log open) the log keeps growing.
 func (p Paths) OpenLog(level slog.Level) (*slog.Logger, io.Closer, error) {
-	if p.Fixed() { // the log is in the data directory, which this makes
+	if p.Fixed() { // the data directory contains the log
 		if err := MakePrivate(p.Data); err != nil {
 			return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 		}

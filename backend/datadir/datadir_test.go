@@ -14,7 +14,8 @@ import (
 	"deskhand/backend/datadir"
 )
 
-// A log of more than 8 MiB is put aside, and goes on growing where that fails: on Windows the process that holds the data has it open.
+// TestLogIsPutAsideWhenLarge: a log of more than 8 MiB is renamed, and keeps growing when the rename fails, as on Windows while the holder of
+// the data has the log open.
 func TestLogIsPutAsideWhenLarge(t *testing.T) {
 	places, err := datadir.Find(t.TempDir())
 	if err != nil {
@@ -65,7 +66,7 @@ func TestLogIsPutAsideWhenLarge(t *testing.T) {
 	}
 }
 
-// A lock file that somebody removes under a running program lets no second one into its data.
+// TestLockHoldsWithoutItsFile: removing the lock file of a running program admits no second program.
 func TestLockHoldsWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -95,7 +96,7 @@ func TestLockHoldsWithoutItsFile(t *testing.T) {
 	}
 }
 
-// A directory is marked as used when its lock is taken by the paths, and one that the data was moved from is refused.
+// TestPathsAcquireHoldsTheDirectoryOnce: Acquire marks the directory as used, and refuses a directory that the data was moved from.
 func TestPathsAcquireHoldsTheDirectoryOnce(t *testing.T) {
 	t.Parallel()
 	paths, err := datadir.Find(filepath.Join(t.TempDir(), "data"))
@@ -126,7 +127,7 @@ func TestPathsAcquireHoldsTheDirectoryOnce(t *testing.T) {
 	}
 }
 
-// Who serves beside the holder keeps a move off, and a move keeps those off.
+// TestServeBesideAndExcludeKeepEachOtherOff: a process beside the holder blocks a move, and a move blocks such processes.
 func TestServeBesideAndExcludeKeepEachOtherOff(t *testing.T) {
 	t.Parallel()
 	paths, err := datadir.Find(filepath.Join(t.TempDir(), "data"))

@@ -23,8 +23,8 @@ type Owner struct {
 	URL    string `json:"url,omitempty"`
 }
 
-// Owner reads who holds the data directory. The error is fs.ErrNotExist where no process says so. A process that had no room to write
-// owner.json is found by its private socket.
+// Owner reads the record of the process that holds the data directory. The error is fs.ErrNotExist when no process has a record. A process
+// that had no room to write owner.json is found by its private socket.
 func (p Paths) Owner() (o Owner, err error) {
 	data, err := os.ReadFile(filepath.Join(p.Data, ownerName))
 	if err == nil {
@@ -51,23 +51,22 @@ func (h *HeldError) Error() string {
 	return text
 }
 
-// Lock is a hold on a data directory: advisory locks that end with the process, and owner.json. The directory itself is locked where the
-// system can do that, so that removing the lock file lets no second program in; the file is locked for older versions, which know
-// nothing else.
+// Lock is a lock on a data directory: advisory locks that end with the process, and owner.json. Where the system can lock a directory, the
+// directory itself is locked, so that removing the lock file admits no second program; the lock file is locked for older versions.
 type Lock struct {
 	file  *flock.Flock
-	dir   *flock.Flock // nil where the system locks no directory
-	owner string       // the path of owner.json
+	dir   *flock.Flock // nil when the system cannot lock a directory
+	owner string       // path of owner.json
 }
 
-// tryLock takes both locks. It returns nil when another program has one of them.
+// tryLock takes both locks, or returns nil when another program has one of them.
 func tryLock(dir string) (*Lock, error) {
 	l := &Lock{file: flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600)), owner: filepath.Join(dir, ownerName)}
 	ok, err := l.file.TryLock()
 	if err != nil || !ok {
 		return nil, err
 	}
-	if runtime.GOOS == "windows" { // there a file that is open cannot be removed
+	if runtime.GOOS == "windows" { // an open file cannot be removed there
 		return l, nil
 	}
 	l.dir = flock.New(dir, flock.SetFlag(os.O_RDONLY))
@@ -80,7 +79,7 @@ func tryLock(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// Acquire takes the lock of a data directory. It returns a *[HeldError] when another process has the lock.
+// Acquire locks a data directory, or returns a *[HeldError] when another process holds the directory.
 func Acquire(dir string) (*Lock, error) {
 	l, err := tryLock(dir)
 	if err != nil {
@@ -89,19 +88,19 @@ func Acquire(dir string) (*Lock, error) {
 	if l == nil {
 		held := &HeldError{Dir: dir, Owner: Owner{Kind: "program"}}
 		if data, err := os.ReadFile(filepath.Join(dir, ownerName)); err == nil {
-			_ = json.Unmarshal(data, &held.Owner) // without it we know less, and say less
+			_ = json.Unmarshal(data, &held.Owner) // without the record the error says less
 		}
 		return nil, held
 	}
-	// The owner.json of a process that was killed would name that process to others as the holder.
+	// The owner.json of a killed process would name that process as the holder.
 	if err := store.Remove(l.owner); err != nil {
 		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), l.unlock())
 	}
 	return l, nil
 }
 
-// Acquire takes the lock of the data directory and marks the directory as used. The pointer is read again with the lock in hand, since the
-// data may have been moved until then. found is called each time that a directory was found and is not locked yet.
+// Acquire locks the data directory and marks the directory as used. Acquire reads the pointer again under the lock, since a move may have
+// ended meanwhile. Acquire calls found for each directory that is found and not locked yet.
 func (p *Paths) Acquire(logger *slog.Logger, found func()) (*Lock, error) {
 	for {
 		if err := errors.Join(p.Refresh(), p.Check()); err != nil {
@@ -138,7 +137,7 @@ func (l *Lock) Describe(o Owner) error {
 	return store.WriteFile(l.owner, append(data, '\n'), 0o600)
 }
 
-// Release removes owner.json and gives the lock back.
+// Release removes owner.json and unlocks the directory.
 func (l *Lock) Release() error { return errors.Join(store.Remove(l.owner), l.unlock()) }
 
 func (l *Lock) unlock() error {

@@ -15,11 +15,11 @@ import (
 	"deskhand/backend/store"
 )
 
-// A move copies the data directory, proves the copy and writes the pointer. Until the pointer is written nothing but the copy has changed; from
-// then on the copy is the data. The caller has ended everything that uses the directory before. Copying while the program works, and the
-// changes afterwards, would be shorter for people and has a moment in which neither directory is whole.
+// A move copies the data directory, proves the copy and writes the pointer. Before the pointer is written, only the copy has changed;
+// afterwards the copy is the data. The caller has first ended everything that uses the directory. Copying while the program works, followed by
+// the changes, would interrupt people for less time, but would have a moment in which neither directory is whole.
 
-// intentName is a file in the old directory while it is copied: it tells the next start which copy a move that was broken off has left.
+// intentName is a file in the old directory during the copying. The file tells the next start which copy an interrupted move has left.
 const intentName = "moving.json"
 
 type intent struct {
@@ -27,33 +27,33 @@ type intent struct {
 	ID string `json:"id"`
 }
 
-// staying returns the names that belong to a process or to the place, and are not copied.
+// staying returns the names that belong to a process or a place, and are not copied.
 func staying() []string {
 	return append(store.Beside(), lockName, ownerName, runName, ledgerName, intentName, markName, noteName, store.RecordName)
 }
 
-// bound returns the parts in which absolute paths of the directory are written: first lines of scripts and settings of Python's environments.
-// The list of skills' links is not among them: it has the links as they stand in other directories, to find them again.
+// bound returns the parts that contain absolute paths of the directory: first lines of scripts, and settings of Python environments. The list
+// of skills' links is not among them: its paths are links in other directories.
 func bound() []string { return []string{"agents"} }
 
 // The codes of a [RefusedError].
 const (
-	codeDeleting = "move.deleting"  // params path: of the old copy, which is to be deleted first
-	codeBeside   = "move.beside"    // others serve /v1 from the directory; params who
-	codePath     = "move.path"      // params path: not absolute, or its parent is not there
+	codeDeleting = "move.deleting"  // params path: the old copy, which must be deleted first
+	codeBeside   = "move.beside"    // other processes serve /v1 from the directory; params who
+	codePath     = "move.path"      // params path: not absolute, or its parent is missing
 	codeInside   = "move.inside"    // params path, data
 	codeNotEmpty = "move.not_empty" // params path
 	codeWrite    = "move.write"     // params path, detail
 	codeSpace    = "move.space"     // params path, need and free, in bytes
 	codeDisk     = "move.disk"      // params path, detail
 	codeNoOld    = "move.no_old"    // there is no old copy
-	codeOldUsed  = "move.old_used"  // somebody has used the old copy since; params path, detail
+	codeOldUsed  = "move.old_used"  // the old copy was used since; params path, detail
 )
 
-// RefusedError is the error of a move, or of the deletion of the old copy, that something is in the way of. Nothing was changed.
+// RefusedError is the error of a refused move, or of a refused deletion of the old copy. Nothing was changed.
 type RefusedError struct {
-	Code   string            // stable and dotted, such as move.space
-	Params map[string]string // what the text needs
+	Code   string            // stable, such as move.space
+	Params map[string]string // values for the text
 }
 
 func (r *RefusedError) Error() string { return "refused: " + r.Code }
@@ -66,20 +66,20 @@ func refuse(code string, params ...string) error {
 	return r
 }
 
-// room is what is left free beside the copy, so that the next message can be written.
+// room is the space to leave free beside the copy, for the next messages.
 const room = 64 << 20
 
-// Plan is what a move would take.
+// Plan describes a possible move.
 type Plan struct {
 	Path  string
 	Bytes int64
 	Files int
-	Free  int64 // bytes, at Path
+	Free  int64 // bytes at Path
 }
 
-// Plan returns what a move to path would take, or a *[RefusedError].
+// Plan describes a move to path, or returns a *[RefusedError].
 func (p Paths) Plan(ctx context.Context, path string) (plan Plan, err error) {
-	if old := p.at.Previous; old != nil && old.Deleting { // after another move nobody would know whose the old copy is
+	if old := p.at.Previous; old != nil && old.Deleting { // after another move the owner of the old copy would be unknown
 		return plan, refuse(codeDeleting, "path", old.Directory)
 	}
 	if plan.Path, err = target(p.Data, path); err != nil {
@@ -96,7 +96,7 @@ func (p Paths) Plan(ctx context.Context, path string) (plan Plan, err error) {
 	return plan, err
 }
 
-// target is a directory that the data can be moved to: an empty one, or one that is not there yet.
+// target checks a directory for a move: the directory has to be empty or missing.
 func target(data, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", refuse(codePath, "path", path)
@@ -128,7 +128,7 @@ func target(data, path string) (string, error) {
 	return to, nil
 }
 
-// fit tries a directory, and tells how much is free there. It leaves nothing.
+// fit tries to write into a directory, and returns its free space. fit leaves no file.
 func fit(ctx context.Context, to string) (free int64, err error) {
 	made := os.Mkdir(to, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
@@ -147,15 +147,15 @@ func fit(ctx context.Context, to string) (free int64, err error) {
 	return store.FreeSpace(to)
 }
 
-// Move copies the data to an empty directory, proves the copy and writes the pointer. When it fails, the copy is gone again. The caller holds
-// the lock and [Exclude]. tell hears of each step with the bytes that are done and their total, step of each stage that a test may wait for.
+// Move copies the data to an empty directory, proves the copy and writes the pointer. A failed Move removes the copy. The caller holds the
+// lock and [Exclude]. Move calls tell at each step with the copied and the total bytes, and step at each stage that a test may wait for.
 func (p Paths) Move(ctx context.Context, to string, tell func(step string, done, total int64), step func(stage string)) (err error) {
 	from, m := p.Data, mark{ID: rand.Text(), From: p.Data}
 	if err := errors.Join(MakePrivate(to), os.Chmod(to, 0o700)); err != nil { //nolint:gosec // a directory
 		return refuse(codeWrite, "path", to, "detail", err.Error())
 	}
 	if err := writeJSON(filepath.Join(from, intentName), intent{To: to, ID: m.ID}); err != nil {
-		_ = os.Remove(to) // an empty one; without the intent nobody would know whose a mark in it is
+		_ = os.Remove(to) // an empty directory; without the intent a mark in it would have no known origin
 		return errors.Join(err, dropCopy(p))
 	}
 	if err := writeJSON(filepath.Join(to, markName), m); err != nil {
@@ -186,7 +186,7 @@ func (p Paths) Move(ctx context.Context, to string, tell func(step string, done,
 		return err
 	}
 	step("switched")
-	_ = os.Remove(filepath.Join(from, intentName)) // it is of the old directory, where it says nothing wrong
+	_ = os.Remove(filepath.Join(from, intentName)) // the file is harmless in the old directory
 	return nil
 }
 
@@ -199,8 +199,8 @@ func (p *Paths) Return(was Paths) error {
 	return p.point(at)
 }
 
-// dropCopy removes a copy that is not to be. Only what this move has written is touched, and nothing that the pointer names: what somebody
-// has saved in the target while it was copied may be what the move has failed by.
+// dropCopy removes a failed copy. dropCopy removes only files that this move has written, and no directory that the pointer names: a file that
+// a person saved in the target during the copying may be the cause of the failure.
 func dropCopy(from Paths) error {
 	var i intent
 	file := filepath.Join(from.Data, intentName)
@@ -209,20 +209,20 @@ func dropCopy(from Paths) error {
 	}
 	now := from
 	if err := now.Refresh(); err != nil || now.Data == i.To {
-		return err // it is what the next start opens, or may be
+		return err // the next start may open the target
 	}
 	if m, err := markOf(i); err != nil || m.ID != i.ID {
-		return errors.Join(err, store.Remove(file)) // it was not begun, or its disk is away: a later move there says that it is not empty
+		return errors.Join(err, store.Remove(file)) // the copy was not begun, or its disk is away: a later move there reports that it is not empty
 	}
 	lock, err := tryLock(i.To)
 	if err != nil {
 		return err
 	}
 	if lock == nil {
-		return store.Remove(file) // somebody works there
+		return store.Remove(file) // another process works there
 	}
 	m, err := markOf(i)
-	if err == nil && !m.Used { // else the move was through, and people have worked there since
+	if err == nil && !m.Used { // else the move had succeeded, and people have worked there since
 		err = emptyCopy(i.To, m)
 	}
 	if err := errors.Join(err, lock.unlock()); err != nil {
@@ -239,7 +239,8 @@ func markOf(i intent) (m mark, err error) {
 	return m, err
 }
 
-// emptyCopy removes what was copied. The mark goes after it: without it nobody knows that this was ours, and with it nobody opens it.
+// emptyCopy removes the copied files, and the caller removes the mark afterwards: the mark shows that the copy is ours, and keeps programs
+// from opening the copy.
 func emptyCopy(dir string, m mark) error {
 	m.Whole = false
 	if err := writeJSON(filepath.Join(dir, markName), m); err != nil {
@@ -248,20 +249,20 @@ func emptyCopy(dir string, m mark) error {
 	return store.Undo(dir)
 }
 
-// leaveCopy removes what else a move has in a directory whose copy is gone: its lock, which Windows asks to be released before, and the mark.
-// A directory that was there before is a person's, and an empty one that stays does no harm.
+// leaveCopy removes a move's other files from a directory whose copy is gone: the lock file, which Windows only removes unlocked, and the
+// mark. An existing directory is a person's, and an empty directory does no harm.
 func leaveCopy(dir string) {
 	file := filepath.Join(dir, lockName)
-	if info, err := os.Lstat(file); err == nil && info.Size() == 0 { // else it is no lock
+	if info, err := os.Lstat(file); err == nil && info.Size() == 0 { // else the file is no lock
 		_ = os.Remove(file)
 	}
-	if !store.Holds(dir) { // a database whose record a power failure took stays, and nobody is to take it for whole
+	if !store.Holds(dir) { // a database whose record a power failure took stays, and its mark keeps it from passing for whole data
 		_ = os.Remove(filepath.Join(dir, markName))
 	}
 	_ = os.Remove(dir)
 }
 
-// removeAll removes directories that nobody may write to as well, as they are in stores of git and of skills.
+// removeAll removes directories, including read-only directories, as in the stores of git and of skills.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -276,8 +277,8 @@ func removeAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// SweepMove removes the copy that a move which was broken off has left. It returns the directory of that copy, and false where there was none.
-// The holder of the data directory calls it at the start.
+// SweepMove removes the copy that an interrupted move has left. SweepMove returns the directory of that copy, and false without a copy. The
+// holder of the data directory calls SweepMove at the start.
 func (p Paths) SweepMove() (to string, swept bool, err error) {
 	if p.Fixed() { // --data-dir does not know where the data is
 		return "", false, nil
@@ -289,8 +290,8 @@ func (p Paths) SweepMove() (to string, swept bool, err error) {
 	return i.To, true, dropCopy(p)
 }
 
-// DeleteOld deletes the directory that the data was moved from, which must be as it was copied. From its first step on the old copy is only to
-// be deleted, so that a deletion that was broken off is done again. changed is called each time that the pointer was written.
+// DeleteOld deletes the directory before the move, provided that its data is unchanged since. The first step marks the old copy for deletion,
+// so that an interrupted deletion is repeated. DeleteOld calls changed each time it has written the pointer.
 func (p *Paths) DeleteOld(ctx context.Context, step func(stage string), changed func(Paths)) error {
 	old := p.at.Previous
 	if old == nil {
@@ -307,10 +308,10 @@ func (p *Paths) DeleteOld(ctx context.Context, step func(stage string), changed 
 	if err = errors.Join(err, lock.Release()); err != nil {
 		return err
 	}
-	keep := old.Directory == p.usual // with the note: a start that finds no pointer reads the note there
+	keep := old.Directory == p.usual // keeps the note, which a start without a pointer reads
 	for _, name := range []string{lockName, runName, noteName, markName} {
 		if name != noteName || !keep {
-			_ = removeAll(filepath.Join(old.Directory, name)) // it says nothing to anybody
+			_ = removeAll(filepath.Join(old.Directory, name)) // the note has no reader
 		}
 	}
 	_ = os.Remove(old.Directory)
@@ -325,7 +326,7 @@ func (p Paths) CheckOld() error {
 	return nil
 }
 
-// setOld writes the state of the old copy into the pointer; nil = there is none.
+// setOld writes the state of the old copy into the pointer; nil means no old copy.
 func (p *Paths) setOld(old *previous, changed func(Paths)) error {
 	at := p.at
 	at.Previous = old
@@ -336,7 +337,8 @@ func (p *Paths) setOld(old *previous, changed func(Paths)) error {
 	return nil
 }
 
-// noteDeleting writes into the pointer that the old copy is being deleted. The old copy must be as it was copied when that begins.
+// noteDeleting records in the pointer that the deletion of the old copy has begun. At that moment the old copy has to be unchanged since the
+// move.
 func (p *Paths) noteDeleting(old *previous, changed func(Paths)) error {
 	if old.Deleting {
 		return nil
@@ -353,17 +355,18 @@ func (p *Paths) noteDeleting(old *previous, changed func(Paths)) error {
 	return p.setOld(old, changed)
 }
 
-// emptyOld deletes what was copied and what belonged to the place. Other files in the directory are not ours, and stay. The caller has its lock.
+// emptyOld deletes the copied files and the files of the place. Other files in the directory are not ours, and stay. The caller holds the
+// directory's lock.
 func (p *Paths) emptyOld(ctx context.Context, old previous, step func(stage string), changed func(Paths)) (err error) {
 	alone, err := Exclude(old.Directory)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, alone.Close()) }()
-	if err := p.noteDeleting(&old, changed); err != nil { // before anything goes: nobody must be offered a half of it
+	if err := p.noteDeleting(&old, changed); err != nil { // before any file goes: a partial copy must not be offered
 		return err
 	}
-	// The directory itself says so too, whatever pointer there will be.
+	// The directory itself is marked too, independent of the pointer.
 	if err := writeJSON(filepath.Join(old.Directory, markName), mark{ID: rand.Text(), From: old.Directory}); err != nil {
 		return err
 	}

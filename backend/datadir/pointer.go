@@ -15,31 +15,31 @@ import (
 	"deskhand/backend/store"
 )
 
-// The data lies in the usual directory unless a file beside the settings, the pointer, names another one. The pointer is written in one step
-// once a copy is proven, so that a start finds the old directory or the new one and never a part of one.
+// The data lies in the usual directory unless the pointer, a file beside the settings, names another directory. The pointer is written
+// atomically after the copy is proven, so that a start finds the old directory or the new directory and never a partial copy.
 const pointerName = "data-directory.json"
 
-// pointer is the content of that file.
+// pointer is the content of the pointer file.
 type pointer struct {
 	Directory string    `json:"directory"`
-	ID        string    `json:"id,omitempty"` // the same as in the directory's mark: another disk may be mounted in its place
+	ID        string    `json:"id,omitempty"` // the ID of the directory's mark: another disk may be mounted there
 	Previous  *previous `json:"previous,omitempty"`
 }
 
-// previous is the directory that the data was moved from. The move leaves it as it was.
+// previous is the directory before the move, which the move leaves unchanged.
 type previous struct {
 	Directory string    `json:"directory"`
-	Database  string    `json:"database"` // the checksum of its database, by which a later use is seen
+	Database  string    `json:"database"` // checksum of its database, which reveals later use
 	MovedAt   time.Time `json:"movedAt"`
-	Deleting  bool      `json:"deleting,omitempty"` // its deletion has begun: nobody may take it for the data any more
+	Deleting  bool      `json:"deleting,omitempty"` // its deletion has begun: the directory is no data any more
 }
 
-// noteName is a copy of the pointer in the directory that the data was moved from, and in the usual one. A start that finds no pointer
-// reads the note, and a person who names the directory of a note is told where the data is. A note that names its own directory is ignored.
+// noteName is a copy of the pointer in the directory before the move and in the usual directory. A start without a pointer reads the note, and
+// a person who names a directory with a note is told where the data is. A note that names its own directory is ignored.
 const noteName = "moved.json"
 
-// markName is a file in a directory that data was moved to. A directory whose mark is not Whole is a copy that was never finished, which
-// nobody may open.
+// markName is a file in a directory that data was moved to. A directory whose mark is not Whole has an unfinished copy, which no program may
+// open.
 const markName = "copy.json"
 
 type mark struct {
@@ -63,7 +63,7 @@ func readJSON(file string, into any) (there bool, err error) {
 	return true, nil
 }
 
-// writeJSON writes a small file durably: its content and its name are on the disk when writeJSON returns.
+// writeJSON writes a small file durably: content and name are on the disk when writeJSON returns.
 func writeJSON(file string, value any) error {
 	data, err := jsonText(value)
 	if err != nil {
@@ -77,13 +77,13 @@ func jsonText(value any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// follow takes the data directory from the pointer. A pointer that cannot be read is an error, and no reason to begin with empty data.
+// follow takes the data directory from the pointer. An unreadable pointer is an error, and no reason to start with empty data.
 func (p *Paths) follow() error {
 	p.usual, p.pointer = p.Data, filepath.Join(p.Config, pointerName)
 	return p.Refresh()
 }
 
-// Refresh reads the pointer again: the data may have been moved since.
+// Refresh reads the pointer again, for a move since.
 func (p *Paths) Refresh() error {
 	if p.pointer == "" {
 		return nil
@@ -91,7 +91,7 @@ func (p *Paths) Refresh() error {
 	var at pointer
 	file := p.pointer
 	there, err := readJSON(file, &at)
-	if err == nil && !there { // it was never moved, or the settings are lost
+	if err == nil && !there { // the data was never moved, or the settings are lost
 		file = filepath.Join(p.usual, noteName)
 		there, err = readJSON(file, &at)
 	}
@@ -105,16 +105,16 @@ func (p *Paths) Refresh() error {
 	return nil
 }
 
-// point writes the pointer, which every later start follows. An error means that they do not follow it: where the write failed and the file
-// has the new content all the same, point succeeds.
+// point writes the pointer, which every later start follows. An error means that later starts do not follow the new pointer: when the write
+// failed but the file has the new content, point succeeds.
 func (p *Paths) point(to pointer) error {
 	left := filepath.Join(to.Directory, noteName)
-	word, _ := os.ReadFile(left) // the note that the directory was left; there may be none
+	word, _ := os.ReadFile(left) // a note left by an earlier move, if any
 	if err := errors.Join(os.MkdirAll(p.Config, 0o700), store.Remove(left)); err != nil {
 		return err
 	}
 	if err := writeJSON(p.pointer, to); err != nil {
-		want, _ := jsonText(to) // which has just been written
+		want, _ := jsonText(to) // value was encoded a moment ago
 		if now, unread := os.ReadFile(p.pointer); unread != nil || !bytes.Equal(now, want) {
 			if word != nil {
 				err = errors.Join(err, store.WriteFile(left, word, 0o600))
@@ -123,11 +123,11 @@ func (p *Paths) point(to pointer) error {
 		}
 	}
 	p.at, p.Data = to, to.Directory
-	_ = p.note() // the pointer stands without it; see FinishMove
+	_ = p.note() // the pointer is valid without the notes; see FinishMove
 	return nil
 }
 
-// Shared reports whether the settings or the logs lie in the data directory, so that a move would take them along and a deletion delete them.
+// Shared reports whether the data directory contains the settings or the logs, which a move would take along and a deletion would delete.
 func (p Paths) Shared() bool {
 	for _, other := range []string{p.Config, p.State} {
 		rel, err := filepath.Rel(p.Data, other)
@@ -138,7 +138,7 @@ func (p Paths) Shared() bool {
 	return false
 }
 
-// note writes the notes that say where the data went.
+// note writes the notes that name the data's new directory.
 func (p *Paths) note() error {
 	var errs []error
 	if p.Data != p.usual {
@@ -150,8 +150,7 @@ func (p *Paths) note() error {
 	return errors.Join(errs...)
 }
 
-// FinishMove writes the notes that a move which was killed right before or after the switch had not written yet. The holder of the directory
-// calls it at the start.
+// FinishMove writes the notes that a move killed around the switch did not write. The holder of the directory calls FinishMove at the start.
 func (p *Paths) FinishMove() error {
 	var errs []error
 	if _, err := os.Lstat(filepath.Join(p.usual, noteName)); p.at.Directory != "" && p.Data != p.usual && errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +161,7 @@ func (p *Paths) FinishMove() error {
 		return errors.Join(errs...)
 	}
 	file := filepath.Join(old.Directory, intentName)
-	if _, err := os.Lstat(file); err == nil { // else it was through, or the disk is away
+	if _, err := os.Lstat(file); err == nil { // else the move was complete, or the disk is away
 		errs = append(errs, p.note(), os.Remove(file))
 	}
 	return errors.Join(errs...)
@@ -174,7 +173,7 @@ type MovedError struct {
 	At      time.Time
 
 	flag bool // --data-dir names the directory
-	bare bool // the directory has no data any more
+	bare bool // the directory has no data left
 }
 
 func (m *MovedError) Error() string {
@@ -212,11 +211,11 @@ func (p Paths) checkMoved() error {
 	return m
 }
 
-// MissingError is the error of [Paths.Check] when the data was moved to a directory that is not there, or that has other data.
+// MissingError is the error of [Paths.Check] when the directory of the moved data is missing, or has other data.
 type MissingError struct {
 	Dir string
-	Old string    // the directory that the data was moved from, while the old copy is whole; else empty
-	At  time.Time // of the move
+	Old string    // the directory before the move, while its copy is whole; else empty
+	At  time.Time // time of the move
 }
 
 func (m *MissingError) Error() string {
@@ -230,7 +229,7 @@ func (m *MissingError) Error() string {
 	return text
 }
 
-// quoted returns a path as a shell takes it.
+// quoted returns a path in a shell's notation.
 func quoted(path string) string {
 	for _, r := range path {
 		if r <= ' ' || r == '\'' || r == '"' || r == '$' || r == '\\' || r == '*' || r == '&' || r == ';' || r == '(' {
@@ -240,10 +239,10 @@ func quoted(path string) string {
 	return path
 }
 
-// ErrHalf is the error of [Paths.Check] for a directory that holds a copy which was never finished.
+// ErrHalf is the error of [Paths.Check] for a directory with an unfinished copy.
 var ErrHalf = errors.New("the copy of the data in this directory was never finished; the whole is where it was copied from")
 
-// Check reports whether the data directory can be opened: it returns nil, a *[MissingError], a *[MovedError] or [ErrHalf].
+// Check reports whether the data directory can be opened. Check returns nil, a *[MissingError], a *[MovedError] or [ErrHalf].
 func (p Paths) Check() error {
 	if err := p.checkMoved(); err != nil {
 		return err
@@ -266,8 +265,8 @@ func (p Paths) Check() error {
 	return missing
 }
 
-// markUsed marks a directory as used. The holder of its lock calls it before anything is written there: from then on the directory is no
-// copy that a broken-off move may remove by its record.
+// markUsed marks a directory as used. The holder of the directory's lock calls markUsed before writing anything there: from then on no
+// interrupted move may remove the directory by its record.
 func markUsed(dir string) error {
 	var m mark
 	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
@@ -280,14 +279,14 @@ func markUsed(dir string) error {
 	return writeJSON(filepath.Join(dir, markName), m)
 }
 
-// Where says where the data is, and why it is there. The command line prints it.
+// Where describes the location of the data, for the command line.
 type Where struct {
 	Directory string    `json:"directory"`
-	Usual     string    `json:"usual,omitempty"`    // where the data is as long as nobody moves it; empty with --data-dir
-	Old       string    `json:"old,omitempty"`      // where the data was before
-	MovedAt   time.Time `json:"movedAt,omitzero"`   // from Old
+	Usual     string    `json:"usual,omitempty"`    // the directory before any move; empty with --data-dir
+	Old       string    `json:"old,omitempty"`      // the directory before the latest move
+	MovedAt   time.Time `json:"movedAt,omitzero"`   // time of the move from Old
 	Deleting  bool      `json:"deleting,omitempty"` // the deletion of Old was begun
-	Missing   bool      `json:"missing,omitempty"`  // the directory is not there now
+	Missing   bool      `json:"missing,omitempty"`  // the directory is missing at present
 }
 
 // Where describes the data directory for people.
@@ -300,8 +299,7 @@ func (p Paths) Where() Where {
 	return w
 }
 
-// Use has every later start take the data of another directory, such as the old copy while a disk is away. The directory that was used until
-// now stays as it is.
+// Use makes every later start use another directory, such as the old copy while a disk is away. The present directory stays unchanged.
 func (p *Paths) Use(dir string) error {
 	if p.pointer == "" {
 		return errors.New("--data-dir says where the data is: give it the other directory")
@@ -327,14 +325,14 @@ func (p *Paths) Use(dir string) error {
 	return p.point(pointer{Directory: dir, ID: m.ID})
 }
 
-// Old is the directory that the data was moved from.
+// Old is the directory before the latest move.
 type Old struct {
 	Directory string
 	MovedAt   time.Time
-	Deleting  bool // its deletion was begun
+	Deleting  bool // its deletion has begun
 }
 
-// Old returns the directory that the data was moved from, as long as it still holds data or its deletion is not through.
+// Old returns the directory before the move, as long as the directory has data or its deletion is unfinished.
 func (p Paths) Old() (Old, bool) {
 	old := p.at.Previous
 	if old == nil || !old.Deleting && !store.Holds(old.Directory) {

@@ -13,12 +13,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Beside the process that holds a data directory others may serve /v1, and install agents there for it. A move needs the directory for
-// itself alone: it takes a second lock, which the others share. The first lock cannot be it, since they serve because somebody has that.
+// Beside the holder of a data directory other processes may serve /v1, and install agents there. A move needs the directory for itself alone
+// and takes a second lock, which the other processes share. They cannot share the first lock, since its holder is the reason why they serve
+// beside.
 
 const besideName = "beside"
 
-// sharedLock returns that second lock. It lies where nothing is copied from.
+// sharedLock returns the second lock, whose file lies outside the copied parts.
 func sharedLock(dir string) (*flock.Flock, error) {
 	run := filepath.Join(dir, runName)
 	if err := MakePrivate(run); err != nil {
@@ -27,7 +28,7 @@ func sharedLock(dir string) (*flock.Flock, error) {
 	return flock.New(filepath.Join(run, besideName+".lock"), flock.SetPermissions(0o600)), nil
 }
 
-// Exclude keeps others from serving beside the holder until it is closed, and refuses when one does.
+// Exclude keeps other processes from serving beside the holder until the result is closed. Exclude fails while such a process serves.
 func Exclude(dir string) (io.Closer, error) {
 	f, err := sharedLock(dir)
 	if err != nil {
@@ -40,10 +41,10 @@ func Exclude(dir string) (io.Closer, error) {
 	return f, err
 }
 
-// besides names the processes that serve beside the holder, or "?". One that was killed is named until the next one ends: the lock tells
-// that there is a process, and not which one.
+// besides names the processes that serve beside the holder, or returns "?". A killed process stays named until the next process ends: the lock
+// shows that there is a process, but not which.
 func besides(dir string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, runName, besideName+"-*.json")) // the pattern is ours
+	files, _ := filepath.Glob(filepath.Join(dir, runName, besideName+"-*.json")) // the pattern is constant
 	var names []string
 	for _, file := range files {
 		var o Owner
@@ -57,19 +58,20 @@ func besides(dir string) string {
 	return strings.Join(names, "; ")
 }
 
-// Beside is the place of a process that serves /v1 while another one holds the directory.
+// Beside is the share of a process that serves /v1 while another process holds the directory.
 type Beside struct {
 	flock *flock.Flock
 	file  string // names the process
 }
 
-// ServeBeside takes a share of the second lock within patience. It is refused while the data is moved, and where the data was before.
+// ServeBeside takes a share of the second lock within patience. ServeBeside fails during a move, and in a directory that the data was moved
+// from.
 func (p Paths) ServeBeside(ctx context.Context, patience time.Duration) (*Beside, error) {
 	f, err := sharedLock(p.Data)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience) // the check before a move takes the lock for a moment
+	ctx, cancel := context.WithTimeout(ctx, patience) // the check before a move holds the lock for a moment
 	defer cancel()
 	const pause = 20 * time.Millisecond
 	if ok, err := f.TryRLockContext(ctx, pause); !ok {
@@ -86,11 +88,11 @@ func (p Paths) ServeBeside(ctx context.Context, patience time.Duration) (*Beside
 	return &Beside{flock: f, file: filepath.Join(p.Run(), fmt.Sprintf("%s-%d.json", besideName, os.Getpid()))}, nil
 }
 
-// Describe tells others which process this is.
+// Describe records this process for other processes.
 func (b *Beside) Describe(o Owner) error { return writeJSON(b.file, o) }
 
 // Release gives the share back.
 func (b *Beside) Release() error {
-	_ = os.Remove(b.file) // it was not written, or names us until the next look
+	_ = os.Remove(b.file) // the file may be missing; a remaining file names us until the next look
 	return b.flock.Unlock()
 }
