@@ -129,7 +129,7 @@ part_bench-ui() {
 	local long=build/bin/long wanted
 	build/programs.sh frontend headless window && go build -o build/bin/seeddata ./build/seeddata || return
 	# The rules of transcripts are part of it: else the first opening would be measured with making one anew.
-	wanted=$({ cat backend/store/migrations/*.sql build/seeddata/*.go && grep '^const projection' backend/session/projection.go; } | sha256sum)
+	wanted=$({ cat backend/store/migrations/*.sql build/seeddata/*.go && grep '^const Projection' backend/transcript/fold.go; } | sha256sum)
 	if [ ! -f $long/facts.json ] || [ "$(cat $long/.made 2>/dev/null)" != "$wanted" ]; then
 		rm -rf $long && mkdir -p $long && build/bin/seeddata -data $long/data -work "$PWD/$long/work" >$long/facts.json &&
 			printf '%s\n' "$wanted" >$long/.made || return
