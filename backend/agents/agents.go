@@ -1,49 +1,50 @@
-// Package agents knows which agents exist, where each was found on this machine and why, the exact command that starts it, and how
-// to get one that is not here.
+// Package agents is the catalogue of agents: which agents exist, where each was found on this machine and why, the exact command that
+// starts an agent, and how an agent that is missing gets installed.
 //
-// Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the
-// format of the public ACP registry, under the short ids of the API), and the user's agents.json, which is read again at every look
-// so that an edit counts at once. Only ids of this table can be started; no part of a command ever comes from a request, but for a
-// definition that a person writes ([Catalogue.Define], [Catalogue.TestDefinition]). What an agent does otherwise than it says stands in
-// the catalogue as data ([Quirks]).
+// Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the format of
+// the public ACP registry, under the short ids of the API), and the user's agents.json. The package reads agents.json again for every
+// query, so that an edit takes effect at once. Only ids of this table can be started. No part of a command ever comes from a request,
+// except for a definition that a person writes ([Catalogue.Define], [Catalogue.TestDefinition]). The catalogue records as data where an
+// agent behaves differently from its own announcements ([Quirks]).
 //
-// Finding. What Deskhand installed itself comes first, then PATH. Both are looked at anew each time. Our own comes first because a
-// person asked for that very version and it has answered to initialize once, while what is on PATH is whatever the machine has;
-// the other order would make an installed version that nobody can reach. What was found, where and why is in [Agent.Path] and
-// [Agent.Reason].
+// Finding. An agent that Deskhand installed goes before a program on PATH. Both are looked up anew for each query. The installed version
+// goes first because a person asked for that very version and the version has answered to initialize once, while the program on PATH is
+// whichever the machine happens to have; with the other order nobody could reach an installed version. [Agent.Path] and [Agent.Reason] name
+// the program that was found, and why.
 //
-// With [Config.LoginShell] PATH, and the rest of the environment that agents are found with and started in, is that of Deskhand, joined
-// with what the person's login shell sets up, which is read once in the background (see [Catalogue.Look]), and after both the places
-// where the usual installers put things. Started from a terminal Deskhand's own goes first, from a desktop the shell's. A shell that
-// hangs, fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own; the agents that are not found say why.
+// With [Config.LoginShell], agents are found and started in Deskhand's environment joined with the environment of the person's login shell,
+// which is read once in the background (see [Catalogue.Look]); PATH ends with the directories that the usual installers use. Deskhand's
+// variables win when Deskhand was started from a terminal, those of the shell when Deskhand was started from a desktop. A shell that hangs,
+// fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own environment; agents that are not found then say why.
 //
-// Installing. What is got is an exact version, in a directory beside those of the other versions: by npm, by uv, or an archive that we
-// download and unpack ourselves, as the agent's entry says. Nothing that comes along is run for that: npm's lifecycle scripts are off, and
-// uv builds nothing, but for a package whose catalogue entry says that it cannot do without. npm and uv check what they get against the
-// checksums of their registries; an archive is checked against the one that its entry gives, and where there is none, that is said. It
-// comes over https alone (a mirror on loopback may do without), and out of it come files and directories: a link, a path that leads out,
-// a name that comes twice, or more than there may be in it ends the installation. How much is needed is found out first, as far as
-// anybody tells (see [Catalogue.Plan]), and with too little room nothing is begun. The new version is used only after it has
-// answered to initialize, by the rename of one small file; until then, and after any failure, what was there before is used as it
-// was. The version before is kept, older ones go unless a process uses them: who runs is never disturbed. One installation of an agent
-// runs at a time, over all processes on one directory: who asks for the same in one process joins it, everybody else waits. The end of
-// the context of the last who waits ends npm or uv with all that it started, and when Install returns nothing of it is left.
+// Installing. An installation gets an exact version into a directory beside those of the other versions: by npm, by uv, or by downloading
+// and unpacking an archive, as the agent's entry says. No program of the package runs meanwhile: npm's lifecycle scripts are off, and uv
+// builds nothing, except for a package whose catalogue entry says that the package needs its scripts. npm and uv check downloads against
+// the checksums of their registries; an archive is checked against the checksum of its entry, and an archive without a checksum is reported
+// as such. Archives come over https alone (a mirror on loopback may use http), and only files and directories are unpacked: a link, a path
+// that leads out, a name that comes twice, or a size above the limits ends the installation. The needed space is found out first, as far as
+// a server tells (see [Catalogue.Plan]), and an installation does not begin without enough room. The new version is used only after the
+// agent has answered to initialize, by the rename of one small file; until then, and after any failure, the version before is used
+// unchanged. The version before is kept, older versions are removed unless a process uses them, so a running agent is never disturbed. One
+// installation of an agent runs at a time, over all processes that share the directory: a second request for the same version in one
+// process joins the first, all others wait. When the context of the last waiting caller ends, npm or uv is ended with everything that npm
+// or uv started, and nothing of the installation is left when Install returns.
 //
-// What is installed can be gone back from, to the version before, and removed again, unless a process uses it. Nothing is ever removed
-// that Deskhand has not installed.
+// A person can go back to the version before, and remove an installed agent unless a process uses the agent. The package never removes a
+// program that Deskhand did not install.
 //
-// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). It gives newer
-// versions to install, and agents that the catalogue does not know; what is installed stays what it is. Its last good document is in
-// <Dir>/registry.json; one that cannot be had or is bad changes nothing. The icons that it names are not fetched: they are files of anybody,
-// and who fetches them tells a server what is installed here.
+// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). The registry
+// offers newer versions, and agents that the catalogue does not know; installed agents stay as they are. The last good document is in
+// <Dir>/registry.json; a document that is bad or cannot be fetched changes nothing. Icons that the registry names are not fetched: anybody
+// can serve them, and the fetch would tell a server which agents are installed here.
 //
-// Asking. Infos starts agents to hear what they offer, at most two at a time, each in an empty directory that is removed again, and
-// keeps the answer until the agent is another version. Test starts one as a session would, and tells of each step how it went.
+// Asking. Infos starts agents to learn their offers, at most two at a time, each in an empty directory that is removed afterwards, and
+// keeps the answer until the agent's version changes. Test starts an agent as a session would, and reports how each step went.
 //
-// Signing in. Login tells the ways that an agent offers; the agent does it itself (Authenticate), or its program runs on a terminal
-// (LoginCommand), or a person gives values (Keep), which are then in its environment at every start, and in that of no other. They are in
-// the keyring of the system, else in a file that only its owner may read, and what tells of them says which. A login ends with its
-// context, with all that it has started but a browser. Nobody learns a value from this package but the process that is started.
+// Signing in. Login lists the ways that an agent offers. The agent signs in by itself (Authenticate), its program runs on a terminal
+// (LoginCommand), or a person gives values (Keep), which are then in the environment of that agent at every start, and of no other agent.
+// The values are in the system's keyring, or else in a file that only its owner may read; LoginMethods.Keyring names the place. A login ends with its
+// context, together with every process that the login started, except a browser. Only the started process learns a value from this package.
 package agents
 
 import (
@@ -70,7 +71,7 @@ var (
 	ErrNotInstalled = errors.New("the agent is not installed")
 	ErrFile         = errors.New("agents.json cannot be read")
 	ErrClosed       = errors.New("the catalogue is closed")
-	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed in its place.
+	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed instead.
 	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
 )
 
@@ -88,7 +89,7 @@ const (
 // States of an agent.
 const (
 	Ready      = "ready"
-	NeedsLogin = "needs_login" // it said so when it was last asked for a session or a turn
+	NeedsLogin = "needs_login" // the agent said so when a session or a turn was last asked for
 	NotFound   = "not_found"
 	Broken     = "broken"
 )
@@ -117,7 +118,7 @@ type Agent struct {
 	Failure      *Failure    `json:"failure,omitempty" doc:"Why the last installation failed; until the next attempt, or the next fresh look"`
 }
 
-// Installing is how far an installation is.
+// Installing is the progress of an installation.
 type Installing struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
 	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
@@ -131,97 +132,99 @@ type Failure struct {
 	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, uv, or the agent that did not answer, wrote there"`
 }
 
-// HasUpdate tells whether the catalogue has a later version than the one that is started.
+// HasUpdate reports whether the catalogue has a later version than the installed or found version.
 func (a Agent) HasUpdate() bool { return older(a.Version, a.Pinned) }
 
-// IsInstalled tells whether Deskhand installed it.
+// IsInstalled reports whether Deskhand installed the agent.
 func (a Agent) IsInstalled() bool { return a.Source == Own }
 
-// IsReady tells whether the agent can be started.
+// IsReady reports whether the agent can be started.
 func (a Agent) IsReady() bool { return a.State == Ready }
 
-// IsFound tells whether it is on this machine, in whatever state.
+// IsFound reports whether the agent is on this machine, in any state.
 func (a Agent) IsFound() bool { return a.State != NotFound }
 
-// WantsLogin tells whether it would start, but for a login.
+// WantsLogin reports whether the agent lacks only a login.
 func (a Agent) WantsLogin() bool { return a.State == NeedsLogin }
 
-// IsBuiltin tells the demo agent from a person's own.
+// IsBuiltin reports whether the agent is the demo agent.
 func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
 
-// Config of a catalogue.
+// Config is the configuration of a Catalogue.
 type Config struct {
-	// Self is our own program, which holds the demo agent, and tells its environment to a login shell that asks it to.
+	// Self is Deskhand's own program, which contains the demo agent, and which prints its environment when a login shell runs the program
+	// for that.
 	Self string
-	// File is agents.json; it need not exist.
+	// File is the path of agents.json, which need not exist.
 	File string
-	// Environ is the environment that agents are started with; nil means that of this process.
+	// Environ is the environment that agents are started with; nil means the environment of this process.
 	Environ []string
-	// LoginShell adds what the person's login shell sets up, and the known install places. Without it Environ is all there is.
+	// LoginShell adds the environment of the person's login shell, and the known install directories. Without LoginShell only Environ
+	// counts.
 	LoginShell bool
-	// Desktop says that we were started from a desktop, whose environment no person has set up: what the login shell says goes first.
+	// Desktop says that Deskhand was started from a desktop, whose environment no person has set up: variables of the login shell win.
 	Desktop bool
 	// ShellPatience is how long the login shell may take; 0 means 10 s.
 	ShellPatience time.Duration
-	// Dir is where agents are installed to, one directory each; "" means that none can be.
+	// Dir is the directory that agents are installed into, one subdirectory per agent; "" turns installing off.
 	Dir string
-	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
+	// WriteFile replaces a file atomically (store.WriteFile); nil turns installing off.
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
-	// Rename renames what was just unpacked, which a scanner may still look at (store.Rename); nil means os.Rename.
+	// Rename renames a directory that was just unpacked and that a scanner may still hold open (store.Rename); nil means os.Rename.
 	Rename func(from, to string) error
-	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a copy of it is not used either.
+	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a stored copy is not used either.
 	CatalogueURL string
-	// Registry is the URL of the npm registry; "" means what npm itself is set to.
+	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
 	Registry string
-	// Vault is the file that tells which values are kept for logins, and holds those that no keyring holds; "" keeps none. It is written by
-	// WriteFile.
+	// Vault is the file that lists which values are kept for logins, and holds the values that are in no keyring; "" keeps none. WriteFile
+	// writes the file.
 	Vault string
 	// Keyring lets values be kept in the keyring of the system.
 	Keyring bool
-	// Preinstalled keeps Ensure from installing what is missing.
+	// Preinstalled keeps Ensure from installing a missing agent.
 	Preinstalled bool
-	// Beside is the set of processes whose watchdog and ledger those of this package share: npm, uv, and agents that are asked something.
-	// Nil means none of both. Close the catalogue before it.
+	// Beside is the process set whose watchdog and ledger the processes of this package share: npm, uv, and agents that are asked for their
+	// offers. Nil means neither watchdog nor ledger. Close the catalogue before Beside.
 	Beside *proxy.Set
-	// Patience is how long an agent may take to answer to initialize; 0 means a minute for one that is tested, and two for one that has
-	// just been installed. It is also how long a server may take to say what archive it has; there 0 means half a minute.
+	// Patience is how long an agent may take to answer to initialize; 0 means a minute for a tested agent, and two minutes for an agent
+	// that has just been installed. Patience also limits the wait for a server's answer about an archive; there 0 means half a minute.
 	Patience time.Duration
-	// Logger is told of installations; nil means nobody.
+	// Logger gets records of installations; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// Catalogue is the table of agents. Its methods may be called at the same time.
+// Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
 	cfg       Config
 	bundled   []entry
-	table     atomic.Pointer[[]entry] // bundled, with what the registry says
-	fault     error                   // of the bundled catalogue; a test sees that there is none
-	processes *proxy.Set              // npm, uv, and agents that are asked something
+	table     atomic.Pointer[[]entry] // bundled, merged with the registry's document
+	fault     error                   // of the bundled catalogue; a test holds it nil
+	processes *proxy.Set              // npm, uv, and agents that are asked for their offers
 	asking    chan struct{}
 	work      sync.WaitGroup
-	life      context.Context //nolint:containedctx // ends with Close, and with it what runs in the background
+	life      context.Context // ends with Close, and every background job with it
 	end       context.CancelFunc
 	around    atomic.Pointer[Surroundings]
 	vault     *vault
 
-	editing  sync.Mutex // held by who changes agents.json
-	registry sync.Mutex // held by who asks the registry
+	editing  sync.Mutex // held while agents.json is changed
+	registry sync.Mutex // held while the registry is asked
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool
 	jobs    map[string]*job      // installations under way, by agent
-	answers map[string]*answer   // of agents that were asked, by what asked is
-	logins  map[string]string    // why agents want a login, by what was asked
-	signIns map[string]signIn    // what agents say of logins, likewise
-	sizes   map[string]Footprint // that a plan has found out, by agent and version
+	answers map[string]*answer   // of agents that were asked, by entry.key
+	logins  map[string]string    // why agents want a login, by entry.key
+	signIns map[string]signIn    // ways to sign in that agents announced, by entry.key
+	sizes   map[string]Footprint // found out by plans, by agent and version
 	watch   func(News)
-	reading *reading // of the login shell, the last one
+	reading *reading // the last reading of the login shell
 }
 
-// atOnce is how many agents are asked at the same time: they are whole runtimes, of some hundred megabytes each.
+// atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
 const atOnce = 2
 
-// Open makes a catalogue. It starts nothing yet; see Look.
+// Open makes a catalogue and starts nothing; see Look.
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
@@ -236,7 +239,7 @@ func Open(cfg Config) *Catalogue {
 	c.signIns, c.vault = map[string]signIn{}, &vault{file: cfg.Vault, write: cfg.WriteFile, system: cfg.Keyring, logger: cfg.Logger}
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
-		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in it, and calls things by it
+		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.around.Store(c.own())
@@ -251,7 +254,7 @@ func Open(cfg Config) *Catalogue {
 	return c
 }
 
-// Close ends installations and agents that are being asked, and waits until nothing of them is left.
+// Close ends installations and agents that are being asked, and waits until all their processes are gone.
 func (c *Catalogue) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -264,7 +267,8 @@ func (c *Catalogue) Close() error {
 	return c.processes.Close()
 }
 
-// backgroundLocked runs f, which ends with c.life, until Close has waited for it; after Close it does not.
+// backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
+// does. The caller holds c.mu.
 func (c *Catalogue) backgroundLocked(f func()) bool {
 	if !c.closed {
 		c.work.Go(f)
@@ -272,21 +276,21 @@ func (c *Catalogue) backgroundLocked(f func()) bool {
 	return !c.closed
 }
 
-// entry is one row: how an agent is started, and what we know of it.
+// entry is one row of the table: how an agent is started, and the facts that are known about the agent.
 type entry struct {
 	id, name, source string
-	command          string // an absolute path, or a name to be found on PATH
+	command          string // an absolute path, or a name to look up on PATH
 	args             []string
 	env              map[string]string
 	cwd              string
 	broken           string
-	inFile           bool // agents.json says it
-	bare             bool // it is started without the values that are kept for it
+	inFile           bool // the entry comes from agents.json
+	bare             bool // started without the values that are kept for its logins
 	known            known
 }
 
-// List gives the agents that a person can choose from, ready ones first, and what is wrong with agents.json, if anything. Of those
-// that are not here it holds the main ones alone, and those that are being installed: the catalogue has many more than anybody wants
+// List returns the agents that a person can choose from, ready agents first, and the error of agents.json, if any. Of the agents that are
+// not on this machine, List returns only the main ones and those that are being installed: the catalogue has many more than anybody wants
 // to read.
 func (c *Catalogue) List() ([]Agent, error) {
 	return c.list(func(e entry, a Agent) bool {
@@ -294,7 +298,7 @@ func (c *Catalogue) List() ([]Agent, error) {
 	})
 }
 
-// All is List of the whole catalogue.
+// All returns List for the whole catalogue.
 func (c *Catalogue) All() ([]Agent, error) {
 	return c.list(func(entry, Agent) bool { return true })
 }
@@ -311,7 +315,7 @@ func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
 	return list, err
 }
 
-// Agent is one of the list: ErrUnknown for an id that is not in the table.
+// Agent returns one agent of the table, or ErrUnknown.
 func (c *Catalogue) Agent(id string) (Agent, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -324,9 +328,9 @@ func rank(state string) int {
 	return slices.Index([]string{Ready, NeedsLogin, Broken, NotFound}, state)
 }
 
-// describe is what was found, and what can be done about it.
+// describe returns e as found on this machine, together with the actions that are possible.
 func (c *Catalogue) describe(e entry) Agent {
-	running := c.installing(e.id) // asked before the files are read: an agent without an installation has all of its new version
+	running := c.installing(e.id) // asked before the files are read: an agent without a running installation has its new version completely
 	a := c.found(e)
 	a.Installing = running
 	a.Installable = c.installable(e) == nil
@@ -342,7 +346,7 @@ func (c *Catalogue) describe(e entry) Agent {
 	return a
 }
 
-// found is what was found, without what can be done about it.
+// found returns e as found on this machine, without the actions that are possible.
 func (c *Catalogue) found(e entry) Agent {
 	a := Agent{ID: e.id, Name: e.name, Source: e.source, State: Broken, Detail: e.broken}
 	if e.broken != "" {
@@ -375,13 +379,13 @@ func (c *Catalogue) found(e entry) Agent {
 	return a
 }
 
-// Known tells whether id is in the table, found on this machine or not.
+// Known reports whether id is in the table, found on this machine or not.
 func (c *Catalogue) Known(id string) bool {
 	_, err := c.row(id)
 	return err == nil
 }
 
-// Name is what people call the agent; of an unknown one its id.
+// Name returns the display name of an agent, or id for an unknown agent.
 func (c *Catalogue) Name(id string) string {
 	if e, err := c.row(id); err == nil {
 		return e.name
@@ -389,8 +393,8 @@ func (c *Catalogue) Name(id string) string {
 	return id
 }
 
-// Command is how the agent is started in cwd: ErrUnknown for an id that is not in the table, ErrNotInstalled when its program
-// is not on this machine. It installs nothing; Ensure does.
+// Command returns the command that starts the agent in cwd. Command fails with ErrUnknown for an id that is not in the table, and with
+// ErrNotInstalled when the program is not on this machine. Command installs nothing; Ensure does.
 func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
 	c.Settle(ctx, false)
 	e, err := c.row(id)
@@ -428,8 +432,8 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 	return proxy.Command{Path: path, Args: args, Env: exceptLoopback(env), Dir: cwd, Keeps: at.home}
 }
 
-// Ensure is Command that installs first what is missing and can be installed, unless Config.Preinstalled. It fails with an
-// *InstallError when that fails.
+// Ensure is Command, after installing a missing agent that can be installed, unless Config.Preinstalled is set. A failed installation is an
+// *InstallError.
 func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, error) {
 	cmd, err := c.Command(ctx, id, cwd)
 	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrCommand) {
@@ -445,7 +449,7 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 	return c.Command(ctx, id, cwd)
 }
 
-// row finds an id in the table.
+// row returns the table's entry for id.
 func (c *Catalogue) row(id string) (entry, error) {
 	rows, fileErr := c.rows()
 	for _, e := range rows {
@@ -459,14 +463,14 @@ func (c *Catalogue) row(id string) (entry, error) {
 	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
 }
 
-// FileProblem is what is wrong with agents.json; nil when nothing is.
+// FileProblem returns the error of agents.json, or nil.
 func (c *Catalogue) FileProblem() error {
 	_, err := c.custom()
 	return err
 }
 
-// rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds, as far as it can be read. The error is
-// what is wrong with that file.
+// rows returns the whole table: the demo agent, the catalogue in its order, then the readable entries of agents.json. The error is that of
+// agents.json.
 func (c *Catalogue) rows() ([]entry, error) {
 	rows := append([]entry{c.demo()}, *c.table.Load()...)
 	own, err := c.custom()
@@ -489,5 +493,5 @@ func (c *Catalogue) demo() entry {
 	}
 }
 
-// asRoot tells whether agents run as the system's administrator.
+// asRoot reports whether agents run as the system's administrator.
 func asRoot() bool { return runtime.GOOS != "windows" && os.Geteuid() == 0 }

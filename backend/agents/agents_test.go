@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/agents"
 )
 
-// machine is a made-up machine: a bin directory on PATH with the given programs, and an agents.json ("" = none).
+// machine returns the catalogue of a made-up machine: a bin directory on PATH with the given programs, and an agents.json ("" = none).
 func machine(t *testing.T, file string, programs ...string) (*agents.Catalogue, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestWhatIsFoundAndWhere(t *testing.T) {
 	}
 	cmd, err := c.Command(t.Context(), "opencode", "/work")
 	if err != nil || cmd.Dir != "/work" || !slices.Equal(cmd.Args, []string{"acp"}) {
-		t.Fatalf("%+v, %v", cmd, err)
+		t.Fatalf("Command(opencode): got %+v, %v, want dir /work, args [acp]", cmd, err)
 	}
 	if !slices.Contains(cmd.Env, "KEEP=1") || slices.ContainsFunc(cmd.Env, func(kv string) bool { return strings.Contains(kv, "secret") }) {
 		t.Errorf("environment %v", cmd.Env)
@@ -82,7 +82,7 @@ func TestCustomAgents(t *testing.T) {
 		{"id":"opencode","override":true,"command":"mine"}]}`, "deskhand", "mine")
 	cmd, err := c.Command(t.Context(), "mine", "/work")
 	if err != nil || cmd.Path != filepath.Join(dir, "mine") || cmd.Dir != "/srv" {
-		t.Fatalf("%+v, %v", cmd, err)
+		t.Fatalf("Command(mine): got %+v, %v, want %s in /srv", cmd, err, filepath.Join(dir, "mine"))
 	}
 	if slices.Contains(cmd.Env, "KEEP=1") || !slices.Contains(cmd.Env, "KEEP=2") || !slices.Contains(cmd.Env, "NEW=3") {
 		t.Errorf("environment %v", cmd.Env)

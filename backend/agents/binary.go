@@ -21,14 +21,14 @@ import (
 
 // Limits of an archive. The largest agent of npm has 457 MB unpacked.
 const (
-	archiveMax   = 2 << 30 // bytes that are downloaded
+	archiveMax   = 2 << 30 // bytes to download
 	unpackedMax  = 4 << 30
 	archiveMost  = 200_000          // entries
-	headerMost   = 2 << 10          // bytes that an entry takes besides its content, on the average
-	answerLimit  = 30 * time.Second // until a server says what there is
-	stallLimit   = time.Minute      // in which nothing comes
-	archiveFile  = ".archive"       // what was downloaded, until it is unpacked
-	archiveFiles = "files"          // what was in it
+	headerMost   = 2 << 10          // bytes of an entry besides its content, on average
+	answerLimit  = 30 * time.Second // until a server answers
+	stallLimit   = time.Minute      // without any byte
+	archiveFile  = ".archive"       // the download, until unpacked
+	archiveFiles = "files"          // the unpacked content
 )
 
 var (
@@ -36,7 +36,7 @@ var (
 	errLate    = errors.New("there is no answer")
 )
 
-// sound tells whether an entry can be what it says: a program in an archive that comes over a connection which nobody can change.
+// sound returns why b cannot be installed: b must name a program in an archive that comes over a connection which nobody can tamper with.
 func (b binaryTarget) sound() error {
 	u, err := url.Parse(b.Archive)
 	switch cmd := slashed(b.Cmd); {
@@ -53,8 +53,8 @@ func (b binaryTarget) sound() error {
 	return err
 }
 
-// encrypted tells whether what is got from u is what its host sent. On this machine itself there is nobody in between: mirrors for
-// tests have no certificates.
+// encrypted reports whether a download from u is certainly from the host of u. Loopback counts: nobody is in between, and mirrors for tests
+// have no certificates.
 func encrypted(u *url.URL) bool {
 	if u.Scheme == "https" {
 		return true
@@ -68,12 +68,12 @@ func isSHA256(text string) bool {
 	return err == nil && len(sum) == sha256.Size
 }
 
-// archiveSupply downloads an archive and unpacks it, or a program that comes as it is.
+// archiveSupply downloads and unpacks an archive, or downloads a bare program.
 type archiveSupply struct{ *installation }
 
 func (a *archiveSupply) target() binaryTarget { return a.e.known.binary }
 
-// resolve asks the server how much there is.
+// resolve asks the server for the size of the archive.
 func (a *archiveSupply) resolve(ctx context.Context) error {
 	resp, end, err := a.get(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *archiveSupply) resolve(ctx context.Context) error {
 	return nil
 }
 
-// get asks for the archive. end ends what it has begun.
+// get requests the archive. The caller calls end to release the connection.
 func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), err error) {
 	if err := a.target().sound(); err != nil {
 		return nil, nil, err
@@ -108,8 +108,8 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 		return nil, nil, err
 	}
 	req.Header.Set("User-Agent", "deskhand")
-	req.Header.Set("Accept-Encoding", "identity") // a checksum is that of the file as it is
-	// Not the transport's own limits: none of them is over all of a handshake, redirects and the wait for headers.
+	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file as stored
+	// A timer instead of the transport's own limits: none of those covers the handshake, redirects and the wait for headers together.
 	late := time.AfterFunc(cmp.Or(a.c.cfg.Patience, answerLimit), func() { cancel(errLate) })
 	resp, err := client.Do(req)
 	late.Stop()
@@ -132,7 +132,7 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 	return resp, end, nil
 }
 
-// fetch downloads the archive, checks it, and unpacks it.
+// fetch downloads, verifies and unpacks the archive.
 func (a *archiveSupply) fetch(ctx context.Context) error {
 	file := filepath.Join(a.dir, archiveFile)
 	sum, err := a.save(ctx, file)
@@ -156,7 +156,7 @@ func (a *archiveSupply) fetch(ctx context.Context) error {
 	return os.Remove(file)
 }
 
-// save downloads to a file and tells how much has come. What it gives is the checksum.
+// save downloads to a file, reports progress, and returns the checksum.
 func (a *archiveSupply) save(ctx context.Context, file string) (sum []byte, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,7 +188,7 @@ func (a *archiveSupply) save(ctx context.Context, file string) (sum []byte, err 
 	return hash.Sum(nil), nil
 }
 
-// progress gives what is called with each piece that comes; it tells of them now and then.
+// progress returns a callback for each received piece, which reports progress now and then.
 func (a *archiveSupply) progress(total int64, alive func()) func(int64) error {
 	var told time.Time
 	return func(n int64) error {
@@ -201,7 +201,7 @@ func (a *archiveSupply) progress(total int64, alive func()) func(int64) error {
 	}
 }
 
-// program is the one that the entry names.
+// program returns the path of the program that the entry names, and makes the file executable.
 func (a *archiveSupply) program() (string, error) {
 	cmd := slashed(a.target().Cmd)
 	bin := path.Join(archiveFiles, cmd)
@@ -210,10 +210,10 @@ func (a *archiveSupply) program() (string, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return "", fmt.Errorf("there is no %s in the archive", cmd)
 	}
-	return bin, os.Chmod(file, 0o700) // archives made on Windows do not say what is a program; this one is
+	return bin, os.Chmod(file, 0o700) // archives made on Windows carry no execute bit
 }
 
-// counted reads no more than it may, and has each piece told of, which can end it.
+// counted reads at most most bytes, and calls each after every piece; an error of each ends the reading.
 type counted struct {
 	from io.Reader
 	most int64

@@ -28,7 +28,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// shellAgent is an agent that needs nothing but a shell.
+// shellAgent is an agent that needs only a shell.
 const shellAgent = `#!/bin/sh
 BEFORE
 while read -r line; do
@@ -44,7 +44,7 @@ func packedAgent(version, before string) string {
 	return strings.NewReplacer("VERSION", version, "BEFORE", before).Replace(shellAgent)
 }
 
-// An archive of packedAgent("1.0.0", "") as dist/agent: there is nothing in the library that packs this kind.
+// bzipped is an archive of packedAgent("1.0.0", "") as dist/agent: the standard library cannot write bzip2.
 //
 //go:embed testdata/agent.tar.bz2
 var bzipped []byte
@@ -53,8 +53,8 @@ var bzipped []byte
 type item struct {
 	name string
 	text string
-	kind byte   // of tar; a file when 0
-	to   string // of a link
+	kind byte   // type of tar; 0 = a file
+	to   string // target of a link
 }
 
 func tarball(t *testing.T, items ...item) []byte {
@@ -83,7 +83,7 @@ func tarball(t *testing.T, items ...item) []byte {
 	return buf.Bytes()
 }
 
-// zipped says nothing of modes, like an archive that was made on Windows; links are written as zip has them.
+// zipped makes a zip archive without modes, as on Windows; links are written as zip has them.
 func zipped(t *testing.T, items ...item) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -113,7 +113,7 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// yard is a shop whose agents.json has an agent that comes as an archive, and the server of the archives.
+// yard is a shop whose agents.json has an agent that comes as an archive, with the server of the archives.
 type yard struct {
 	*shop
 	srv *httptest.Server
@@ -121,7 +121,7 @@ type yard struct {
 	mu    sync.Mutex // protects the fields below
 	files map[string][]byte
 	asked int
-	serve func(w http.ResponseWriter, r *http.Request) bool // in place of the files, where it says so
+	serve func(w http.ResponseWriter, r *http.Request) bool // answers instead of the files when it returns true
 }
 
 func openYard(t *testing.T) *yard {
@@ -148,7 +148,7 @@ func (y *yard) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// says has f answer what it wants to.
+// says installs f as the server's handler.
 func (y *yard) says(f func(w http.ResponseWriter, r *http.Request) bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -167,12 +167,12 @@ func (y *yard) put(name string, data []byte) {
 	y.files[name] = data
 }
 
-// here is the registry's name of this machine.
+// here returns the registry's name of this machine.
 func here() string {
 	return runtime.GOOS + "-" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 }
 
-// lists writes agents.json: one agent that comes from the archive.
+// lists writes agents.json with one agent that comes from the archive.
 func (y *yard) lists(version, archive, cmd, sum string) {
 	y.t.Helper()
 	if !strings.Contains(archive, "://") {
@@ -246,27 +246,27 @@ func TestArchives(t *testing.T) {
 			}
 			cmd, err := y.Command(t.Context(), "packed", "/work")
 			if err != nil || cmd.Path != a.Path || !slices.Equal(cmd.Args, []string{"acp"}) || !slices.Contains(cmd.Env, "PACKED=1") || !slices.Contains(cmd.Env, "MORE=2") {
-				t.Errorf("%+v, %v", cmd, err)
+				t.Errorf("Command(packed): got %+v, %v, want %s acp with PACKED=1 MORE=2", cmd, err, a.Path)
 			}
 			if tc.name == "agent.tar.gz" {
 				text, err := os.ReadFile(filepath.Join(filepath.Dir(a.Path), "share", "read me.txt"))
 				if err != nil || string(text) != "read me" {
-					t.Errorf("%q, %v", text, err)
+					t.Errorf("read me.txt: got %q, %v, want \"read me\"", text, err)
 				}
 			}
 			if left, _ := filepath.Glob(filepath.Join(y.cfg.Dir, "packed", version, ".archive")); len(left) > 0 {
 				t.Error("the archive is left")
 			}
 			if r, err := y.Test(t.Context(), "packed"); err != nil || !r.Healthy() {
-				t.Errorf("%+v, %v", r.Steps, err)
+				t.Errorf("Test(packed): got %+v, %v, want healthy", r.Steps, err)
 			}
 		})
 	}
 	if err := y.Rollback("packed"); err != nil || y.packed().Version != "1.0.5" {
-		t.Errorf("%v, %+v", err, y.packed())
+		t.Errorf("Rollback: got %v, agent %+v, want version 1.0.5", err, y.packed())
 	}
 	if err := y.Uninstall("packed"); err != nil || y.packed().State != agents.NotFound {
-		t.Errorf("%v, %+v", err, y.packed())
+		t.Errorf("Uninstall: got %v, agent %+v, want not_found", err, y.packed())
 	}
 }
 
@@ -315,10 +315,10 @@ func TestArchivesThatAreRefused(t *testing.T) {
 			_, err := y.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
 			var failed *agents.InstallError
 			if !errors.As(err, &failed) || failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) {
-				t.Errorf("%v", err)
+				t.Errorf("Install: got %v, want step %s and an error with %q", err, tc.step, tc.err)
 			}
 			if a := y.packed(); a.State != agents.Ready || a.Version != "1.0.0" {
-				t.Errorf("%+v", a)
+				t.Errorf("after the failure: got %+v, want ready in 1.0.0", a)
 			}
 			y.mustBeOnly("packed", "1.0.0")
 			if _, err := os.Lstat(outside); err == nil {
@@ -328,7 +328,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 	}
 }
 
-// mustBeOnly says which directories there are of an agent.
+// mustBeOnly checks which directories an agent has in the store.
 func (s *shop) mustBeOnly(id string, names ...string) {
 	s.t.Helper()
 	var found []string
@@ -343,7 +343,7 @@ func (s *shop) mustBeOnly(id string, names ...string) {
 	}
 }
 
-// TestArchivesFromAnywhere: what does not come over https is not even asked for.
+// TestArchivesFromAnywhere: an archive without https is not even requested.
 func TestArchivesFromAnywhere(t *testing.T) {
 	y := openYard(t)
 	for _, archive := range []string{
@@ -353,19 +353,19 @@ func TestArchivesFromAnywhere(t *testing.T) {
 		y.lists("1.0.0", archive, "agent", "")
 		a := y.packed()
 		if a.State != agents.Broken || a.Installable || !strings.Contains(a.Detail, "its distribution") {
-			t.Errorf("%s: %+v", archive, a)
+			t.Errorf("archive %s: got %+v, want broken and not installable", archive, a)
 		}
 	}
 	for _, cmd := range []string{"", ".", "../agent", "/bin/sh", `..\agent`, `C:\agent.exe`, "a/../../b"} {
 		y.lists("1.0.0", "a.tar.gz", cmd, "")
 		if a := y.packed(); a.State != agents.Broken || a.Installable {
-			t.Errorf("%q: %+v", cmd, a)
+			t.Errorf("cmd %q: got %+v, want broken and not installable", cmd, a)
 		}
 	}
 	for _, version := range []string{"", "..", "../1", "v1", "1/2", "latest", strings.Repeat("1", 100)} {
 		y.lists(version, "a.tar.gz", "agent", "")
 		if a := y.packed(); a.State != agents.Broken || a.Installable {
-			t.Errorf("%q: %+v", version, a)
+			t.Errorf("version %q: got %+v, want broken and not installable", version, a)
 		}
 	}
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
@@ -377,7 +377,7 @@ func TestArchivesFromAnywhere(t *testing.T) {
 		return true
 	})
 	if _, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "leads elsewhere") {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want an error with \"leads elsewhere\"", err)
 	}
 }
 
@@ -388,7 +388,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 	y.says(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Length", "100000")
 		_, _ = w.Write(data)
-		return true // net/http breaks the connection off
+		return true // net/http closes the connection
 	})
 	_, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "broke off") || y.requests() != 2 {
@@ -400,7 +400,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 		return true
 	})
 	if _, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "are not taken") {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want an error with \"are not taken\"", err)
 	}
 }
 
@@ -421,7 +421,7 @@ func TestCancelOfAnArchive(t *testing.T) {
 	_, err := y.Install(ctx, "packed", agents.InstallRequest{}, func(p agents.Progress) {
 		if p.Step == agents.StepDownload && p.Bytes > 0 {
 			if p.Bytes > 50_000 || p.Total != 100_000 {
-				t.Errorf("%+v", p)
+				t.Errorf("progress: got %+v, want at most 50000 of 100000 bytes", p)
 			}
 			began = time.Now()
 			cancel()
@@ -433,7 +433,7 @@ func TestCancelOfAnArchive(t *testing.T) {
 	y.mustBeOnly("packed")
 }
 
-// TestRegistryBringsArchives: agents that the registry alone knows are installed from it, and never looked for on PATH.
+// TestRegistryBringsArchives: agents that only the registry knows are installed from the registry, and never looked up on PATH.
 func TestRegistryBringsArchives(t *testing.T) {
 	y := openYard(t)
 	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
@@ -458,7 +458,7 @@ func TestRegistryBringsArchives(t *testing.T) {
 	c := agents.Open(cfg)
 	defer closing(t, c)
 	if a := all(t, c)["crate"]; a.State != agents.NotFound || a.Distribution != "binary" || a.Editable || a.Pinned != "1.0.0" {
-		t.Errorf("%+v", a)
+		t.Errorf("crate: got %+v, want not_found, binary, not editable, pinned to 1.0.0", a)
 	}
 	if n := y.requests(); n != 0 {
 		t.Errorf("%d requests before anybody wanted anything: icons are not fetched", n)
@@ -471,7 +471,7 @@ func TestRegistryBringsArchives(t *testing.T) {
 	}
 }
 
-// TestBannerDoesNotSpoilAnInstallation: lines on stdout that are no messages are passed over, before the answer and after it.
+// TestBannerDoesNotSpoilAnInstallation: lines on stdout that are no messages are ignored, before and after the answer.
 func TestBannerDoesNotSpoilAnInstallation(t *testing.T) {
 	y := openYard(t)
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "echo 'Welcome to the agent!'; echo '{\"not\": \"a message\"}'; echo")}))
@@ -479,11 +479,11 @@ func TestBannerDoesNotSpoilAnInstallation(t *testing.T) {
 	y.install("packed", agents.InstallRequest{})
 	r, err := y.Test(t.Context(), "packed")
 	if err != nil || !r.Healthy() || !slices.Equal(codesOf(r), []string{"banner"}) || r.Advice[0].Params["text"] != "Welcome to the agent!" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Test(packed): got %+v, %v, want healthy with the advice banner", r, err)
 	}
 }
 
-// A server that takes the call and says nothing, not even which server it is.
+// The server accepts the connection and never sends a byte, not even its certificate.
 func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 	y := openYard(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -501,11 +501,11 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 	_, err = c.Install(ctx, "packed", agents.InstallRequest{}, nil)
 	failed, ok := errors.AsType[*agents.InstallError](err)
 	if !ok || failed.Step != agents.StepResolve || !strings.Contains(failed.Error(), "no answer") {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want step resolve and \"no answer\"", err)
 	}
 }
 
-// Two things may have one id, one after the other: what was installed of one is not started in the name of the other.
+// Two agents may use one id, one after the other: an installation of the first is never started as the second.
 func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 	y := openYard(t)
 	y.reg.publishClaude("0.101.0", "")
@@ -527,7 +527,7 @@ func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 	}
 	done := y.install("claude", agents.InstallRequest{})
 	if done.AlreadyInstalled || !strings.HasSuffix(done.Artifacts[0].Path, "fork") {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude): got %+v, want a new installation of fork", done)
 	}
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.Ready || a.Version != "7.0.0" || a.Previous != "" {
 		t.Errorf("installed: %+v", a)
@@ -542,11 +542,11 @@ func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 		t.Errorf("after: %+v", a)
 	}
 	if done := y.install("claude", agents.InstallRequest{}); done.AlreadyInstalled || y.current().Version != "0.101.0" {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude): got %+v, want a new installation of 0.101.0", done)
 	}
 }
 
-// What a person's shell says of proxies counts for archives as it does for npm.
+// Proxy variables of a person's shell count for archives as for npm.
 func TestArchiveThroughTheProxyOfTheShell(t *testing.T) {
 	asked := make(chan string, 8)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// bundled is the catalogue in the format of the public ACP registry (version 1). What we add stands under the key "deskhand" of an
-// entry; other keys that we do not know are passed over, so that the registry's own file, which says more, reads as well.
+// bundled is the catalogue in the format of the public ACP registry (version 1). Deskhand's additions stand under the key "deskhand" of an
+// entry; unknown keys are ignored, so that the registry's own file, which has more keys, can be read too.
 //
 //go:embed catalogue.json
 var bundled []byte
@@ -23,7 +23,7 @@ type catalogueFile struct {
 	Agents  []registryEntry `json:"agents"`
 
 	Deskhand struct {
-		Modes Modes `json:"modes"` // of agents that nobody has measured
+		Modes Modes `json:"modes"` // of agents whose modes nobody has measured
 	} `json:"deskhand"`
 }
 
@@ -39,28 +39,28 @@ type registryEntry struct {
 	Deskhand     known        `json:"deskhand"`
 }
 
-// distribution is how an agent can be had. Of several ways npm goes first, because its packages say what they need and come with
-// checksums; then the binary for this machine, which needs nothing else here; then uv.
+// distribution lists how an agent can be installed. Of several ways npm goes first, because npm packages declare their needs and come with
+// checksums; then the binary for this machine, which needs no other program; then uv.
 type distribution struct {
 	NPX    *npmPackage             `json:"npx"`
-	UVX    *npmPackage             `json:"uvx"` // of Python: name==version, or with an @
+	UVX    *npmPackage             `json:"uvx"` // a Python package: name==version, or name@version
 	Binary map[string]binaryTarget `json:"binary"`
 }
 
 type npmPackage struct {
 	Package string            `json:"package"` // name@version
-	Cmd     string            `json:"cmd"`     // its program, where that is not named like the package
+	Cmd     string            `json:"cmd"`     // its program, when named differently from the package
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 }
 
 // binaryTarget is a program for one kind of machine.
 type binaryTarget struct {
-	Archive string            `json:"archive"` // its URL; or that of the program itself
-	Cmd     string            `json:"cmd"`     // the program in the archive
+	Archive string            `json:"archive"` // URL of the archive, or of a bare program
+	Cmd     string            `json:"cmd"`     // path of the program in the archive
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
-	SHA256  string            `json:"sha256"` // of the archive, in hexadecimal; newer entries have it
+	SHA256  string            `json:"sha256"` // of the archive, in hexadecimal; only newer entries have one
 }
 
 // The ways an agent is installed.
@@ -70,33 +70,33 @@ const (
 	viaBinary = "binary"
 )
 
-// known is what we know of an agent beyond the registry: the additions of the catalogue, and the package.
+// known holds the facts about an agent beyond the registry: the catalogue's additions, and the package.
 type known struct {
-	Alias         string            `json:"alias"`      // the id in the API, where it is not the registry's
-	Main          bool              `json:"main"`       // worth a row for those who do not have it
-	Bin           string            `json:"bin"`        // its program, in the package and on PATH
-	Ambiguous     bool              `json:"ambiguous"`  // other programs have this name too: on PATH only the package's own counts
+	Alias         string            `json:"alias"`      // id in the API, when different from the registry's
+	Main          bool              `json:"main"`       // listed even when not installed
+	Bin           string            `json:"bin"`        // name of its program, in the package and on PATH
+	Ambiguous     bool              `json:"ambiguous"`  // other programs share the name: on PATH only the package's own counts
 	Native        bool              `json:"native"`     // the package is the agent itself, not an adapter for it
 	Scripts       bool              `json:"scripts"`    // the package does not work without its own install scripts
-	RootEnv       map[string]string `json:"rootEnv"`    // what it wants in its environment when it runs as root
-	Needs         *need             `json:"needs"`      // what must be here beside it
-	Unverified    bool              `json:"unverified"` // the version is the registry's word: the package could not be had when this was written
+	RootEnv       map[string]string `json:"rootEnv"`    // added to its environment when running as root
+	Needs         *need             `json:"needs"`      // a program that must be on this machine too
+	Unverified    bool              `json:"unverified"` // the version is the registry's claim: the package could not be fetched when this entry was written
 	Quirks        Quirks            `json:"quirks"`
 	Modes         *Modes            `json:"modes"` // nil where nobody has measured them
-	Reads         []string          `json:"reads"` // the sets of package autorun that the agent reads in a directory; nil where that is not known
-	Size          *measured         `json:"size"`  // of that version, on linux-x64
+	Reads         []string          `json:"reads"` // sets of package autorun that the agent reads in a directory; nil where unknown
+	Size          *measured         `json:"size"`  // of the pinned version, on linux-x64
 	Credentials   credentials       `json:"credentials"`
 	Capabilities  Capabilities      `json:"capabilities"`
-	ConfigOptions []json.RawMessage `json:"configOptions"` // for as long as the agent cannot be asked
+	ConfigOptions []json.RawMessage `json:"configOptions"` // shown as long as the agent cannot be asked
 
-	registryID string       // its id in the registry
-	remote     bool         // the registry alone tells of it, or agents.json as a registry would
-	via        string       // how it is installed; "" when it cannot be
-	npm        string       // the npm package, without a version
-	python     string       // the Python package, without a version
-	binary     binaryTarget // the program for this machine
-	version    string       // the one that is installed when none is asked for
-	home       string       // where people read about it
+	registryID string       // id in the registry
+	remote     bool         // only the registry lists the agent, or agents.json in the registry's format
+	via        string       // how the agent is installed; "" when impossible
+	npm        string       // npm package, without a version
+	python     string       // Python package, without a version
+	binary     binaryTarget // program for this machine
+	version    string       // installed when the request names no version
+	home       string       // web page about the agent
 }
 
 // measured is how large an agent was when it was installed.
@@ -108,24 +108,24 @@ type measured struct {
 // need is a program that an adapter starts.
 type need struct {
 	Program  string `json:"program"`
-	Variable string `json:"variable"` // names another program in its place
+	Variable string `json:"variable"` // environment variable that names a replacement
 	Hint     string `json:"hint"`
 }
 
-// credentials says where an agent finds its own.
+// credentials lists where an agent looks for credentials.
 type credentials struct {
 	Providers   []string             `json:"providers"`
 	Environment []string             `json:"environment"`
-	Methods     map[string]wayValues `json:"methods"` // by the ids of its ways to sign in: those that need values in its environment
+	Methods     map[string]wayValues `json:"methods"` // by method id: methods that need values in the agent's environment
 }
 
-// ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.
+// ofAnother returns the facts that still hold when agents.json puts another program under the id: credentials, and the likely behaviour.
 func (k known) ofAnother(other known) known {
 	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv, other.Modes = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv, k.Modes
 	return other
 }
 
-// parseCatalogue makes the table's rows of a catalogue, in its order.
+// parseCatalogue reads a catalogue into rows, in its order.
 func parseCatalogue(data []byte) ([]entry, error) {
 	file, err := readCatalogue(data)
 	if err != nil {
@@ -159,8 +159,8 @@ func (r registryEntry) entry() entry {
 	return e
 }
 
-// environ are the variables that an agent is started with beside those of all: where agents run as the system's administrator those that
-// the catalogue has for that, under those of the entry.
+// environ returns the variables that an agent is started with besides those of all agents. When agents run as the system's administrator,
+// the catalogue's RootEnv is included; variables of the entry win.
 func (e entry) environ() map[string]string {
 	if !asRoot() || len(e.known.RootEnv) == 0 {
 		return e.env
@@ -170,7 +170,7 @@ func (e entry) environ() map[string]string {
 	return env
 }
 
-// distribute chooses the way it is installed.
+// distribute chooses how the agent is installed.
 func (e *entry) distribute(r registryEntry) {
 	d := r.Distribution
 	b, here := d.here()
@@ -187,16 +187,16 @@ func (e *entry) distribute(r registryEntry) {
 		e.known.python, e.known.version = splitPython(d.UVX.Package)
 		e.known.version = cmp.Or(e.known.version, r.Version)
 		e.args, e.env = d.UVX.Args, d.UVX.Env
-	default: // of one that is found on PATH the arguments are those of other machines
+	default: // the arguments in the entry are those for other machines
 		b = d.elsewhere()
 		e.args, e.env = b.Args, b.Env
 	}
 }
 
-// artefact is what people are told that is installed.
+// artefact returns the name of the installed package, for people.
 func (k known) artefact() string { return cmp.Or(k.npm, k.python, k.binary.Archive) }
 
-// complete fills in what the registry's own entries leave open.
+// complete fills in the fields that the registry's own entries leave out.
 func (e *entry) complete(d distribution) {
 	b := cmp.Or(e.known.binary.Cmd, d.elsewhere().Cmd)
 	switch {
@@ -216,21 +216,21 @@ func (e *entry) complete(d distribution) {
 	}
 }
 
-// slashed is a path in an archive as we write it: entries for Windows may have backslashes.
+// slashed returns a path in an archive with slashes: entries for Windows may use backslashes.
 func slashed(cmd string) string { return path.Clean(strings.ReplaceAll(cmd, `\`, "/")) }
 
-// here is the binary for this machine.
+// here returns the binary for this machine.
 func (d distribution) here() (binaryTarget, bool) {
 	b, ok := d.Binary[machineName()]
 	return b, ok
 }
 
-// machineName is what the registry calls this kind of machine.
+// machineName returns the registry's name for this kind of machine.
 func machineName() string {
 	return runtime.GOOS + "-" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 }
 
-// elsewhere is a binary for any machine.
+// elsewhere returns the binary for some machine.
 func (d distribution) elsewhere() binaryTarget {
 	for _, name := range slices.Sorted(maps.Keys(d.Binary)) {
 		return d.Binary[name]
@@ -238,7 +238,7 @@ func (d distribution) elsewhere() binaryTarget {
 	return binaryTarget{}
 }
 
-// splitPython takes name==version and name@version apart; an extra, as in name[extra], is part of the name.
+// splitPython splits name==version and name@version; an extra, as in name[extra], is part of the name.
 func splitPython(spec string) (name, version string) {
 	if name, version, ok := strings.Cut(spec, "=="); ok {
 		return strings.TrimSpace(name), strings.TrimSpace(version)
@@ -247,7 +247,7 @@ func splitPython(spec string) (name, version string) {
 	return strings.TrimSpace(name), strings.TrimSpace(version)
 }
 
-// splitSpec takes name@version apart; a scope's @ is part of the name.
+// splitSpec splits name@version; a scope's @ is part of the name.
 func splitSpec(spec string) (name, version string) {
 	if i := strings.LastIndexByte(spec, '@'); i > 0 {
 		return spec[:i], spec[i+1:]
@@ -255,10 +255,10 @@ func splitSpec(spec string) (name, version string) {
 	return spec, ""
 }
 
-// unscoped is the name of a package without its scope.
+// unscoped returns the name of a package without its scope.
 func unscoped(npm string) string { return path.Base(npm) }
 
-// how says how to get an agent that we do not install.
+// how tells a person how to get an agent that Deskhand cannot install.
 func (e entry) how() string {
 	text := "there is nothing of it to install on this machine"
 	if e.known.home != "" {

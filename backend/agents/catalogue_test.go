@@ -13,7 +13,8 @@ import (
 	"deskhand/backend/acp"
 )
 
-// The format as the registry describes it: every key of an entry, so that a wrong one is seen. Ours is checked by its type.
+// strictFile has every key of an entry in the registry's format, so that a wrong key is noticed. The catalogue's own keys are checked by
+// their type.
 type strictFile struct {
 	Version    string            `json:"version"`
 	Agents     []strictEntry     `json:"agents"`
@@ -70,7 +71,7 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 		}
 		for _, u := range []string{a.Repository, a.Website} {
 			if u != "" && !strings.HasPrefix(u, "https://") {
-				t.Errorf("%s: %s", a.ID, u)
+				t.Errorf("%s: got the address %s, want https", a.ID, u)
 			}
 		}
 		d := a.Distribution
@@ -80,13 +81,13 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 		for name, b := range d.Binary {
 			ours := b.binaryTarget
 			if ours.Archive, ours.SHA256 = b.Archive, b.SHA256; ours.sound() != nil {
-				t.Errorf("%s: %s: %v", a.ID, name, ours.sound())
+				t.Errorf("%s: %s: got %v, want a sound binary", a.ID, name, ours.sound())
 			}
 			if !regexp.MustCompile(`^(darwin|linux|windows)-(aarch64|x86_64)$`).MatchString(name) || !strings.HasPrefix(b.Archive, "https://") || b.Cmd == "" {
-				t.Errorf("%s: %s: %+v", a.ID, name, b)
+				t.Errorf("%s: binary %s: got %+v, want a known machine, https and a program", a.ID, name, b)
 			}
 			if b.SHA256 != "" && !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(b.SHA256) {
-				t.Errorf("%s: %s: %s", a.ID, name, b.SHA256)
+				t.Errorf("%s: %s: got the checksum %s, want 64 hexadecimal digits", a.ID, name, b.SHA256)
 			}
 		}
 		var own known
@@ -129,7 +130,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	npm := map[string]string{} // package and arguments, by id
+	npm := map[string]string{} // package and arguments by id
 	for line := range strings.Lines(npmAgents) {
 		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		npm[id] = rest
@@ -137,7 +138,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 	main := 0
 	for _, e := range rows {
 		if e.command == "" || e.known.home == "" || e.name == "" || e.source != OnPath {
-			t.Errorf("%s: %+v", e.id, e)
+			t.Errorf("%s: got %+v, want command, home, name and source", e.id, e)
 		}
 		if e.known.Main {
 			main++
@@ -194,16 +195,16 @@ func TestCatalogueOfTheRegistryReads(t *testing.T) {
 		{"id":"c","name":"C","version":"1.0.0","description":"d","distribution":{"npx":{"package":"@s/c-agent"}}}
 	],"extensions":[{"id":"e"}]}`))
 	if err != nil || len(rows) != 3 {
-		t.Fatalf("%+v, %v", rows, err)
+		t.Fatalf("parseCatalogue: got %+v, %v, want 3 rows", rows, err)
 	}
 	if a := rows[0]; a.id != "a-b" || a.known.npm != "@s/a" || a.known.version != "1.2.3" || !slices.Equal(a.args, []string{"x"}) || a.env["E"] != "1" || a.command != "a" {
-		t.Errorf("%+v", a)
+		t.Errorf("rows[0]: got %+v, want a-b of @s/a 1.2.3", a)
 	}
 	if c := rows[2]; c.command != "c-agent" || c.known.version != "" || c.known.Capabilities != plainCapabilities() {
-		t.Errorf("%+v", c)
+		t.Errorf("rows[2]: got %+v, want c-agent without a version, with plain capabilities", c)
 	}
 	if b := rows[1]; b.known.npm != "" || b.command != "b" || !slices.Equal(b.args, []string{"y"}) {
-		t.Errorf("%+v", b)
+		t.Errorf("rows[1]: got %+v, want b without npm", b)
 	}
 	if _, err := parseCatalogue([]byte(`{"agents":[`)); err == nil {
 		t.Error("half a file is read")
@@ -223,7 +224,7 @@ func TestLines(t *testing.T) {
 		{"one\ntwo\n", false, []string{"two"}},
 		{"one\ntwo\n", false, nil},
 		{"two\nthree\n\nfo", false, []string{"three"}}, // the window has moved
-		{"x\ny\nz", false, []string{"x", "y"}},         // and so far that nothing is left of what was
+		{"x\ny\nz", false, []string{"x", "y"}},         // and so far that no earlier line is visible
 		{"y\nz", true, []string{"z"}},
 	} {
 		if got := l.next(step.tail, step.all); !slices.Equal(got, step.want) {
@@ -234,7 +235,7 @@ func TestLines(t *testing.T) {
 
 func TestNewsIsToldToTheLast(t *testing.T) {
 	t.Parallel()
-	for range 50 { // what is chosen when several things are ready is random
+	for range 50 { // select among several ready channels is random
 		j := &job{done: make(chan struct{}), cancel: func() {}, waiting: map[*waiter]struct{}{}}
 		w := j.join()
 		j.tell(Progress{Step: StepDownload, Bytes: 1})
@@ -251,7 +252,7 @@ func TestNewsIsToldToTheLast(t *testing.T) {
 		}
 		want := []Progress{{Step: StepDownload, Bytes: 2}, {Step: StepDownload, Log: "a line"}, {Step: StepVerify, Bytes: maxNews - 1}, {Step: StepSwitch}}
 		if !slices.Equal(told, want) {
-			t.Fatalf("%v", told)
+			t.Fatalf("told: got %v, want %v", told, want)
 		}
 	}
 }
@@ -263,7 +264,7 @@ func TestAllows(t *testing.T) {
 		want bool
 	}{{nil, true}, {[]string{"linux"}, true}, {[]string{"darwin", "linux"}, true}, {[]string{"win32"}, false}, {[]string{"!linux"}, false}, {[]string{"!win32"}, true}} {
 		if allows(tc.list, "linux") != tc.want {
-			t.Errorf("%v: %v", tc.list, !tc.want)
+			t.Errorf("allows(%v, linux): got %v, want %v", tc.list, !tc.want, tc.want)
 		}
 	}
 }

@@ -20,16 +20,16 @@ var (
 	ErrNotOurs    = errors.New("it was not installed by Deskhand")
 )
 
-// News is how an installation goes on, whoever asked for it.
+// News is one event of an installation, for the callback of Watch.
 type News struct {
 	Agent string
 	Progress
-	Ended bool  // nothing is left of it, unless it has succeeded
-	Err   error // why it failed; ErrCancelled is among the reasons
-	Aside bool  // there was no installation: something else about the agent is different; Ended is set too
+	Ended bool  // the installation is over, and has left nothing behind unless it succeeded
+	Err   error // why the installation failed; ErrCancelled is among the reasons
+	Aside bool  // no installation: another fact about the agent changed; Ended is set too
 }
 
-// Watch has f called with the news of all installations, in the order of each. It must not block.
+// Watch has f called with the news of all installations, in the order of each. f must not block.
 func (c *Catalogue) Watch(f func(News)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,9 +45,9 @@ func (c *Catalogue) announce(n News) {
 	}
 }
 
-// Begin starts an installation that nobody waits for: it ends by itself, with Cancel, or with Close. version may be ""; then it is the
-// one of the catalogue. What is installed already is installed anew. Its news come to Watch. It fails like Install, and with
-// ErrInstalling when one is under way.
+// Begin starts an installation that nobody waits for, and that ends by itself, with Cancel, or with Close. An empty version means that of
+// the catalogue. An agent that is installed already is installed anew. News go to the callback of Watch. Begin fails like Install, and with
+// ErrInstalling when an installation is under way.
 func (c *Catalogue) Begin(id, version string) error {
 	e, err := c.row(id)
 	if err != nil {
@@ -71,13 +71,13 @@ func (c *Catalogue) Begin(id, version string) error {
 	if err != nil {
 		return err
 	}
-	// One that waits, so that others who come and go do not end it.
+	// A waiter of its own keeps the job alive when other callers come and go.
 	c.backgroundLocked(func() { _, _ = j.wait(context.Background(), w, nil) })
 	return nil
 }
 
-// Cancel ends the installation of an agent that is under way, whoever waits for it, and returns when nothing of it is left. Without
-// one it does nothing. An installation that has come to its last step may succeed all the same.
+// Cancel ends the running installation of an agent, whoever waits for the installation, and returns when all its processes and files are
+// gone. Without a running installation Cancel does nothing. An installation in its last step may still succeed.
 func (c *Catalogue) Cancel(ctx context.Context, id string) error {
 	if _, err := c.row(id); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Catalogue) Cancel(ctx context.Context, id string) error {
 	}
 }
 
-// end ends a job, whoever waits for it.
+// end cancels a job, whoever waits for the job.
 func (j *job) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -105,7 +105,7 @@ func (j *job) end() {
 	j.cancel()
 }
 
-// reason is why a job failed, if it did: that somebody ended it is what those who wait for it hear, rather than what that led to.
+// reason returns the error of a failed job: ErrCancelled for a cancelled job, rather than the failure that the cancelling caused.
 func (j *job) reason(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -115,7 +115,7 @@ func (j *job) reason(id string) error {
 	return j.err
 }
 
-// installing is how far the installation of an agent is; nil when there is none.
+// installing returns the progress of an agent's installation, or nil when there is none.
 func (c *Catalogue) installing(id string) *Installing {
 	c.mu.Lock()
 	j := c.jobs[id]
@@ -132,15 +132,15 @@ func (c *Catalogue) installing(id string) *Installing {
 	return i
 }
 
-// Installing counts the installations that are under way.
+// Installing returns the number of running installations.
 func (c *Catalogue) Installing() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.jobs)
 }
 
-// Rollback makes the version before the one that is used; the one of now is then the version before. What runs goes on as it is. It
-// fails with ErrUnknown, ErrNoPrevious and ErrInstalling.
+// Rollback swaps the used version of an agent with the version before. Running processes stay on their version. Rollback fails with
+// ErrUnknown, ErrNoPrevious and ErrInstalling.
 func (c *Catalogue) Rollback(id string) error {
 	return c.alone(id, ErrNoPrevious, func(now current) error {
 		if now.Previous == nil {
@@ -158,8 +158,8 @@ func (c *Catalogue) Rollback(id string) error {
 	})
 }
 
-// Uninstall removes every version that Deskhand installed of an agent, and nothing else: one on PATH stays, and so does what the agent
-// keeps itself. It fails with ErrUnknown, ErrNotOurs, ErrInstalling, and with ErrInUse while a process of any version runs.
+// Uninstall removes every version of an agent that Deskhand installed, and nothing else: a program on PATH stays, and so do the agent's own
+// files. Uninstall fails with ErrUnknown, ErrNotOurs, ErrInstalling, and with ErrInUse while a process of any version runs.
 func (c *Catalogue) Uninstall(id string) error {
 	return c.alone(id, ErrNotOurs, func(now current) error {
 		if c.anyInUse(id) {
@@ -173,7 +173,7 @@ func (c *Catalogue) Uninstall(id string) error {
 		if err := os.Remove(file); err != nil {
 			return err
 		}
-		// From here on none is started any more. One that was started meanwhile keeps its version.
+		// From here on no new process starts. A process that started in between keeps its version.
 		if c.anyInUse(id) {
 			return errors.Join(ErrInUse, c.cfg.WriteFile(file, kept, 0o600))
 		}
@@ -186,7 +186,7 @@ func (c *Catalogue) Uninstall(id string) error {
 	})
 }
 
-// alone runs f on what is installed of an agent, while nobody installs it. none is the error when nothing is.
+// alone runs f on the current record of an agent while nobody installs the agent. none is the error for an agent without a record.
 func (c *Catalogue) alone(id string, none error, f func(current) error) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, ErrUnknown) {
@@ -218,16 +218,16 @@ func (c *Catalogue) alone(id string, none error, f func(current) error) (err err
 	if errors.Is(err, errNoneStored) {
 		return none
 	}
-	if err != nil && !errors.Is(none, ErrNotOurs) { // a broken record can be removed, and is no version to go back to
+	if err != nil && !errors.Is(none, ErrNotOurs) { // a broken record can be removed, but has no version to go back to
 		return fmt.Errorf("%w: %w", none, err)
 	}
 	return f(now)
 }
 
-// directories are the versions of an agent in the store.
+// directories returns the version directories of an agent in the store.
 func (c *Catalogue) directories(id string) []string {
 	var dirs []string
-	items, _ := os.ReadDir(c.home(id)) // what cannot be read cannot be removed either
+	items, _ := os.ReadDir(c.home(id)) // a directory that cannot be read cannot be removed either
 	for _, item := range items {
 		if item.IsDir() {
 			dirs = append(dirs, filepath.Join(c.home(id), item.Name()))
@@ -245,7 +245,7 @@ func (c *Catalogue) anyInUse(id string) bool {
 	return false
 }
 
-// versionBeside is the version of an npm package, by a program of it that was found on PATH; "" when it is none.
+// versionBeside returns the version of the npm package that a program on PATH belongs to, or "".
 func versionBeside(program, npm string) string {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || npm == "" {
@@ -263,6 +263,6 @@ func versionBeside(program, npm string) string {
 	var manifest struct {
 		Version string `json:"version"`
 	}
-	_ = json.Unmarshal(data, &manifest) // a bad one has none
+	_ = json.Unmarshal(data, &manifest) // a bad manifest has no version
 	return manifest.Version
 }

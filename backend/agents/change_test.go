@@ -14,15 +14,15 @@ import (
 	"deskhand/backend/store"
 )
 
-// news collects what Watch is told.
+// news collects the news of Watch.
 func news(c *agents.Catalogue) <-chan agents.News {
-	const most = 10000 // so that it never blocks
+	const most = 10000 // so that sends never block
 	heard := make(chan agents.News, most)
 	c.Watch(func(n agents.News) { heard <- n })
 	return heard
 }
 
-// ending is the end of the installation that is under way, and the steps before it.
+// ending returns the end of the running installation, and the steps before.
 func ending(heard <-chan agents.News) (steps []string, end agents.News) {
 	for n := range heard {
 		if n.Ended {
@@ -50,27 +50,27 @@ func TestRollbackAndUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if steps, end := ending(heard); end.Err != nil || end.Agent != "claude" || !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) {
-		t.Fatalf("%v %+v", steps, end)
+		t.Fatalf("got steps %v, end %+v, want all four steps of claude", steps, end)
 	}
 	a := get(t, s.Catalogue, "claude")
 	if a.Version != "0.101.0" || !a.Installable || a.Pinned != "0.101.0" || a.Previous != "" || a.Installing != nil || a.Package != claudePackage {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want 0.101.0, installable, no version before", a)
 	}
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
-		t.Errorf("%v", err)
+		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
 	if a := get(t, s.Catalogue, "claude"); a.Version != "0.102.0" || a.Previous != "0.101.0" {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want 0.102.0, before 0.101.0", a)
 	}
 	if err := s.Rollback("claude"); err != nil {
 		t.Fatal(err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Version != "0.101.0" || a.Previous != "0.102.0" || !strings.Contains(a.Path, "0.101.0") {
-		t.Errorf("%+v", a)
+		t.Errorf("after Rollback: got %+v, want 0.101.0, before 0.102.0", a)
 	}
 	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() || r.AgentInfo.Version != "0.101.0" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Test: got %+v, %v, want healthy in 0.101.0", r, err)
 	}
 
 	cmd, err := s.Command(t.Context(), "claude", s.home)
@@ -93,7 +93,7 @@ func TestRollbackAndUninstall(t *testing.T) {
 	if now := s.current(); now.Version != before.Version || len(s.versions()) != 2 {
 		t.Errorf("what runs was touched: %+v %v", now, s.versions())
 	}
-	if err := s.Rollback("claude"); err != nil { // the one of before runs on, and is not removed even by the next installation
+	if err := s.Rollback("claude"); err != nil { // the earlier version still runs, and even the next installation keeps its directory
 		t.Errorf("while it runs: %v", err)
 	}
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
@@ -106,7 +106,7 @@ func TestRollbackAndUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.State != agents.NotFound || len(s.versions()) > 0 {
-		t.Errorf("%+v, %v", a, s.versions())
+		t.Errorf("after Uninstall: got %+v, versions %v, want not_found and none", a, s.versions())
 	}
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
 		t.Errorf("once more: %v", err)
@@ -123,10 +123,10 @@ func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
-		t.Errorf("%v", err)
+		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
 	if now := s.current(); now.Version != "0.102.0" {
-		t.Errorf("%+v", now)
+		t.Errorf("current.json: got %+v, want 0.102.0", now)
 	}
 }
 
@@ -138,23 +138,23 @@ func TestOnlyOursIsRemoved(t *testing.T) {
 	}
 	for _, id := range []string{"claude", "mock", "cursor"} {
 		if err := s.Uninstall(id); !errors.Is(err, agents.ErrNotOurs) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Uninstall(%s): got %v, want %v", id, err, agents.ErrNotOurs)
 		}
 	}
 	if err := s.Uninstall("../claude"); !errors.Is(err, agents.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("Uninstall(../claude): got %v, want %v", err, agents.ErrUnknown)
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
 	if err := s.Begin("mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
-		t.Errorf("%v", err)
+		t.Errorf("Begin(mock): got %v, want %v", err, agents.ErrNotInstallable)
 	}
 	if err := s.Begin("claude", "latest"); !errors.Is(err, agents.ErrVersion) {
-		t.Errorf("%v", err)
+		t.Errorf("Begin(claude, latest): got %v, want %v", err, agents.ErrVersion)
 	}
 
-	// A record that is broken is ours all the same.
+	// An agent with a broken record still counts as installed by Deskhand.
 	home := filepath.Join(s.cfg.Dir, "claude")
 	if err := os.MkdirAll(filepath.Join(home, "0.1.0"), 0o700); err != nil {
 		t.Fatal(err)
@@ -163,10 +163,10 @@ func TestOnlyOursIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
-		t.Errorf("%v", err)
+		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
 	if err := s.Uninstall("claude"); err != nil || len(s.versions()) > 0 {
-		t.Errorf("%v, %v", err, s.versions())
+		t.Errorf("Uninstall: got %v, versions %v, want none", err, s.versions())
 	}
 }
 
@@ -183,17 +183,17 @@ func TestCancelEndsWhatRuns(t *testing.T) {
 	}
 	<-held
 	if err := s.Begin("claude", ""); !errors.Is(err, agents.ErrInstalling) {
-		t.Errorf("%v", err)
+		t.Errorf("Begin: got %v, want %v", err, agents.ErrInstalling)
 	}
 	for what, do := range map[string]func(string) error{"rollback": s.Rollback, "uninstall": s.Uninstall} {
 		if err := do("claude"); !errors.Is(err, agents.ErrInstalling) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want %v", what, err, agents.ErrInstalling)
 		}
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Installing == nil || a.Installing.Step != agents.StepDownload {
-		t.Errorf("%+v", a.Installing)
+		t.Errorf("Installing: got %+v, want step download", a.Installing)
 	}
-	joined := make(chan error) // somebody else who waits for the same
+	joined := make(chan error) // another caller who waits for the same installation
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
 		_, err := s.Install(ctx, "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
@@ -201,7 +201,7 @@ func TestCancelEndsWhatRuns(t *testing.T) {
 	}()
 	leave()
 	if err := <-joined; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want %v", err, context.Canceled)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Installing == nil {
 		t.Error("who comes and goes has ended it")
@@ -211,16 +211,16 @@ func TestCancelEndsWhatRuns(t *testing.T) {
 	}
 	s.mustBeTidy()
 	if a := get(t, s.Catalogue, "claude"); a.Installing != nil || a.State != agents.NotFound {
-		t.Errorf("%+v", a)
+		t.Errorf("after Cancel: got %+v, want not_found, not installing", a)
 	}
 	if _, end := ending(heard); !errors.Is(end.Err, agents.ErrCancelled) || !errors.Is(end.Err, agents.ErrInstall) {
-		t.Errorf("%+v", end)
+		t.Errorf("end: got %+v, want ErrCancelled and ErrInstall", end)
 	}
 	s.reg.release()
 	if err := s.Begin("claude", "0.101.0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, end := ending(heard); end.Err != nil {
-		t.Errorf("%+v", end)
+		t.Errorf("end: got %+v, want no error", end)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// CleanUp is how an agent deletes conversations that it has kept, and what Deskhand can do about it.
+// CleanUp describes how an agent deletes stored conversations, and how Deskhand can prevent the deletion.
 type CleanUp struct {
 	Settings string   `json:"settings" doc:"The person's file of settings, below the home directory"`
 	Setting  string   `json:"setting" doc:"The setting that is false where the agent deletes nothing, with dots"`
@@ -19,7 +19,7 @@ type CleanUp struct {
 	Context  []string `json:"context" doc:"How the messages begin that the agent puts into a file itself"`
 }
 
-// settings is the person's file of settings in an environment.
+// settings returns the path of the person's settings file in an environment.
 func (u *CleanUp) settings(environ []string) string {
 	usual := "HOME"
 	if runtime.GOOS == "windows" {
@@ -32,7 +32,7 @@ func (u *CleanUp) settings(environ []string) string {
 	return filepath.Join(home, filepath.FromSlash(u.Settings))
 }
 
-// isOff tells whether a file of settings says that the agent deletes nothing. One that cannot be read, such as one with comments, does not say so.
+// isOff reports whether a settings file turns the deletion off. A file that cannot be read, such as one with comments, does not.
 func (u *CleanUp) isOff(file string) bool {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -43,14 +43,14 @@ func (u *CleanUp) isOff(file string) bool {
 		return false
 	}
 	for key := range strings.SplitSeq(u.Setting, ".") {
-		fields, _ := value.(map[string]any) // of what is none there are no fields
+		fields, _ := value.(map[string]any) // nil when value is no object
 		value = fields[key]
 	}
 	off, isBool := value.(bool)
 	return isBool && !off
 }
 
-// cleanUp tells of an agent that deletes conversations by itself, and of the setting against that.
+// cleanUp advises about an agent that deletes conversations by itself, and names the setting against that.
 func (t *trial) cleanUp() {
 	u := t.e.known.Quirks.CleanUp
 	if u == nil {

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Providers whose credentials we know where to look for.
+// The providers whose credential files are known.
 const (
 	anthropic = "anthropic"
 	openai    = "openai"
 	amp       = "amp"
 )
 
-// hasCredentials tells whether an agent will find credentials: among the values that are kept for it, in its environment, then in the
-// files where its providers keep them. They are looked at and forgotten: no value leaves this file. A key in the system's keychain is not seen.
+// hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in
+// the files of its providers. Values are only looked at: no value leaves this file. A key in the system's keychain is not seen.
 func (c *Catalogue) hasCredentials(e entry) bool {
 	if e.source == Builtin {
-		return true // it needs none
+		return true // the demo agent needs none
 	}
 	if len(c.vault.peek(e.id)) > 0 {
 		return true
@@ -47,12 +47,12 @@ func variablesOf(provider string) []string {
 	return nil
 }
 
-// lookout looks for credentials as an agent with that environment would.
+// lookout looks for credentials as an agent with the same environment would.
 type lookout struct{ environ []string }
 
 func (l lookout) variable(name string) string { return lookup(l.environ, name) }
 
-// filesOf looks into the files of a provider.
+// filesOf reports whether the files of a provider hold credentials.
 func (l lookout) filesOf(provider string) bool {
 	switch provider {
 	case anthropic:
@@ -65,7 +65,7 @@ func (l lookout) filesOf(provider string) bool {
 	return false
 }
 
-// in is a file in a directory that a variable may name, and that is otherwise in the home directory. Without either it is "".
+// in returns the path of a file in the directory that a variable names, or else in the home directory. Without either, in returns "".
 func (l lookout) in(variable, below string, name ...string) string {
 	dir := ""
 	if variable != "" {
@@ -105,19 +105,20 @@ func (l lookout) codex() bool {
 	return auth.text("OPENAI_API_KEY") || auth.object("tokens").text("access_token")
 }
 
-// opencode keeps one entry a provider: {"type":"api","key"} or {"type":"oauth","access","expires"}.
+// opencode reads auth.json, one entry per provider: {"type":"api","key"} or {"type":"oauth","access","expires"}.
 func (l lookout) opencode(provider string) bool {
 	entry := readObject(l.in("XDG_DATA_HOME", filepath.Join(".local", "share"), "opencode", "auth.json")).object(provider)
 	return entry.text("key") || entry.text("access") && !entry.expired("expires")
 }
 
-// object is a JSON object of somebody else's file: what is not there, or of another type, is empty.
+// object is a JSON object of another program's file: a missing field, or one of another type, reads as empty.
 type object map[string]json.RawMessage
 
-// maxCredentials is more than such a file holds. Claude's grows to megabytes with its history of projects.
+// maxCredentials is well above the size of such a file. Claude's grows to megabytes with its history of projects.
 const maxCredentials = 32 << 20
 
-// readObject reads a file. One that cannot be read, is none (opening a pipe would wait for its other end), or holds no object is empty.
+// readObject reads a file. A file that cannot be read, is not regular (opening a pipe would wait for the other end), or holds no object
+// reads as empty.
 func readObject(file string) object {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -133,23 +134,24 @@ func readObject(file string) object {
 		return nil
 	}
 	var o object
-	_ = json.Unmarshal(data, &o) // a broken one is empty
+	_ = json.Unmarshal(data, &o) // broken JSON reads as empty
 	return o
 }
 
 func (o object) object(key string) object {
 	var inner object
-	_ = json.Unmarshal(o[key], &inner) // likewise
+	_ = json.Unmarshal(o[key], &inner) // as above
 	return inner
 }
 
-// text tells whether there is a text that is not empty.
+// text reports whether the field is a text that is not empty.
 func (o object) text(key string) bool {
 	var s string
 	return json.Unmarshal(o[key], &s) == nil && s != ""
 }
 
-// expired reads a time in RFC 3339 or in milliseconds since 1970. Without one it does not expire: 0 is what OpenCode writes for that.
+// expired reads a time in RFC 3339 or in milliseconds since 1970. A missing time never expires, and neither does 0, which OpenCode writes
+// for that.
 func (o object) expired(key string) bool {
 	var text string
 	if json.Unmarshal(o[key], &text) == nil {

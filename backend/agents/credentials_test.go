@@ -25,7 +25,7 @@ func TestCredentials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env   []string
 		files map[string]string
-		want  string // the agents that have credentials
+		want  string // ids of the agents that have credentials
 	}{
 		"nothing":                   {nil, nil, ""},
 		"anthropic":                 {[]string{"ANTHROPIC_API_KEY=SECRET"}, nil, "claude opencode pi"},
@@ -95,7 +95,7 @@ func TestCredentials(t *testing.T) {
 				}
 				want := id == "mock" || strings.Contains(" "+tc.want+" ", " "+id+" ")
 				if info.CredentialsAvailable != want {
-					t.Errorf("%s: %v", id, info.CredentialsAvailable)
+					t.Errorf("%s: got CredentialsAvailable %v, want %v", id, info.CredentialsAvailable, want)
 				}
 				if data, _ := json.Marshal(info); strings.Contains(string(data), "SECRET") {
 					t.Errorf("%s tells the secret: %s", id, data)
@@ -105,7 +105,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsThatCannotBeRead: a directory, a pipe that nobody writes to, and no home at all.
+// TestCredentialsThatCannotBeRead: a directory, a pipe without a writer, and no home at all.
 func TestCredentialsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -119,7 +119,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 		c := agents.Open(agents.Config{Self: os.Args[0], Environ: append([]string{"PATH="}, env...)})
 		for _, id := range []string{"claude", "codex"} {
 			if info, err := c.Info(t.Context(), id, agents.InfoQuery{}); err != nil || info.CredentialsAvailable {
-				t.Errorf("%v: %s: %+v, %v", env, id, info, err)
+				t.Errorf("environment %v: Info(%s): got %+v, %v, want no credentials", env, id, info, err)
 			}
 		}
 	}

@@ -19,15 +19,15 @@ import (
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
-// custom reads agents.json. A file that is not JSON is one error with its line; an entry that is wrong is a broken agent, so that
-// it is seen where it is looked for; one whose id cannot be had is an error, and the others count.
+// custom reads agents.json. A file that is not JSON gives an error with the line; a wrong entry becomes a broken agent, so that people see
+// the entry where they look for the agent; an impossible id is an error, and the other entries still count.
 func (c *Catalogue) custom() ([]entry, error) {
 	data, err := os.ReadFile(c.cfg.File)
 	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err) // with its path
+		return nil, fmt.Errorf("%w: %w", ErrFile, err) // the error names the path
 	}
 	var file struct {
 		Agents []customAgent `json:"agents"`
@@ -60,13 +60,13 @@ func (c *Catalogue) custom() ([]entry, error) {
 	return list, errors.Join(wrong...)
 }
 
-// lineOf is the last line in which an id stands as it is written in agents.json; that of the beginning when it stands there otherwise.
+// lineOf returns the last line of agents.json that contains id as a JSON string, or 1.
 func lineOf(data []byte, id string) int {
 	at := bytes.LastIndex(data, []byte(strconv.Quote(id)))
 	return 1 + bytes.Count(data[:max(at, 0)], []byte("\n"))
 }
 
-// wrongID is why no agent of agents.json can have an id; "" when one can.
+// wrongID returns why no agent of agents.json can have id, or "".
 func wrongID(id string) string {
 	switch {
 	case !validID.MatchString(id):
@@ -77,21 +77,21 @@ func wrongID(id string) string {
 	return ""
 }
 
-// shadows tells whether an entry stands in the place of a known agent, and does not say that it is to.
+// shadows reports whether an entry has the id of a known agent without asking to override that agent.
 func (c *Catalogue) shadows(a customAgent) bool {
 	return !a.Override && slices.ContainsFunc(c.bundled, func(k entry) bool { return k.id == a.ID })
 }
 
-// Env are the variables that agents.json sets for an agent, secrets among them; nil where it sets none.
+// Env returns the variables that agents.json sets for an agent, secrets among them, or nil.
 func (c *Catalogue) Env(id string) map[string]string {
-	own, _ := c.custom() // what is wrong with the file is told where the agent is started
+	own, _ := c.custom() // an error of the file is reported where the agent is started
 	if i := slices.IndexFunc(own, func(e entry) bool { return e.id == id }); i >= 0 {
 		return own[i].env
 	}
 	return nil
 }
 
-// Envs are Env of all agents, one after the other.
+// Envs returns Env of all agents of agents.json.
 func (c *Catalogue) Envs() (list []map[string]string) {
 	own, _ := c.custom()
 	for _, e := range own {
@@ -110,7 +110,7 @@ type customAgent struct {
 	Cwd      string            `json:"cwd"`
 	Override bool              `json:"override"`
 
-	// Of an entry as the registry has it, in place of the command.
+	// In place of the command, an entry in the registry's format has these.
 	Version      string        `json:"version"`
 	Website      string        `json:"website"`
 	Distribution *distribution `json:"distribution"`
@@ -133,7 +133,7 @@ func (a customAgent) entry() entry {
 	return e
 }
 
-// brought is an entry of a registry that somebody has written into agents.json: it says how the agent is installed.
+// brought returns an entry that agents.json has in the registry's format, which says how the agent is installed.
 func (a customAgent) brought() entry {
 	r := registryEntry{ID: a.ID, Name: a.Name, Version: a.Version, Website: a.Website, Distribution: *a.Distribution}
 	e, ok := r.foreign()
@@ -151,7 +151,7 @@ func (a customAgent) brought() entry {
 	return e
 }
 
-// fault is why no system would start it; "" when there is no reason.
+// fault returns why no system would start the agent, or "".
 func (a customAgent) fault() string {
 	holds0 := func(text string) bool { return strings.Contains(text, "\x00") }
 	for name, value := range a.Env {

@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Report is what a start of an agent showed.
+// Report is the result of a test: how the start of an agent went.
 type Report struct {
 	Agent           Agent           `json:"agent"`
 	Steps           []Step          `json:"steps" doc:"Up to the one that failed"`
@@ -32,7 +32,7 @@ type Report struct {
 	Advice          []Advice        `json:"advice" doc:"What can be done, the most useful first"`
 }
 
-// Healthy tells whether the agent has come to a session, and does not say that nobody is signed in.
+// Healthy reports whether the agent has opened a session, and does not say that nobody is signed in.
 func (r Report) Healthy() bool {
 	n := len(r.Steps)
 	return n > 0 && (r.Steps[n-1].Step == stepSession || r.Steps[n-1].Step == stepLogin) && r.Steps[n-1].OK
@@ -46,7 +46,7 @@ type Step struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// AgentInfo is what an agent says it is.
+// AgentInfo is an agent's own name and version.
 type AgentInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -60,14 +60,14 @@ type AuthMethod struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Env is where programs are looked for.
+// Env lists where programs are looked up.
 type Env struct {
 	Path []string `json:"path"`
 	Node string   `json:"node,omitempty"`
 	NPM  string   `json:"npm,omitempty"`
 }
 
-// Advice is something to do, or to know.
+// Advice is an action or a fact for the person.
 type Advice struct {
 	Code   string            `json:"code" enum:"install,get,node,uv,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused,cleanup"`
 	Params map[string]string `json:"params"`
@@ -81,11 +81,11 @@ const (
 	stepLogin      = "login"
 )
 
-// usualPatience is how long an agent that is tested may take to answer to initialize.
+// usualPatience is how long a tested agent may take to answer to initialize.
 const usualPatience = time.Minute
 
-// Test starts an agent as a session would, in an empty directory, and tells how it went. When it returns, nothing that the agent has
-// started is left. That the agent fails is no error: Test fails with ErrUnknown, ErrClosed and the context's error alone.
+// Test starts an agent in an empty directory, as a session would, and reports how the start went. When Test returns, every process that the
+// agent started is gone. A failing agent is no error: Test fails only with ErrUnknown, ErrClosed and the context's error.
 func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -94,11 +94,11 @@ func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
 	return c.try(ctx, e)
 }
 
-// try is Test of an entry, which need not be in the table.
+// try is Test for an entry, which need not be in the table.
 func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end the test
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
@@ -125,7 +125,7 @@ type trial struct {
 	report Report
 }
 
-// step runs one step and takes the time.
+// step runs one step and records its duration.
 func (t *trial) step(name string, f func() (string, error)) bool {
 	began := time.Now()
 	detail, err := f()
@@ -187,7 +187,7 @@ func (t *trial) resolve(ctx context.Context) (string, error) {
 	return at.program + ": " + at.reason, nil
 }
 
-// missing says what to do about an agent that cannot be found.
+// missing advises about an agent that cannot be found.
 func (t *trial) missing(err error) {
 	install := t.c.installable(t.e)
 	switch {
@@ -208,7 +208,7 @@ func (t *trial) missing(err error) {
 
 func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
 	cmd := t.c.command(ctx, t.e, t.at, dir)
-	if t.e.id == Demo { // which keeps what it is told, for the next time
+	if t.e.id == Demo { // the demo agent would keep a message for its next start
 		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
 	}
 	inst, err := t.c.start(ctx, t.e.id, cmd)
@@ -220,13 +220,13 @@ func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
 	return "pid " + strconv.Itoa(inst.Status().PID), nil
 }
 
-// talk asks the agent what a session would, and ends it.
+// talk makes the calls of a session's start, and ends the agent.
 func (t *trial) talk(ctx context.Context, dir string) {
 	q := ask(t.inst)
 	refusing := make(chan struct{})
 	go func() {
 		defer close(refusing)
-		q.refuse(context.WithoutCancel(ctx)) // it ends when the agent has, so that all is seen that it wrote
+		q.refuse(context.WithoutCancel(ctx)) // ends when the agent has ended, so that all of its output is seen
 	}()
 	var began json.RawMessage
 	ok := t.step(stepInitialize, func() (string, error) {
@@ -245,13 +245,13 @@ func (t *trial) talk(ctx context.Context, dir string) {
 		t.c.cfg.Logger.Warn("an agent that was tested cannot be ended", "agent", t.e.id, "error", err)
 	}
 	<-refusing
-	t.report.Stderr = cmp.Or(t.report.Stderr, t.inst.Status().StderrTail) // what it said first may be read after its answer
+	t.report.Stderr = cmp.Or(t.report.Stderr, t.inst.Status().StderrTail) // early output may be read only after the answer
 	if q.noise != "" {
 		t.advise("banner", "text", q.noise)
 	}
 }
 
-// died tells how a process has ended that nobody has ended.
+// died records how a process that ended by itself has ended.
 func (t *trial) died() {
 	if status := t.inst.Status(); status.Phase == proxy.Exited {
 		t.report.ExitCode, t.report.Signal = status.ExitCode, status.Signal
@@ -272,7 +272,7 @@ func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, s
 		Capabilities    json.RawMessage `json:"agentCapabilities"`
 		AuthMethods     []AuthMethod    `json:"authMethods"`
 	}
-	_ = json.Unmarshal(result, &r) // what does not fit stays empty; the version is looked at below
+	_ = json.Unmarshal(result, &r) // fields that do not fit stay empty; the version is checked below
 	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion.Int(), r.AgentInfo, distinctWays(r.AuthMethods)
 	if len(r.Capabilities) > 0 && !bytes.Equal(r.Capabilities, []byte("null")) {
 		t.report.Capabilities = r.Capabilities
@@ -304,7 +304,7 @@ func (t *trial) session(ctx context.Context, q *question, dir string, began json
 	return nil
 }
 
-// login is the step of agents that tell as whom they are signed in: Claude begins a session for anybody, and fails at the first prompt.
+// login is the step of agents that report their signed-in account: Claude opens a session without a login, and fails at the first prompt.
 func (t *trial) login(ctx context.Context, q *question, began json.RawMessage, since time.Time) {
 	at := time.Now()
 	a, told := q.account(ctx, began, since)
@@ -327,7 +327,7 @@ func (t *trial) adviseLogin(refused *acp.Error) {
 	t.advise("login", "detail", refused.Sentence(), "methods", strings.Join(names, ", "), "id", t.e.id)
 }
 
-// unanswered says what to do about a call that failed, and gives the reason without the name of the step.
+// unanswered advises about a failed call, and returns the reason without the name of the step.
 func (t *trial) unanswered(ctx context.Context, err error, patience time.Duration) error {
 	refused, answered := errors.AsType[*acp.Error](err)
 	switch {
@@ -346,12 +346,12 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 	return err
 }
 
-// noteLogin remembers whether an agent wants a login, by how its start ended.
+// noteLogin remembers from the result of a start whether an agent wants a login.
 func (c *Catalogue) noteLogin(e entry, at place, err error) {
 	refused, answered := errors.AsType[*acp.Error](err)
 	wants := answered && refused.Code == acp.CodeAuthRequired
 	if err != nil && !wants {
-		return // it is as it was
+		return // unchanged
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -361,14 +361,14 @@ func (c *Catalogue) noteLogin(e entry, at place, err error) {
 	}
 }
 
-// NoteLogin remembers whether an agent wants a login, by how a session or a turn of it went: nil is one that went well. Watch is called
-// when that is news.
+// NoteLogin remembers from the result of a session or a turn whether an agent wants a login; nil means that it went well. A change calls
+// the callback of Watch.
 func (c *Catalogue) NoteLogin(id string, refused *acp.Error) {
 	c.mu.Lock()
 	nothing := refused == nil && len(c.logins) == 0
 	c.mu.Unlock()
 	if nothing {
-		return // which is so at almost every turn, and agents are not looked for then
+		return // true for almost every turn, and then no agent is looked up
 	}
 	e, err := c.row(id)
 	if err != nil {

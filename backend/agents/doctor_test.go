@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/agents"
 )
 
-// patients is a catalogue of fake agents that are tested, whose patience ends soon if it is asked to; dir is where they leave traces.
+// patients returns a catalogue of fake agents to be tested; a patience other than 0 shortens the wait. In dir the agents leave traces.
 func patients(t *testing.T, patience time.Duration, kinds ...string) (c *agents.Catalogue, dir string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -56,7 +56,7 @@ func patients(t *testing.T, patience time.Duration, kinds ...string) (c *agents.
 	return c, dir
 }
 
-// mustBeAlone says that nothing runs any more that was started for a test.
+// mustBeAlone checks that every process of the tests has ended.
 func mustBeAlone(t *testing.T, dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -68,10 +68,10 @@ func mustBeAlone(t *testing.T, dir string) {
 }
 
 func TestOfAgents(t *testing.T) {
-	// A minute is the patience of all but the silent one: what ends before must not wait for it.
+	// All but the silent agent have a patience of a minute, and must end without waiting for that.
 	for kind, want := range map[string]struct {
-		steps  string // with the one that failed
-		detail string // of the last
+		steps  string // including the failed step
+		detail string // of the last step
 		state  string
 		advice []string
 		stderr string
@@ -97,7 +97,7 @@ func TestOfAgents(t *testing.T) {
 			}
 			steps, last := stepsOf(r)
 			if steps != want.steps || !strings.Contains(last.Detail, want.detail) || r.Agent.State != want.state || !slices.Equal(codesOf(r), want.advice) {
-				t.Errorf("%s: %+v, %s, %v", steps, last, r.Agent.State, codesOf(r))
+				t.Errorf("got steps %s, %+v, state %s, advice %v, want %s, %q, %s, %v", steps, last, r.Agent.State, codesOf(r), want.steps, want.detail, want.state, want.advice)
 			}
 			if !strings.Contains(r.Stderr, want.stderr) || (r.ExitCode == nil) != (want.exit == 0) || r.ExitCode != nil && *r.ExitCode != want.exit {
 				t.Errorf("exit code %v, stderr %q", r.ExitCode, r.Stderr)
@@ -110,7 +110,7 @@ func TestOfAgents(t *testing.T) {
 	}
 }
 
-// stepsOf are the steps of a report, with a mark on the one that failed, and the last of them.
+// stepsOf returns the names of the steps, the failed one marked, and the last step.
 func stepsOf(r agents.Report) (string, agents.Step) {
 	var names []string
 	var last agents.Step
@@ -140,29 +140,29 @@ func TestReportTellsWhatTheAgentSaid(t *testing.T) {
 	}
 	if r.AgentInfo == nil || *r.AgentInfo != (agents.AgentInfo{Name: "fake", Version: "4.5.6"}) || *r.ProtocolVersion != 1 ||
 		string(r.Capabilities) != `{"sessionCapabilities":{"delete":{}}}` || !slices.Equal(r.Env.Path, []string{dir}) || !r.Healthy() {
-		t.Errorf("%+v", r)
+		t.Errorf("report: got %+v, want fake 4.5.6, protocol 1, healthy", r)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plain", "deleted")); err != nil {
 		t.Error("the session is left in the agent's list: ", err)
 	}
 	r, err = c.Test(t.Context(), "banner")
 	if err != nil || r.Advice[0].Params["text"] != "Welcome to the fake agent!" {
-		t.Errorf("%+v, %v", r.Advice, err)
+		t.Errorf("advice: got %+v, %v, want the banner's text", r.Advice, err)
 	}
 	r, err = c.Test(t.Context(), "v2")
 	if err != nil || *r.ProtocolVersion != 2 || r.Advice[0].Params["theirs"] != "2" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("report: got %+v, %v, want protocol 2", r, err)
 	}
 	r, err = c.Test(t.Context(), "login")
 	if err != nil || !slices.Equal(r.AuthMethods, []agents.AuthMethod{{ID: "a", Name: "By browser", Description: "Opens one"}}) ||
 		r.Advice[0].Params["methods"] != "By browser" || r.Healthy() {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("report: got %+v, %v, want the method \"By browser\", not healthy", r, err)
 	}
 	if a := get(t, c, "login"); a.State != agents.NeedsLogin || a.Detail != "Authentication required" {
 		t.Errorf("afterwards the list has %+v", a)
 	}
 	if _, err := c.Test(t.Context(), "nobody"); !errors.Is(err, agents.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("Test(nobody): got %v, want %v", err, agents.ErrUnknown)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestOfTheDemoAgent(t *testing.T) {
 	c, dir := patients(t, 0)
 	r, err := c.Test(t.Context(), agents.Demo)
 	if err != nil || !r.Healthy() || len(r.Advice) > 0 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Test(mock): got %+v, %v, want healthy without advice", r, err)
 	}
 	mustBeAlone(t, dir)
 }
@@ -181,7 +181,7 @@ func TestOfTheSilentIsBounded(t *testing.T) {
 	mustBeAlone(t, dir)
 	steps, last := stepsOf(r)
 	if err != nil || steps != "resolve spawn initialize!" || last.Ms < 300 || !slices.Equal(codesOf(r), []string{"silent"}) || r.Advice[0].Params["seconds"] != "0.3" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("report: got %+v, %v, want a failed initialize and the advice silent", r, err)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestWhoGoesEndsTheTest(t *testing.T) {
 	until(t, func() bool { return living(filepath.Join(dir, "silent", "live")) == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Test: got %v, want %v", err, context.Canceled)
 	}
 	mustBeAlone(t, dir)
 
@@ -209,7 +209,7 @@ func TestWhoGoesEndsTheTest(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-ended; !errors.Is(err, agents.ErrClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("Test: got %v, want %v", err, agents.ErrClosed)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestOfWhatIsNotThere(t *testing.T) {
 			}
 			steps, _ := stepsOf(r)
 			if steps != "resolve!" || r.Agent.State != tc.state || !slices.Equal(codesOf(r), []string{tc.advice}) || !strings.Contains(r.Advice[0].Params["detail"], tc.detail) {
-				t.Errorf("%+v", r)
+				t.Errorf("report: got %+v, want a failed resolve, state %s, advice %s with %q", r, tc.state, tc.advice, tc.detail)
 			}
 		})
 	}

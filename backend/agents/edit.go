@@ -20,17 +20,17 @@ import (
 	"deskhand/backend/jsonerr"
 )
 
-// Errors of definitions. A file that cannot be read is an ErrFile, and is left as it is.
+// Errors of definitions. An agents.json that cannot be read gives ErrFile, and stays unchanged.
 var (
 	ErrDefinition   = errors.New("the definition of the agent cannot be used")
 	ErrNoDefinition = errors.New("agents.json does not say anything of it")
 	ErrWrite        = errors.New("agents.json cannot be written")
 )
 
-// Masked stands for a value that is stored and not told. Who gives it back keeps the value.
+// Masked replaces a stored value that is not disclosed. A definition that comes back with Masked keeps the stored value.
 const Masked = "••••"
 
-// Definition is an agent of agents.json. Without a command it is one that the file says how to install, which other fields of it do.
+// Definition is an agent of agents.json. Without a command, other fields of the file's entry say how the agent is installed.
 type Definition struct {
 	ID       string            `json:"id,omitempty" maxLength:"64"`
 	Name     string            `json:"name,omitempty" maxLength:"200" doc:"What people see; without it, the id"`
@@ -41,7 +41,7 @@ type Definition struct {
 	Override bool              `json:"override,omitempty" doc:"It stands in the place of a known agent of that id"`
 }
 
-// fields are the keys of a Definition in the file, in the order that we write them.
+// fields returns the keys of a Definition in the order of the file.
 func (d Definition) fields() []field {
 	list := []field{{"id", d.ID, true}, {"name", d.Name, d.Name != ""}, {"command", d.Command, d.Command != ""}}
 	return append(list, field{"args", d.Args, len(d.Args) > 0}, field{"env", d.Env, len(d.Env) > 0},
@@ -54,7 +54,7 @@ type field struct {
 	there bool
 }
 
-// Definition is what agents.json says of an agent: ErrNoDefinition when it says nothing.
+// Definition returns the entry of an agent in agents.json, with values masked, or ErrNoDefinition.
 func (c *Catalogue) Definition(id string) (Definition, error) {
 	file, err := c.readDefinitions()
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *Catalogue) Definition(id string) (Definition, error) {
 	return d, nil
 }
 
-// Define writes a definition into agents.json, in place of the one with its id or after the last. Everything else in the file stays as
-// it is, to the byte, and so do fields of the entry that a Definition does not have. It fails with ErrDefinition, and with ErrFile.
+// Define writes a definition into agents.json, in place of the entry with its id or after the last. The rest of the file stays as it is, to
+// the byte, and so do fields of the entry that a Definition does not have. Define fails with ErrDefinition, and with ErrFile.
 func (c *Catalogue) Define(d Definition) error {
 	return c.edit(d.ID, func(file *definitions) ([]byte, error) {
 		before, at, err := file.find(d.ID)
@@ -94,7 +94,7 @@ func (c *Catalogue) Define(d Definition) error {
 	})
 }
 
-// Undefine takes a definition out of agents.json, and nothing else: ErrNoDefinition when there is none. What runs goes on.
+// Undefine removes a definition from agents.json, and nothing else, or fails with ErrNoDefinition. Running processes go on.
 func (c *Catalogue) Undefine(id string) error {
 	return c.edit(id, func(file *definitions) ([]byte, error) {
 		_, at, err := file.find(id)
@@ -105,11 +105,11 @@ func (c *Catalogue) Undefine(id string) error {
 	})
 }
 
-// TestDefinition is Test of an agent that is not written down yet.
+// TestDefinition is Test of a definition that is not stored yet.
 func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, error) {
 	var before Definition
 	if file, err := c.readDefinitions(); err == nil {
-		before, _, _ = file.find(d.ID) // there need not be one
+		before, _, _ = file.find(d.ID) // a new definition has no stored entry
 	}
 	d, err := d.unmasked(before)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, e
 	return c.try(ctx, customAgent{ID: d.ID, Name: d.Name, Command: d.Command, Args: d.Args, Env: d.Env, Cwd: d.Cwd}.entry())
 }
 
-// unmasked puts the stored values in the place of masked ones.
+// unmasked replaces masked values by the stored values.
 func (d Definition) unmasked(before Definition) (Definition, error) {
 	d.Env = maps.Clone(d.Env)
 	for name, value := range d.Env {
@@ -138,7 +138,7 @@ func (d Definition) unmasked(before Definition) (Definition, error) {
 	return d, nil
 }
 
-// over is the text of the entry: the fields of d, and of the entry before those that d knows nothing of.
+// over returns the JSON of d, keeping fields of the entry before that a Definition does not have.
 func (d Definition) over(before json.RawMessage) (json.RawMessage, error) {
 	rest := map[string]json.RawMessage{}
 	if before != nil {
@@ -177,7 +177,7 @@ func (d Definition) over(before json.RawMessage) (json.RawMessage, error) {
 	return text.Bytes(), nil
 }
 
-// takes tells whether an entry can be written: whether it would be an agent.
+// takes returns why an entry cannot be written: the entry must result in an agent.
 func (c *Catalogue) takes(text json.RawMessage) error {
 	var a customAgent
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -193,13 +193,13 @@ func (c *Catalogue) takes(text json.RawMessage) error {
 	return nil
 }
 
-// How long we wait for another Deskhand that changes agents.json, and how often we look. It takes no time.
+// How long an edit waits for another Deskhand that changes agents.json, which takes no time, and how often the lock is tried.
 const (
 	editPatience = 5 * time.Second
 	editEvery    = 10 * time.Millisecond
 )
 
-// edit changes agents.json, unless somebody else has done so meanwhile, and tells those who watch of what is different.
+// edit changes agents.json, unless another program has done so meanwhile, and reports the changed agents to the callback of Watch.
 func (c *Catalogue) edit(id string, f func(*definitions) ([]byte, error)) (err error) {
 	if c.cfg.File == "" || c.cfg.WriteFile == nil {
 		return fmt.Errorf("%w: there is no file to write it to", ErrDefinition)
@@ -231,7 +231,7 @@ func (c *Catalogue) edit(id string, f func(*definitions) ([]byte, error)) (err e
 	return nil
 }
 
-// lockFile keeps other Deskhands from writing agents.json. Of who else writes into it we see what is done by the time we write.
+// lockFile keeps other Deskhands from writing agents.json. Writes of other programs are noticed up to the moment of the write.
 func (c *Catalogue) lockFile() (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(c.cfg.File), 0o700); err != nil {
 		return nil, err
@@ -245,18 +245,18 @@ func (c *Catalogue) lockFile() (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// definitions is agents.json as it stands, with the places of its entries.
+// definitions is the content of agents.json, with the positions of its entries.
 type definitions struct {
-	name    string // of the file itself, where agents.json is a link to it
+	name    string // the file itself, when agents.json is a link
 	mode    fs.FileMode
 	data    []byte
 	entries []span
 	list    span // the value of "agents"; empty where there is none
-	open    int  // behind the brace that begins the file's object; 0 = there is nothing in the file
+	open    int  // position behind the opening brace of the file's object; 0 = the file is empty
 	bare    bool // the object has no fields
 }
 
-// span is a part of the file.
+// span is a range of bytes of the file.
 type span struct{ from, to int }
 
 func (c *Catalogue) readDefinitions() (*definitions, error) {
@@ -281,7 +281,7 @@ func (c *Catalogue) readDefinitions() (*definitions, error) {
 	return f, nil
 }
 
-// parse finds the places of the entries.
+// parse finds the positions of the entries.
 func (f *definitions) parse() error {
 	text := jsonerr.Text(f.data)
 	shift := len(f.data) - len(text)
@@ -341,7 +341,7 @@ func (f *definitions) parseList(list json.RawMessage) error {
 	return nil
 }
 
-// raw is the text of an entry; nil for one that is not there.
+// raw returns the text of an entry, or nil for -1.
 func (f *definitions) raw(at int) json.RawMessage {
 	if at < 0 {
 		return nil
@@ -349,7 +349,7 @@ func (f *definitions) raw(at int) json.RawMessage {
 	return f.data[f.entries[at].from:f.entries[at].to]
 }
 
-// find gives an entry and its number, -1 when there is none.
+// find returns an entry and its number, or -1 and ErrNoDefinition.
 func (f *definitions) find(id string) (d Definition, at int, err error) {
 	at = -1
 	for n := range f.entries {
@@ -372,17 +372,17 @@ func (f *definitions) find(id string) (d Definition, at int, err error) {
 	return d, at, nil
 }
 
-// How entries are indented where there is none to do it like.
+// The indentation of entries in a file that has none to follow.
 const (
 	step   = "  "
 	indent = step + step
 )
 
-// with is the file with the entry in the place of another, or, at -1, after the last.
+// with returns the file with the entry in place of entry at, or after the last for -1.
 func (f *definitions) with(at int, entry json.RawMessage) []byte {
 	pretty := func(prefix string) string {
 		var text bytes.Buffer
-		_ = json.Indent(&text, entry, prefix, step) // it has been read already
+		_ = json.Indent(&text, entry, prefix, step) // the entry has been parsed already
 		return text.String()
 	}
 	switch n := len(f.entries); {
@@ -405,7 +405,7 @@ func (f *definitions) with(at int, entry json.RawMessage) []byte {
 	return f.replace(span{f.open, f.open}, "\n"+step+`"agents": `+list+",")
 }
 
-// without is the file without an entry, and without the comma that belongs to it.
+// without returns the file without an entry and the comma that belongs to the entry.
 func (f *definitions) without(at int) []byte {
 	gone := f.entries[at]
 	switch {
@@ -423,7 +423,7 @@ func (f *definitions) replace(s span, text string) []byte {
 	return slices.Concat(f.data[:s.from], []byte(text), f.data[s.to:])
 }
 
-// indentOf is the white space that a line begins with, if nothing else is before the entry.
+// indentOf returns the white space before an entry that begins its line, else the usual indentation.
 func (f *definitions) indentOf(s span) string {
 	line := string(f.data[bytes.LastIndexByte(f.data[:s.from], '\n')+1 : s.from])
 	if strings.TrimLeft(line, " \t") != "" {

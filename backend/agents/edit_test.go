@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openFile is a catalogue whose agents.json can be changed.
+// openFile returns a catalogue with a writable agents.json.
 func openFile(t *testing.T, text string) (c *agents.Catalogue, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config", "agents.json")
@@ -90,20 +90,20 @@ func TestDefinitionsAreWritten(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", got, want)
 			}
 			if a := get(t, c, "mine"); a.State != agents.Ready || !a.Editable || a.Source != agents.Custom {
-				t.Errorf("%+v", a)
+				t.Errorf("mine: got %+v, want ready, editable, custom", a)
 			}
 			if n := <-heard; n.Agent != "mine" || !n.Aside {
-				t.Errorf("%+v", n)
+				t.Errorf("news: got %+v, want mine, aside", n)
 			}
 			if info, err := os.Stat(file); err != nil || tc.before != "" && info.Mode().Perm() != 0o640 || tc.before == "" && info.Mode().Perm() != 0o600 {
-				t.Errorf("%v, %v", info.Mode(), err)
+				t.Errorf("agents.json: got mode %v, %v, want the mode before or 0600", info.Mode(), err)
 			}
 			got, err := c.Definition("mine")
 			if err != nil || got.Env["KEY"] != agents.Masked || got.Command != "/bin/sh" || len(got.Args) != 2 {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("Definition(mine): got %+v, %v, want /bin/sh with a masked KEY", got, err)
 			}
 			if cmd, err := c.Command(t.Context(), "mine", "/"); err != nil || cmd.Env[len(cmd.Env)-1] != "KEY=secret" {
-				t.Errorf("%+v, %v", cmd, err)
+				t.Errorf("Command(mine): got %+v, %v, want KEY=secret last", cmd, err)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestDefinitionsAreTakenOut(t *testing.T) {
 	}
 	c, file := openFile(t, "{\"agents\": [ "+a+" ]}")
 	if err := c.Undefine("a"); err != nil || read(t, file) != "{\"agents\": []}" {
-		t.Errorf("%v, %s", err, read(t, file))
+		t.Errorf("Undefine: got %v, file %s, want an empty list", err, read(t, file))
 	}
 }
 
@@ -154,7 +154,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 		"cwd":          {ID: "x", Command: "x", Cwd: "here"},
 	} {
 		if err := c.Define(d); !errors.Is(err, agents.ErrDefinition) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Define: got %v, want %v", name, err, agents.ErrDefinition)
 		}
 	}
 	if got := read(t, file); got != before {
@@ -164,10 +164,10 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if a := get(t, c, "claude"); a.Source != agents.Custom || !a.Editable {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want custom and editable", a)
 	}
 	if err := c.Undefine("claude"); err != nil || get(t, c, "claude").Source != agents.OnPath {
-		t.Errorf("%v, %+v", err, get(t, c, "claude"))
+		t.Errorf("Undefine(claude): got %v, %+v, want the agent on PATH", err, get(t, c, "claude"))
 	}
 }
 
@@ -188,11 +188,11 @@ func TestBrokenFilesStayAsTheyAre(t *testing.T) {
 	}
 	c, _ := openFile(t, "{\"agents\":[\n{\"id\": }]}")
 	if _, err := c.Definition("a"); !errors.Is(err, agents.ErrFile) || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("%v", err)
+		t.Errorf("Definition: got %v, want ErrFile in line 2", err)
 	}
 }
 
-// TestLinkedFileIsWrittenWhereItIs: people keep their settings elsewhere and link them.
+// TestLinkedFileIsWrittenWhereItIs: people keep their settings elsewhere and link to them.
 func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
 	t.Parallel()
 	c, file := openFile(t, `{"agents": []}`)
@@ -207,7 +207,7 @@ func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(file); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "mine") {
-		t.Errorf("%v, %v, %s", info.Mode(), err, read(t, real))
+		t.Errorf("got mode %v, %v, content %s, want a link and mine", info.Mode(), err, read(t, real))
 	}
 }
 
@@ -222,25 +222,25 @@ func TestOfADefinition(t *testing.T) {
 	before := read(t, file)
 	r, err := c.TestDefinition(t.Context(), agents.Definition{ID: "mine", Command: self, Env: map[string]string{roleVariable: agents.Masked}})
 	if err != nil || !r.Healthy() || r.Agent.Path != self {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("TestDefinition(mine): got %+v, %v, want healthy at %s", r, err, self)
 	}
 	r, err = c.TestDefinition(t.Context(), agents.Definition{Command: self, Env: map[string]string{roleVariable: "agent:stillborn:" + dir}})
 	if err != nil || r.Healthy() || !strings.Contains(r.Stderr, "no licence found") {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("TestDefinition(stillborn): got %+v, %v, want the stderr", r, err)
 	}
 	r, err = c.TestDefinition(t.Context(), agents.Definition{Command: "no-such-program"})
 	if err != nil || len(r.Steps) != 1 || r.Agent.State != agents.NotFound {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("TestDefinition(no-such-program): got %+v, %v, want one step, not_found", r, err)
 	}
 	if _, err := c.TestDefinition(t.Context(), agents.Definition{ID: "new", Command: self, Env: map[string]string{"A": agents.Masked}}); !errors.Is(err, agents.ErrDefinition) {
-		t.Errorf("%v", err)
+		t.Errorf("TestDefinition(masked): got %v, want %v", err, agents.ErrDefinition)
 	}
 	if read(t, file) != before || c.Known("new") {
 		t.Error("a test has written something")
 	}
 }
 
-// equalJSON compares without white space; numbers stay as they are written.
+// equalJSON compares two JSON texts without white space; numbers stay as written.
 func equalJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var one, two bytes.Buffer
@@ -274,7 +274,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 				switch {
 				case err == nil:
 					want = append(want, id)
-				case errors.Is(err, context.DeadlineExceeded): // the wait for the lock has an end, which a busy machine reaches
+				case errors.Is(err, context.DeadlineExceeded): // the wait for the lock is limited, and a busy machine reaches the limit
 				case !errors.Is(err, agents.ErrFile):
 					t.Error(err)
 				}
@@ -292,7 +292,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 	t.Logf("%d of 120 were written", len(want))
 }
 
-// One mistake hides one agent: those that stand after it in the file are there.
+// One mistake hides one agent: later agents of the file are still there.
 func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
 	t.Parallel()
 	c, _ := openFile(t, `{"agents":[{"id":"Bad Id","command":"x"},{"id":"claude","command":"x"},{"id":"one","command":"x"},{"id":"one","command":"y"},{"id":"two","command":"x"}]}`)
@@ -304,10 +304,10 @@ func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
 	}
 	for _, id := range []string{"one", "two"} {
 		if a := get(t, c, id); !a.Editable {
-			t.Errorf("%+v", a)
+			t.Errorf("%s: got %+v, want editable", id, a)
 		}
 	}
 	if a := get(t, c, "claude"); a.Editable {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want not editable", a)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/agents"
 )
 
-// smallDisk is a file system of its own, of so many bytes.
+// smallDisk mounts a file system of the given size.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,11 +40,11 @@ func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
 		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
 		var failed *agents.InstallError
 		if !errors.As(err, &failed) || failed.Step != agents.StepResolve || !strings.Contains(err.Error(), "not enough space") || !strings.Contains(err.Error(), "MB are needed") {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Install(%s): got %v, want step resolve and \"not enough space\"", id, err)
 		}
 		p, err := c.Plan(t.Context(), id, "")
 		if err != nil || p.Enough || p.FreeBytes == 0 || p.FreeBytes > 16<<20 {
-			t.Errorf("%s: %+v, %v", id, p, err)
+			t.Errorf("Plan(%s): got %+v, %v, want not enough of at most 16 MiB", id, p, err)
 		}
 		if items, _ := filepath.Glob(filepath.Join(y.cfg.Dir, id, "*")); !slices.Equal(items, []string{filepath.Join(y.cfg.Dir, id, "lock")}) {
 			t.Errorf("%s: %v is left", id, items)
@@ -55,10 +55,10 @@ func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsUp: what nobody could know before.
+// TestDiskThatFillsUp: the disk fills up although enough was free before.
 func TestDiskThatFillsUp(t *testing.T) {
 	y := openYard(t)
-	y.cfg.Dir = smallDisk(t, "280m") // a little more than has to be free
+	y.cfg.Dir = smallDisk(t, "280m") // a little more than must be free
 	y.put("small.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
 	y.put("large.tar.gz", tarball(t, item{name: "agent", text: packedAgent("2.0.0", "")}, item{name: "zeros", text: strings.Repeat("\x00", 300<<20)}))
 	c := agents.Open(y.cfg)
@@ -71,18 +71,18 @@ func TestDiskThatFillsUp(t *testing.T) {
 	_, err := c.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepDownload || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want step download and ENOSPC", err)
 	}
 	y.mustBeOnly("packed", "1.0.0")
 	if a := get(t, c, "packed"); a.State != agents.Ready || a.Version != "1.0.0" {
-		t.Errorf("%+v", a)
+		t.Errorf("packed: got %+v, want ready in 1.0.0", a)
 	}
 	if r, err := c.Test(t.Context(), "packed"); err != nil || !r.Healthy() {
-		t.Errorf("%+v, %v", r.Steps, err)
+		t.Errorf("Test(packed): got %+v, %v, want healthy", r.Steps, err)
 	}
 }
 
-// TestNPMThatCannotWrite fails half-way: files may not become larger than some kilobytes.
+// TestNPMThatCannotWrite lets npm fail half-way by a limit of some kilobytes per file.
 func TestNPMThatCannotWrite(t *testing.T) {
 	s := openShop(t)
 	s.reg.publishClaude("0.101.0", "")
@@ -111,13 +111,13 @@ func TestNPMThatCannotWrite(t *testing.T) {
 	_, err = s.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepDownload {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want step download", err)
 	}
 	t.Log(err)
 	if now := s.current(); now.Version != "0.101.0" || !slices.Equal(s.versions(), []string{"0.101.0"}) {
-		t.Errorf("%+v, %v", now, s.versions())
+		t.Errorf("got %+v, versions %v, want only 0.101.0", now, s.versions())
 	}
 	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() {
-		t.Errorf("%+v, %v", r.Steps, err)
+		t.Errorf("Test(claude): got %+v, %v, want healthy", r.Steps, err)
 	}
 }

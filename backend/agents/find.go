@@ -14,15 +14,15 @@ import (
 
 // place is where an agent was found.
 type place struct {
-	program string   // what people are told: the agent's own file
-	node    []string // node and its arguments, when the program is a script for it
-	version string   // of one that we installed, and the directory of it
+	program string   // the agent's own file, as shown to people
+	node    []string // node and its arguments, when program is a script for node
+	version string   // of an installed agent, with its directory in home
 	home    string
-	start   *start // how it is started, where that is not the catalogue's affair
+	start   *start // how to start the agent, when the catalogue does not say
 	reason  string
 }
 
-// argv is the command line with the agent's arguments.
+// argv returns the command line with the agent's arguments.
 func (p place) argv(args []string) (string, []string) {
 	if len(p.node) == 0 {
 		return p.program, args
@@ -32,7 +32,7 @@ func (p place) argv(args []string) (string, []string) {
 
 var errUnusable = errors.New("what Deskhand installed cannot be used")
 
-// locate finds an agent that can be started.
+// locate finds an agent that can be started, or returns why none can.
 func (c *Catalogue) locate(e entry) (place, error) {
 	at, err := c.find(e)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Catalogue) locate(e entry) (place, error) {
 	return at, c.lacks(e)
 }
 
-// find looks in our own store, then on PATH.
+// find looks up an agent in the store, then on PATH.
 func (c *Catalogue) find(e entry) (place, error) {
 	onPath, missing := c.findProgram(e)
 	if e.source != OnPath || c.cfg.Dir == "" {
@@ -65,7 +65,7 @@ func (c *Catalogue) find(e entry) (place, error) {
 	return place{}, err
 }
 
-// findProgram looks where the entry says: at a path, or on PATH.
+// findProgram looks up an agent as its entry says: at a path, or on PATH.
 func (c *Catalogue) findProgram(e entry) (place, error) {
 	switch {
 	case e.source == Builtin:
@@ -90,7 +90,7 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	return place{}, c.notFound(e.command)
 }
 
-// isOfPackage tells whether a program was put on PATH by npm for that package: by a link into it, or, on Windows, beside it.
+// isOfPackage reports whether npm put a program on PATH for that package: by a link into the package, or, on Windows, beside the package.
 func isOfPackage(file, npm string) bool {
 	if real, err := filepath.EvalSymlinks(file); err == nil && strings.Contains(filepath.ToSlash(real), "/node_modules/"+npm+"/") {
 		return true
@@ -99,7 +99,7 @@ func isOfPackage(file, npm string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lacks tells what a found agent still needs.
+// lacks returns the program that a found agent still needs, as an error.
 func (c *Catalogue) lacks(e entry) error {
 	n := e.known.Needs
 	if n == nil || c.variable(n.Variable) != "" {
@@ -111,7 +111,7 @@ func (c *Catalogue) lacks(e entry) error {
 	return fmt.Errorf("%s is here, but it starts %s, which is not on PATH: %s", e.command, n.Program, n.Hint)
 }
 
-// onPath gives the programs of that name on PATH, first ones first, and where we have their directories from.
+// onPath yields the programs with that name on PATH, in its order, each with the source of its directory.
 func (c *Catalogue) onPath(command string) iter.Seq2[string, string] {
 	return func(yield func(file, source string) bool) {
 		for _, dir := range c.around.Load().Directories {
@@ -125,7 +125,7 @@ func (c *Catalogue) onPath(command string) iter.Seq2[string, string] {
 	}
 }
 
-// program is the first of that name on PATH, or "".
+// program returns the first program with that name on PATH, or "".
 func (c *Catalogue) program(name string) string {
 	for file := range c.onPath(name) {
 		return file
@@ -133,8 +133,8 @@ func (c *Catalogue) program(name string) string {
 	return ""
 }
 
-// Programs gives a variable of the environment that agents are started in, and where a program of a name is in it, or at a path. It
-// waits for the login shell, like Command.
+// Programs returns two functions: env returns a variable of the environment that agents are started in, find returns the path of a program
+// in that environment. Like Command, Programs waits for the login shell.
 func (c *Catalogue) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
 	environ := c.Environ(ctx)
 	env = func(name string) string { return lookup(environ, name) }
@@ -164,10 +164,11 @@ func executable(file string) error {
 	return nil
 }
 
-// withExtensions gives the names under which Windows starts a command: that itself, where it has one of the extensions, and with each.
+// withExtensions returns the file names under which Windows starts a command: command with each extension, and command itself first when
+// command already has one of the extensions.
 func withExtensions(command, pathext string) []string {
 	if pathext == "" {
-		pathext = ".com;.exe;.bat;.cmd" // what Windows itself takes then
+		pathext = ".com;.exe;.bat;.cmd" // the default of Windows
 	}
 	var itself, names []string
 	for ext := range strings.SplitSeq(pathext, ";") {

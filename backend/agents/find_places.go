@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// knownPlaces are the directories where the usual installers put programs, of those that are there, with the installer's name. They
-// are for whom no PATH names them: a shell that could not be asked, or one that sets them up for itself alone.
+// knownPlaces returns the existing directories in which the usual installers put programs, each with the installer's name. They help where
+// no PATH names them: when the shell could not be asked, or sets them up only for interactive use.
 func knownPlaces(environ []string) []Directory {
 	h := homeOf(environ)
 	places := slices.Concat([]Directory{
@@ -45,10 +45,10 @@ func isDir(path string) bool {
 	return err == nil && filepath.IsAbs(path) && info.IsDir()
 }
 
-// personal is a person's home, and the variables that move parts of it.
+// personal is a person's home directory, with the variables that move parts of the home.
 type personal struct {
 	environ []string
-	dir     string // "" when nobody knows
+	dir     string // "" when unknown
 }
 
 func homeOf(environ []string) personal {
@@ -59,7 +59,7 @@ func homeOf(environ []string) personal {
 	return personal{environ, lookup(environ, name)}
 }
 
-// in is a place below a directory that a variable may name, and that is otherwise in the home directory.
+// in returns a path below the directory that a variable names, or else below the home directory.
 func (h personal) in(variable, dir string, below ...string) string {
 	root := ""
 	if variable != "" {
@@ -74,7 +74,7 @@ func (h personal) in(variable, dir string, below ...string) string {
 	return filepath.Join(append([]string{root}, below...)...)
 }
 
-// inData is the same in the directory for data.
+// inData is in for the person's data directory.
 func (h personal) inData(variable, dir string, below ...string) string {
 	if data := lookup(h.environ, "XDG_DATA_HOME"); lookup(h.environ, variable) == "" && filepath.IsAbs(data) {
 		return filepath.Join(append([]string{data, dir}, below...)...)
@@ -82,7 +82,7 @@ func (h personal) inData(variable, dir string, below ...string) string {
 	return h.in(variable, filepath.Join(".local", "share", dir), below...)
 }
 
-// nvm's version is the one of its alias "default", else the newest.
+// nvm returns the bin directory of nvm's alias "default", or of the newest version.
 func (h personal) nvm() string {
 	root := h.in("NVM_DIR", ".nvm")
 	if config := lookup(h.environ, "XDG_CONFIG_HOME"); !isDir(root) && filepath.IsAbs(config) {
@@ -96,10 +96,10 @@ func (h personal) nvm() string {
 	return ""
 }
 
-// nvmVersion follows nvm's aliases, which are files that hold another one, or the start of a version.
+// nvmVersion follows nvm's aliases: files that contain another alias, or the prefix of a version.
 func nvmVersion(root string, have []string) string {
 	want := "default"
-	for range 8 { // nvm refuses circles
+	for range 8 { // more than any chain of aliases; nvm refuses circles
 		if !filepath.IsLocal(want) {
 			break
 		}
@@ -121,7 +121,7 @@ func nvmVersion(root string, have []string) string {
 	return have[0]
 }
 
-// fnm's version is the one of its alias "default", else the newest.
+// fnm returns the bin directory of fnm's alias "default", or of the newest version.
 func (h personal) fnm() string {
 	roots := []string{h.inData("FNM_DIR", "fnm"), h.in("", ".fnm"), h.in("", "Library/Application Support/fnm")}
 	for _, root := range roots {
@@ -138,7 +138,7 @@ func (h personal) fnm() string {
 	return ""
 }
 
-// versionsIn gives the directories v1.2.3 that have something in them, the newest first.
+// versionsIn returns the directories named like v1.2.3 that contain below, the newest first.
 func versionsIn(dir string, below ...string) []string {
 	items, err := os.ReadDir(dir)
 	if err != nil {
@@ -156,7 +156,7 @@ func versionsIn(dir string, below ...string) []string {
 	return names
 }
 
-// numbers are those of v1.2.3; nil for what is no such name.
+// numbers returns the numbers of a name like v1.2.3, or nil for another name.
 func numbers(name string) []int {
 	text, ok := strings.CutPrefix(name, "v")
 	if !ok {

@@ -25,7 +25,7 @@ func TestCustomAgentThatNoSystemStarts(t *testing.T) {
 			}
 			c := Open(Config{File: file, Environ: []string{"PATH=/usr/bin:/bin"}})
 			if a, err := c.Agent("a"); err != nil || a.State != Broken || a.Detail == "" {
-				t.Errorf("%+v, %v", a, err)
+				t.Errorf("Agent(a): got %+v, %v, want broken with a detail", a, err)
 			}
 		})
 	}
@@ -49,13 +49,13 @@ func TestPythonAgentsOfTheRegistryRead(t *testing.T) {
 		{"id":"fast-agent","name":"F","version":"1.0.0","description":"d","distribution":{"uvx":{"package":"fast-agent-acp==1.0.0","args":["-x"],"env":{"A":"1"}}}},
 		{"id":"minion","name":"M","version":"1.0.0","description":"d","distribution":{"uvx":{"package":"minion-code[all]>=2.0","args":["acp"]}}}]}`))
 	if err != nil || len(rows) != 2 {
-		t.Fatal(rows, err)
+		t.Fatalf("parseCatalogue: got %+v, %v, want 2 rows", rows, err)
 	}
 	if e := rows[0]; e.command != "fast-agent-acp" || !slices.Equal(e.args, []string{"-x"}) || e.env["A"] != "1" || e.known.npm != "" {
-		t.Errorf("%+v", e)
+		t.Errorf("rows[0]: got %+v, want fast-agent-acp -x with A=1", e)
 	}
 	if e := rows[1]; e.command != "minion-code" || !slices.Equal(e.args, []string{"acp"}) {
-		t.Errorf("%+v", e)
+		t.Errorf("rows[1]: got %+v, want minion-code acp", e)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestBetween(t *testing.T) {
 		}
 	}
 	if got, err := between(iotest.OneByteReader(strings.NewReader("ab<<A>>")), "<<", ">>"); err != nil || string(got) != "A" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("between: got %q, %v, want \"A\"", got, err)
 	}
 	if _, err := between(iotest.ErrReader(io.ErrClosedPipe), "<<", ">>"); !errors.Is(err, errShellEnded) {
 		t.Error(err)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Windows has no execute bit; the name's extension tells.
+// mayRun is always true: Windows has no execute bit, only extensions.
 func mayRun(fs.FileInfo) bool { return true }
 
 func programNames(command string) []string { return withExtensions(command, os.Getenv("PATHEXT")) }
 
-// Windows writes it Path.
+// sameVariable ignores case: Windows spells PATH as Path.
 func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }

@@ -13,13 +13,13 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// InfoQuery says how much Info and Infos tell.
+// InfoQuery selects which details Info and Infos return.
 type InfoQuery struct {
-	Config bool // version, path and config options too: asks the agent itself where that can be done, which takes seconds
-	Fresh  bool // what an earlier asking gave is not used again
+	Config bool // adds version, path and config options, which means asking the agent itself, where possible, and takes seconds
+	Fresh  bool // ignores earlier answers of the agent
 }
 
-// Info is one agent as the API tells of it.
+// Info is one agent as the API describes it.
 type Info struct {
 	ID                   string            `json:"id"`
 	Name                 string            `json:"name"`
@@ -32,7 +32,8 @@ type Info struct {
 	ConfigError          string            `json:"configError,omitempty" doc:"Why the agent could not be asked; configOptions are those of the catalogue then"`
 }
 
-// Capabilities are what an agent does, as it was measured. Of one that nobody has measured, what the protocol asks of all is true.
+// Capabilities lists the measured abilities of an agent. For an agent that nobody has measured, the abilities that the protocol demands of
+// all are true.
 type Capabilities struct {
 	PlanMode         bool `json:"planMode" doc:"Has a mode that plans and changes nothing"`
 	Permissions      bool `json:"permissions" doc:"Asks before it acts"`
@@ -62,13 +63,12 @@ func allCapabilities() Capabilities {
 	}
 }
 
-// plainCapabilities are what the protocol asks of every agent.
+// plainCapabilities returns the capabilities that the protocol demands of every agent.
 func plainCapabilities() Capabilities {
 	return Capabilities{ToolCalls: true, ToolResults: true, TextMessages: true, StreamingDeltas: true}
 }
 
-// Info tells of one agent: ErrUnknown for an id that is not in the table. That an agent could not be asked is no error, but in
-// Info.ConfigError.
+// Info describes one agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
 func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, err
 	return c.info(ctx, e, q)
 }
 
-// Infos tells of every agent: the catalogue in its order, short ids first, then those of agents.json in theirs, the demo agent last. A
-// mistake in agents.json hides what it is about, and is no error: List tells of it.
+// Infos describes every agent: the catalogue in its order, short ids first, then agents.json in its order, the demo agent last. A mistake
+// in agents.json hides the affected agents and is no error; List returns that error.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
 	c.Settle(ctx, q.Fresh)
 	rows, _ := c.rows()
@@ -93,7 +93,7 @@ func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
 	return list, errors.Join(errs...)
 }
 
-// info fails with the context alone.
+// info fails only with the context's error.
 func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error) {
 	at, err := c.locate(e)
 	here := err == nil && e.broken == ""
@@ -124,43 +124,43 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 	return i, nil
 }
 
-// Time limits of asking. Claude's session/new has taken 19 s; a process that ends is noticed at once.
+// Time limits of asking. Claude's session/new has taken 19 s; the end of the process is noticed at once.
 const (
 	askLimit = 90 * time.Second
-	// What failed is asked again after a while: a login may have mended it.
+	// A failure is asked again after a while: a login may have cured the cause.
 	failureLife = 30 * time.Second
 )
 
-// answer is what an agent said, or is about to.
+// answer holds an agent's answer, or one that is awaited.
 type answer struct {
 	done  chan struct{}
-	at    time.Time // valid once done is closed, like the rest
+	at    time.Time // valid once done is closed, like offer and err
 	offer offer
 	err   error
 }
 
-// old tells whether it is not worth keeping.
+// old reports whether the answer must be asked again.
 func (a *answer) old(fresh bool) bool {
 	select {
 	case <-a.done:
 		return fresh || a.err != nil && time.Since(a.at) > failureLife
 	default:
-		return false // it is as new as can be
+		return false // an awaited answer is fresh
 	}
 }
 
-// offerOf asks an agent, or gives what it said before. Who asks for the same at the same time gets the same answer.
+// offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share one answer.
 func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
 	cmd := c.command(ctx, e, at, "")
 	if ctx.Err() != nil {
-		return offer{}, ctx.Err() // there may be values missing in it
+		return offer{}, ctx.Err() // cmd may lack values
 	}
 	key := e.key(at)
 	c.mu.Lock()
 	a := c.answers[key]
 	if a == nil || a.old(fresh) {
 		a = &answer{done: make(chan struct{})}
-		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // others may wait for the answer too
+		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { // other callers may wait for the answer too
 			c.mu.Unlock()
 			return offer{}, ErrClosed
 		}
@@ -175,7 +175,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 	}
 }
 
-// answer asks, when it is its turn.
+// answer asks the agent as soon as a slot is free.
 func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	defer close(a.done)
 	select {
@@ -192,7 +192,7 @@ func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	a.at = time.Now()
 }
 
-// key changes when the agent is another program, or is started otherwise.
+// key changes when the agent's program or its way to start changes.
 func (e entry) key(at place) string {
 	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program) + "\x00" + fmt.Sprintf("%q %q %q", e.args, e.env, e.cwd)
 }

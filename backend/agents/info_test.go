@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/agents"
 )
 
-// fakes is a machine whose agents.json has the fake agents of the given kinds, each with a directory of its own.
+// fakes returns a machine whose agents.json has the fake agents of the given kinds, each with its own directory.
 func fakes(t *testing.T, kinds ...string) (*agents.Catalogue, string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -67,7 +67,7 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 	c, dir := fakes(t)
 	info, err := c.Info(t.Context(), "mock", agents.InfoQuery{Config: true})
 	if err != nil || info.ConfigError != "" || info.Version == "" || info.Path == "" || !info.Installed || !info.CredentialsAvailable {
-		t.Fatalf("%+v, %v", info, err)
+		t.Fatalf("Info(mock): got %+v, %v, want installed, with credentials and a version", info, err)
 	}
 	categories := map[string]int{}
 	for _, raw := range info.ConfigOptions {
@@ -96,7 +96,7 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 		FileAttachments: true, SessionLifecycle: true, ErrorEvents: true, Reasoning: true, Status: true, CommandExecution: true,
 		FileChanges: true, MCPTools: true, StreamingDeltas: true, ItemStarted: true, SharedProcess: true,
 	}) {
-		t.Errorf("%+v", info.Capabilities)
+		t.Errorf("Info(mock): got capabilities %+v, want nearly all", info.Capabilities)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Errorf("with no_cache: started %d times", got)
 	}
 	ask("login", false)
-	ask("login", false) // a list that is drawn again must not start what fails again and again
+	ask("login", false) // a list that is drawn again must not restart an agent that keeps failing
 	if got := len(starts(t, dir, "login")); got != 1 {
 		t.Errorf("what failed was started %d times", got)
 	}
@@ -188,7 +188,7 @@ func TestAnotherProgramIsAskedAnew(t *testing.T) {
 		write(version)
 		info, err := c.Info(t.Context(), "mine", agents.InfoQuery{Config: true})
 		if err != nil || info.Version != version || !strings.HasPrefix(info.ConfigError, "session/new: ") {
-			t.Errorf("%+v, %v", info, err)
+			t.Errorf("Info(mine): got %+v, %v, want version %s and a failed session/new", info, err, version)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestManyAsksAtOnce(t *testing.T) {
 		kinds = append(kinds, "crowd"+n)
 	}
 	c, dir := fakes(t, kinds...)
-	// All of them live in one directory, where they can count themselves.
+	// All share one directory, where each agent can count the others.
 	crowd := filepath.Join(dir, "crowd")
 	for _, kind := range kinds {
 		if err := os.RemoveAll(filepath.Join(dir, kind)); err != nil {
@@ -247,12 +247,12 @@ func TestWhoDoesNotAnswerIsNotWaitedForByOthers(t *testing.T) {
 	}()
 	until(t, func() bool { return living(filepath.Join(dir, "silent", "live")) == 1 })
 	if info, err := c.Info(t.Context(), "good", agents.InfoQuery{Config: true}); err != nil || info.ConfigError != "" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("Info(good): got %+v, %v, want no ConfigError", info, err)
 	}
 	cancel()
 	if err := <-silent; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	} // and Close ends it
+		t.Errorf("Info(silent): got %v, want %v", err, context.Canceled)
+	} // Close ends the silent agent too
 }
 
 // until waits for a condition.
@@ -281,7 +281,7 @@ func TestInfos(t *testing.T) {
 	n := len(ids)
 	if n < 26 || !slices.Equal(ids[:7], []string{"claude", "codex", "opencode", "gemini", "amp", "pi", "cursor"}) ||
 		!slices.Equal(ids[n-3:], []string{"zebra", "mine", "mock"}) {
-		t.Errorf("%v", ids)
+		t.Errorf("ids: got %v, want claude first, then the others, mock last", ids)
 	}
 	for id, installed := range map[string]bool{"opencode": true, "mine": true, "gemini": true, "mock": true, "zebra": false, "claude": false, "nova": false} {
 		if byID[id].Installed != installed {
@@ -295,7 +295,7 @@ func TestInfos(t *testing.T) {
 	}
 	data, err := json.Marshal(byID["claude"])
 	if err != nil || !strings.HasPrefix(string(data), `{"id":"claude","name":"Claude Code","installed":false,"credentialsAvailable":false,"capabilities":{"planMode":true,"permissions":true,"questions":true,"toolCalls":true,"toolResults":true,"textMessages":true,"images":true,"fileAttachments":true,"sessionLifecycle":true,"errorEvents":true,"reasoning":true,"status":true,"commandExecution":true,"fileChanges":true,"mcpTools":true,"streamingDeltas":true,"itemStarted":true,"sharedProcess":true}`) {
-		t.Errorf("%s", data)
+		t.Errorf("claude as JSON: got %s, %v, want the keys of the runtime's API in their order", data, err)
 	}
 	if _, err := c.Info(t.Context(), "claude-acp", agents.InfoQuery{}); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("the registry's id: %v", err)
@@ -318,7 +318,7 @@ func TestListIsShort(t *testing.T) {
 		ids = append(ids, a.ID)
 	}
 	if !slices.Equal(ids, []string{"mock", "qwen-code", "claude", "codex", "opencode", "gemini"}) {
-		t.Errorf("%v", ids)
+		t.Errorf("ids: got %v, want mock, qwen-code, claude, codex, opencode, gemini", ids)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pi-acp"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestListIsShort(t *testing.T) {
 	if a := get(t, c, "pi"); a.State != agents.Broken || a.Path == "" || !strings.Contains(a.Detail, "npm install -g") {
 		t.Errorf("one half of pi: %+v", a)
 	}
-	// kilo is also an editor: it counts when it is npm's.
+	// kilo is also the name of an editor: only npm's counts.
 	package1 := filepath.Join(dir, "lib", "node_modules", "@kilocode", "cli", "bin")
 	if err := os.MkdirAll(package1, 0o700); err != nil {
 		t.Fatal(err)
@@ -341,6 +341,6 @@ func TestListIsShort(t *testing.T) {
 		t.Skip("links are needed: ", err)
 	}
 	if a := get(t, c, "kilo"); !a.IsReady() || a.Path != filepath.Join(dir, "kilo") || a.Reason == "" {
-		t.Errorf("%+v", a)
+		t.Errorf("kilo: got %+v, want ready at %s", a, filepath.Join(dir, "kilo"))
 	}
 }

@@ -18,11 +18,11 @@ func TestDirectoryThatIsAPattern(t *testing.T) {
 	}
 	u := &uvSupply{installation: &installation{dir: dir, plan: plan{version: "1.0"}, e: entry{known: known{python: "snake-agent[all]"}}}}
 	if err := u.check(); err != nil || u.at.Version != "1.0" {
-		t.Errorf("%+v, %v", u.at, err)
+		t.Errorf("check: got %+v, %v, want version 1.0", u.at, err)
 	}
 }
 
-// What a package brings along counts with it: nobody has a manifest of that.
+// Bundled packages count with their package: the registry has no manifest of them.
 func TestSizeWithBundledPackages(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -23,7 +23,7 @@ var (
 	ErrCancelled      = errors.New("the installation was cancelled")
 )
 
-// InstallRequest says what to install.
+// InstallRequest says which version to install.
 type InstallRequest struct {
 	Reinstall           bool   `json:"reinstall,omitempty" doc:"Install it anew even where it is installed; without a version, the one of the catalogue"`
 	AgentVersion        string `json:"agentVersion,omitempty" doc:"The exact version of the agent itself, where it is no adapter's affair"`
@@ -36,8 +36,8 @@ type Installed struct {
 	Artifacts        []Artifact `json:"artifacts"`
 }
 
-// Artifact is one program of an agent. The agent_process is the one that is started; native_agent is the same file where the agent
-// speaks ACP by itself, and is left out where it is the adapter's affair.
+// Artifact is one program of an agent. The agent_process is the program that is started; native_agent is the same file for an agent that
+// speaks ACP by itself, and is left out for an adapter, which brings the agent along.
 type Artifact struct {
 	Kind    string `json:"kind" enum:"native_agent,agent_process"`
 	Path    string `json:"path"`
@@ -53,7 +53,7 @@ const (
 	StepSwitch   = "switch"
 )
 
-// Progress is told while an installation runs.
+// Progress is one report of a running installation.
 type Progress struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
 	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
@@ -61,39 +61,39 @@ type Progress struct {
 	Log   string `json:"log,omitempty" doc:"A line of npm's or uv's stderr, or of ours"`
 }
 
-// InstallError is a failed installation. It is an ErrInstall.
+// InstallError is a failed installation; errors.Is finds ErrInstall.
 type InstallError struct {
 	Agent  string
 	Step   string
-	Stderr string // the end of what npm, uv, or the agent that did not answer, wrote there; at most 8 KiB
+	Stderr string // the end of the stderr of npm, uv, or the agent that did not answer; at most 8 KiB
 	Err    error
 }
 
 func (e *InstallError) Error() string { return fmt.Sprintf("%s, at %s: %v", e.Agent, e.Step, e.Err) }
 
-// Is makes every InstallError an ErrInstall.
+// Is reports target == ErrInstall.
 func (e *InstallError) Is(target error) bool { return target == ErrInstall }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// plan is what an installation does. Equal plans of one agent are one installation.
+// plan identifies an installation: equal plans of one agent share one installation.
 type plan struct {
 	version   string // exact
-	asked     bool   // by the caller, so that no other version will do
+	asked     bool   // the caller demands this version and no other
 	reinstall bool
 }
 
-// exactVersion is a version of semver 2 and nothing else that npm takes in its place: no tag, range, URL, alias, path or flag.
+// exactVersion matches a version of semver 2, and none of npm's alternatives: tag, range, URL, alias, path or flag.
 var exactVersion = regexp.MustCompile(`^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$`)
 
-// pythonVersion is one of PEP 440 that is exact, without an epoch or a local part.
+// pythonVersion matches an exact version of PEP 440 without an epoch or a local part.
 var pythonVersion = regexp.MustCompile(`^\d{1,9}(\.\d{1,9}){0,5}((a|b|rc)\d{1,9})?(\.post\d{1,9})?(\.dev\d{1,9})?$`)
 
-// archiveVersion is what the publisher of an archive calls it; it becomes the name of a directory.
+// archiveVersion matches a publisher's version of an archive, which becomes the name of a directory.
 var archiveVersion = regexp.MustCompile(`^\d[0-9A-Za-z.+_-]{0,63}$`)
 
-// exact tells whether v is a version of the agent, as it is installed, and nothing else.
+// exact returns why v is no exact version of the agent.
 func (e entry) exact(v string) error {
 	fits := exactVersion
 	switch e.known.via {
@@ -111,7 +111,7 @@ func (e entry) exact(v string) error {
 	return nil
 }
 
-// planOf checks what is asked for an agent.
+// planOf checks a request for an agent.
 func (e entry) planOf(r InstallRequest) (plan, error) {
 	for _, v := range []string{r.AgentVersion, r.AgentProcessVersion} {
 		if v == "" {
@@ -143,11 +143,11 @@ func (e entry) planOf(r InstallRequest) (plan, error) {
 	return p, nil
 }
 
-// Install gets an agent from where its catalogue says, unless it is here: then it does nothing, but for Reinstall or when another version is asked for.
-// progress, which may be nil, is called by this goroutine; while it blocks, numbers that are overtaken are left out. The end of ctx
-// ends the installation, and nothing of it is left when Install returns, unless others wait for the same one.
+// Install installs an agent as its catalogue entry says. An agent that is present already is left alone, unless r has Reinstall or asks for
+// another version. This goroutine calls progress, which may be nil; while progress blocks, superseded numbers are dropped. The end of ctx
+// ends the installation, and nothing of the installation is left when Install returns, unless other callers wait for the same installation.
 //
-// It fails with ErrUnknown, ErrVersion, ErrNotInstallable (the error says how to get the agent), and with an *InstallError.
+// Install fails with ErrUnknown, ErrVersion, ErrNotInstallable (the error says how to get the agent), and with an *InstallError.
 func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, progress func(Progress)) (Installed, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
 	for {
-		j, w, err := c.job(e, p) //nolint:contextcheck // others may wait for the job too
+		j, w, err := c.job(e, p) // other callers may wait for the job too
 		if err != nil {
 			return Installed{}, err
 		}
@@ -173,7 +173,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 			return j.wait(ctx, w, progress)
 		}
 		select {
-		case <-j.done: // another plan, or one that is being given up: then it is our turn, unless that one has brought what is wanted
+		case <-j.done: // another plan, or a job that is being given up: try again once that job is done, since the job may have installed the wanted version
 			if done, ok := c.already(e, p); ok {
 				return done, nil
 			}
@@ -183,7 +183,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 	}
 }
 
-// already tells whether what a plan wants is here. A version that is asked for is known of our own installations alone.
+// already returns the installed agent that satisfies a plan, if there is one. Versions are only known of Deskhand's own installations.
 func (c *Catalogue) already(e entry, p plan) (Installed, bool) {
 	at, err := c.find(e)
 	ours := e.source == OnPath && e.known.via != ""
@@ -209,7 +209,7 @@ func (e entry) artifacts(at place) []Artifact {
 	return list
 }
 
-// whence tells where an agent is from that Deskhand does not install.
+// whence tells a person where an agent comes from that Deskhand does not install.
 func (e entry) whence() string {
 	switch e.source {
 	case Custom:
@@ -242,22 +242,22 @@ type job struct {
 
 	mu      sync.Mutex // protects the fields below
 	waiting map[*waiter]struct{}
-	given   bool // up: the last who waited has gone, or somebody has ended it
-	ended   bool // by somebody
+	given   bool // given up: the last waiter has left, or somebody has cancelled
+	ended   bool // cancelled by somebody
 	last    Progress
 }
 
-// waiter is one caller of Install: what it has not been told yet.
+// waiter is one caller of Install, with the progress that the caller has not received yet.
 type waiter struct {
 	wake chan struct{}
 	news []Progress
 }
 
-// maxNews is how much is kept for a caller that is slow to take it.
+// maxNews limits the progress that is kept for a slow caller.
 const maxNews = 1000
 
-// job finds the installation of an agent that is under way, or begins one. The caller waits for it as w; w is nil when it is not the
-// one that is wanted.
+// job returns the running installation of an agent, or begins one. The caller waits as w; w is nil when the running installation has
+// another plan.
 func (c *Catalogue) job(e entry, p plan) (j *job, w *waiter, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +270,7 @@ func (c *Catalogue) job(e entry, p plan) (j *job, w *waiter, err error) {
 	return c.beginLocked(e, p)
 }
 
-// beginLocked begins an installation of an agent that has none under way.
+// beginLocked begins an installation of an agent that has none. The caller holds c.mu.
 func (c *Catalogue) beginLocked(e entry, p plan) (j *job, w *waiter, err error) {
 	ctx, cancel := context.WithCancel(c.life)
 	j = &job{plan: p, cancel: cancel, done: make(chan struct{}), waiting: map[*waiter]struct{}{}}
@@ -298,7 +298,7 @@ func (c *Catalogue) beginLocked(e entry, p plan) (j *job, w *waiter, err error) 
 	return j, w, nil
 }
 
-// join counts a caller in, unless the job is being given up.
+// join adds a waiter, or returns nil when the job is being given up.
 func (j *job) join() *waiter {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -313,7 +313,7 @@ func (j *job) join() *waiter {
 	return w
 }
 
-// leave counts a caller out. The last one ends the job.
+// leave removes a waiter. The last one to leave ends the job.
 func (j *job) leave(w *waiter) (last bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -325,7 +325,7 @@ func (j *job) leave(w *waiter) (last bool) {
 	return j.given
 }
 
-// wait waits as w, and passes on the news.
+// wait waits for the job as w, and passes the news to progress.
 func (j *job) wait(ctx context.Context, w *waiter, progress func(Progress)) (Installed, error) {
 	for {
 		select {
@@ -337,7 +337,7 @@ func (j *job) wait(ctx context.Context, w *waiter, progress func(Progress)) (Ins
 			j.pass(w, progress)
 		case <-ctx.Done():
 			if j.leave(w) {
-				<-j.done // so that nothing is left when we return
+				<-j.done // so that nothing is left on return
 			}
 			return Installed{}, ctx.Err()
 		}
@@ -356,7 +356,7 @@ func (j *job) pass(w *waiter, progress func(Progress)) {
 	}
 }
 
-// tell says how far the job is. A line of the log is told once; the rest stands until it changes.
+// tell reports progress to all waiters, and keeps the report, without its log line, for later ones.
 func (j *job) tell(p Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -367,7 +367,7 @@ func (j *job) tell(p Progress) {
 	}
 }
 
-// tell adds to the news. Of numbers that nobody has heard yet the newest are enough.
+// tell adds to the waiter's news. Of unread numbers only the newest are kept.
 func (w *waiter) tell(p Progress) {
 	n := len(w.news)
 	switch {
@@ -380,20 +380,20 @@ func (w *waiter) tell(p Progress) {
 	}
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is awake
+	default: // the waiter is awake already
 	}
 }
 
-// lockEvery is how often we look whether another process has ended its installation of the same agent.
+// lockEvery is how often the lock of another process's installation is tried.
 const lockEvery = 100 * time.Millisecond
 
-// install does the work of a job, alone among all processes.
+// install runs the job, alone among all processes.
 func (c *Catalogue) install(ctx context.Context, e entry, p plan, tell func(Progress)) (Installed, error) {
 	c.Settle(ctx, false)
 	i := &installation{c: c, e: e, plan: p, tell: tell, home: c.home(e.id), step: StepResolve}
 	done, err := i.alone(ctx)
 	if err == nil || ctx.Err() != nil && c.life.Err() == nil {
-		return done, err // who waited has gone
+		return done, err // the last waiter has left
 	}
 	if c.life.Err() != nil {
 		err = ErrClosed
@@ -411,33 +411,33 @@ type installation struct {
 	tell func(Progress)
 	home string
 
-	step    string // under way
-	stderr  string // of what failed
+	step    string // current step
+	stderr  string // of the program that failed
 	supply  supply
-	dir     string // where it is made
-	final   bool   // dir is where it stays, rather than beside that
-	kept    bool   // it is in use now
-	planned bool   // nothing is installed: somebody wants to know
+	dir     string // directory that is being filled
+	final   bool   // dir is its final place, instead of one to rename
+	kept    bool   // dir is in use now
+	planned bool   // only a plan: nothing is installed
 	at      release
 
-	// What resolve has found out; 0 = unknown.
+	// Found out by resolve; 0 = unknown.
 	packages int
-	download int64 // bytes that are downloaded
+	download int64 // bytes to download
 	total    int64 // bytes unpacked
-	measured bool  // these are those of the catalogue
+	measured bool  // the numbers are those of the catalogue
 }
 
-// supply is one way to get an agent into the directory of an installation.
+// supply is one way to get an agent's files into the directory of an installation.
 type supply interface {
-	// resolve finds out what is to be got and how large it is, and writes nothing that counts.
+	// resolve finds out the packages and their size, and writes nothing permanent.
 	resolve(ctx context.Context) error
-	// fetch gets it.
+	// fetch downloads the agent.
 	fetch(ctx context.Context) error
-	// program is what there is to start now, inside of the directory, with slashes.
+	// program returns the path of the program to start, relative to the directory, with slashes.
 	program() (string, error)
 }
 
-// source is how the agent is got. What is needed for it on this machine is looked for here.
+// source returns the supply for the agent, or an error when this machine lacks the program for that supply.
 func (i *installation) source() (supply, error) {
 	switch i.e.known.via {
 	case viaUVX:
@@ -448,7 +448,7 @@ func (i *installation) source() (supply, error) {
 	return i.fromNPM()
 }
 
-// alone takes the agent's lock and installs, unless another process has done it meanwhile.
+// alone takes the agent's lock and installs, unless another process has installed the version meanwhile.
 func (i *installation) alone(ctx context.Context) (done Installed, err error) {
 	if i.supply, err = i.source(); err != nil {
 		return done, err
@@ -483,8 +483,9 @@ func (i *installation) alone(ctx context.Context) (done Installed, err error) {
 	return i.run(ctx)
 }
 
-// place makes the directory to install in. A Python environment knows its own path in every script, and cannot be renamed: it is made
-// where it stays, and is none of ours until current.json names it; who is killed before leaves what the next sweep removes.
+// place makes the directory to install in. Every script of a Python environment contains the path of the environment, which therefore
+// cannot be renamed: the environment is made in its final place, and counts only once current.json names it. After a kill, the next sweep
+// removes it.
 func (i *installation) place() (err error) {
 	if i.e.known.via == viaUVX {
 		i.final, i.dir = true, filepath.Join(i.home, freeName(i.home, i.plan.version))
@@ -494,8 +495,8 @@ func (i *installation) place() (err error) {
 	return err
 }
 
-// realTemp makes a temporary directory and gives its path without links: npm, given one below a link, writes paths into its lock file
-// that lead there.
+// realTemp makes a temporary directory and returns its path without links: npm, given a path below a link, writes paths into its lock file
+// that lead to the link.
 func realTemp(in, pattern string) (string, error) {
 	dir, err := os.MkdirTemp(in, pattern)
 	if err != nil {
@@ -528,7 +529,7 @@ func (i *installation) run(ctx context.Context) (Installed, error) {
 	return Installed{Artifacts: i.e.artifacts(at)}, nil
 }
 
-// resolve finds out what is to be got, and whether there is room for it.
+// resolve runs the supply's resolve, and checks that there is enough room.
 func (i *installation) resolve(ctx context.Context) error {
 	if err := i.supply.resolve(ctx); err != nil {
 		return err
@@ -537,7 +538,7 @@ func (i *installation) resolve(ctx context.Context) error {
 	return i.room()
 }
 
-// verify starts what was installed, and has it answer to initialize.
+// verify starts the installed program, and waits for its answer to initialize.
 func (i *installation) verify(ctx context.Context) error {
 	bin, err := i.supply.program()
 	if err != nil {
@@ -559,10 +560,10 @@ func (i *installation) verify(ctx context.Context) error {
 	return err
 }
 
-// verifyLimit is how long a new agent may take to answer: OpenCode takes 4 s, on a machine with nothing else to do.
+// verifyLimit is how long a new agent may take to answer: OpenCode takes 4 s on an idle machine.
 const verifyLimit = 2 * time.Minute
 
-// change puts the new version into use. From the first rename on it is not cancelled: what is left to do takes no time.
+// change makes the new version the one in use. After the first rename the context is ignored: the remaining work takes no time.
 func (i *installation) change(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -572,7 +573,7 @@ func (i *installation) change(ctx context.Context) error {
 	if err == nil && i.e.owns(before.release) {
 		previous = &before.release
 		if before.Version == i.at.Version {
-			previous = before.Previous // the same once more is nothing to go back to
+			previous = before.Previous // the same version again is nothing to go back to
 		}
 	}
 	if i.at.Directory = filepath.Base(i.dir); !i.final {

@@ -8,8 +8,8 @@ import (
 	"deskhand/backend/agents"
 )
 
-// People put their data on another disk and leave a link. npm, given a directory below a link, writes other paths into its lock file
-// than node_modules/…
+// People put their data on another disk and leave a link. Given a directory below a link, npm writes other paths than node_modules/… into
+// its lock file.
 func TestInstallBelowALink(t *testing.T) {
 	s := openShop(t, func(cfg *agents.Config) {
 		link := filepath.Join(filepath.Dir(cfg.Dir), "link")
@@ -24,6 +24,6 @@ func TestInstallBelowALink(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "")
 	done := s.install("claude", agents.InstallRequest{})
 	if len(done.Artifacts) != 1 || done.Artifacts[0].Version != "0.101.0" {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude): got %+v, want one artifact in 0.101.0", done)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// shopVariable marks what was started for a shop: its value is the shop's store.
+// shopVariable marks the processes of a shop: its value is the shop's store.
 const shopVariable = "AGENTS_TEST_SHOP"
 
 // shop is a made-up machine with node and npm, a registry, and a store of installed agents.
@@ -30,7 +30,7 @@ type shop struct {
 	reg  *registry
 	cfg  agents.Config
 	home string
-	bin  string // the PATH
+	bin  string // PATH
 }
 
 func openShop(t *testing.T, change ...func(*agents.Config)) *shop {
@@ -77,7 +77,7 @@ func (s *shop) install(id string, r agents.InstallRequest) agents.Installed {
 	return done
 }
 
-// current is what Claude's current.json says.
+// current is the content of Claude's current.json.
 type current struct {
 	Version, Directory, Bin, Integrity string
 	Previous                           *current
@@ -96,7 +96,7 @@ func (s *shop) current() current {
 	return now
 }
 
-// versions are the directories of Claude's adapter.
+// versions returns the directories of Claude's adapter.
 func (s *shop) versions() []string {
 	var names []string
 	items, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "claude"))
@@ -108,7 +108,7 @@ func (s *shop) versions() []string {
 	return names
 }
 
-// mustBeTidy says that no installation has left anything, on the disk or running.
+// mustBeTidy checks that no installation has left files or processes.
 func (s *shop) mustBeTidy() {
 	s.t.Helper()
 	for _, name := range s.versions() {
@@ -121,7 +121,7 @@ func (s *shop) mustBeTidy() {
 	}
 }
 
-// processesOf are the processes whose environment names dir; npm writes over its arguments.
+// processesOf returns the processes whose environment names dir; npm overwrites its arguments.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "ps", "axeww", "-o", "pid=,args=").Output()
@@ -165,10 +165,10 @@ func TestInstall(t *testing.T) {
 	script := filepath.Join(s.cfg.Dir, "claude", "0.101.0", "node_modules", claudePackage, "dist", "index.js")
 	want := agents.Artifact{Kind: "agent_process", Path: script, Source: "registry", Version: "0.101.0"}
 	if done.AlreadyInstalled || !slices.Equal(done.Artifacts, []agents.Artifact{want}) {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude): got %+v, want %+v", done, want)
 	}
 	if now := s.current(); now.Previous != nil || now.Integrity != p.manifest["dist"].(map[string]any)["integrity"] {
-		t.Errorf("%+v", now)
+		t.Errorf("current.json: got %+v, want the registry's integrity", now)
 	}
 	for _, name := range []string{"script-claude", "script-dependency"} {
 		if _, err := os.Stat(filepath.Join(s.home, name)); err == nil {
@@ -178,14 +178,14 @@ func TestInstall(t *testing.T) {
 
 	cmd, err := s.Command(t.Context(), "claude", "/work")
 	if err != nil || cmd.Path != filepath.Join(s.bin, "node") || !slices.Equal(cmd.Args, []string{script}) || cmd.Dir != "/work" {
-		t.Errorf("%+v, %v", cmd, err)
+		t.Errorf("Command(claude): got %+v, %v, want node %s in /work", cmd, err, script)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.State != agents.Ready || a.Source != agents.Own || a.Path != script || !strings.Contains(a.Reason, "0.101.0") {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want ready, installed, 0.101.0", a)
 	}
 	info, err := s.Info(t.Context(), "claude", agents.InfoQuery{Config: true})
 	if err != nil || !info.Installed || !info.CredentialsAvailable || info.Version != "0.101.0" || info.Path != script || info.ConfigError != "" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("Info(claude): got %+v, %v, want installed, with credentials, 0.101.0", info, err)
 	}
 
 	before, _ := s.reg.served()
@@ -211,7 +211,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 		t.Errorf("after an update: %+v, %v", now, s.versions())
 	}
 
-	cmd, err := s.Command(t.Context(), "claude", s.home) // of 0.102.0, which goes on while two others come
+	cmd, err := s.Command(t.Context(), "claude", s.home) // an agent of 0.102.0, which runs on while two other versions come
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,11 +260,11 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 		kinds = append(kinds, a.Kind)
 	}
 	if !slices.Equal(kinds, []string{"agent_process", "native_agent"}) {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(opencode): got %+v, want agent_process and native_agent", done)
 	}
 	cmd, err := s.Command(t.Context(), "opencode", "/")
 	if err != nil || !strings.HasSuffix(cmd.Path, "/bin/opencode.exe") || !slices.Equal(cmd.Args, []string{"acp"}) {
-		t.Errorf("%+v, %v", cmd, err)
+		t.Errorf("Command(opencode): got %+v, %v, want bin/opencode.exe acp", cmd, err)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "script-opencode")); err != nil {
 		t.Error("the package's own script has not run: ", err)
@@ -274,7 +274,7 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 	}
 }
 
-func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one shop, one after the other
+func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share one shop, in sequence
 	s := openShop(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
@@ -351,14 +351,14 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			cfg := s.cfg
 			cfg.WriteFile = tc.write
 			if tc.name == "it never answers" {
-				cfg.Patience = 10 * time.Second // it has to have started by then
+				cfg.Patience = 10 * time.Second // npm must have started by then
 			}
 			c := agents.Open(cfg)
 			defer c.Close()
 			_, err := c.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: version}, nil)
 			var failed *agents.InstallError
 			if !errors.Is(err, agents.ErrInstall) || !errors.As(err, &failed) {
-				t.Fatalf("%v", err)
+				t.Fatalf("Install(%s): got %v, want an *InstallError", version, err)
 			}
 			if failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) || !strings.Contains(failed.Stderr, tc.stderr) {
 				t.Errorf("%v\nstderr %q", err, failed.Stderr)
@@ -379,7 +379,7 @@ func TestRegistryIsDown(t *testing.T) {
 	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepResolve || !strings.Contains(failed.Stderr, "ECONNREFUSED") {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want step resolve and ECONNREFUSED", err)
 	}
 }
 
@@ -399,11 +399,11 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 	}()
 	_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want %v", err, context.Canceled)
 	}
 	took := time.Since(start)
 	s.mustBeTidy()
-	if took > 30*time.Second { // what is cancelled would hang for ever
+	if took > 30*time.Second { // without the cancel the download would hang for ever
 		t.Errorf("it took %v", took)
 	}
 	t.Logf("all was over after %v", took.Round(time.Millisecond))
@@ -426,7 +426,7 @@ func TestCloseEndsInstallations(t *testing.T) {
 	}()
 	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 	if !errors.Is(err, agents.ErrClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("Install: got %v, want %v", err, agents.ErrClosed)
 	}
 	s.mustBeTidy()
 	if _, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrClosed) {
@@ -461,7 +461,7 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 		begin(t.Context(), others, agents.InstallRequest{}, func(agents.Progress) { joins() })
 	}
 	for range 3 {
-		<-joined // they were told at once where things stand
+		<-joined // each got the current state at once
 	}
 	s.reg.publishClaude("0.102.0", "")
 	begin(t.Context(), another, agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
@@ -469,7 +469,7 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 	if o := <-first; !errors.Is(o.err, context.Canceled) {
 		t.Errorf("who went away: %+v", o)
 	}
-	// The download hangs still, for the others: it is ended, and npm tries no more.
+	// The download still hangs for the others: its connection is closed, and npm does not retry.
 	s.reg.release()
 	s.reg.CloseClientConnections()
 	for range 3 {
@@ -530,10 +530,10 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 	}
 	one, two := <-outcomes, <-outcomes
 	if one.err != nil || two.err != nil || one.done.AlreadyInstalled == two.done.AlreadyInstalled {
-		t.Errorf("%+v, %+v", one, two)
+		t.Errorf("got %+v, %+v, want one installation and one AlreadyInstalled", one, two)
 	}
 	if !slices.Equal(s.versions(), []string{"0.101.0"}) {
-		t.Errorf("%v", s.versions())
+		t.Errorf("versions: got %v, want 0.101.0", s.versions())
 	}
 }
 
@@ -550,7 +550,7 @@ func TestVersionsThatAreNone(t *testing.T) {
 	} {
 		for _, r := range []agents.InstallRequest{{AgentProcessVersion: v}, {AgentVersion: v}} {
 			if _, err := s.Install(t.Context(), "opencode", r, nil); !errors.Is(err, agents.ErrVersion) {
-				t.Errorf("%+v: %v", r, err)
+				t.Errorf("Install(opencode, %+v): got %v, want %v", r, err, agents.ErrVersion)
 			}
 		}
 	}
@@ -568,7 +568,7 @@ func TestVersionsThatAreNone(t *testing.T) {
 		{"own", agents.InstallRequest{AgentVersion: "1.0.0"}, "agents.json"},
 	} {
 		if _, err := s.Install(t.Context(), tc.id, tc.r, nil); !errors.Is(err, agents.ErrVersion) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s %+v: %v", tc.id, tc.r, err)
+			t.Errorf("Install(%s, %+v): got %v, want ErrVersion with %q", tc.id, tc.r, err, tc.want)
 		}
 	}
 	if _, requests := s.reg.served(); requests != 0 {
@@ -586,14 +586,14 @@ func TestEnsure(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "")
 	cmd, err := s.Ensure(t.Context(), "claude", "/work")
 	if err != nil || len(cmd.Args) != 1 || !strings.HasPrefix(cmd.Args[0], s.cfg.Dir) || cmd.Dir != "/work" {
-		t.Fatalf("%+v, %v", cmd, err)
+		t.Fatalf("Ensure(claude): got %+v, %v, want a script in %s", cmd, err, s.cfg.Dir)
 	}
 	var failed *agents.InstallError
 	if _, err := s.Ensure(t.Context(), "codex", "/"); !errors.As(err, &failed) || failed.Step != agents.StepResolve {
 		t.Errorf("codex, which the registry does not have: %v", err)
 	}
 	if _, err := s.Ensure(t.Context(), "nope", "/"); !errors.Is(err, agents.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("Ensure(nope): got %v, want %v", err, agents.ErrUnknown)
 	}
 	if _, err := s.Ensure(t.Context(), "gone", "/"); !errors.Is(err, agents.ErrNotInstalled) || !errors.Is(err, agents.ErrCommand) {
 		t.Errorf("what nobody can install: %v", err)
@@ -616,14 +616,14 @@ func TestPreinstalled(t *testing.T) {
 	s := openShop(t, func(c *agents.Config) { c.Preinstalled = true })
 	s.reg.publishClaude("0.101.0", "")
 	if _, err := s.Ensure(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) {
-		t.Errorf("%v", err)
+		t.Errorf("Ensure(claude): got %v, want %v", err, agents.ErrNotInstalled)
 	}
 	if _, requests := s.reg.served(); requests != 0 {
 		t.Errorf("the registry was asked %d times", requests)
 	}
-	s.install("claude", agents.InstallRequest{}) // which somebody asked for
+	s.install("claude", agents.InstallRequest{}) // an explicit request
 	if _, err := s.Ensure(t.Context(), "claude", "/"); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Ensure(claude): got %v, want no error", err)
 	}
 }
 
@@ -641,10 +641,10 @@ func TestWithoutNodeOrNPM(t *testing.T) {
 		}
 	}
 	if a := get(t, s.Catalogue, "claude"); a.State != agents.Broken || a.Source != agents.Own {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want broken and installed", a)
 	}
 	if _, err := s.Command(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) || !strings.Contains(err.Error(), "needs node") {
-		t.Errorf("%v", err)
+		t.Errorf("Command(claude): got %v, want ErrNotInstalled, needs node", err)
 	}
 }
 
@@ -656,14 +656,14 @@ func TestOursGoesBeforePath(t *testing.T) {
 	}
 	done := s.install("claude", agents.InstallRequest{})
 	if !done.AlreadyInstalled || done.Artifacts[0].Source != "local_path" || done.Artifacts[0].Path != onPath {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude): got %+v, want the local path %s", done, onPath)
 	}
 	s.reg.publishClaude("0.101.0", "")
 	if done = s.install("claude", agents.InstallRequest{Reinstall: true}); done.AlreadyInstalled || done.Artifacts[0].Source != "registry" {
-		t.Errorf("%+v", done)
+		t.Errorf("Install(claude, Reinstall): got %+v, want an installation from the registry", done)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Source != agents.Own || !strings.Contains(a.Reason, "before "+onPath) {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want the installed version before %s", a, onPath)
 	}
 	file := filepath.Join(s.cfg.Dir, "claude", "current.json")
 	if err := os.WriteFile(filepath.Join(filepath.Dir(s.cfg.Dir), "x"), []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -674,12 +674,12 @@ func TestOursGoesBeforePath(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a := get(t, s.Catalogue, "claude"); a.Source != agents.OnPath || a.Path != onPath || !strings.Contains(a.Reason, "cannot be used") {
-			t.Errorf("%s: %+v", name, a)
+			t.Errorf("%s: claude: got %+v, want the one on PATH at %s", name, a, onPath)
 		}
 	}
 	s.install("claude", agents.InstallRequest{Reinstall: true})
 	if a := get(t, s.Catalogue, "claude"); a.Source != agents.Own {
-		t.Errorf("%+v", a)
+		t.Errorf("claude: got %+v, want the installed version", a)
 	}
 }
 
@@ -691,7 +691,7 @@ func TestNotInstallable(t *testing.T) {
 	} {
 		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
 		if !errors.Is(err, agents.ErrNotInstallable) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Install(%s): got %v, want ErrNotInstallable with %q", id, err, want)
 		}
 	}
 	for id, want := range map[string]agents.Artifact{
@@ -700,15 +700,15 @@ func TestNotInstallable(t *testing.T) {
 	} {
 		done, err := c.Install(t.Context(), id, agents.InstallRequest{Reinstall: true}, nil)
 		if err != nil || !done.AlreadyInstalled || !slices.Equal(done.Artifacts, []agents.Artifact{want}) {
-			t.Errorf("%s: %+v, %v", id, done, err)
+			t.Errorf("Install(%s): got %+v, %v, want %+v", id, done, err, want)
 		}
 	}
 	if _, err := c.Install(t.Context(), "nope", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("Install(nope): got %v, want %v", err, agents.ErrUnknown)
 	}
 }
 
-// A person has begun to install an agent; a session that wants it waits for that one.
+// A person has begun to install an agent; a session that needs the agent waits for that installation.
 func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
 	s := openShop(t)
 	s.reg.publishClaude("0.101.0", "")

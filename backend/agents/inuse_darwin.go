@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inUse tells whether an agent from dir runs, or what it started. Only processes of the same user can be looked at.
+// inUse reports whether an agent from dir runs, or a process that the agent started. Only processes of the same user can be examined.
 func inUse(dir string) bool {
 	processes, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {

@@ -2,8 +2,8 @@ package agents
 
 import "golang.org/x/sys/windows"
 
-// inUse tells whether an agent from dir runs, or what it started: then it is held open (proxy.Command.Keeps) by whoever has started that, and
-// does not let others delete it. Renaming it would tell as well, but one that cannot be given its name again is lost.
+// inUse reports whether an agent from dir runs, or a process that the agent started: their starter holds dir open (proxy.Command.Keeps) and
+// forbids others to delete dir. A rename would show the same, but a directory that cannot be renamed back is lost.
 func inUse(dir string) bool {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestInUse: a directory is in use while it is held open. It was never run on Windows yet.
+// TestInUse: a directory is in use while a process holds the directory open. The test has never run on Windows yet.
 func TestInUse(t *testing.T) {
 	dir := t.TempDir()
 	if inUse(dir) {

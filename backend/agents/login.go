@@ -28,18 +28,18 @@ var (
 	ErrVault    = errors.New("what is kept for logins cannot be read or written")
 )
 
-// LoginError is an agent that has failed to sign in or out, with the end of what it wrote to stderr.
+// LoginError is the failure of an agent to sign in or out, with the end of its stderr.
 type LoginError struct {
 	Err      error
 	Stderr   string
-	Unproven bool // the agent was signed in to, as it said itself, and cannot begin a conversation all the same
+	Unproven bool // the agent reported a login, and still cannot begin a conversation
 }
 
 func (e *LoginError) Error() string { return e.Err.Error() }
 
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// Words are what a person reads: the agent's own, where it has answered.
+// Words returns the text for a person: the agent's own, where the agent has answered.
 func (e *LoginError) Words() string {
 	if refused, ok := errors.AsType[*acp.Error](e.Err); ok {
 		return refused.Sentence()
@@ -49,12 +49,12 @@ func (e *LoginError) Words() string {
 
 // The ways to sign in.
 const (
-	LoginByAgent    = "agent"    // the agent does it all by itself: in a browser, more often than not
+	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
 	LoginByTerminal = "terminal" // the agent's own program, in a terminal
-	LoginByValues   = "env"      // values that the agent finds in its environment
+	LoginByValues   = "env"      // values for the agent's environment
 )
 
-// LoginMethods is how a person signs in to an agent.
+// LoginMethods lists how a person signs in to an agent.
 type LoginMethods struct {
 	Methods []LoginMethod `json:"methods"`
 	Logout  bool          `json:"logout" doc:"The agent can sign out, or Deskhand keeps values for it, which signing out removes"`
@@ -71,17 +71,17 @@ type LoginMethod struct {
 	Link        string     `json:"link,omitempty" doc:"A page that gives the values; http or https"`
 	Vars        []LoginVar `json:"vars,omitempty" doc:"The values that are asked for; of type agent, what the agent is handed once and keeps by itself"`
 
-	program  string            // of type terminal: "" is the agent's own, and args are appended to its own
-	args     []string          // of type terminal, and of those that are told to the agent: appended for the login alone
+	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
+	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
 	env      map[string]string // of type terminal
-	anyOne   bool              // one of the values is enough, and there must be one
-	confirms bool              // of type env: the agent is told that it has them
+	anyOne   bool              // at least one value is needed, and one is enough
+	confirms bool              // of type env: authenticate tells the agent that the values are there
 }
 
-// Authenticates tells whether the agent itself signs in by the method: [Catalogue.Authenticate].
+// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
 func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
 
-// LoginVar is one value.
+// LoginVar is one value of a login method.
 type LoginVar struct {
 	Name     string `json:"name"`
 	Label    string `json:"label,omitempty"`
@@ -89,28 +89,29 @@ type LoginVar struct {
 	Optional bool   `json:"optional"`
 	Set      bool   `json:"set" doc:"There is one already; an empty value keeps it"`
 
-	around bool // it stands in the environment that agents are started in
+	around bool // set in the environment that agents are started in
 }
 
-// signIn is what an agent said of logins.
+// signIn holds the ways to sign in that an agent announced.
 type signIn struct {
 	methods []LoginMethod
 	logout  bool
 }
 
-// Time limits of logins. A person has to find a password and a second device.
+// Time limits of logins. A person may have to find a password and a second device.
 const (
 	loginLimit  = 20 * time.Minute
 	logoutLimit = time.Minute
 )
 
-// longestValue is what a variable may hold on Windows. A longer one than the system takes would keep the agent from ever starting again.
+// longestValue is the longest value of a variable on Windows. A longer value than the system accepts would keep the agent from ever
+// starting.
 const longestValue = 32<<10 - 1
 
-// apiKey is the name of the value that an agent is handed with authenticate, under that name in _meta, where it takes one.
+// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts one.
 const apiKey = "api-key"
 
-// Login tells how one signs in to an agent. It starts the agent when that has not been asked yet.
+// Login returns the ways to sign in to an agent. Login starts the agent when the agent has not been asked before.
 func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) {
 	s, err := c.signIn(ctx, id)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) 
 	return l, nil
 }
 
-// LoginMethod is one of Login: ErrNoMethod when there is none of that id.
+// LoginMethod returns one method of Login, or ErrNoMethod.
 func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMethod, error) {
 	s, err := c.signIn(ctx, id)
 	if err != nil {
@@ -176,7 +177,7 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 	c.mu.Unlock()
 	if !known {
 		bare := e
-		bare.bare = true // a wrong value must not keep anybody from giving another, nor a keyring that nobody unlocks
+		bare.bare = true // neither a wrong value nor a locked keyring may keep anybody from giving another value
 		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *question, began json.RawMessage) error {
 			s = signInOf(began)
 			return nil
@@ -192,12 +193,12 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 	return s, nil
 }
 
-// speak starts an agent, in an empty directory and with what a login needs in its environment, and has f ask it something after
-// initialize. When it returns, nothing is left of the agent but a browser.
+// speak starts an agent in an empty directory with the environment for a login, and calls f after initialize. When speak returns, every
+// process of the agent is gone except a browser.
 func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *question, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
 	begun := false
 	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
@@ -221,7 +222,7 @@ func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod,
 	return err
 }
 
-// loginParams are initializeParams of a client that shows a page when it is asked to.
+// loginParams returns initializeParams of a client that can show a page.
 func loginParams() map[string]any {
 	params := initializeParams()
 	if can, ok := params["clientCapabilities"].(map[string]any); ok {
@@ -230,14 +231,14 @@ func loginParams() map[string]any {
 	return params
 }
 
-// loginCommand is how an agent is started to sign in: its arguments appended and its environment overlaid, as the protocol wants it.
+// loginCommand returns the command that starts an agent for a login: arguments appended and environment overlaid, as the protocol demands.
 func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir string, args []string, env map[string]string) proxy.Command {
 	cmd := c.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Args = slices.Concat(cmd.Args, args)
 	cmd.Env = filtered(cmd.Env, env)
 	if at.home != "" {
-		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // which filtered has taken out
+		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // filtered has removed the variable
 	}
 	browser, err := c.browser()
 	if err != nil {
@@ -251,27 +252,27 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 	return cmd
 }
 
-// Variables for the program that opens pages during a login: what BROWSER was before, which variables are not for a browser, and which
-// directory of PATH is ours.
+// Variables for the program that opens pages during a login: the original BROWSER, the variables to hide from a browser, and the directory
+// of PATH that belongs to Deskhand.
 const (
 	theirBrowser    = "DESKHAND_BROWSER"
 	withoutVariable = "DESKHAND_WITHOUT"
 	browserVariable = "DESKHAND_BROWSER_DIR"
 )
 
-// browserPrograms are the names under which agents look for a program that opens pages: the first stands in BROWSER. That alone would not
-// do: node's usual way asks xdg-open, which on most desktops does not heed it.
+// browserPrograms returns the names under which agents look for a program that opens pages: BROWSER gets the first. BROWSER alone is not
+// enough: node programs usually call xdg-open, which ignores BROWSER on most desktops.
 func browserPrograms() []string { return []string{"open-url", "xdg-open"} }
 
-// browser is a directory with programs that open a page in a browser which outlives the agent. Each is one file, and not a command line:
-// what agents do with blanks in BROWSER differs. Where the system itself starts browsers (macOS) there is none,
-// nor on Windows, where nothing that agents open pages by asks for a program of a name.
+// browser returns a directory with programs that open a page in a browser which outlives the agent. Each program is one file and no command
+// line: agents differ in how they treat blanks in BROWSER. On macOS, where the system itself starts browsers, browser returns "", and
+// likewise on Windows, where agents open pages without a program on PATH.
 func (c *Catalogue) browser() (string, error) {
 	if c.cfg.Dir == "" || c.cfg.WriteFile == nil || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return "", nil
 	}
 	dir := filepath.Join(c.cfg.Dir, ".browser")
-	// An agent may hand on PATH and not this variable: we would be found in place of the system's program then, again and again.
+	// An agent may hand on PATH without this variable: then the program would find itself in place of the system's, again and again.
 	script := "#!/bin/sh\nexport " + browserVariable + "=" + quote(dir) + "\nexec " + quote(c.cfg.Self) + " open-url \"$1\"\n"
 	for _, name := range browserPrograms() {
 		file := filepath.Join(dir, name)
@@ -288,8 +289,8 @@ func (c *Catalogue) browser() (string, error) {
 	return dir, nil
 }
 
-// Authenticate signs in by a method of type agent, and returns when the agent says how that went. opened is told of a page that the agent
-// wants a person to see, if it cannot open one itself. The end of ctx ends the agent.
+// Authenticate signs in by a method of type agent, and returns when the agent reports the result. opened is called with a page that the
+// agent wants a person to see and cannot open itself. The end of ctx ends the agent.
 func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, values map[string]string, opened func(url string)) error {
 	e, at, err := c.ready(ctx, id)
 	if err != nil {
@@ -314,7 +315,7 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 	return err
 }
 
-// Given are the values that were entered for a method. The secrets among them are kept out of what is written from now on.
+// Given returns the values that were entered for a method. From now on their secrets are redacted from everything that is written.
 func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]string {
 	given := map[string]string{}
 	for _, v := range m.Vars {
@@ -328,7 +329,7 @@ func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]st
 	return given
 }
 
-// LoginCommand is the program of a method of type terminal, to be run on a terminal by [Catalogue.StartLogin], or by a person.
+// LoginCommand returns the command of a method of type terminal, to be run on a terminal by [Catalogue.StartLogin], or by a person.
 func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) (proxy.Command, error) {
 	e, at, err := c.ready(ctx, id)
 	if err != nil {
@@ -348,8 +349,8 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 	return cmd, nil
 }
 
-// older is the command line of a terminal that an agent has written into _meta, where it is the whole of it. Its program is the agent's
-// own more often than not, under a name that need not be on PATH.
+// older returns the command line of a terminal that an agent wrote into _meta, which is the whole command line. Its program is usually the
+// agent's own, under a name that need not be on PATH.
 func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, error) {
 	plain := func(file string) string {
 		base := filepath.Base(file)
@@ -369,14 +370,14 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 	return "", nil, &LoginError{Err: c.notFound(m.program)}
 }
 
-// StartLogin starts the program of LoginCommand on a terminal.
+// StartLogin starts the command of LoginCommand on a terminal.
 func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
 	cmd.Terminal = tty
 	return c.start(ctx, id, cmd)
 }
 
-// CheckValues tells what is wrong with the values of a method of type env: ErrValues when one is missing that the agent needs, or cannot be
-// one. An empty one stands for the one that is kept.
+// CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
+// for the stored value.
 func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]string) error {
 	kept, err := c.vault.names(id)
 	if err != nil {
@@ -402,8 +403,8 @@ func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]stri
 	return nil
 }
 
-// Keep keeps the values of a method of type env, for the next start of the agent. An empty one keeps what there is. It tells where they
-// are, as Login does, and fails as CheckValues does.
+// Keep stores the values of a method of type env for the next start of the agent. An empty value leaves the stored value. Like Login, Keep
+// returns where the values are, and fails as CheckValues does.
 func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values map[string]string) (keyring, warning string, err error) {
 	if err := c.CheckValues(id, m, values); err != nil {
 		return "", "", err
@@ -419,8 +420,8 @@ func namesOf(vars []LoginVar) []string {
 	return names
 }
 
-// Logout has an agent sign out, and removes the values that are kept for it, even if the agent cannot sign out, or is there no longer.
-// With ErrLeft the agent gets them no longer all the same.
+// Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After ErrLeft
+// the agent no longer gets the values either.
 func (c *Catalogue) Logout(ctx context.Context, id string) error {
 	kept, err := c.vault.names(id)
 	if err != nil {
@@ -438,7 +439,7 @@ func (c *Catalogue) Logout(ctx context.Context, id string) error {
 		return err
 	}
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrNotInstalled) {
-		err = nil // there is nothing else to sign out of
+		err = nil // the values were all there was to sign out of
 	}
 	return errors.Join(err, c.vault.forget(ctx, id))
 }
@@ -456,13 +457,13 @@ func (c *Catalogue) signOut(ctx context.Context, id string) error {
 	})
 }
 
-// SignedIn forgets that an agent wants a login, and what it has answered before. Watch is called when that is news.
+// SignedIn forgets that an agent wants a login, and the agent's earlier answers. A change calls the callback of Watch.
 func (c *Catalogue) SignedIn(id string) {
 	c.forgetAnswers(id)
 	c.NoteLogin(id, nil)
 }
 
-// SignedOut forgets what an agent has answered before.
+// SignedOut forgets an agent's earlier answers.
 func (c *Catalogue) SignedOut(id string) { c.forgetAnswers(id) }
 
 func (c *Catalogue) forgetAnswers(id string) {
@@ -475,25 +476,25 @@ func (c *Catalogue) forgetAnswers(id string) {
 			if strings.HasPrefix(key, id+"\x00") {
 				delete(c.answers, key)
 			}
-		default: // it is as new as can be
+		default: // a running question is fresh
 		}
 	}
 }
 
-// Recall adds the values to Secrets that runs before this one have kept for agents, as far as it reaches. The error tells which could not
+// Recall adds to Secrets the values that earlier runs stored for agents, as far as reach allows. The error names the values that could not
 // be read.
 func (c *Catalogue) Recall(ctx context.Context, reach Reach) error { return c.vault.recall(ctx, reach) }
 
-// UsesKeyring tells whether a value of an agent is kept in the keyring.
+// UsesKeyring reports whether a value of an agent is in the keyring.
 func (c *Catalogue) UsesKeyring(agent string) bool {
 	f, err := c.vault.read()
 	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(f.Agents[agent])), func(k kept) bool { return k.Place == keptInKeyring })
 }
 
-// Secrets are the values that were given to agents since we were started, or recalled, and must not be written anywhere else.
+// Secrets returns the secret values that agents were given since the start, or that were recalled. They must not be written anywhere else.
 func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
 
-// signInOf reads what an agent says of logins in its answer to initialize. What cannot be read is left out.
+// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ones are left out.
 func signInOf(began json.RawMessage) signIn {
 	var r struct {
 		Methods []json.RawMessage `json:"authMethods"`
@@ -512,7 +513,7 @@ func signInOf(began json.RawMessage) signIn {
 	return s
 }
 
-// shown tells of an elicitation by URL, which is all that an agent that signs in asks of us.
+// shown returns the page of an elicitation by URL, the only elicitation that an agent may send during a login.
 func shown(params json.RawMessage) (url string, ok bool) {
 	var p struct {
 		Mode string `json:"mode"`
@@ -522,14 +523,14 @@ func shown(params json.RawMessage) (url string, ok bool) {
 	return p.URL, p.Mode == "url" && isPage(p.URL)
 }
 
-// isPage tells whether a text is the URL of a page, that can be shown: no other schemes, no control characters, no megabytes.
+// isPage reports whether a text is the URL of a page that can be shown: http or https, no control characters, not too long.
 func isPage(text string) bool {
 	const longest = 8 << 10
 	u, err := url.Parse(text)
 	return err == nil && len(text) <= longest && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
-// elicited answers an elicitation by URL. The page is for a person to see, so it is accepted before anybody has.
+// elicited answers an elicitation by URL. The page is only for a person to see, so elicited accepts before anybody has seen the page.
 func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
 	opened := q.page.Load()
 	if opened == nil || e.Method() != "elicitation/create" {
@@ -538,14 +539,14 @@ func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) boo
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
-	_ = json.Unmarshal(msg, &m) // it was peeked at
+	_ = json.Unmarshal(msg, &m) // the caller has peeked at msg
 	url, ok := shown(m.Params)
 	if !ok {
 		return false
 	}
 	(*opened)(url)
 	if yes, err := acp.NewResponse(e.ID, map[string]any{"action": "accept"}); err == nil {
-		_ = q.inst.Send(ctx, yes) // one that has ended needs no answer
+		_ = q.inst.Send(ctx, yes) // an agent that has ended needs no answer
 	}
 	return true
 }

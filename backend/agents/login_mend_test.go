@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/agents"
 )
 
-// remember has values kept for agents as an earlier run would have left them.
+// remember writes the vault's file as an earlier run would have left it.
 func (g *guests) remember(file string) {
 	g.t.Helper()
 	if err := os.WriteFile(filepath.Join(g.dir, "logins.json"), []byte(file), 0o600); err != nil {
@@ -28,7 +28,7 @@ func (g *guests) remembered() string {
 	return string(data)
 }
 
-// An agent that ends at once with a wrong value can still be given the right one.
+// An agent that ends at once because of a wrong value can still be given the right value.
 func TestAWrongValueCanBeMended(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -42,11 +42,11 @@ func TestAWrongValueCanBeMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state := g.state("picky"); state != agents.Ready {
-		t.Error(state)
+		t.Errorf("picky: got state %s, want ready", state)
 	}
 }
 
-// What is kept for an agent that cannot be started, or is there no longer, can still be removed.
+// Stored values of an agent that cannot be started, or is gone, can still be removed.
 func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -55,19 +55,19 @@ func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
 	g.remember(`{"agents":{"crashes":` + kept + `,"missing":` + kept + `,"gone":` + kept + `}}`)
 	for _, id := range []string{"missing", "gone"} {
 		if err := g.Logout(t.Context(), id); err != nil {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Logout(%s): got %v, want no error", id, err)
 		}
 	}
-	// Of this one nobody knows whether it has an account of its own.
+	// Nobody knows whether the crashing agent has an account of its own.
 	if _, ok := errors.AsType[*agents.LoginError](g.Logout(t.Context(), "crashes")); !ok {
 		t.Error("it cannot have signed out")
 	}
 	if text := g.remembered(); strings.Contains(text, "secret") {
-		t.Error(text)
+		t.Errorf("vault: got %s, want no secret", text)
 	}
 	for id, want := range map[string]error{"missing": agents.ErrNotInstalled, "gone": agents.ErrUnknown} {
 		if err := g.Logout(t.Context(), id); !errors.Is(err, want) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Logout(%s): got %v, want %v", id, err, want)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestAValueThatNoProgramTakes(t *testing.T) {
 	}
 }
 
-// What an agent offers depends on whether somebody has signed in, and on how it is started.
+// The ways that an agent offers depend on whether somebody has signed in, and on how the agent is started.
 func TestWaysToSignInAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -102,7 +102,7 @@ func TestWaysToSignInAreAskedAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(g.dir, "account"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	offers("-0") // it is not started at every look
+	offers("-0") // not restarted for every query
 	g.SignedIn("moody")
 	offers("-1")
 	d, err := g.Definition("moody")
@@ -116,7 +116,7 @@ func TestWaysToSignInAreAskedAgain(t *testing.T) {
 	offers("good-1")
 }
 
-// What an agent gives for a page is shown to a person, at a terminal too.
+// A page that an agent names is shown to a person, at a terminal too.
 func TestAgentShowsNothingThatIsNoPage(t *testing.T) {
 	t.Parallel()
 	needShell(t)

@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// guests is a catalogue with agents that want a login: demo agents, by the ways that they offer, and scripts.
+// guests is a catalogue with agents that want a login: demo agents, one for each way to sign in, and scripts.
 type guests struct {
 	*agents.Catalogue
 	t    *testing.T
@@ -62,7 +62,7 @@ func openGuests(t *testing.T, entries ...map[string]any) *guests {
 	return g
 }
 
-// script is an agent that answers each method as the shell commands of its name say; $id is the request's.
+// script returns an agent that answers each method by running the shell commands for the method's name; $id is the request's id.
 func script(id string, cases ...string) map[string]any {
 	var body strings.Builder
 	for n := 0; n+1 < len(cases); n += 2 {
@@ -106,27 +106,27 @@ func TestLoginByTheAgent(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	if state := g.state("demo-agent"); state != agents.NeedsLogin {
-		t.Fatal(state)
+		t.Fatalf("demo-agent: got state %s, want needs_login", state)
 	}
 	l, err := g.Login(t.Context(), "demo-agent")
 	if err != nil || !l.Logout || l.Keyring != "" || len(l.Methods) != 2 || l.Methods[0].ID != "demo" || l.Methods[0].Type != agents.LoginByAgent {
-		t.Fatalf("%+v, %v", l, err)
+		t.Fatalf("Login(demo-agent): got %+v, %v, want two methods and logout", l, err)
 	}
 	if err := g.Authenticate(t.Context(), "demo-agent", l.Methods[0], nil, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	g.SignedIn("demo-agent")
 	if a, err := g.Agent("demo-agent"); err != nil || a.State != agents.Ready {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("demo-agent: got %+v, %v, want ready", a, err)
 	}
 	if state := g.state("demo-agent"); state != agents.Ready {
-		t.Error(state)
+		t.Errorf("demo-agent: got state %s, want ready", state)
 	}
 	if err := g.Logout(t.Context(), "demo-agent"); err != nil {
 		t.Fatal(err)
 	}
 	if state := g.state("demo-agent"); state != agents.NeedsLogin {
-		t.Error(state)
+		t.Errorf("demo-agent: got state %s, want needs_login", state)
 	}
 	if _, err := g.LoginMethod(t.Context(), "demo-agent", "none"); !errors.Is(err, agents.ErrNoMethod) {
 		t.Error(err)
@@ -175,7 +175,7 @@ func TestLoginByTheAgentFails(t *testing.T) {
 		err := g.Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {})
 		failed, ok := errors.AsType[*agents.LoginError](err)
 		if !ok || !strings.Contains(failed.Error(), want[0]) || !strings.Contains(failed.Stderr, want[1]) {
-			t.Errorf("%s: %v, %+v", id, err, failed)
+			t.Errorf("Authenticate(%s): got %v, %+v, want %q", id, err, failed, want)
 		}
 	}
 	_, err := g.Login(t.Context(), "stillborn")
@@ -203,11 +203,11 @@ func TestAgentShowsAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shown.Load() != "https://example.test/device" {
-		t.Errorf("%v", shown.Load())
+		t.Errorf("shown page: got %v, want https://example.test/device", shown.Load())
 	}
 }
 
-// Some agents take a key with authenticate and keep it themselves.
+// Some agents take a key with authenticate and store the key themselves.
 func TestKeyIsHandedToTheAgent(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -217,14 +217,14 @@ func TestKeyIsHandedToTheAgent(t *testing.T) {
 		"authenticate", `printf %s "$line" >`+file+`; say '"result":{}'`))
 	m := g.method("keyed", "api-key")
 	if m.Type != agents.LoginByAgent || !slices.Equal(m.Vars, []agents.LoginVar{{Name: "api-key", Secret: true, Optional: true}}) {
-		t.Errorf("%+v", m)
+		t.Errorf("method api-key: got %+v, want type agent with an optional secret", m)
 	}
 	if err := g.Authenticate(t.Context(), "keyed", m, map[string]string{"api-key": "very-secret-key"}, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	line, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(line), `"params":{"_meta":{"api-key":{"apiKey":"very-secret-key"}},"methodId":"api-key"}`) {
-		t.Errorf("%s, %v", line, err)
+		t.Errorf("authenticate: got %s, %v, want the key in _meta", line, err)
 	}
 	if !slices.Contains(g.Secrets(), "very-secret-key") {
 		t.Error("it would be written into conversations")
@@ -250,18 +250,18 @@ func TestWaysToSignInAreReadLeniently(t *testing.T) {
 		got = append(got, m.ID+" "+m.Type)
 	}
 	if want := []string{"plain agent", "typed agent", "tty terminal", "old terminal", "keys env"}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("methods: got %q, want %q", got, want)
 	}
 	keys := l.Methods[len(l.Methods)-1]
 	if keys.Link != "" || !slices.Equal(keys.Vars, []agents.LoginVar{{Name: "KEY", Label: "Key", Secret: true}, {Name: "REGION", Optional: true}}) {
-		t.Errorf("%+v", keys)
+		t.Errorf("method keys: got %+v, want KEY and REGION without a link", keys)
 	}
 	if l.Keyring != "file" || !strings.Contains(l.Warning, filepath.Join(g.dir, "logins.json")) {
-		t.Errorf("%+v", l)
+		t.Errorf("Login(odd): got %+v, want the vault's file and a warning", l)
 	}
 	cmd, err := g.LoginCommand(t.Context(), "odd", l.Methods[3])
 	if err != nil || filepath.Base(cmd.Path) != "sh" || !slices.Equal(cmd.Args, []string{"-c", "true"}) {
-		t.Errorf("%+v, %v", cmd, err)
+		t.Errorf("LoginCommand(old): got %+v, %v, want sh -c true", cmd, err)
 	}
 }
 
@@ -290,17 +290,17 @@ func TestProgramForATerminal(t *testing.T) {
 		browser := filepath.Join(dir, "open-url")
 		if !slices.Contains(cmd.Env, "BROWSER="+browser) || !slices.Contains(cmd.Env, "DESKHAND_BROWSER=their-browser") ||
 			!slices.Contains(cmd.Env, "PATH="+dir+":/usr/bin:/bin") {
-			t.Errorf("%q", cmd.Env)
+			t.Errorf("environment: got %q, want Deskhand's browser in BROWSER and PATH", cmd.Env)
 		}
 		for _, name := range []string{"open-url", "xdg-open"} {
 			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("%v, %v", info, err)
+				t.Errorf("%s: got %v, %v, want mode 0700", name, info, err)
 			}
 		}
 	}
 }
 
-// environOf starts an agent as a session would and gives the environment that its command has.
+// environOf returns the environment of an agent's command, as for a session.
 func (g *guests) environOf(id string) []string {
 	g.t.Helper()
 	cmd, err := g.Command(g.t.Context(), id, g.dir)
@@ -315,24 +315,24 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	g := openGuests(t)
 	const key = `top"secret\key`
 	if state := g.state("demo-env"); state != agents.NeedsLogin {
-		t.Fatal(state)
+		t.Fatalf("demo-env: got state %s, want needs_login", state)
 	}
 	m := g.method("demo-env", "demo-key")
 	for _, bad := range []map[string]string{nil, {"DESKHAND_DEMO_KEY": ""}, {"OTHER": "x"}, {"DESKHAND_DEMO_KEY": "a\nb"}} {
 		if _, _, err := g.Keep(t.Context(), "demo-env", m, bad); !errors.Is(err, agents.ErrValues) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("Keep(%q): got %v, want %v", bad, err, agents.ErrValues)
 		}
 	}
 	place, warning, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": key, "LD_PRELOAD": "/evil"})
 	if err != nil || place != "file" || !strings.Contains(warning, "plain text") {
-		t.Fatal(place, warning, err)
+		t.Fatalf("Keep: got place %s, warning %q, %v, want a file and a warning", place, warning, err)
 	}
 	file := filepath.Join(g.dir, "logins.json")
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
+		t.Errorf("logins.json: got %v, %v, want mode 0600", info, err)
 	}
 	if env := g.environOf("demo-env"); !slices.Contains(env, "DESKHAND_DEMO_KEY="+key) || strings.Contains(strings.Join(env, " "), "evil") {
-		t.Errorf("%q", env)
+		t.Errorf("environment: got %q, want the key, and no LD_PRELOAD", env)
 	}
 	for _, other := range []string{"demo-agent", "mock"} {
 		if env := strings.Join(g.environOf(other), "\n"); strings.Contains(env, "DESKHAND_DEMO_KEY") {
@@ -341,7 +341,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	}
 	g.SignedIn("demo-env")
 	if state := g.state("demo-env"); state != agents.Ready {
-		t.Error(state)
+		t.Errorf("demo-env: got state %s, want ready", state)
 	}
 	if _, err := g.Infos(t.Context(), agents.InfoQuery{Config: true}); err != nil {
 		t.Error(err)
@@ -351,23 +351,23 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	}
 	l, err := g.Login(t.Context(), "demo-env")
 	if err != nil || !l.Methods[0].Vars[0].Set || !l.Logout {
-		t.Errorf("%+v, %v", l, err)
+		t.Errorf("Login(demo-env): got %+v, %v, want a set value and logout", l, err)
 	}
-	// An empty value keeps what there is.
+	// An empty value leaves the stored value.
 	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": ""}); err != nil {
 		t.Error(err)
 	}
 	if state := g.state("demo-env"); state != agents.Ready {
-		t.Error(state)
+		t.Errorf("demo-env: got state %s, want ready", state)
 	}
 	if err := g.Logout(t.Context(), "demo-env"); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "secret") {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("logins.json: got %s, %v, want no secret", data, err)
 	}
 	if state := g.state("demo-env"); state != agents.NeedsLogin {
-		t.Error(state)
+		t.Errorf("demo-env: got state %s, want needs_login", state)
 	}
 	if strings.Contains(g.logs.String(), "secret") {
 		t.Errorf("it is in the log: %s", g.logs)
@@ -388,15 +388,15 @@ func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
 	if err := g.Logout(t.Context(), "demo-env"); !errors.Is(err, agents.ErrVault) {
 		t.Error(err)
 	}
-	if state := g.state("demo-env"); state != agents.NeedsLogin { // it starts all the same
-		t.Error(state)
+	if state := g.state("demo-env"); state != agents.NeedsLogin { // the agent still starts
+		t.Errorf("demo-env: got state %s, want needs_login", state)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{half" {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("logins.json: got %s, %v, want the broken file unchanged", data, err)
 	}
 }
 
-// Agents that read a key from their environment and do not say so are known by the catalogue.
+// The catalogue knows the variables of agents that read a key from their environment without saying so.
 func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -415,10 +415,10 @@ func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
 		t.Error(err)
 	}
 	if env := g.environOf("gemini"); !slices.Contains(env, "GEMINI_API_KEY=the-key-of-gemini") {
-		t.Errorf("%q", env)
+		t.Errorf("environment: got %q, want GEMINI_API_KEY", env)
 	}
 	if i, err := g.Info(t.Context(), "gemini", agents.InfoQuery{}); err != nil || !i.CredentialsAvailable {
-		t.Errorf("%+v, %v", i, err)
+		t.Errorf("Info(gemini): got %+v, %v, want credentials", i, err)
 	}
 }
 
@@ -427,7 +427,7 @@ func TestLoginsAreListedAsWhatTheyAre(t *testing.T) {
 	g := openGuests(t)
 	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", g.method("demo-terminal", "demo-terminal"))
 	if err != nil || cmd.Purpose != agents.ForLogin {
-		t.Errorf("%q, %v", cmd.Purpose, err)
+		t.Errorf("LoginCommand: got purpose %q, %v, want %q", cmd.Purpose, err, agents.ForLogin)
 	}
 	if _, err := g.StartLogin(t.Context(), "demo-terminal", proxy.Command{Path: "/none/such"}, nil); !errors.Is(err, proxy.ErrSpawn) {
 		t.Error(err)

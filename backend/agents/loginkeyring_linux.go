@@ -9,7 +9,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// keyringThere tells why the keyring cannot be used. Asking it would not do: without a bus its library starts one, which nobody ends.
+// keyringThere returns why the keyring cannot be used, without calling the keyring: without a bus, the keyring's library would start one
+// that nobody ends.
 func keyringThere(ctx context.Context) error {
 	_, err := patiently(ctx, func() (string, error) { return "", secretService() })
 	return err
@@ -17,7 +18,7 @@ func keyringThere(ctx context.Context) error {
 
 var errLocked = errors.New("the keyring is locked")
 
-// keyringUnlocked tells why the keyring cannot be used without asking anybody for a password. Nothing is started for it.
+// keyringUnlocked returns why the keyring cannot be used without asking anybody for a password. keyringUnlocked starts nothing.
 func keyringUnlocked(ctx context.Context) error {
 	_, err := patiently(ctx, func() (string, error) {
 		conn, err := sessionBus()
@@ -30,7 +31,7 @@ func keyringUnlocked(ctx context.Context) error {
 	return err
 }
 
-// unlocked looks at the collection that package keyring takes: the one called login, else the default.
+// unlocked examines the collection that package keyring uses: the one named login, else the default.
 func unlocked(conn *dbus.Conn) (err error) {
 	for _, path := range []dbus.ObjectPath{"/org/freedesktop/secrets/collection/login", "/org/freedesktop/secrets/aliases/default"} {
 		var locked bool

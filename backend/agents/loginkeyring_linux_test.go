@@ -21,7 +21,8 @@ import (
 	"deskhand/backend/store"
 )
 
-// keyringScenario is what a process of its own does with a keyring: the library keeps its connection to the bus for as long as it lives.
+// keyringScenario runs one scenario with a keyring in a separate process: the library keeps its connection to the bus for the life of the
+// process.
 func keyringScenario(arg string) error {
 	what, dir, _ := strings.Cut(arg, ":")
 	self, err := os.Executable()
@@ -78,7 +79,7 @@ func keyringScenario(arg string) error {
 	return errors.Join(json.NewEncoder(os.Stdout).Encode(said), c.Close())
 }
 
-// bus is a private D-Bus session. With a secret service, it has one.
+// bus is a private D-Bus session, optionally with a secret service.
 type bus struct {
 	t       *testing.T
 	dir     string
@@ -162,34 +163,34 @@ func TestKeyringOfTheSystem(t *testing.T) {
 	b := openBus(t)
 	s := b.serveSecrets(false)
 	if said := b.run("keep"); said.Place != "system" || said.Warning != "" || said.Keyring != "system" {
-		t.Fatalf("%+v", said)
+		t.Fatalf("keep: got %+v, want place system without a warning", said)
 	}
 	if got := s.values(); !slices.Equal(got, []string{"of the keyring"}) {
-		t.Errorf("%q", got)
+		t.Errorf("keyring: got %q, want one value", got)
 	}
 	if file := b.file(); strings.Contains(file, "of the keyring") || !strings.Contains(file, `"system"`) {
-		t.Error(file)
+		t.Errorf("vault: got %s, want place system without the value", file)
 	}
 	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=of the keyring" {
-		t.Errorf("%+v", said)
+		t.Errorf("start: got %+v, want the value of the keyring", said)
 	}
 	b.run("change")
 	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=another one now" {
-		t.Errorf("%+v", said)
+		t.Errorf("start: got %+v, want the changed value", said)
 	}
 	if got := s.values(); !slices.Equal(got, []string{"another one now"}) {
 		t.Errorf("%q: one is left, or too few", got)
 	}
 	b.run("forget")
 	if got := s.values(); len(got) != 0 {
-		t.Errorf("%q", got)
+		t.Errorf("keyring: got %q, want none", got)
 	}
 	if said := b.run("start"); said.Place != "" {
-		t.Errorf("%+v", said)
+		t.Errorf("start: got %+v, want no value", said)
 	}
 }
 
-// TestKeyringThatGivesNothingUp: the agent does not get the value any more, and the person is told where it still is.
+// TestKeyringThatGivesNothingUp: the agent no longer gets the value, and the person is told where the value remains.
 func TestKeyringThatGivesNothingUp(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
@@ -199,14 +200,14 @@ func TestKeyringThatGivesNothingUp(t *testing.T) {
 	s.keeps = true
 	s.mu.Unlock()
 	if said := b.run("forget"); !strings.Contains(said.Error, "does not give up") {
-		t.Errorf("%+v", said)
+		t.Errorf("forget: got %+v, want \"does not give up\"", said)
 	}
 	if said := b.run("start"); said.Place != "" {
-		t.Errorf("%+v", said)
+		t.Errorf("start: got %+v, want no value", said)
 	}
 }
 
-// TestSecretsOfEarlierRuns: what is in the keyring is known again before anybody is given it, and nobody is asked for a password unasked.
+// TestSecretsOfEarlierRuns: secrets in the keyring are redacted before any agent gets them, and nobody sees an unexpected password prompt.
 func TestSecretsOfEarlierRuns(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
@@ -225,7 +226,7 @@ func TestSecretsOfEarlierRuns(t *testing.T) {
 		s.shut, s.asked = try.locked, false
 		s.mu.Unlock()
 		if said := b.run(try.what); said.Place != try.known || said.Error != try.err {
-			t.Errorf("%+v: %+v", try, said)
+			t.Errorf("%+v: got %+v, want the known secrets and error", try, said)
 		}
 		s.mu.Lock()
 		if asked := s.asked; asked != (try.known != "") {
@@ -239,21 +240,20 @@ func TestSecretsOfEarlierRuns(t *testing.T) {
 	}
 }
 
-// A keyring that is there and refuses is no reason to refuse the person.
+// A keyring that refuses is no reason to refuse the person.
 func TestKeyringThatRefuses(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
 	b.serveSecrets(true)
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "plain text") {
-		t.Fatalf("%+v", said)
+		t.Fatalf("keep: got %+v, want place file and a warning", said)
 	}
 	if !strings.Contains(b.file(), "of the keyring") {
-		t.Error(b.file())
+		t.Errorf("vault: got %s, want the value", b.file())
 	}
 }
 
-// The library has a panic for answers that it does not expect, and for a bus that goes while a password is asked for. That must end
-// nothing of ours.
+// The library panics at unexpected answers, and when the bus goes away during a password prompt. Deskhand must survive both.
 func TestKeyringThatTalksNonsense(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
@@ -270,11 +270,11 @@ func TestKeyringThatTalksNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "plain text") {
-		t.Fatalf("%+v", said)
+		t.Fatalf("keep: got %+v, want place file and a warning", said)
 	}
 }
 
-// Who stops a start, or a login, while the keyring asks for its password does not wait for that.
+// Cancelling a start or a login does not wait for the keyring's password prompt.
 func TestKeyringThatHangs(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
@@ -290,7 +290,7 @@ func TestKeyringThatHangs(t *testing.T) {
 	}
 	began := time.Now()
 	if said := b.run("give up"); !strings.Contains(said.Error, "deadline") {
-		t.Errorf("%+v", said)
+		t.Errorf("give up: got %+v, want a deadline error", said)
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
@@ -304,27 +304,27 @@ func TestBusWithoutAKeyring(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "no secret service") || said.Keyring != "file" {
-		t.Fatalf("%+v", said)
+		t.Fatalf("keep: got %+v, want place file without a secret service", said)
 	}
 	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=of the keyring" {
-		t.Errorf("%+v", said)
+		t.Errorf("start: got %+v, want the value of the file", said)
 	}
-	// And no bus at all; none is started for it either.
+	// Without any bus, none is started for the keyring either.
 	b.address = "unix:path=" + b.dir + "/none"
 	if said := b.run("change"); said.Place != "file" || !strings.Contains(said.Warning, "D-Bus") {
-		t.Errorf("%+v", said)
+		t.Errorf("change: got %+v, want place file and a warning about D-Bus", said)
 	}
 }
 
-// secrets is a small secret service: just what go-keyring asks of GNOME Keyring and KWallet, with one collection that is open.
+// secrets is a small secret service, as much as go-keyring uses of GNOME Keyring and KWallet, with one open collection.
 type secrets struct {
 	mu     sync.Mutex
 	locked bool
-	prompt dbus.ObjectPath // that unlocking asks for, if any
-	keeps  bool            // it gives nothing up
-	hang   chan struct{}   // unlocking waits for it, if there is one
-	shut   bool            // it says that it is locked; its owner has the password
-	asked  bool            // it was to unlock something
+	prompt dbus.ObjectPath // prompt that unlocking demands, if any
+	keeps  bool            // deletes nothing
+	hang   chan struct{}   // if not nil, unlocking waits for it
+	shut   bool            // reports itself locked; its owner has the password
+	asked  bool            // was asked to unlock
 	conn   *dbus.Conn
 	next   int
 	items  map[dbus.ObjectPath]secret

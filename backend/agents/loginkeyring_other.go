@@ -4,9 +4,9 @@ package agents
 
 import "context"
 
-// keyringThere is nil: the system has a keyring.
+// keyringThere returns nil: the system has a keyring.
 func keyringThere(context.Context) error { return nil }
 
-// keyringUnlocked is nil: the system unlocks its keyring when its owner signs in to it. Whether it has been locked since is not asked:
-// macOS asks for the password to tell so.
+// keyringUnlocked returns nil: the system unlocks its keyring when its owner signs in. Whether the keyring was locked since then is not
+// checked, because macOS would ask for the password.
 func keyringUnlocked(context.Context) error { return nil }

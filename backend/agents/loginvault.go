@@ -18,11 +18,11 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// vault keeps the values that people enter for agents. Which there are, and for whom, is in one file; the values themselves are in the
-// system's keyring, or in that file, which only its owner may read, where there is no keyring. A keyring may ask its owner for a password,
-// so it is asked when an agent is started, and before that only as far as recall is told to.
+// vault stores the values that people enter for agents. One file lists the values and their agents; the values themselves are in the
+// system's keyring, or, without a keyring, in that file, which only its owner may read. A keyring may ask its owner for a password, so the
+// vault reads the keyring only when an agent starts, and before that only as far as recall is allowed to.
 type vault struct {
-	file   string // "" keeps nothing
+	file   string // "" stores nothing
 	write  func(name string, data []byte, mode fs.FileMode) error
 	system bool // the keyring may be used
 	logger *slog.Logger
@@ -30,20 +30,20 @@ type vault struct {
 	writing sync.Mutex // held while the file is changed
 
 	mu     sync.Mutex        // protects the fields below
-	values map[string]string // what was read from the keyring, by the name it has there
-	given  []string          // secrets that were given to an agent
+	values map[string]string // read from the keyring, by the key there
+	given  []string          // secrets that an agent was given
 }
 
-// The places of a value.
+// Where a value is stored.
 const (
 	keptInKeyring = "system"
 	keptInFile    = "file"
 )
 
-// keyringService is the name under which we are known in the keyring.
+// keyringService is Deskhand's name in the keyring.
 const keyringService = "deskhand"
 
-// keyringLimit is how long the keyring may take: its owner may have to enter a password. What it does after that is lost.
+// keyringLimit is how long the keyring may take: its owner may have to enter a password. A later answer is dropped.
 const keyringLimit = 2 * time.Minute
 
 var errSilent = errors.New("the keyring has not answered")
@@ -52,8 +52,8 @@ var errSilent = errors.New("the keyring has not answered")
 type kept struct {
 	Secret bool   `json:"secret"`
 	Place  string `json:"place"`           // system or file
-	Key    string `json:"key,omitempty"`   // its name in the keyring, another one each time that it is set
-	Value  string `json:"value,omitempty"` // in the file
+	Key    string `json:"key,omitempty"`   // its name in the keyring, a new one for each new value
+	Value  string `json:"value,omitempty"` // when stored in the file
 }
 
 // vaultFile is the content of the file: values by agent and variable.
@@ -61,7 +61,7 @@ type vaultFile struct {
 	Agents map[string]map[string]kept `json:"agents"`
 }
 
-// read reads the file. One that is not ours to understand is an error, and never written over.
+// read reads the file. A file that cannot be parsed is an error, and is never overwritten.
 func (v *vault) read() (vaultFile, error) {
 	f := vaultFile{Agents: map[string]map[string]kept{}}
 	if v.file == "" {
@@ -97,19 +97,19 @@ func (v *vault) save(f vaultFile) error {
 	return nil
 }
 
-// names are the variables that are kept for an agent.
+// names returns the variables that are stored for an agent.
 func (v *vault) names(agent string) ([]string, error) {
 	f, err := v.read()
 	return slices.Sorted(maps.Keys(f.Agents[agent])), err
 }
 
-// peek is names where nothing can be done about an error.
+// peek is names for callers that can do nothing about an error.
 func (v *vault) peek(agent string) []string {
 	names, _ := v.names(agent)
 	return names
 }
 
-// place tells where a value would be kept, and why not in the keyring.
+// place returns where a value would be stored, and a warning when that is not the keyring.
 func (v *vault) place(ctx context.Context) (keyring, warning string) {
 	if !v.system {
 		return keptInFile, v.warning(errOff.Error())
@@ -124,7 +124,7 @@ func (v *vault) warning(why string) string {
 	return "kept as plain text in " + v.file + ", which only you may read: " + why
 }
 
-// keep keeps the values that are not empty, and tells where. When ctx ends while the keyring is asked, nothing is kept.
+// keep stores the values that are not empty, and returns the place. When ctx ends while the keyring is asked, nothing is stored.
 func (v *vault) keep(ctx context.Context, agent string, vars []LoginVar, values map[string]string) (place, warning string, err error) {
 	v.writing.Lock()
 	defer v.writing.Unlock()
@@ -163,14 +163,14 @@ func (v *vault) keep(ctx context.Context, agent string, vars []LoginVar, values 
 		err = v.save(f)
 	}
 	if err != nil {
-		_ = v.drop(context.WithoutCancel(ctx), fresh) // nothing would name them; the log tells of what stays
+		_ = v.drop(context.WithoutCancel(ctx), fresh) // nothing would name the values; the log has those that remain
 		return "", "", err
 	}
-	_ = v.drop(ctx, stale) // a value of before; the log tells of what stays
+	_ = v.drop(ctx, stale) // earlier values; the log has those that remain
 	return place, warning, nil
 }
 
-// put keeps one value: in the file when the keyring fails, with why.
+// put stores one value, in the file when the keyring fails with err.
 func (v *vault) put(ctx context.Context, place, name, value string) (kept, error) {
 	var err error
 	if place == keptInKeyring {
@@ -182,7 +182,7 @@ func (v *vault) put(ctx context.Context, place, name, value string) (kept, error
 	return kept{Place: keptInFile, Value: value}, err
 }
 
-// forget removes what is kept for an agent.
+// forget removes the stored values of an agent.
 func (v *vault) forget(ctx context.Context, agent string) error {
 	v.writing.Lock()
 	defer v.writing.Unlock()
@@ -206,8 +206,8 @@ func (v *vault) forget(ctx context.Context, agent string) error {
 	return nil
 }
 
-// environ are the values of an agent as its environment has them. One that cannot be read is left out: the agent will say that it misses
-// it, which people know what to do about. A keyring that does not answer is asked once.
+// environ returns the values of an agent as environment entries. A value that cannot be read is left out: the agent will complain about the
+// missing value, and people can act on that. A keyring that does not answer is asked only once.
 func (v *vault) environ(ctx context.Context, agent string) []string {
 	f, err := v.read()
 	if err != nil {
@@ -234,20 +234,20 @@ func (v *vault) environ(ctx context.Context, agent string) []string {
 	return env
 }
 
-// Reach is how far is gone for the secrets that runs before this one have kept.
+// Reach says how much effort a recall of earlier secrets may take.
 type Reach int
 
-// From the nearest to the furthest.
+// In ascending order.
 const (
-	InFile     Reach = iota // nobody has to be waited for
-	IfUnlocked              // and in a keyring that asks nobody for a password; that can take as long as the keyring likes
-	Asking                  // and in one that does
+	InFile     Reach = iota // no waiting
+	IfUnlocked              // also the keyring, if no password is needed; takes as long as the keyring takes
+	Asking                  // also a keyring that asks for a password
 )
 
 var errOff = errors.New("the keyring of the system is switched off")
 
-// recall has the secrets that runs before this one have kept kept out of what is written, though nobody has been given them in this one: an
-// agent may find them elsewhere, and a conversation of before may quote them. The error tells which could not be read.
+// recall adds secrets that earlier runs stored to those that are redacted, even if this run has given them to nobody: an agent may find a
+// secret elsewhere, and an earlier conversation may quote the secret. The error names the secrets that could not be read.
 func (v *vault) recall(ctx context.Context, reach Reach) error {
 	f, err := v.read()
 	if err != nil {
@@ -268,20 +268,20 @@ func (v *vault) recall(ctx context.Context, reach Reach) error {
 			v.hide(value)
 			continue
 		case s.Place == keptInKeyring && !errors.Is(err, keyring.ErrNotFound):
-			silent = err // its owner may have dismissed the question for a password, and is not asked once more for each
+			silent = err // the owner may have dismissed the password prompt, which must not come again for each value
 		}
 		unread = errors.Join(unread, fmt.Errorf("%s: %w", s.name, err))
 	}
 	return unread
 }
 
-// keptSecret is a value that must not be written, and what it is called.
+// keptSecret is a stored secret with its name for messages.
 type keptSecret struct {
 	kept
 	name string
 }
 
-// secrets are those of a file, in a lasting order.
+// secrets returns the secrets of the file in a stable order.
 func (f vaultFile) secrets() (list []keptSecret) {
 	for _, owner := range slices.Sorted(maps.Keys(f.Agents)) {
 		for _, name := range slices.Sorted(maps.Keys(f.Agents[owner])) {
@@ -293,7 +293,7 @@ func (f vaultFile) secrets() (list []keptSecret) {
 	return list
 }
 
-// mayAsk tells why the keyring is not to be asked for what nobody has been given yet; nil = it may.
+// mayAsk returns why the keyring must not be asked for values that nobody has been given yet, or nil.
 func (v *vault) mayAsk(ctx context.Context, reach Reach) error {
 	switch {
 	case !v.system:
@@ -311,7 +311,7 @@ func (v *vault) knows(key string) bool {
 	return known
 }
 
-// valueOf is a value wherever it is kept; silent is why the keyring is not to be asked, if there is a reason.
+// valueOf returns a value from wherever it is stored; a non-nil silent is the reason not to ask the keyring.
 func (v *vault) valueOf(ctx context.Context, k kept, silent error) (string, error) {
 	switch {
 	case k.Place != keptInKeyring:
@@ -322,10 +322,10 @@ func (v *vault) valueOf(ctx context.Context, k kept, silent error) (string, erro
 	return v.get(ctx, k.Key)
 }
 
-// shortestSecret is the length from which a value is kept out of what is written: a word would take words out of conversations.
+// shortestSecret is the shortest value that is redacted: shorter ones would remove ordinary words from conversations.
 const shortestSecret = 8
 
-// hide has a value kept out of everything that is written.
+// hide has a value redacted from everything that is written.
 func (v *vault) hide(value string) {
 	if len(value) < shortestSecret {
 		return
@@ -333,19 +333,19 @@ func (v *vault) hide(value string) {
 	once := quoted(value, false)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, form := range []string{value, once, quoted(value, true), quoted(once, false)} { // a message may hold a message
+	for _, form := range []string{value, once, quoted(value, true), quoted(once, false)} { // a message may contain a message
 		if !slices.Contains(v.given, form) {
-			v.given = append(slices.Clip(v.given), form) // who was given the list before keeps it as it was
+			v.given = append(slices.Clip(v.given), form) // a list that was returned before must not change
 		}
 	}
 }
 
-// quoted is a text as it stands in JSON; html as Go writes it, which makes escapes of < > & that no other does.
+// quoted returns a text as encoded in JSON; html escapes < > & as Go does and no other encoder.
 func quoted(text string, html bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(html)
-	_ = enc.Encode(text) // texts always can be
+	_ = enc.Encode(text) // encoding a string cannot fail
 	whole := strings.TrimSpace(b.String())
 	return whole[1 : len(whole)-1]
 }
@@ -366,7 +366,7 @@ func (v *vault) set(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// get reads from the keyring, once: every start of an agent would ask it again.
+// get reads a value from the keyring, and caches the value: every start of an agent would ask the keyring again.
 func (v *vault) get(ctx context.Context, key string) (string, error) {
 	v.mu.Lock()
 	value, known := v.values[key]
@@ -394,7 +394,7 @@ func (v *vault) remember(key, value string) {
 	v.values[key] = value
 }
 
-// drop removes values from the keyring. One that stays there is named by nothing any more.
+// drop removes values from the keyring. A value that remains there is no longer referenced.
 func (v *vault) drop(ctx context.Context, keys []string) error {
 	var left error
 	for _, key := range keys {
@@ -410,8 +410,8 @@ func (v *vault) drop(ctx context.Context, keys []string) error {
 	return left
 }
 
-// patiently asks the keyring and does not wait for ever: nothing ends a call of it while it asks its owner for a password. The goroutine
-// ends when that has been answered. The library takes what the keyring says on trust, and panics when the bus goes while its owner is asked.
+// patiently calls the keyring with a time limit: nothing can cancel a call that asks the owner for a password. The goroutine ends when the
+// call returns. The library trusts the keyring's answers, and panics when the bus goes away while the owner is asked.
 func patiently(ctx context.Context, ask func() (string, error)) (string, error) {
 	type answer struct {
 		value string

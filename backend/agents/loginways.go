@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// wireMethod is an AuthMethod of ACP. env_var stands in drafts of it alone; older agents write a terminal into _meta.
+// wireMethod is an AuthMethod of ACP. env_var exists only in drafts of ACP; older agents describe a terminal in _meta.
 type wireMethod struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -28,7 +28,7 @@ type wireMethod struct {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// method is the wire's as we have it; those of a type that nobody knows are none.
+// method converts the wire's method; an unknown type gives false.
 func (w wireMethod) method() (LoginMethod, bool) {
 	m := LoginMethod{ID: w.ID, Name: cmp.Or(w.Name, w.ID), Description: w.Description}
 	if w.ID == "" {
@@ -38,7 +38,7 @@ func (w wireMethod) method() (LoginMethod, bool) {
 		m.Link = w.Link
 	}
 	if _, gateway := w.Meta["gateway"]; gateway {
-		return m, false // its address would have to be given with it, and choosing it without one undoes the login of before
+		return m, false // a gateway needs an address, and choosing a gateway without one undoes the earlier login
 	}
 	_, takesKey := w.Meta[apiKey]
 	switch w.Type {
@@ -67,15 +67,15 @@ func (w wireMethod) method() (LoginMethod, bool) {
 	return m, true
 }
 
-// startArguments are those that the agent wants to be started with for the login, which some write into _meta: Qwen takes authenticate
-// only when it was started with --auth-type.
+// startArguments returns the arguments with which the agent wants to be started for the login, which some agents put into _meta: Qwen
+// accepts authenticate only when started with --auth-type.
 func (w wireMethod) startArguments() []string {
 	var args []string
-	_ = json.Unmarshal(w.Meta["args"], &args) // what is no list of texts is none
+	_ = json.Unmarshal(w.Meta["args"], &args) // a value that is no list of texts counts as none
 	return args
 }
 
-// older reads a terminal that an agent offers as was usual before the protocol had it.
+// older reads a terminal that an agent describes in the way that predates the protocol's.
 func (m *LoginMethod) older(meta json.RawMessage) bool {
 	var t struct {
 		Command string            `json:"command"`
@@ -89,33 +89,33 @@ func (m *LoginMethod) older(meta json.RawMessage) bool {
 	return true
 }
 
-// reserved are the variables that are ours to set: an agent's word must not change where its programs come from.
+// reserved reports whether a variable is Deskhand's to set: an agent's request must not change where its programs come from.
 func reserved(name string) bool {
 	return ours(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
 		strings.HasPrefix(name, "DESKHAND_TREE")
 }
 
-// wayValues are the values of a way to sign in of the catalogue: the agent takes them from its environment, and hears with authenticate that
-// they are there.
+// wayValues describes the values of a way to sign in that the catalogue knows: the agent reads them from its environment, and authenticate
+// tells the agent that the values are there.
 type wayValues struct {
 	Vars   []wayValue `json:"vars"`
-	AnyOne bool       `json:"anyOne"` // one of them is enough
+	AnyOne bool       `json:"anyOne"` // one of the values is enough
 }
 
 type wayValue struct {
 	Name     string `json:"name"`
-	Plain    bool   `json:"plain"` // no secret
+	Plain    bool   `json:"plain"` // not a secret
 	Optional bool   `json:"optional"`
 }
 
-// ways are the ways to sign in to an agent that people choose from: those that it offers, where the catalogue says so with the values that
-// are kept for them, and ours. No two have the same id, or read the same.
+// ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
+// says so, and Deskhand's own. No two share an id or a display text.
 func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
 	environ := c.environ(e.environ())
 	var list []LoginMethod
 	for _, m := range theirs {
 		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
-			continue // nobody could choose it
+			continue // nobody could choose the second
 		}
 		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
 			m = w.asked(m, environ)
@@ -132,7 +132,7 @@ func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
 	return list
 }
 
-// asked is a way of the agent's with the values that it needs.
+// asked returns the agent's method with the values that the method needs.
 func (w wayValues) asked(m LoginMethod, environ []string) LoginMethod {
 	m.Type, m.confirms, m.anyOne, m.Vars = LoginByValues, true, w.AnyOne, nil
 	for _, v := range w.Vars {
@@ -142,8 +142,8 @@ func (w wayValues) asked(m LoginMethod, environ []string) LoginMethod {
 	return m
 }
 
-// distinct are the names of things that people choose from. Of those that read the same each has its description behind it, where that
-// tells them apart, else its id.
+// distinct returns display names for things that people choose from. Things with the same name get their description appended, or their id
+// where the descriptions do not differ.
 func distinct[T any](list []T, words func(T) (id, name, description string)) []string {
 	const longest = 60
 	alike := func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
@@ -171,7 +171,7 @@ func distinct[T any](list []T, words func(T) (id, name, description string)) []s
 	return names
 }
 
-// distinctWays are the ways to sign in of a report, so that no two read the same.
+// distinctWays gives the ways to sign in of a report distinct names.
 func distinctWays(list []AuthMethod) []AuthMethod {
 	names := distinct(list, func(m AuthMethod) (string, string, string) { return m.ID, cmp.Or(m.Name, m.ID), m.Description })
 	for i := range list {
@@ -180,18 +180,18 @@ func distinctWays(list []AuthMethod) []AuthMethod {
 	return list
 }
 
-// keptValues is the id of the way to sign in that is ours.
+// keptValues is the id of Deskhand's own way to sign in.
 const keptValues = "deskhand.values"
 
-// valuesOf is a way to sign in for agents that read a key from their environment and do not say so: the catalogue knows its name.
+// valuesOf returns a way to sign in for agents that read a key from their environment without saying so: the catalogue knows the variable.
 func valuesOf(e entry, theirs []LoginMethod) (LoginMethod, bool) {
 	if slices.ContainsFunc(theirs, func(m LoginMethod) bool { return len(m.Vars) > 0 }) {
-		return LoginMethod{}, false // Codex takes its key so alone, and reads none from its environment
+		return LoginMethod{}, false // Codex takes its key only so, and reads none from its environment
 	}
 	names := slices.Clone(e.known.Credentials.Environment)
 	for _, p := range e.known.Credentials.Providers {
 		if vars := variablesOf(p); len(vars) > 0 && !slices.Contains(names, vars[0]) {
-			names = append(names, vars[0]) // the others are other names for it
+			names = append(names, vars[0]) // the others are aliases
 		}
 	}
 	m := LoginMethod{ID: keptValues, Name: "API key", Type: LoginByValues, anyOne: true}

@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// roleVariable makes the test binary what its value says.
+// roleVariable selects the role that the test binary plays.
 const roleVariable = "AGENTS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// installer is another Deskhand: it installs claude into the directory, and says how that went.
+// installer plays another Deskhand, which installs claude into dir and prints the result.
 func installer(dir string) error {
 	c := agents.Open(agents.Config{Dir: dir, WriteFile: store.WriteFile, Registry: os.Getenv("AGENTS_TEST_REGISTRY")})
 	done, err := c.Install(context.Background(), "claude", agents.InstallRequest{}, nil)
@@ -63,8 +63,8 @@ func installer(dir string) error {
 	return json.NewEncoder(os.Stdout).Encode(done)
 }
 
-// fakeAgent speaks just enough ACP. Its kind says how it misbehaves; in its directory it leaves a line in "starts" for every start,
-// and a file in "live" for as long as it lives.
+// fakeAgent speaks a little ACP. Its kind says how the agent misbehaves; in its directory the agent leaves a line in "starts" for every
+// start, and a file in "live" for as long as the agent lives.
 func fakeAgent(arg string) error {
 	kind, dir, _ := strings.Cut(arg, ":")
 	starts, err := os.OpenFile(filepath.Join(dir, "starts"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -82,7 +82,7 @@ func fakeAgent(arg string) error {
 		return err
 	}
 	defer os.Remove(mine.Name())
-	alive := flock.New(mine.Name()) // which goes with the process, however it ends
+	alive := flock.New(mine.Name()) // the lock ends with the process, in any case
 	if err := alive.Lock(); err != nil {
 		return err
 	}
@@ -154,18 +154,18 @@ func fakeAnswer(kind, dir, method string) string {
 	return `"error":{"code":-32601,"message":"Method not found"}`
 }
 
-// crowd waits a while for company, and notes how many are alive.
+// crowd waits a while for company, and notes how many agents are alive.
 func crowd(dir string) {
 	n := 0
 	for deadline := time.Now().Add(time.Second); n < 2 && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		n = living(filepath.Join(dir, "live"))
 	}
-	time.Sleep(100 * time.Millisecond) // a third, that should not come, has the time to
+	time.Sleep(100 * time.Millisecond) // time for a third agent, which must not come
 	n = living(filepath.Join(dir, "live"))
 	_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("crowd-of-%d", n)), nil, 0o600)
 }
 
-// living counts the agents of a directory that live.
+// living counts the living agents of a directory.
 func living(dir string) int {
 	n := 0
 	items, _ := os.ReadDir(dir)
@@ -187,7 +187,7 @@ func count(dir string) int {
 	return len(items)
 }
 
-// node is the directory of a PATH that has node, npm and a shell, and nothing else.
+// nodeOnPath returns a directory for PATH that contains only node, npm and a shell.
 func nodeOnPath(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()

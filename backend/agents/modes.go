@@ -8,19 +8,19 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Modes is data of the catalogue: in which modes of an agent a person is asked before the agent changes a file or runs a command. A mode that
-// stands in none of the lists is one that nobody has looked at, such as a mode that a newer version has added.
+// Modes is data of the catalogue: in which modes of an agent a person is asked before the agent changes a file or runs a command. A mode in
+// none of the lists has not been examined by anybody; a newer version may have added the mode.
 type Modes struct {
-	Begin    []string `json:"begin"`    // in which conversations begin when nobody has chosen a mode: the first of them that the agent offers
+	Begin    []string `json:"begin"`    // modes for new conversations when nobody has chosen one: the first that the agent offers
 	Asking   []string `json:"asking"`   // the agent asks, or changes nothing
-	Deciding []string `json:"deciding"` // the agent decides by itself, at least about some changes
+	Deciding []string `json:"deciding"` // the agent decides alone, at least about some changes
 	Settings []string `json:"settings"` // the agent asks as its own settings say
 	Unasking bool     `json:"unasking"` // the agent has no modes, and never asks
 }
 
-// Modes gives those of an agent. Of an agent that nobody has measured, such as one of agents.json (in the place of a known agent, too: it may be
-// any program, and the lists are then those of the known agent), measured is false and the lists hold the
-// modes that mean the same wherever they are known.
+// Modes returns the modes of an agent. For an agent that nobody has measured, such as one of agents.json, measured is false and the lists
+// hold the modes that mean the same wherever they are known. An entry of agents.json with the id of a known agent may start any program, so
+// measured is false as well, and the lists are those of the known agent.
 func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
 	if e, err := c.row(id); err == nil && e.known.Modes != nil {
 		return e.known.Modes.clone(), !e.inFile
@@ -28,12 +28,13 @@ func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
 	return unmeasured().clone(), false
 }
 
-// InCatalogue reports whether the catalogue itself, rather than agents.json alone, has an agent with this id. The demo agent is not in it.
+// InCatalogue reports whether the catalogue itself, and not only agents.json, has an agent with this id. The demo agent is not in the
+// catalogue.
 func (c *Catalogue) InCatalogue(id string) bool {
 	return slices.ContainsFunc(*c.table.Load(), func(e entry) bool { return e.id == id })
 }
 
-// unmeasured are the modes of agents that nobody has measured. A bundled catalogue that cannot be read is told of by Open.
+// unmeasured returns the modes of agents that nobody has measured. Open reports a bundled catalogue that cannot be read.
 //
 //nolint:gochecknoglobals // read once from what is part of the program
 var unmeasured = sync.OnceValue(func() Modes {
@@ -46,12 +47,12 @@ func (m Modes) clone() Modes {
 	return m
 }
 
-// demoModes are those of the demo agent.
+// demoModes returns the modes of the demo agent.
 func demoModes() *Modes {
 	return &Modes{Begin: []string{"ask"}, Asking: []string{"ask", "plan"}, Deciding: []string{"code"}}
 }
 
-// KnownOptions are the config options of an agent that the catalogue tells of, as SessionConfigOption of ACP.
+// KnownOptions returns the config options that the catalogue has for an agent, as SessionConfigOption of ACP.
 func (c *Catalogue) KnownOptions(id string) []acp.ConfigOption {
 	e, err := c.row(id)
 	if err != nil || len(e.known.ConfigOptions) == 0 {

@@ -19,17 +19,17 @@ import (
 
 const getNode = "install Node.js 20 or newer, which brings npm: https://nodejs.org"
 
-// npm is how npm is started: by node, or, where it is no script for node, by itself.
+// npm is the command that starts npm: node with the script, or npm alone where npm is no script for node.
 type npm struct {
 	path string
 	args []string
 }
 
-// npmSupply gets an agent from npm.
+// npmSupply installs an agent with npm.
 type npmSupply struct {
 	*installation
 	npm    npm
-	linked bool // what is downloaded is on the disk, and scripts link it, which would count twice
+	linked bool // the download is on the disk, and scripts hard-link it, which would count twice
 }
 
 func (i *installation) fromNPM() (supply, error) {
@@ -55,24 +55,24 @@ func (c *Catalogue) findNPM() (npm, error) {
 	if flags, script := nodeScript(real); script {
 		return npm{node, append(flags, real)}, nil
 	}
-	return npm{path: file}, nil // a shim, of volta for one
+	return npm{path: file}, nil // a shim, for example of volta
 }
 
-// argv is npm's command line. Each flag is said, whatever the user's settings are for their own projects; those of the network
-// (registry, proxy, certificates, tokens) stay theirs.
+// argv returns npm's command line. Every flag is explicit, so that the user's settings for their own projects do not matter; settings of
+// the network (registry, proxy, certificates, tokens) stay the user's.
 func (i *npmSupply) argv(command string, more ...string) []string {
 	args := append(slices.Clip(i.npm.args), command, "--prefix", i.dir, "--global=false", "--location=project", "--save-exact",
 		"--no-audit", "--no-fund", "--no-update-notifier", "--progress=false", "--color=false", "--loglevel=http",
 		"--package-lock=true", "--include=prod", "--include=optional", "--omit=dev", "--install-links=false",
-		"--omit-lockfile-registry-resolved=false", // without these URLs nobody can be asked for sizes
-		"--engine-strict=false")                   // claude-agent-acp asks for Node 22 and runs on 20, as do others; initialize tells
+		"--omit-lockfile-registry-resolved=false", // sizes are asked at these URLs
+		"--engine-strict=false")                   // claude-agent-acp and others demand Node 22 and run on 20; initialize shows whether they do
 	if i.c.cfg.Registry != "" {
 		args = append(args, "--registry", i.c.cfg.Registry)
 	}
 	return append(args, more...)
 }
 
-// resolve asks the registry what the package depends on, and writes it down with the integrity of each.
+// resolve has npm write a lock file with the package's dependencies and the integrity of each.
 func (i *npmSupply) resolve(ctx context.Context) error {
 	if i.c.cfg.Registry != "" {
 		if u, err := url.Parse(i.c.cfg.Registry); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -102,8 +102,7 @@ func (i *npmSupply) resolve(ctx context.Context) error {
 	return nil
 }
 
-// writeProject makes the directory a project of npm's. Newer versions of npm run the install scripts of those packages alone that
-// the project names.
+// writeProject makes the directory an npm project. Newer versions of npm run only the install scripts of packages that the project names.
 func (i *npmSupply) writeProject() error {
 	project := map[string]any{"private": true}
 	if i.e.known.Scripts {
@@ -118,10 +117,10 @@ func (i *npmSupply) writeProject() error {
 
 func (i *npmSupply) spec() string { return i.e.known.npm + "@" + i.plan.version }
 
-// fetch gets what was resolved, and runs the package's own install scripts where it does not work without. Never those of
-// others: some write to the user's home (grok), or change the PATH (qoder).
+// fetch installs the locked packages, and runs the package's own install scripts where the package needs them. Scripts of other packages
+// never run: some write to the user's home (grok), or change the PATH (qoder).
 func (i *npmSupply) fetch(ctx context.Context) error {
-	// Not "npm ci": it refuses a lock file that lacks packages for other systems, which some mirrors do not have.
+	// "npm ci" would refuse a lock file that lacks packages for other systems, which some mirrors do not have.
 	if err := i.runNPM(ctx, i.argv("install", "--ignore-scripts=true")); err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (i *npmSupply) fetch(ctx context.Context) error {
 	return i.runNPM(ctx, i.argv("rebuild", "--ignore-scripts=false", "--", i.e.known.npm))
 }
 
-// program finds the package's program, as npx would: by its name, or the only one there is.
+// program returns the package's program as npx would choose it: by name, or the only one.
 func (i *npmSupply) program() (string, error) {
 	dir := path.Join("node_modules", i.e.known.npm)
 	data, err := os.ReadFile(filepath.Join(i.dir, filepath.FromSlash(dir), "package.json"))
@@ -165,7 +164,7 @@ func (i *npmSupply) program() (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the package has no program %s", i.e.command)
 	}
-	return path.Join(dir, path.Clean("/"+file)), nil // inside of the package, whatever it says
+	return path.Join(dir, path.Clean("/"+file)), nil // confined to the package, whatever the manifest says
 }
 
 // runNPM runs npm once.
@@ -178,7 +177,7 @@ func (i *npmSupply) runNPM(ctx context.Context, args []string) error {
 	return t.run(ctx, cmd)
 }
 
-// npmError is why npm failed, in its own words if it had any: the first line about the error that is not a field of it.
+// npmError returns npm's own reason for a failure: the first line of the error that is not a field.
 func npmError(tail string) string {
 	fields := []string{"code", "syscall", "path", "dest", "errno", "command", "signal"}
 	for line := range strings.Lines(tail) {
@@ -190,11 +189,11 @@ func npmError(tail string) string {
 	return ""
 }
 
-// lockFile is what we read of npm's package-lock.json.
+// lockFile is the part of npm's package-lock.json that sizes need.
 type lockFile struct {
 	Packages map[string]lockedPackage `json:"packages"`
 
-	through proxying // the way to who is asked for sizes
+	through proxying // the proxy for size requests
 }
 
 type lockedPackage struct {
@@ -204,7 +203,7 @@ type lockedPackage struct {
 	OS        []string `json:"os"`
 	CPU       []string `json:"cpu"`
 	LibC      []string `json:"libc"`
-	InBundle  bool     `json:"inBundle"` // it is in the tarball of another
+	InBundle  bool     `json:"inBundle"` // bundled in the tarball of another package
 }
 
 func readLock(file string) (lockFile, error) {
@@ -219,7 +218,7 @@ func readLock(file string) (lockFile, error) {
 	return lock, nil
 }
 
-// count is how many packages are installed on this machine.
+// count returns the number of packages for this machine.
 func (l lockFile) count() int {
 	n := 0
 	for name, p := range l.Packages {

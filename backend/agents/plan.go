@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Where the size of an agent is from.
+// The sources of an agent's size.
 const (
 	SizeMeasured = "measured"
 	SizeRegistry = "registry"
 )
 
-// Footprint is how large an agent is that is not installed yet.
+// Footprint is the size of an agent that is not installed yet.
 type Footprint struct {
 	Download int64  `json:"download,omitempty" doc:"Bytes that are downloaded"`
 	Unpacked int64  `json:"unpacked,omitempty" doc:"Bytes on the disk afterwards"`
 	Source   string `json:"source" enum:"registry,measured" doc:"Who says so: the registry of the version in question, or our catalogue, of an installation on Linux"`
 }
 
-// Plan is what an installation would do.
+// Plan describes an installation before it begins.
 type Plan struct {
 	Version   string `json:"version"`
 	Packages  int    `json:"packages,omitempty" doc:"How many are installed; absent where only the installation itself finds out"`
@@ -34,11 +34,11 @@ type Plan struct {
 	Enough    bool   `json:"enough" doc:"There is room for it, as far as it is known"`
 }
 
-// planLimit is how long the registry may take to say what an agent needs.
+// planLimit is how long the registry may take to resolve an agent.
 const planLimit = 2 * time.Minute
 
-// Plan finds out what an installation would get and how large it is, and installs nothing. version may be ""; then it is the one of the
-// catalogue. It fails like Install, and takes as long as npm takes to ask its registry.
+// Plan finds out the packages and the size of an installation, and installs nothing. An empty version means that of the catalogue. Plan
+// fails like Install, and takes as long as npm takes to ask its registry.
 func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	c.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
 	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {
@@ -66,7 +66,7 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	return c.planned(i), nil
 }
 
-// look resolves in a directory that is nobody's, so that it needs no lock and disturbs no installation.
+// look resolves in a temporary directory, without a lock, and so disturbs no installation.
 func (i *installation) look(ctx context.Context) (err error) {
 	if i.supply, err = i.source(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (i *installation) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// estimate takes what we have measured of the version for what nobody tells: many mirrors have no sizes.
+// estimate fills unknown sizes with the catalogue's measurements of the version: many mirrors have no sizes.
 func (i *installation) estimate() {
 	m := i.e.known.Size
 	if i.total > 0 || m == nil || i.plan.version != i.e.known.version || machineName() != measuredOn {
@@ -91,10 +91,10 @@ func (i *installation) estimate() {
 	i.total, i.download, i.measured = m.Unpacked, cmp.Or(i.download, m.Download), true
 }
 
-// measuredOn is the machine that the sizes of the catalogue are from.
+// measuredOn is the machine on which the catalogue's sizes were measured.
 const measuredOn = "linux-x86_64"
 
-// planned keeps the size that was found out, and tells of it.
+// planned remembers the sizes that were found out, announces them, and returns the plan.
 func (c *Catalogue) planned(i *installation) Plan {
 	if i.download > 0 || i.total > 0 {
 		source := SizeRegistry
@@ -117,7 +117,7 @@ func (c *Catalogue) planned(i *installation) Plan {
 	}
 }
 
-// size is what is known of the pinned version before it is installed; nil when nothing is.
+// size returns the known size of the pinned version before its installation, or nil.
 func (c *Catalogue) size(e entry) *Footprint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Catalogue) size(e entry) *Footprint {
 	return nil
 }
 
-// existing is a directory, or the nearest one above that is there.
+// existing returns dir, or its nearest ancestor that exists.
 func existing(dir string) string {
 	for {
 		_, err := os.Stat(dir)
@@ -142,20 +142,20 @@ func existing(dir string) string {
 	}
 }
 
-// Room for what npm and uv keep of a package in their caches, packed, and for an archive beside what is in it; and what has to be free
-// when nothing is known.
+// Room for the caches of npm and uv, which keep packages packed, and for an archive beside its content; and the minimum of free space for
+// an unknown size.
 const (
-	cacheShare   = 2 // half of it
-	archiveShare = 4 // times what is downloaded: programs pack to a third or less
+	cacheShare   = 2 // half of the content
+	archiveShare = 4 // times the download: programs pack to a third or less
 	leastFree    = 256 << 20
 )
 
-// need is how much has to be free.
+// need returns how many bytes must be free.
 func (i *installation) need() int64 {
 	return max(i.total+i.total/cacheShare, archiveShare*i.download, leastFree)
 }
 
-// room tells whether there is space for it.
+// room returns an error when the disk has not enough space.
 func (i *installation) room() error {
 	free, err := freeSpace(i.dir)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestTheLoginShellIsListed(t *testing.T) {
 	p.write(map[string]string{"go": ""})
 	c.Settle(t.Context(), false)
 	if s := c.Surroundings(); s.Problem != "" {
-		t.Error(s.Problem)
+		t.Errorf("Problem: got %q, want none", s.Problem)
 	}
 	listed(t, set, agents.ForShell, "bash", false)
 }

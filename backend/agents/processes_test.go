@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// census is the set that the catalogues of a test stand beside: it tells what they have started.
+// census opens the process set that the catalogues of a test share, which lists their processes.
 func census(t *testing.T) *proxy.Set {
 	t.Helper()
 	set, err := proxy.Open(proxy.Config{})
@@ -28,7 +28,7 @@ func census(t *testing.T) *proxy.Set {
 	return set
 }
 
-// listed waits until something is in the list of what runs, or is no longer, and gives it.
+// listed waits until a process with that purpose is in the list, or no longer, and returns the process.
 func listed(t *testing.T, set *proxy.Set, purpose, agent string, want bool) (found proxy.Usage) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -49,14 +49,14 @@ func listed(t *testing.T, set *proxy.Set, purpose, agent string, want bool) (fou
 	}
 }
 
-// shows checks what the list tells of a process.
+// shows checks the list's facts about a process.
 func shows(t *testing.T, u proxy.Usage, began time.Time) {
 	t.Helper()
 	if u.PID == 0 || u.StartedAt.Before(began.Add(-time.Second)) || u.StartedAt.After(time.Now()) {
-		t.Errorf("%+v", u)
+		t.Errorf("process: got %+v, want a pid and a start after %s", u, began)
 	}
 	if proxy.Measures && (len(u.Tree) == 0 || u.Tree[0].PID != u.PID) {
-		t.Errorf("%+v", u.Tree)
+		t.Errorf("tree: got %+v, want pid %d first", u.Tree, u.PID)
 	}
 }
 

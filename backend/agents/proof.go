@@ -13,18 +13,18 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Time limits of a proof. Claude's session/new has taken 18 s with a key that its vendor cannot be asked about.
+// Time limits of a proof. Claude's session/new has taken 18 s with a key that its vendor could not be asked about.
 const (
 	proofLimit = 2 * time.Minute
-	// An agent that tells its account looks for that beside everything else, from initialize on: Claude gives its own program 5 s.
+	// An agent that reports its account looks the account up in parallel, from initialize on: Claude allows its own program 5 s.
 	accountLimit = 8 * time.Second
-	// A session may know the account better than that look: an agent that is signed out is given this time to say otherwise.
+	// A session may know the account better than that lookup: an agent that reports no login gets this time to correct itself.
 	accountGrace = time.Second
 )
 
-// Prove begins a conversation with an agent in an empty directory, as one is begun for a person, and ends it: what an agent answers to
-// authenticate says little, and some are signed in for one process. values are given to the agent beside those that are kept for it. A
-// *LoginError, with Unproven, says why the agent cannot. The end of ctx ends the agent.
+// Prove begins a conversation with an agent in an empty directory, as for a person, and ends the conversation: an agent's answer to
+// authenticate proves little, and some agents are signed in for one process only. The agent gets values beside the stored ones. A
+// *LoginError with Unproven says why no conversation can begin. The end of ctx ends the agent.
 func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]string) error {
 	e, at, err := c.ready(ctx, id)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
 	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) {
 		return c.asUsual(ctx, e, at, dir, values), nil
 	}, func(q *question, dir string) error {
@@ -52,13 +52,13 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 	return unproven
 }
 
-// asUsual is how an agent is started for a conversation, with values that need not be kept yet.
+// asUsual returns the command that starts an agent for a conversation, with values that need not be stored yet.
 func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, values map[string]string) proxy.Command {
 	cmd := c.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Env = filtered(cmd.Env, values)
 	if at.home != "" {
-		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // which filtered has taken out
+		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // filtered has removed the variable
 	}
 	return cmd
 }
@@ -91,26 +91,26 @@ func (c *Catalogue) begins(ctx context.Context, e entry, q *question, dir string
 
 const methodNew = "session/new"
 
-// leave has the agent forget a session that nobody needs, where it can.
+// leave has the agent forget the probe's session, where the agent supports that.
 func (q *question) leave(ctx context.Context, initialized, session json.RawMessage) {
 	if deletes(initialized) {
 		q.forget(ctx, session)
 	}
 }
 
-// accountUpdate is the notification by which some agents tell, unasked, as whom they are signed in. It is no part of the protocol yet.
+// accountUpdate is a notification, outside the protocol, by which some agents report the signed-in account unasked.
 const accountUpdate = "_auth/status_update"
 
-// account is as whom an agent is signed in.
+// account is the account that an agent is signed in with.
 type account struct {
-	Kind   string `json:"kind"` // none = nobody is
+	Kind   string `json:"kind"` // none = signed out
 	Label  string `json:"label"`
 	Detail string `json:"detail"`
 }
 
 func (a account) signedOut() bool { return a.Kind == "none" }
 
-// words are what a person reads of it.
+// words returns the account's text for a person.
 func (a account) words() string {
 	text := cmp.Or(a.Label, a.Kind)
 	if a.Detail != "" {
@@ -119,13 +119,13 @@ func (a account) words() string {
 	return text
 }
 
-// accounts holds what an agent has told of its account last.
+// accounts holds the last account that an agent reported.
 type accounts struct {
 	last atomic.Pointer[account]
-	news chan struct{} // holds one
+	news chan struct{} // capacity one
 }
 
-// take takes a notification in.
+// take stores the account of a notification.
 func (s *accounts) take(msg []byte) {
 	var m struct {
 		Params struct {
@@ -138,12 +138,12 @@ func (s *accounts) take(msg []byte) {
 	s.last.Store(m.Params.Status)
 	select {
 	case s.news <- struct{}{}:
-	default: // who waits looks anew
+	default: // the waiter reads last anew
 	}
 }
 
-// account is what an agent tells of its account: told is false when the agent says nothing. Whether an agent will say something stands in
-// its answer to initialize, which came at since.
+// account returns the account that an agent reports; told is false when the agent reports none. initialized, the answer to initialize, says
+// whether the agent will report one; since is when that answer came.
 func (q *question) account(ctx context.Context, initialized json.RawMessage, since time.Time) (a account, told bool) {
 	now := q.accounts.last.Load()
 	if now == nil && tellsAccount(initialized) {
@@ -158,7 +158,7 @@ func (q *question) account(ctx context.Context, initialized json.RawMessage, sin
 	return *now, true
 }
 
-// nextAccount waits a while for an account that will do, and gives the last that the agent has told.
+// nextAccount waits up to limit for an account that satisfies will, and returns the last reported account.
 func (q *question) nextAccount(ctx context.Context, limit time.Duration, will func(account) bool) *account {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -176,7 +176,7 @@ func (q *question) nextAccount(ctx context.Context, limit time.Duration, will fu
 	}
 }
 
-// tellsAccount tells whether an agent says that it will tell of its account.
+// tellsAccount reports whether the agent announces account notifications.
 func tellsAccount(initialized json.RawMessage) bool {
 	var r struct {
 		Capabilities struct {

@@ -14,7 +14,7 @@ import (
 
 const beginsNothing = `say '"error":{"code":-32000,"message":"API key is missing"}'`
 
-// An agent that says that it is signed in, and is so for one process or not at all, is not signed in.
+// An agent that reports a login which holds for one process only, or not at all, is not signed in.
 func TestLoginIsProvenByAConversation(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -71,7 +71,7 @@ func TestLoginIsProvenByAConversation(t *testing.T) {
 	}
 }
 
-// A proof ends with who waits for it, and leaves no process.
+// A proof ends with its context, and leaves no process.
 func TestProofIsCancelled(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -88,7 +88,7 @@ func TestProofIsCancelled(t *testing.T) {
 	mustBeAlone(t, g.dir)
 }
 
-// geminiLike takes the key from its environment, and forgets the one that it is handed.
+// geminiLike returns an agent that takes the key from its environment, and forgets a key that authenticate hands over.
 func geminiLike(dir string) map[string]any {
 	e := script("gemini",
 		"initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"google","name":"Log in with Google"},{"id":"gemini-api-key","name":"Gemini API key","_meta":{"api-key":{"provider":"google"}}},{"id":"gateway","name":"AI API Gateway","_meta":{"gateway":{"protocol":"google"}}}]}'`,
@@ -98,7 +98,8 @@ func geminiLike(dir string) map[string]any {
 	return e
 }
 
-// The catalogue says which ways of an agent need a value in its environment: it is kept as other credentials are, and the agent hears that it is there.
+// The catalogue names the methods of an agent that need a value in its environment: the value is stored as other credentials are, and
+// authenticate tells the agent.
 func TestKeyOfTheCatalogueIsKept(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -126,7 +127,7 @@ func TestKeyOfTheCatalogueIsKept(t *testing.T) {
 	if _, _, err := g.Keep(t.Context(), "gemini", m, values); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // as often as it is started
+	for range 2 { // at every start
 		if err := g.Prove(t.Context(), "gemini", nil); err != nil {
 			t.Errorf("got %v with the key that is kept, want a proof", err)
 		}
@@ -136,7 +137,7 @@ func TestKeyOfTheCatalogueIsKept(t *testing.T) {
 	}
 }
 
-// An agent that wants an argument for its login is started with that for the login, and with the values that are entered.
+// An agent that needs an argument for its login is started with that argument, and with the entered values.
 func TestArgumentsOfALogin(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -166,7 +167,7 @@ func TestArgumentsOfALogin(t *testing.T) {
 	}
 }
 
-// No two ways read the same in any list, and none has the id of another.
+// No two methods have the same id, or the same text in any list.
 func TestWaysToSignInReadDifferently(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -191,7 +192,7 @@ func TestWaysToSignInReadDifferently(t *testing.T) {
 	}
 }
 
-// An agent that is handed its key reads none from its environment, so that there is no second way that reads the same.
+// An agent that is handed its key reads none from its environment, so no second method with the same text exists.
 func TestNoSecondKeyForAnAgentThatIsHandedOne(t *testing.T) {
 	t.Parallel()
 	needShell(t)

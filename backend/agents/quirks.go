@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Quirks is what an agent does otherwise than it says, or than the protocol wants, as it was measured. It is data of the catalogue; an
-// agent that nobody has measured has none.
+// Quirks lists measured differences between an agent's behaviour and its announcements, or the protocol. Quirks are data of the catalogue;
+// an agent that nobody has measured has none.
 type Quirks struct {
 	NoFS           bool     `json:"noFs,omitempty" doc:"It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile"`
 	MCP            []string `json:"mcp,omitzero" enum:"stdio,http,sse" doc:"The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself"`
@@ -27,13 +27,13 @@ type Quirks struct {
 	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"It deletes conversations by itself"`
 }
 
-// Refuses tells whether a request of the agent is one of its own that nobody but its vendor's client can answer.
+// Refuses reports whether a request of the agent is a private one that only its vendor's client can answer.
 func (q Quirks) Refuses(method string) bool {
 	return slices.ContainsFunc(q.Refuse, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
 }
 
-// Quirks are those of an agent; of one that is not in the table there are none. An agent of agents.json that stands in the place of one
-// of the catalogue has its quirks: it is another build of the same more often than not.
+// Quirks returns the quirks of an agent; an agent outside the table has none. An entry of agents.json with the id of a known agent has the
+// quirks of that agent: the entry is usually another build of the same program.
 func (c *Catalogue) Quirks(id string) Quirks {
 	e, err := c.row(id)
 	if err != nil {
@@ -52,7 +52,7 @@ func (q Quirks) clone() Quirks {
 	return q
 }
 
-// quirks are those of the entry for its record; nil when it has none.
+// quirks returns the quirks for the agent's record, or nil.
 func (e entry) quirks() *Quirks {
 	if q := e.known.Quirks.clone(); !reflect.ValueOf(q).IsZero() {
 		return &q

@@ -7,8 +7,8 @@ import (
 	"deskhand/backend/agents"
 )
 
-// TestQuirksAreAsMeasured: each of these is one that was seen (no fs for Gemini, HTTP alone for Copilot, no MCP for Pi, Qwen's own requests,
-// a slow session of Claude's).
+// TestQuirksAreAsMeasured: each of these quirks was observed (no fs for Gemini, only HTTP for Copilot, no MCP for Pi, Qwen's own requests,
+// a slow session of Claude).
 func TestQuirksAreAsMeasured(t *testing.T) {
 	t.Parallel()
 	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
@@ -26,19 +26,19 @@ func TestQuirksAreAsMeasured(t *testing.T) {
 	} {
 		got, err := json.Marshal(c.Quirks(id))
 		if err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v", id, got, err)
+			t.Errorf("Quirks(%s): got %s, %v, want %s", id, got, err, want)
 		}
 	}
 	if q := c.Quirks("qwen-code"); !q.Refuses("craft/drainMidTurnQueue") || !q.Refuses("qwen/notify/x") || q.Refuses("session/request_permission") {
-		t.Errorf("%+v", q)
+		t.Errorf("Quirks(qwen-code): got %+v, want its own requests refused, permissions not", q)
 	}
 	if c.Quirks("claude").Refuses("craft/drainMidTurnQueue") {
 		t.Error("what is Qwen's is refused to Claude")
 	}
 	if a := get(t, c, "pi"); a.Quirks == nil || a.Quirks.MCP == nil || len(a.Quirks.MCP) > 0 {
-		t.Errorf("%+v", a.Quirks)
+		t.Errorf("pi: got quirks %+v, want an empty list of MCP transports", a.Quirks)
 	}
 	if a := get(t, c, agents.Demo); a.Quirks != nil {
-		t.Errorf("%+v", a.Quirks)
+		t.Errorf("mock: got quirks %+v, want none", a.Quirks)
 	}
 }

@@ -30,9 +30,9 @@ type registry struct {
 
 	mu       sync.Mutex // protects the fields below
 	packages map[string]map[string]*pack
-	tarballs int                    // how many were served
-	requests []string               // paths
-	hold     map[string]chan string // tarballs that are not served: told when asked for
+	tarballs int                    // number of served tarballs
+	requests []string               // requested paths
+	hold     map[string]chan string // tarballs to hold back; the channel gets each request
 }
 
 // pack is one version of a package.
@@ -40,7 +40,7 @@ type pack struct {
 	manifest map[string]any
 	tarball  []byte
 	size     int64
-	told     int64 // the size that the registry tells; 0 = none
+	told     int64 // size that the registry reports; 0 = none
 	cut      bool  // the download breaks off half-way
 }
 
@@ -123,7 +123,7 @@ func (r *registry) answer(w http.ResponseWriter, v any) {
 
 func tarballName(name, version string) string { return path.Base(name) + "-" + version + ".tgz" }
 
-// publish puts a version of a package into the registry; more stands in its package.json, files are beside it.
+// publish adds a version of a package to the registry; more goes into its package.json, files are added beside.
 func (r *registry) publish(name, version string, more map[string]any, files map[string]string) *pack {
 	r.t.Helper()
 	manifest := map[string]any{"name": name, "version": version}
@@ -171,7 +171,7 @@ func (r *registry) publish(name, version string, more map[string]any, files map[
 	return p
 }
 
-// holdBack makes a download of Claude's adapter hang half-way; the channel tells when it does.
+// holdBack makes a download of Claude's adapter hang half-way; the channel reports when.
 func (r *registry) holdBack() <-chan string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +192,7 @@ func (r *registry) served() (tarballs, requests int) {
 	return r.tarballs, len(r.requests)
 }
 
-// agentScript is an agent for node. It tells the version of its package; what stands in before runs first.
+// agentScript returns an agent for node, which reports the version of its package; before runs first.
 func agentScript(version, before string) string {
 	return `#!/usr/bin/env node
 const dep = require('fake-dep');
@@ -208,8 +208,8 @@ require('readline').createInterface({input: process.stdin}).on('line', (line) =>
 `
 }
 
-// publishClaude puts a version of Claude's adapter into the registry: a package with a dependency, one for another system, and a
-// script that must not run. before is JavaScript that the agent runs first.
+// publishClaude adds a version of Claude's adapter to the registry: a package with a dependency, another dependency for another system, and
+// a script that must not run. before is JavaScript that the agent runs first.
 func (r *registry) publishClaude(version, before string) *pack {
 	r.t.Helper()
 	r.publishDependencies()
@@ -229,7 +229,7 @@ func (r *registry) publishDependencies() {
 	r.publish("fake-libc", "1.0.0", map[string]any{"os": []string{runtime.GOOS}, "libc": []string{"none"}}, nil).told = 1 << 50
 }
 
-// marking is an install script that leaves a file in the home directory.
+// marking returns an install script that leaves a file in the home directory.
 func marking(name string) string {
 	return `node -e "require('fs').writeFileSync(process.env.HOME + '/script-` + name + `', '')"`
 }

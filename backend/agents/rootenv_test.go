@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An entry of agents.json in the place of an agent of the catalogue is started with the variables that the agent wants as root, under its own.
+// An entry of agents.json for an agent of the catalogue is started with the agent's variables for root; the entry's own variables win.
 func TestRootVariablesOfOverriddenEntries(t *testing.T) {
 	t.Parallel()
 	needShell(t)

@@ -10,32 +10,32 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Bounds of a look at an agent's own conversations. A start costs seconds with some agents, so that small pages are put together.
+// Bounds of listing an agent's own conversations. Starting some agents takes seconds, so small pages are combined.
 const (
 	listPatience = time.Minute
 	listEnough   = 100 // conversations
 	listPages    = 10
 )
 
-// AuthError is an agent that wants a login first.
+// AuthError is the error of an agent that demands a login first.
 type AuthError struct{ Refused *acp.Error }
 
 func (e *AuthError) Error() string { return "it asks to log in first: " + e.Refused.Sentence() }
 
-// ListSessions asks an agent for its own conversations: in a process of its own, so that no other conversation is touched, and which is
-// gone with all that it started when this returns. next is the agent's cursor, which goes on after the last. An agent that lists
-// none is no error; AuthError, ErrUnknown and ErrNotInstalled are.
+// ListSessions asks an agent for its own conversations, in a separate process, so that no other conversation is touched; the process is
+// gone, with everything that the process started, when ListSessions returns. next is the agent's cursor for more. For an agent that cannot
+// list, supported is false, which is no error. ListSessions fails with AuthError, ErrUnknown and ErrNotInstalled.
 func (c *Catalogue) ListSessions(ctx context.Context, id, directory, cursor string) (list []acp.Listed, next string, supported bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
 		return nil, "", false, ctx.Err()
 	}
-	// Not in directory: some agents run what they find where they are started, and nobody has approved that.
+	// Not in directory: some agents run files of the directory they start in, and nobody has approved that.
 	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) { return c.Command(ctx, id, dir) }, func(q *question, _ string) error {
 		list, next, supported, err = q.sessions(ctx, directory, cursor)
 		return err
@@ -46,7 +46,7 @@ func (c *Catalogue) ListSessions(ctx context.Context, id, directory, cursor stri
 	return list, next, supported, err
 }
 
-// sessions asks until there are enough.
+// sessions asks for pages until there are enough conversations.
 func (q *question) sessions(ctx context.Context, directory, cursor string) (list []acp.Listed, next string, supported bool, err error) {
 	result, err := q.call(ctx, stepInitialize, initializeParams())
 	if err != nil {
@@ -69,7 +69,7 @@ func (q *question) sessions(ctx context.Context, directory, cursor string) (list
 		}
 		list = append(list, page...)
 		if after == cursor {
-			after = "" // it would go round for ever
+			after = "" // the same cursor again would loop for ever
 		}
 		if cursor = after; cursor == "" || len(list) >= listEnough {
 			break
@@ -78,7 +78,7 @@ func (q *question) sessions(ctx context.Context, directory, cursor string) (list
 	return list, cursor, true, nil
 }
 
-// list is one answer to session/list, and the cursor after it.
+// list returns one page of session/list, and the next cursor.
 func (q *question) list(ctx context.Context, directory, cursor string) ([]acp.Listed, string, error) {
 	params := map[string]any{}
 	if directory != "" {

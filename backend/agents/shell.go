@@ -18,28 +18,28 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// An app that is started from a desktop gets the desktop's environment, which knows nothing of what the person's shell sets up: no
-// nvm, no ~/.local/bin, no API keys. So the shell is asked, as a login shell and an interactive one: Debian's .bashrc, where nvm puts
-// its line, returns at once in any other.
+// An app that is started from a desktop gets the desktop's environment, which lacks everything that the person's shell sets up: nvm,
+// ~/.local/bin, API keys. So Deskhand asks the shell, as a login shell and an interactive shell: Debian's .bashrc, where nvm puts its line,
+// returns at once in any other.
 
 const (
-	shellPatience = 10 * time.Second       // slow rc files are common; what takes longer waits for something
-	shellLimit    = 1 << 20                // of its environment; the system takes less than that of a program
-	shellGrace    = time.Second            // for what it still does when it has answered
-	pipeGrace     = 200 * time.Millisecond // for what is still in its pipe when it has ended and another process holds that
+	shellPatience = 10 * time.Second       // slow rc files are common; a longer one waits for something
+	shellLimit    = 1 << 20                // of its environment; the system allows a program less
+	shellGrace    = time.Second            // for work of the shell after its answer
+	pipeGrace     = 200 * time.Millisecond // to read the rest of the pipe when the shell has ended and another process holds the pipe
 )
 
-// askingVariable tells rc files that no person is there, so that they can leave out what is only for one.
+// askingVariable tells rc files that no person is present, so that they can skip interactive parts.
 const askingVariable = "DESKHAND_READS_ENVIRONMENT"
 
-// shell is a login shell and what it is asked with.
+// shell describes a login shell and the question to it.
 type shell struct {
 	file     string
-	environ  []string // that it starts with
-	print    string   // the command by which it tells the environment that it gives to programs, as env -0 does
+	environ  []string // its initial environment
+	print    string   // the command by which the shell prints the environment of its programs, as env -0 does
 	patience time.Duration
-	life     <-chan struct{}   // closed when nothing may be left of it any more
-	work     func(func()) bool // runs what outlives the answer
+	life     <-chan struct{}   // closed when every process of the shell must end
+	work     func(func()) bool // runs work that outlives the answer
 	show     func(file string, pid int) (hide func())
 }
 
@@ -49,8 +49,8 @@ var (
 	errNoVariable   = errors.New("it gave no variable")
 )
 
-// environmentPrinter is the command that a shell runs to tell its environment. The env of macOS knows -0 since its 13th version at the
-// earliest, and without it a value of several lines cannot be told from several variables: there our own program does it.
+// environmentPrinter returns the command that prints the environment in a shell. The env of macOS knows -0 since macOS 13 at the earliest,
+// and without -0 a value of several lines looks like several variables: on macOS Deskhand's own program prints.
 func environmentPrinter(system, self string) string {
 	if system == "darwin" && self != "" {
 		return quote(self) + " environment"
@@ -68,11 +68,11 @@ func PrintEnvironment(out io.Writer) error {
 	return nil
 }
 
-// quote writes a text as one word of a shell.
+// quote returns a text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// ask gives the environment that the shell gives to programs, within its patience. The shell reads nothing and has no terminal to
-// take. Of what it has started, all that did not make itself independent is ended.
+// ask returns the environment that the shell gives to programs, within the shell's patience. The shell gets no input and no terminal. Every
+// process of the shell that did not detach is ended.
 func (s shell) ask(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -82,7 +82,8 @@ func (s shell) ask(ctx context.Context) ([]string, error) {
 	}
 	found, err := s.once(ctx, append(interactive, options...))
 	if errors.Is(err, errShellEnded) && ctx.Err() == nil && len(interactive) > 0 {
-		// An rc file for people has ended it, or put another program in its place. What the others set is better than nothing.
+		// An rc file for people has ended the shell, or replaced it with another program. The variables of the other rc files are better
+		// than nothing.
 		if less, again := s.once(ctx, options); again == nil {
 			return less, nil
 		}
@@ -99,29 +100,29 @@ func (s shell) ask(ctx context.Context) ([]string, error) {
 	}
 }
 
-// shellOptions are the options with which a shell runs one command as a login shell, and those that make it an interactive one too.
+// shellOptions returns the options for running one command in a login shell, and those that make the shell interactive too.
 func shellOptions(file string) (interactive, options []string, err error) {
 	switch filepath.Base(file) {
 	case "bash", "zsh", "fish", "ksh", "ksh93", "mksh":
 		return []string{"-i"}, []string{"-l", "-c"}, nil
-	case "sh", "dash", "ash": // which have no file for interactive shells alone
+	case "sh", "dash", "ash": // these have no rc file for interactive shells alone
 		return nil, []string{"-l", "-c"}, nil
 	default:
 		return nil, nil, errForeignShell
 	}
 }
 
-// once starts the shell once. Its stdout is a pipe that we read up to the answer: a process in the background may hold it for ever.
+// once starts the shell once. Its stdout is a pipe that is read up to the answer: a background process may hold the pipe for ever.
 func (s shell) once(ctx context.Context, options []string) ([]string, error) {
-	token := rand.Text() // rc files write what they like; the answer stands between two marks
-	// The marks do not stand in the command, which rc files can have the shell print. No alias gets in the way of these.
+	token := rand.Text() // rc files may print anything; the answer stands between two marks
+	// The marks are not in the command, which rc files can have the shell print. "command" bypasses aliases.
 	command := fmt.Sprintf("command printf %%s-%%s %[1]s begin; %[2]s; command printf %%s-%%s %[1]s end", token, s.print)
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	cmd := exec.Command(s.file, append(options, command)...) //nolint:gosec,noctx // the person's shell; ended by ctx below, with its session
+	cmd := exec.Command(s.file, append(options, command)...) //nolint:gosec,noctx // the person's shell; ctx ends it below, with its session
 	cmd.Env = append(slices.Clone(s.environ), askingVariable+"=1")
 	cmd.Dir = s.home()
 	cmd.Stdout = w
@@ -136,7 +137,7 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	go func() {
 		defer close(exited)
 		defer hide()
-		_ = cmd.Wait() // its exit code says nothing: rc files do not keep it
+		_ = cmd.Wait() // its exit code means nothing: rc files overwrite it
 		_ = r.SetReadDeadline(time.Now().Add(pipeGrace))
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
@@ -151,17 +152,17 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	}
 	env := clean(found)
 	if len(env) == 0 {
-		return nil, errNoVariable // what should have told them did not work
+		return nil, errNoVariable // the printing command did not work
 	}
 	return env, nil
 }
 
-// patient reads what is in the pipe of a shell that has ended even where we get to it late: a read with a deadline that has passed does not look
-// into the pipe at all.
+// patient reads the rest of an ended shell's pipe even after the deadline: a read whose deadline has passed does not look into the pipe at
+// all.
 type patient struct {
 	pipe *os.File
 	life context.Context
-	late bool // it was read once after that
+	late bool // one read after the deadline is done
 }
 
 func (p *patient) Read(into []byte) (int, error) {
@@ -174,7 +175,7 @@ func (p *patient) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// home is where the shell starts: what rc files find in the directory is no part of the answer.
+// home returns the directory in which the shell starts, so that rc files do not react to a project directory.
 func (s shell) home() string {
 	if dir := lookup(s.environ, "HOME"); filepath.IsAbs(dir) {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -184,7 +185,7 @@ func (s shell) home() string {
 	return ""
 }
 
-// finish lets a shell that has answered do what it still does: rc files compile and store things in the background.
+// finish gives a shell that has answered some time for its remaining work: rc files compile and store things in the background.
 func (s shell) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	grace := time.NewTimer(shellGrace)
 	defer grace.Stop()
@@ -204,7 +205,7 @@ func (s shell) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	<-exited
 }
 
-// between gives what stands between two marks as soon as it is there. What is outside is not kept.
+// between returns the bytes between two marks as soon as both were read. Other bytes are dropped.
 func between(r io.Reader, begin, end string) ([]byte, error) {
 	var kept []byte
 	inside := false
@@ -233,7 +234,7 @@ func between(r io.Reader, begin, end string) ([]byte, error) {
 	}
 }
 
-// clean makes variables of what was printed, without those that are about the shell itself.
+// clean returns the printed variables without those about the shell itself.
 func clean(out []byte) []string {
 	var env []string
 	for kv := range strings.SplitSeq(string(out), "\x00") {
@@ -245,7 +246,7 @@ func clean(out []byte) []string {
 	return env
 }
 
-// ofShell are the variables that a shell has for itself.
+// ofShell reports whether a variable is the shell's own.
 func ofShell(name string) bool {
 	switch name {
 	case "", "_", "SHLVL", "PWD", "OLDPWD", "A__z", "COLUMNS", "LINES", askingVariable:
@@ -254,7 +255,7 @@ func ofShell(name string) bool {
 	return strings.HasPrefix(name, "BASH_FUNC_") || name == "PS1" || name == "PROMPT_COMMAND"
 }
 
-// loginShell is the shell of the person: what SHELL says, else the user database.
+// loginShell returns the person's shell: SHELL, else the user database's.
 func loginShell(environ []string) (string, error) {
 	file := lookup(environ, "SHELL")
 	if file == "" {
@@ -269,8 +270,8 @@ func loginShell(environ []string) (string, error) {
 	return file, executable(file)
 }
 
-// PersonShell is the shell of the person as a terminal shows it: in the environment that agents get, so without anything of ours, and
-// without the values that are kept for agents. What the person's own files export is theirs.
+// PersonShell returns the command of the person's shell for a terminal: in the environment that agents get, so without Deskhand's private
+// variables, and without the values that are stored for agents. Variables that the person's own files export stay.
 func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	file, err := loginShell(c.cfg.Environ)
 	if err != nil {
@@ -280,16 +281,17 @@ func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	if lookup(cmd.Env, "SHELL") == "" {
 		cmd.Env = append(cmd.Env, "SHELL="+file)
 	}
-	// As terminals have it there. Elsewhere what the files of login shells set is in the environment already, and aliases stand in the
-	// others, which some shells read only when they are not one.
+	// macOS terminals start login shells. Elsewhere the environment already has the variables of login files, and aliases are in the other
+	// files, which some shells read only when they are no login shells.
 	if _, _, foreign := shellOptions(file); foreign == nil && runtime.GOOS == "darwin" {
 		cmd.Args = []string{"-l"}
 	}
 	return cmd, nil
 }
 
-// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from. Finder gives no
-// language; in that of C a shell of macOS takes a letter of several bytes for several letters. So it gets what the system's own terminal gives.
+// onTerminal returns an environment for a program on one of Deskhand's terminals, without the variables that describe the terminal Deskhand
+// was started from. Finder sets no language, and in the C locale a shell of macOS takes a letter of several bytes for several letters. So
+// the environment gets the variable that the system's own terminal sets.
 func onTerminal(environ []string, system string) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		return slices.Contains([]string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LINES", "COLUMNS", "PWD", "OLDPWD", "SHLVL"}, nameOf(kv))

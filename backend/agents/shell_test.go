@@ -17,11 +17,11 @@ import (
 	"deskhand/backend/agents"
 )
 
-// person is somebody with a home and a login shell, who has opencode in one more directory than Deskhand's PATH names.
+// person is somebody with a home and a login shell, whose opencode is in a directory that Deskhand's PATH lacks.
 type person struct {
 	t     *testing.T
 	home  string
-	tools string // where the person's opencode is
+	tools string // directory of the person's opencode
 	cfg   agents.Config
 }
 
@@ -46,7 +46,7 @@ func newPerson(t *testing.T, shell string) *person {
 	return p
 }
 
-// write makes files of the home.
+// write creates files in the home.
 func (p *person) write(files map[string]string) {
 	p.t.Helper()
 	for name, text := range files {
@@ -60,7 +60,8 @@ func (p *person) write(files map[string]string) {
 	}
 }
 
-// writeProgram writes a script while no other test forks: its child would hold the file open until its exec, and nobody could run it ("text file busy").
+// writeProgram writes a script while no other test forks: a forked child would hold the file open until its exec, and running the script
+// would fail ("text file busy").
 func writeProgram(file, script string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -69,7 +70,7 @@ func writeProgram(file, script string) error {
 
 func (p *person) program(name string) { p.write(map[string]string{name: "#!/bin/sh\n"}) }
 
-// open makes the catalogue; the test fails when it leaves a process.
+// open opens the catalogue; the test fails if a process is left.
 func (p *person) open() *agents.Catalogue {
 	p.t.Helper()
 	c := agents.Open(p.cfg)
@@ -77,7 +78,7 @@ func (p *person) open() *agents.Catalogue {
 		if err := c.Close(); err != nil {
 			p.t.Error(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // what was killed takes a moment to go
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // killed processes take a moment to disappear
 			left := p.processes()
 			if len(left) == 0 {
 				return
@@ -91,7 +92,7 @@ func (p *person) open() *agents.Catalogue {
 	return c
 }
 
-// processes are those that the shell has started, but for those that say they are independent.
+// processes returns the processes that the shell has started, except those marked as independent.
 func (p *person) processes() []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var found []string
@@ -101,14 +102,14 @@ func (p *person) processes() []string {
 			continue
 		}
 		command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if len(command) > 0 && !strings.Contains(string(command), "independent") { // a zombie has none
+		if len(command) > 0 && !strings.Contains(string(command), "independent") { // a zombie has no command line
 			found = append(found, strings.ReplaceAll(string(command), "\x00", " "))
 		}
 	}
 	return found
 }
 
-// environ is what opencode is started with.
+// environ returns the environment that opencode is started with.
 func environ(t *testing.T, c *agents.Catalogue) []string {
 	t.Helper()
 	cmd, err := c.Command(t.Context(), agents.Demo, "/")
@@ -129,7 +130,7 @@ func value(env []string, name string) string {
 
 func TestLoginShell(t *testing.T) {
 	t.Parallel()
-	for name, sh := range map[string]struct{ rc, set, path string }{ // the rc file, and how a variable and PATH are set in it
+	for name, sh := range map[string]struct{ rc, set, path string }{ // the rc file, and how the file sets a variable and PATH
 		"bash": {".bashrc", "export %s=%s\n", "export PATH=%s:$PATH\n"},
 		"zsh":  {".zshrc", "export %s=%s\n", "export PATH=%s:$PATH\n"},
 		"fish": {".config/fish/config.fish", "set -gx %s %s\n", "set -gx PATH %s $PATH\n"},
@@ -139,7 +140,7 @@ func TestLoginShell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPerson(t, name)
-			p.write(map[string]string{".profile": "[ -n \"$BASH_VERSION\" ] && . ~/.bashrc\n"}) // as Debian makes a home
+			p.write(map[string]string{".profile": "[ -n \"$BASH_VERSION\" ] && . ~/.bashrc\n"}) // as in Debian's default home
 			text := "echo a banner\n" + fmt.Sprintf(sh.path, p.tools)
 			for _, set := range [][]any{{"NEW", "shell"}, {"BOTH", "shell"}, {"LINES_OF", "'a\nb=c'"}, {"DESKHAND_TOKEN", "theirs"}, {"CLAUDECODE", "1"}} {
 				text += fmt.Sprintf(sh.set, set...)
@@ -150,7 +151,7 @@ func TestLoginShell(t *testing.T) {
 	}
 }
 
-// mustGet says what is to become of what the shell of TestLoginShell sets.
+// mustGet checks the resulting environment for the variables that the shell of TestLoginShell sets.
 func (p *person) mustGet(t *testing.T) {
 	t.Helper()
 	for _, desktop := range []bool{false, true} {
@@ -182,7 +183,7 @@ func (p *person) mustGet(t *testing.T) {
 	}
 }
 
-// TestHostileShells: what rc files do that make no environment come, or come late. Found tells that the person's opencode is.
+// TestHostileShells: rc files that prevent or delay the environment. found says whether the person's opencode is found.
 func TestHostileShells(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -231,12 +232,12 @@ func TestHostileShells(t *testing.T) {
 			c := p.open()
 			began := time.Now()
 			env := environ(t, c)
-			if took := time.Since(began); took > 20*time.Second { // of a minute, where it is not told to be shorter
+			if took := time.Since(began); took > 20*time.Second { // a minute, where no shorter patience is set
 				t.Errorf("it took %v", took)
 			}
 			a, s := get(t, c, "opencode"), c.Surroundings()
 			if found := a.State == agents.Ready; found != tc.found {
-				t.Errorf("%+v; %+v", a, s)
+				t.Errorf("opencode: got %+v, surroundings %+v, want found %v", a, s, tc.found)
 			}
 			if (s.Problem == "") != (tc.problem == "") || !strings.Contains(s.Problem, tc.problem) {
 				t.Errorf("%q, want %q", s.Problem, tc.problem)
@@ -257,9 +258,9 @@ func TestIndependentProcessesOfTheShellStay(t *testing.T) {
 	p.write(map[string]string{".profile": "setsid sh -c 'echo >~/up; sleep 3600; : independent' & until [ -e ~/up ]; do sleep 0.01; done; export PATH=$TOOLS:$PATH\n"})
 	c := p.open()
 	if environ(t, c); get(t, c, "opencode").State != agents.Ready {
-		t.Errorf("%+v", c.Surroundings())
+		t.Errorf("opencode: got surroundings %+v, want opencode ready", c.Surroundings())
 	}
-	// It is what an agent for keys does. Ending is left to the test: by its own id.
+	// A key agent behaves like this. The test itself must end the process, by its id.
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	ended := 0
 	for _, file := range files {
@@ -268,7 +269,7 @@ func TestIndependentProcessesOfTheShellStay(t *testing.T) {
 		var pid int
 		fmt.Sscanf(filepath.Base(filepath.Dir(file)), "%d", &pid)
 		if strings.Contains(string(env), shellMark+"="+p.home+"\x00") && strings.Contains(string(command), "independent") {
-			// The group, with its sleep, which has the same command in the moment in which it begins.
+			// Only the group's leader: its sleep has the same command line for a moment after the fork.
 			if group, err := syscall.Getpgid(pid); err != nil || group != pid {
 				continue
 			}
@@ -291,7 +292,7 @@ func TestDebiansBashrcReturnsUnlessInteractive(t *testing.T) {
 		".bashrc":  "case $- in\n    *i*) ;;\n      *) return;;\nesac\nexport PATH=$TOOLS:$PATH\n",
 	})
 	if a := get(t, settled(t, p), "opencode"); a.State != agents.Ready {
-		t.Errorf("%+v", a)
+		t.Errorf("opencode: got %+v, want ready", a)
 	}
 }
 
@@ -302,7 +303,7 @@ func settled(t *testing.T, p *person) *agents.Catalogue {
 	return c
 }
 
-// A desktop's own environment names neither the person's editor nor the directory that it is in.
+// A desktop's own environment names neither the person's editor nor the editor's directory.
 func TestProgramsOfThePerson(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
@@ -319,12 +320,13 @@ func TestProgramsOfThePerson(t *testing.T) {
 	code := filepath.Join(p.tools, "code")
 	for name, want := range map[string]string{"code": code, code: code, "tools/code": "", "../code": "", "gone": "", filepath.Join(p.tools, "gone"): "", p.tools: "", "": ""} {
 		if got, err := find(name); (err == nil) != (want != "") || err == nil && got != want {
-			t.Errorf("%q: %q, %v", name, got, err)
+			t.Errorf("find(%q): got %q, %v, want %q", name, got, err, want)
 		}
 	}
 }
 
-// TestVersionTools: the shell sets them up as their manuals say, or not at all; either way the agent is found, and the answer says by what.
+// TestVersionTools: a shell sets version tools up as their manuals say, or not at all; in both cases the agent is found, with the right
+// source.
 func TestVersionTools(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -400,10 +402,10 @@ func TestShellsThatCannotBeAsked(t *testing.T) {
 			c := settled(t, p)
 			a := get(t, c, "claude")
 			if a.State != agents.NotFound || !strings.Contains(a.Detail, "is not on PATH") || !strings.Contains(a.Detail, tc.want) {
-				t.Errorf("%+v", a)
+				t.Errorf("claude: got %+v, want not_found with %q", a, tc.want)
 			}
 			if len(a.Searched) < 2 || a.Searched[0] != "/usr/bin (PATH of Deskhand)" {
-				t.Errorf("%q", a.Searched)
+				t.Errorf("searched: got %q, want /usr/bin first", a.Searched)
 			}
 		})
 	}
@@ -429,16 +431,16 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 	}
 	p.write(map[string]string{".profile": "echo x >>~/reads; export PATH=$TOOLS:$PATH\n"})
 	if a := get(t, c, "opencode"); a.State != agents.NotFound {
-		t.Errorf("%+v", a)
+		t.Errorf("opencode: got %+v, want not_found", a)
 	}
 	if info, err := c.Info(t.Context(), "opencode", agents.InfoQuery{Fresh: true}); err != nil || !info.Installed || reads() != 2 {
 		t.Errorf("%+v, %v, %d reads", info, err, reads())
 	}
-	// A shell that is broken meanwhile takes away nothing.
+	// A shell that breaks later removes nothing.
 	p.write(map[string]string{".profile": "exit\n"})
 	c.Settle(t.Context(), true)
 	if a := get(t, c, "opencode"); a.State != agents.Ready {
-		t.Errorf("%+v", a)
+		t.Errorf("opencode: got %+v, want ready", a)
 	}
 }
 
@@ -450,14 +452,14 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 	told := make(chan agents.News, 10)
 	c.Watch(func(n agents.News) { told <- n })
 	if a := get(t, c, "opencode"); a.State != agents.NotFound {
-		t.Fatalf("%+v", a)
+		t.Fatalf("opencode: got %+v, want not_found", a)
 	}
 	c.Look()
 	for {
 		select {
 		case n := <-told:
 			if !n.Ended || !n.Aside || n.Err != nil {
-				t.Errorf("%+v", n)
+				t.Errorf("news: got %+v, want an end, aside, without an error", n)
 			}
 			if n.Agent == agents.Demo {
 				t.Error("the demo agent has not changed")
@@ -466,7 +468,7 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 				continue
 			}
 			if a := get(t, c, "opencode"); a.State != agents.Ready {
-				t.Errorf("%+v", a)
+				t.Errorf("opencode: got %+v, want ready", a)
 			}
 			return
 		case <-time.After(20 * time.Second):
@@ -488,7 +490,7 @@ func TestCloseEndsTheShell(t *testing.T) {
 	}
 }
 
-// TestWithoutLoginShell: what e2e tests rely on, the environment as it is and nothing else.
+// TestWithoutLoginShell: e2e tests rely on the unchanged environment.
 func TestWithoutLoginShell(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
@@ -502,7 +504,7 @@ func TestWithoutLoginShell(t *testing.T) {
 		t.Error("the shell was started")
 	}
 	if a := get(t, c, "opencode"); a.State != agents.NotFound || value(environ(t, c), "PATH") != "/usr/bin:/bin" {
-		t.Errorf("%+v", a)
+		t.Errorf("opencode: got %+v, want not_found and PATH unchanged", a)
 	}
 }
 
@@ -512,7 +514,7 @@ func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
 	p.cfg.Environ = append(p.cfg.Environ, "PATH=/usr/bin:node_modules/.bin:/bin::/usr/bin")
 	env := environ(t, settled(t, p))
 	if path := value(env, "PATH"); !strings.HasPrefix(path+":", "/usr/bin:node_modules/.bin:/bin:") || strings.Contains(path, "::") {
-		t.Error(path)
+		t.Errorf("PATH: got %s, want the relative directory kept, and no empty or double one", path)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestShellIn(t *testing.T) {
 	}
 }
 
-// Every shell prints what it is asked for on every system, be our program where it likes.
+// Every shell prints its environment with the printer of every system, wherever Deskhand's program is.
 func TestShellTellsItsEnvironment(t *testing.T) {
 	t.Parallel()
 	self := filepath.Join(t.TempDir(), "it's a \"$program\" of 'ours'")
@@ -50,7 +50,7 @@ func TestEnvironmentPrinter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ system, self, want string }{
 		{"linux", "/opt/deskhand", "/usr/bin/env -0"},
-		{"darwin", "/Applications/Desk hand.app/x", "'/Applications/Desk hand.app/x' environment"}, // its older env knows no -0
+		{"darwin", "/Applications/Desk hand.app/x", "'/Applications/Desk hand.app/x' environment"}, // older versions of its env lack -0
 		{"darwin", "", "/usr/bin/env -0"},
 	} {
 		if got := environmentPrinter(tc.system, tc.self); got != tc.want {
@@ -68,7 +68,7 @@ func TestEnvironmentOnTerminal(t *testing.T) {
 		{"darwin", "A=1 TERM=x LINES=3", "A=1 LC_CTYPE=UTF-8"},
 		{"darwin", "LANG= A=1", "LANG= A=1 LC_CTYPE=UTF-8"},
 		{"darwin", "LANG=de_DE.UTF-8", "LANG=de_DE.UTF-8"},
-		{"darwin", "LC_CTYPE=C", "LC_CTYPE=C"}, // it is the person's
+		{"darwin", "LC_CTYPE=C", "LC_CTYPE=C"}, // the person's own setting
 		{"darwin", "LC_ALL=C", "LC_ALL=C"},
 		{"darwin", "LC_TIME=de_DE.UTF-8", "LC_TIME=de_DE.UTF-8 LC_CTYPE=UTF-8"},
 	} {

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// On Windows there is no login shell to ask: what a person sets there is in the environment of every program.
+// Windows has no login shell to ask: variables that a person sets there are in the environment of every program.
 
 func detach(*exec.Cmd) {}
 

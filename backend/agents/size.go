@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Limits of asking the registry for sizes: it is worth a moment, and no more.
+// Limits of asking the registry for sizes, which are worth only a short wait.
 const (
 	sizeLimit    = 5 * time.Second
 	sizeAtOnce   = 8
@@ -24,21 +24,21 @@ const (
 
 var errNoSize = errors.New("the registry does not tell the size")
 
-// size is how many bytes the locked packages take unpacked, those for other systems left out, or 0. npm knows and does not tell, so
-// the registry is asked for the manifest of each, where npm got the package from. Many mirrors have no sizes, and a private one
-// does not answer us, who have none of npm's tokens: then there is no total, and nothing else is missing.
+// size returns how many bytes the locked packages for this system take unpacked, or 0. npm knows the sizes and does not print them, so size
+// requests the manifest of each package from where npm got the package. Many mirrors have no sizes, and a private registry does not answer
+// without npm's tokens: then there is no total, and nothing else is missing.
 func (l lockFile) size(ctx context.Context, main lockedPackage) int64 {
 	return l.sum(ctx, main, lockedPackage.unpacked)
 }
 
-// packed is how many bytes npm downloads, if its cache has none of them, or 0. It asks for every package, which a person who wants to know
-// waits for, and an installation does not.
+// packed returns how many bytes npm downloads with an empty cache, or 0. packed sends a request for every package: a person who asked for a
+// plan waits for that, an installation does not.
 func (l lockFile) packed(ctx context.Context, main lockedPackage) int64 {
 	return l.sum(ctx, main, lockedPackage.packed)
 }
 
-// sum adds up what is asked of each package, or gives 0: a part of it would mislead. If the registry does not tell it of the main one,
-// the others are not asked.
+// sum adds up the answers of ask for each package, or returns 0, since a partial sum would mislead. If the registry has no answer for the
+// main package, the others are not asked.
 func (l lockFile) sum(ctx context.Context, main lockedPackage, ask func(lockedPackage, context.Context, *http.Client) (int64, error)) int64 {
 	if len(l.Packages) > sizePackages {
 		return 0
@@ -52,7 +52,7 @@ func (l lockFile) sum(ctx context.Context, main lockedPackage, ask func(lockedPa
 	}
 	var total int64
 	var failed error
-	var mu sync.Mutex // protects the two above
+	var mu sync.Mutex // protects total and failed
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, sizeAtOnce)
 	for name, p := range l.Packages {
@@ -79,7 +79,7 @@ func (l lockFile) sum(ctx context.Context, main lockedPackage, ask func(lockedPa
 	return total
 }
 
-// unpacked asks for one manifest: <registry>/<name>/<version>, which stands before the "/-/" of the tarball's URL.
+// unpacked requests one manifest: <registry>/<name>/<version>, which precedes the "/-/" of the tarball's URL.
 func (p lockedPackage) unpacked(ctx context.Context, client *http.Client) (int64, error) {
 	base, _, ok := strings.Cut(p.Resolved, "/-/")
 	if !ok {
@@ -102,7 +102,7 @@ func (p lockedPackage) unpacked(ctx context.Context, client *http.Client) (int64
 	return manifest.Dist.UnpackedSize, err
 }
 
-// packed asks how long one tarball is.
+// packed requests the length of one tarball.
 func (p lockedPackage) packed(ctx context.Context, client *http.Client) (int64, error) {
 	resp, err := request(ctx, client, http.MethodHead, p.Resolved)
 	if err != nil {
@@ -130,7 +130,8 @@ func request(ctx context.Context, client *http.Client, method, url string) (*htt
 	return resp, err
 }
 
-// isForUs tells whether npm would install the package on this machine. Where node is for another processor than we are, it errs.
+// isForUs reports whether npm would install the package on this machine. The answer is wrong where node is built for another processor than
+// Deskhand.
 func (p lockedPackage) isForUs() bool {
 	system, processor := runtime.GOOS, runtime.GOARCH
 	if system == "windows" {
@@ -142,7 +143,7 @@ func (p lockedPackage) isForUs() bool {
 	return allows(p.OS, system) && allows(p.CPU, processor) && (system != "linux" || allows(p.LibC, libc()))
 }
 
-// libc is the C library of this Linux, by what loads its programs.
+// libc returns the C library of this Linux, judged by the loader of programs.
 func libc() string {
 	if musl, _ := filepath.Glob("/lib/ld-musl-*.so.1"); len(musl) > 0 {
 		return "musl"
@@ -150,7 +151,7 @@ func libc() string {
 	return "glibc"
 }
 
-// allows reads a list of npm: names that are allowed, or, with !, names that are not.
+// allows evaluates a list of npm: allowed names, or, with !, excluded names.
 func allows(list []string, name string) bool {
 	if len(list) == 0 {
 		return true

@@ -4,7 +4,7 @@ package agents
 
 import "golang.org/x/sys/unix"
 
-// freeSpace is how many bytes we may still write to the disk of dir.
+// freeSpace returns how many bytes this user may still write to the disk of dir.
 func freeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -2,7 +2,7 @@ package agents
 
 import "golang.org/x/sys/windows"
 
-// freeSpace is how many bytes we may still write to the disk of dir.
+// freeSpace returns how many bytes this user may still write to the disk of dir.
 func freeSpace(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 // The store of installed agents:
 //
 //	<Dir>/registry.json        the last good document of the agents' registry
-//	<Dir>/<id>/lock            held by who installs
-//	<Dir>/<id>/current.json    which version is used, and which one was before
-//	<Dir>/<id>/<version>/      what npm or uv made, or an archive had in it; a second one of the same version is <version>-2
-//	<Dir>/<id>/.new-*          an installation under way, or what one left that was killed; uv's are made where they stay
+//	<Dir>/<id>/lock            held during an installation
+//	<Dir>/<id>/current.json    which version is used, and the version before
+//	<Dir>/<id>/<version>/      the files of npm, uv or an archive; a second directory of the same version is <version>-2
+//	<Dir>/<id>/.new-*          a running or killed installation; uv's are made in their final place
 const (
 	currentName = "current.json"
 	lockName    = "lock"
@@ -30,15 +30,15 @@ const (
 type release struct {
 	Version   string    `json:"version"`
 	Package   string    `json:"package"`
-	Directory string    `json:"directory"`           // beside the file
+	Directory string    `json:"directory"`           // beside current.json
 	Bin       string    `json:"bin"`                 // inside the directory, with slashes
-	Integrity string    `json:"integrity"`           // of what was got: as the registry gave it and npm checked it; of an archive; of a Python package's record
-	Unchecked bool      `json:"unchecked,omitempty"` // of an archive that came without a checksum
+	Integrity string    `json:"integrity"`           // of the package as npm checked it; of an archive; of the record of a Python package
+	Unchecked bool      `json:"unchecked,omitempty"` // the archive came without a checksum
 	Installed time.Time `json:"installed"`
-	Start     *start    `json:"start,omitempty"` // of an agent that the registry alone knows
+	Start     *start    `json:"start,omitempty"` // of an agent that only the registry knows
 }
 
-// start is how an agent was to be started when it was installed. The registry may say something else by now, of other versions.
+// start is the way to start an agent at the time of its installation. The registry may change that for later versions.
 type start struct {
 	Args []string          `json:"args"`
 	Env  map[string]string `json:"env,omitempty"`
@@ -50,16 +50,16 @@ type current struct {
 	Previous *release `json:"previous,omitempty"`
 }
 
-// homeVariable is in the environment of every agent that we installed, and so of all that it starts: the directory of its version,
-// which is then not removed. The command line would not do, because a program of node can write over its own.
+// homeVariable is in the environment of every agent that Deskhand installed, and so of all its child processes: the directory of its
+// version, which must not be removed meanwhile. The command line would not do, because a node program can overwrite its own.
 const homeVariable = "DESKHAND_AGENT_HOME"
 
 var errNoneStored = errors.New("not installed by Deskhand")
 
-// home is the directory of an agent in the store.
+// home returns the directory of an agent in the store.
 func (c *Catalogue) home(id string) string { return filepath.Join(c.cfg.Dir, id) }
 
-// readCurrent tells which version is used; errNoneStored when none is.
+// readCurrent returns the version in use, or errNoneStored.
 func (c *Catalogue) readCurrent(id string) (current, error) {
 	file := filepath.Join(c.home(id), currentName)
 	data, err := os.ReadFile(file)
@@ -79,7 +79,7 @@ func (c *Catalogue) readCurrent(id string) (current, error) {
 	return now, nil
 }
 
-// writeCurrent makes next the version that is used. The one before stays known, and its directory stays.
+// writeCurrent makes next the version in use. The version before stays known, and its directory stays.
 func (c *Catalogue) writeCurrent(id string, next release, before *release) error {
 	data, err := json.MarshalIndent(current{next, before}, "", "  ")
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Catalogue) writeCurrent(id string, next release, before *release) error
 	return c.cfg.WriteFile(filepath.Join(c.home(id), currentName), append(data, '\n'), 0o600)
 }
 
-// stored finds the agent in our store.
+// stored finds an agent in the store.
 func (c *Catalogue) stored(e entry) (place, error) {
 	now, err := c.readCurrent(e.id)
 	if err != nil {
@@ -108,8 +108,9 @@ func (c *Catalogue) stored(e entry) (place, error) {
 	return at, nil
 }
 
-// owns tells whether what was installed under the id is this agent: agents.json may put another one in its place, and take it away again.
-// Of an agent that is not in that file it is, whatever the registry says by now, unless only the file can have brought it.
+// owns reports whether the version that is installed under the id is this agent: agents.json may put another agent in its place, and remove
+// that again. For an agent outside that file owns is true, whatever the registry says by now, unless only the file can have named the
+// version.
 func (e entry) owns(r release) bool {
 	if !e.inFile && (e.known.remote || r.Start == nil) {
 		return true
@@ -117,7 +118,7 @@ func (e entry) owns(r release) bool {
 	return r.Package == e.known.artefact() || e.known.via == viaBinary && sameOrigin(r.Package, e.known.binary.Archive)
 }
 
-// launch is how the program of an installed package is started: itself, or by node, whose path is written out, when it is a script.
+// launch returns the place of an installed program: the program itself, or node with its full path when the program is a script.
 func (c *Catalogue) launch(dir, bin string) (place, error) {
 	at := place{program: filepath.Join(dir, filepath.FromSlash(bin)), home: dir}
 	if info, err := os.Stat(at.program); err != nil || !info.Mode().IsRegular() {
@@ -135,7 +136,7 @@ func (c *Catalogue) launch(dir, bin string) (place, error) {
 	return at, nil
 }
 
-// nodeScript tells whether a file is a script for node, and which flags of node its first line asks for.
+// nodeScript reports whether a file is a script for node, and returns the flags of node in its first line.
 func nodeScript(file string) (flags []string, yes bool) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -155,12 +156,12 @@ func nodeScript(file string) (flags []string, yes bool) {
 	return nil, slices.Contains([]string{".js", ".mjs", ".cjs"}, filepath.Ext(file))
 }
 
-// sweep removes what installations have left that were killed, and versions that are neither used nor the one before. The lock is
-// held. What cannot be removed, or is used by a process, stays for the next time.
+// sweep removes the remains of killed installations, and versions that are neither in use nor the one before. The caller holds the lock.
+// Directories that cannot be removed, or are used by a process, stay for the next sweep.
 func (c *Catalogue) sweep(id string) {
 	now, err := c.readCurrent(id)
 	if err != nil && !errors.Is(err, errNoneStored) {
-		return // it would be a guess
+		return // without the record, removing would be a guess
 	}
 	keep := []string{now.Directory}
 	if now.Previous != nil {
@@ -184,7 +185,7 @@ func (c *Catalogue) sweep(id string) {
 	}
 }
 
-// freeName is a directory for a version that is not there yet: one that is may be in use, and is not replaced.
+// freeName returns a directory name for a version that does not exist yet: an existing directory may be in use, and is not replaced.
 func freeName(home, version string) string {
 	name := version
 	for n := 2; ; n++ {

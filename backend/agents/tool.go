@@ -16,15 +16,15 @@ import (
 type tool struct {
 	*installation
 	name     string
-	why      func(stderr string) string // what it said of its failure; "" when it said nothing
-	measured bool                       // what it does shows in the size of the directory
+	why      func(stderr string) string // the tool's own reason for its failure, or ""
+	measured bool                       // progress shows in the size of the directory
 	said     lines
 }
 
-// How often the progress of an installation is looked at, and told.
+// lookEvery is how often the progress of an installation is measured and reported.
 const lookEvery = 250 * time.Millisecond
 
-// run runs it, tells its stderr line by line and how the directory grows, and fails with what it said.
+// run runs the tool, reports its stderr line by line and the growth of the directory, and fails with the tool's own reason.
 func (t *tool) run(ctx context.Context, cmd proxy.Command) error {
 	cmd.Purpose = ForInstall
 	inst, err := t.c.start(ctx, t.e.id, cmd)
@@ -39,7 +39,7 @@ func (t *tool) run(ctx context.Context, cmd proxy.Command) error {
 			ended = true
 		case <-tick.C:
 		case <-ctx.Done():
-			_ = inst.Interrupt() // npm and uv end at once on SIGINT, and not on the end of their stdin
+			_ = inst.Interrupt() // npm and uv end at once on SIGINT, but not on the end of their stdin
 			return errors.Join(ctx.Err(), inst.Close())
 		}
 		t.report(inst.Status().StderrTail, ended)
@@ -58,7 +58,7 @@ func (t *tool) run(ctx context.Context, cmd proxy.Command) error {
 	return fmt.Errorf("%s failed: %w", t.name, &proxy.ExitError{Status: status})
 }
 
-// report tells what is new.
+// report reports new lines and the new size.
 func (t *tool) report(tail string, ended bool) {
 	total := t.total
 	if t.step != StepDownload {
@@ -76,14 +76,14 @@ func (t *tool) report(tail string, ended bool) {
 	}
 }
 
-// lines makes lines of a text of which only ever the end is seen.
+// lines splits a text into lines when only its end is ever seen.
 type lines struct {
 	seen  string
-	bytes int64 // of the directory, at the last look
+	bytes int64 // size of the directory, last reported
 }
 
-// next gives the lines that are new since the last call; the last line counts when it is complete, or when all is over. Where so
-// much came at once that the rest is out of sight, lines are missing.
+// next returns the lines that are new since the last call; an incomplete last line counts only with all. Lines are missing when more text
+// came at once than the visible end holds.
 func (l *lines) next(tail string, all bool) []string {
 	if !all {
 		tail = tail[:strings.LastIndexByte(tail, '\n')+1]
@@ -110,7 +110,7 @@ func (l *lines) next(tail string, all bool) []string {
 	return list
 }
 
-// sizeOf is how many bytes the files below dir have. What vanishes meanwhile does not count.
+// sizeOf returns the bytes of the files below dir. Files that vanish meanwhile do not count.
 func sizeOf(dir string) int64 {
 	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

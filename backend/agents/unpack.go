@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// The kinds of archives, by the end of their names; what has none of these is a program as it is.
+// The kinds of archives, by extension; any other name is a bare program.
 const (
 	kindBare = ""
 	kindGzip = ".tar.gz"
@@ -25,8 +25,7 @@ const (
 	kindZip  = ".zip"
 )
 
-// kindOf tells by the name how an archive is to be unpacked. A kind that is no program and that we cannot read is told before anything is
-// downloaded.
+// kindOf returns the kind of an archive by its name. A kind that cannot be unpacked is an error before anything is downloaded.
 func kindOf(u *url.URL) (string, error) {
 	name := strings.ToLower(path.Base(u.Path))
 	switch {
@@ -50,8 +49,8 @@ var (
 	errCrowd = fmt.Errorf("there are more than %d entries in it", archiveMost)
 )
 
-// unpacking takes files out of an archive into a directory that nothing in it can leave: names are looked at, links are refused, and the
-// directory is an os.Root, so that even a link which somebody else puts there leads nowhere.
+// unpacking extracts an archive into a directory that no entry can leave: names are checked, links are refused, and the directory is an
+// os.Root, so that even a link which another process puts there leads nowhere.
 type unpacking struct {
 	ctx     context.Context
 	into    *os.Root
@@ -59,7 +58,7 @@ type unpacking struct {
 	entries int
 }
 
-// unpack takes everything out of the archive.
+// unpack extracts the whole archive.
 func (a *archiveSupply) unpack(ctx context.Context, file string) (err error) {
 	dir := filepath.Join(a.dir, archiveFiles)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -101,7 +100,7 @@ func (a *archiveSupply) unpack(ctx context.Context, file string) (err error) {
 }
 
 func (u *unpacking) tar(in io.Reader) error {
-	// Headers count, too: an archive of nothing else packs to nothing, and is read without end.
+	// Headers count too: an archive of headers alone packs to nothing, and could be read without end.
 	in = &counted{from: in, most: u.left + archiveMost*headerMost, each: func(int64) error { return u.ctx.Err() }}
 	for archive := tar.NewReader(in); ; {
 		h, err := archive.Next()
@@ -112,7 +111,7 @@ func (u *unpacking) tar(in io.Reader) error {
 			return err
 		}
 		switch h.Typeflag {
-		case tar.TypeXGlobalHeader: // a remark, of git archive for one
+		case tar.TypeXGlobalHeader: // a comment, for example of git archive
 			continue
 		case tar.TypeDir:
 			err = u.directory(h.Name)
@@ -161,7 +160,7 @@ func (u *unpacking) zipped(entry *zip.File) error {
 	return u.file(entry.Name, mode, in)
 }
 
-// place is where an entry goes; "." is the directory itself.
+// place returns the path for an entry; "." is the directory itself.
 func (u *unpacking) place(name string) (string, error) {
 	if u.entries++; u.entries > archiveMost {
 		return "", errCrowd
@@ -172,7 +171,7 @@ func (u *unpacking) place(name string) (string, error) {
 		}
 	}
 	clean := path.Clean(name)
-	// A backslash and a colon are parts of a name here and something else on Windows: nobody names a file so.
+	// A backslash and a colon are ordinary characters here and special on Windows: no sound archive has them.
 	if strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\:\x00") || !filepath.IsLocal(filepath.FromSlash(clean)) {
 		return "", fmt.Errorf("%w: %.200q is no path in an archive", errEntry, name)
 	}
@@ -187,7 +186,7 @@ func (u *unpacking) directory(name string) error {
 	return u.into.MkdirAll(at, 0o700)
 }
 
-// file writes one that is not there yet: an entry that comes twice, or once more in other letters where that is the same, is refused.
+// file writes a file that does not exist yet: an entry that comes twice, or again in other letter case where that is the same, is refused.
 func (u *unpacking) file(name string, mode fs.FileMode, in io.Reader) error {
 	at, err := u.place(name)
 	if err != nil {

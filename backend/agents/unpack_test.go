@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// zeros is an archive with one file of n bytes, which packs to nothing.
+// zeros returns an archive with one file of n zero bytes, which packs to almost nothing.
 func zeros(t *testing.T, n int64) io.Reader {
 	t.Helper()
 	var buf bytes.Buffer
@@ -38,11 +38,11 @@ func TestArchiveThatIsTooLargeIsNotUnpacked(t *testing.T) {
 	defer root.Close()
 	u := &unpacking{ctx: t.Context(), into: root, left: 1000}
 	if err := u.tar(zeros(t, 1001)); !errors.Is(err, errTooLarge) {
-		t.Errorf("%v", err)
+		t.Errorf("tar: got %v, want %v", err, errTooLarge)
 	}
 	u = &unpacking{ctx: t.Context(), into: root, left: 1000, entries: archiveMost}
 	if err := u.tar(zeros(t, 1)); !errors.Is(err, errCrowd) {
-		t.Errorf("%v", err)
+		t.Errorf("tar: got %v, want %v", err, errCrowd)
 	}
 }
 
@@ -59,12 +59,12 @@ func TestSamePublisher(t *testing.T) {
 		"":                    false,
 	} {
 		if samePublisher(amp, other) != same {
-			t.Errorf("%s: %v", other, !same)
+			t.Errorf("samePublisher(amp, %s): got %v, want %v", other, !same, same)
 		}
 	}
 }
 
-// TestRegistryGivesNewerArchives of the agents that we know, from where ours are.
+// TestRegistryGivesNewerArchives: known agents get newer archives from the same publisher.
 func TestRegistryGivesNewerArchives(t *testing.T) {
 	t.Parallel()
 	rows, err := parseCatalogue(bundled)
@@ -86,18 +86,18 @@ func TestRegistryGivesNewerArchives(t *testing.T) {
 	}
 	const from = "https://github.com/tao12345666333/amp-acp/releases/download/v1.0.0/amp.tar.gz"
 	if e := next("1.0.0", from); e.known.version != "1.0.0" || e.known.binary.Archive != from || e.known.binary.SHA256 != "" {
-		t.Errorf("%+v", e.known.binary)
+		t.Errorf("binary: got %+v, want 1.0.0 from %s without a checksum", e.known.binary, from)
 	}
 	for _, e := range []entry{
 		next("1.0.0", from, "--more"), next("../1", from), next("1.0.0", "https://github.com/somebody/amp-acp/x.tar.gz"), next("1.0.0", from+".xz"),
 	} {
 		if e.known.version != amp.known.version || e.known.binary.Archive != amp.known.binary.Archive {
-			t.Errorf("%+v", e.known.binary)
+			t.Errorf("binary: got %+v, want the bundled one", e.known.binary)
 		}
 	}
 }
 
-// endless is a text over and over again.
+// endless is an endless repetition of a text.
 type endless struct {
 	text []byte
 	at   int
@@ -109,7 +109,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// headers begin an entry that never comes; they pack to nothing.
+// headers returns the begin of an entry that never comes; headers pack to almost nothing.
 func headers(t *testing.T) *endless {
 	t.Helper()
 	var buf bytes.Buffer
@@ -139,7 +139,7 @@ func TestArchiveOfHeadersAlone(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%v, want %s", err, what)
 			}
-		case <-time.After(2 * time.Minute): // it takes seconds, on a busy machine many
+		case <-time.After(2 * time.Minute): // usually seconds, on a busy machine more
 			t.Fatalf("it is never done with, want %s", what)
 		}
 	}

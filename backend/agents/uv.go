@@ -18,16 +18,16 @@ import (
 
 const getUV = "install uv, which also brings Python where there is none: https://docs.astral.sh/uv"
 
-// validPython is the name of a package of Python's index, with or without extras, and neither a path, a URL nor a flag.
+// validPython matches the name of a package in Python's index, with or without extras, and no path, URL or flag.
 var validPython = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9]([A-Za-z0-9,._-]{0,98}[A-Za-z0-9])?\])?$`)
 
-// Where uv puts things, in the directory of the version.
+// The directories of uv in the directory of the version.
 const (
-	uvTools = "tools" // an environment for each tool; there is one
-	uvBin   = "bin"   // what there is to start
+	uvTools = "tools" // one environment per tool; there is one tool
+	uvBin   = "bin"   // programs to start
 )
 
-// uvSupply gets an agent from Python's index with uv, which checks what it gets against the index's own checksums.
+// uvSupply installs an agent from Python's index with uv, which verifies the index's checksums.
 type uvSupply struct {
 	*installation
 	uv string
@@ -43,7 +43,7 @@ func (i *installation) fromPython() (supply, error) {
 
 func (u *uvSupply) spec() string { return u.e.known.python + "==" + u.plan.version }
 
-// resolve leaves all to uv, which tells no sizes and has no way to resolve a tool without installing it.
+// resolve checks only the names: uv prints no sizes and cannot resolve a tool without installing the tool.
 func (u *uvSupply) resolve(context.Context) error {
 	if !validPython.MatchString(u.e.known.python) || !pythonVersion.MatchString(u.plan.version) {
 		return fmt.Errorf("%q is no exact version of a Python package", u.spec())
@@ -51,9 +51,9 @@ func (u *uvSupply) resolve(context.Context) error {
 	return nil
 }
 
-// fetch has uv make the environment. Both of uv's directories are ours, so that nothing that the person has installed with uv is
-// touched; its cache, its settings for the network, and a Python that it has to get stay where they are for everything else. Nothing is
-// built: that would run a package's own code, as npm's install scripts would.
+// fetch has uv make the environment. Both of uv's directories are Deskhand's, so that tools which the person installed with uv are not
+// touched; its cache, its network settings, and a Python that uv has to download stay in their usual places. Nothing is built, because a
+// build runs a package's own code, as npm's install scripts do.
 func (u *uvSupply) fetch(ctx context.Context) error {
 	args := []string{"tool", "install", "--no-progress", "--color", "never"}
 	if !u.e.known.Scripts {
@@ -66,7 +66,7 @@ func (u *uvSupply) fetch(ctx context.Context) error {
 	return t.run(ctx, cmd)
 }
 
-// uvError is why uv failed: its line about the error, or what it says of the packages that do not fit, which follows a cross.
+// uvError returns uv's own reason for a failure: the line of the error, or the text after a cross about packages that do not fit.
 func uvError(tail string) string {
 	var found []string
 	for line := range strings.Lines(tail) {
@@ -86,7 +86,7 @@ func uvError(tail string) string {
 	return strings.Join(found, ": ")
 }
 
-// program finds the tool's program, as uvx would: by the name of the package, or the only one there is.
+// program returns the tool's program as uvx would choose it: by the name of the package, or the only one.
 func (u *uvSupply) program() (string, error) {
 	if err := u.check(); err != nil {
 		return "", err
@@ -112,12 +112,12 @@ func (u *uvSupply) program() (string, error) {
 	return path.Join(uvBin, names[0]), nil
 }
 
-// check finds what was installed and looks whether it is what was asked for. The record of the package names the checksum of each of
-// its files; that of the record stands for all of them.
+// check verifies that the installed package is the requested one. The record of the package names the checksum of each file, so the
+// checksum of the record stands for all.
 func (u *uvSupply) check() error {
 	base, _, _ := strings.Cut(u.e.known.python, "[")
 	for _, site := range []string{"lib/python*/site-packages", "Lib/site-packages"} {
-		// Not filepath.Glob, to which the directory itself would be a part of the pattern.
+		// Not filepath.Glob, which would take the directory itself as a part of the pattern.
 		found, err := fs.Glob(os.DirFS(u.dir), path.Join(uvTools, "*", site, "*.dist-info"))
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (u *uvSupply) check() error {
 	return fmt.Errorf("uv has not installed %s", base)
 }
 
-// pythonName is the one form of a package's name that all of its spellings have (PEP 503).
+// pythonName returns the normal form of a package's name (PEP 503).
 func pythonName(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("-_.", r) })
 	return strings.Join(parts, "-")

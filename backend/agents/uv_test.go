@@ -19,9 +19,9 @@ import (
 	"deskhand/backend/agents"
 )
 
-// standIn stands in for uv, which no machine of ours has: it takes the arguments and variables of "uv tool install" as uv's manual
-// gives them, refuses all others, and does by Python's own venv and pip what uv does: an environment below UV_TOOL_DIR, whose scripts
-// name it by its path, from a real index, and links to the package's programs in UV_TOOL_BIN_DIR.
+// standIn replaces uv, which the test machines lack: the script accepts exactly the arguments and variables of "uv tool install" in uv's
+// manual, and does the same with Python's venv and pip: an environment below UV_TOOL_DIR, whose scripts contain its path, from a real
+// index, and links to the package's programs in UV_TOOL_BIN_DIR.
 const standIn = `
 import configparser, glob, json, os, subprocess, sys
 argv = sys.argv[1:]
@@ -68,7 +68,7 @@ def main():
         print(json.dumps({"jsonrpc": "2.0", "id": q["id"], **r}), flush=True)
 `
 
-// wheel is a Python package with a program.
+// wheel returns a Python package with a program.
 func wheel(t *testing.T, name, version, program, text string) []byte {
 	t.Helper()
 	module := strings.ReplaceAll(name, "-", "_")
@@ -101,13 +101,13 @@ func wheel(t *testing.T, name, version, program, text string) []byte {
 	return buf.Bytes()
 }
 
-// snakes is a shop with Python, the stand-in for uv, an index on loopback, and an agent of Python in agents.json.
+// snakes is a shop with Python, the stand-in for uv, an index on loopback, and a Python agent in agents.json.
 type snakes struct {
 	*shop
 
 	mu     sync.Mutex        // protects the fields below
 	wheels map[string][]byte // by file name
-	sums   map[string]string // told in place of the right ones
+	sums   map[string]string // reported instead of the right checksums
 }
 
 func openSnakes(t *testing.T) *snakes {
@@ -133,7 +133,7 @@ func openSnakes(t *testing.T) *snakes {
 	return s
 }
 
-// serve is PEP 503: a page of links for a package, and files.
+// serve serves the index of PEP 503: a page of links for a package, and files.
 func (s *snakes) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *snakes) publish(version, program, text string) {
 	s.wheels[wheelName(version)] = data
 }
 
-// sumIs has the index tell a checksum.
+// sumIs sets the checksum that the index reports.
 func (s *snakes) sumIs(version, sum string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,10 +186,10 @@ func (s *snakes) lists(spec string) {
 func TestPythonAgent(t *testing.T) {
 	s := openSnakes(t)
 	s.publish("1.0", "snake-agent", pythonAgent)
-	s.publish("1.1rc1", "snake", pythonAgent) // another name, but the only one
+	s.publish("1.1rc1", "snake", pythonAgent) // another name, but the only program
 	s.lists("snake-agent==1.0")
 	if a := get(t, s.Catalogue, "snake"); a.State != agents.NotFound || a.Distribution != "uvx" || a.Package != "snake-agent" || a.Pinned != "1.0" || a.Name != "snake" {
-		t.Errorf("%+v", a)
+		t.Errorf("snake: got %+v, want not_found, uvx, pinned 1.0", a)
 	}
 	var steps []string
 	grew, said := false, false
@@ -200,7 +200,7 @@ func TestPythonAgent(t *testing.T) {
 		grew, said = grew || p.Bytes > 0, said || strings.Contains(p.Log, "Resolved 1 package")
 	}); err != nil {
 		failed, _ := errors.AsType[*agents.InstallError](err)
-		t.Fatal(err, failed.Stderr)
+		t.Fatalf("Install(snake): got %v, stderr %s, want no error", err, failed.Stderr)
 	}
 	if !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) || !grew || !said {
 		t.Errorf("%v, bytes %v, uv's lines %v", steps, grew, said)
@@ -213,14 +213,14 @@ func TestPythonAgent(t *testing.T) {
 	}
 	cmd, err := s.Command(t.Context(), "snake", "/work")
 	if err != nil || cmd.Path != filepath.Join(home, "bin", "snake-agent") || !slices.Equal(cmd.Args, []string{"-x"}) {
-		t.Errorf("%+v, %v", cmd, err)
+		t.Errorf("Command(snake): got %+v, %v, want bin/snake-agent -x", cmd, err)
 	}
 	if r, err := s.Test(t.Context(), "snake"); err != nil || !r.Healthy() || r.AgentInfo.Version != "1.0" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Test(snake): got %+v, %v, want healthy in 1.0", r, err)
 	}
 	s.install("snake", agents.InstallRequest{AgentProcessVersion: "1.1rc1"})
 	if a := get(t, s.Catalogue, "snake"); a.Version != "1.1rc1" || a.Previous != "1.0" || a.Path != filepath.Join(s.cfg.Dir, "snake", "1.1rc1", "bin", "snake") {
-		t.Errorf("%+v", a)
+		t.Errorf("snake: got %+v, want 1.1rc1, before 1.0", a)
 	}
 	if err := s.Rollback("snake"); err != nil || get(t, s.Catalogue, "snake").Version != "1.0" {
 		t.Error(err)
@@ -253,17 +253,17 @@ func TestPythonAgentThatFails(t *testing.T) {
 			_, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: version}, nil)
 			var failed *agents.InstallError
 			if !errors.As(err, &failed) || failed.Step != want.step || !strings.Contains(err.Error(), want.err) || !strings.Contains(failed.Stderr, want.stderr) {
-				t.Errorf("%v\n%+v", err, failed)
+				t.Errorf("Install(snake %s): got %v\n%+v, want step %s, error %q, stderr %q", version, err, failed, want.step, want.err, want.stderr)
 			}
 			s.mustBeOnly("snake", "1.0")
 			if a := get(t, s.Catalogue, "snake"); a.State != agents.Ready || a.Version != "1.0" {
-				t.Errorf("%+v", a)
+				t.Errorf("snake: got %+v, want ready in 1.0", a)
 			}
 		})
 	}
 	for _, v := range []string{"latest", "1.*", ">=1", "1.0 --index-url=x", "1!1.0", "../1", "1.0+local"} {
 		if _, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: v}, nil); !errors.Is(err, agents.ErrVersion) {
-			t.Errorf("%s: %v", v, err)
+			t.Errorf("Install(snake %s): got %v, want %v", v, err, agents.ErrVersion)
 		}
 	}
 	if err := os.Remove(filepath.Join(s.bin, "uv")); err != nil {
@@ -278,7 +278,7 @@ func TestPythonAgentThatFails(t *testing.T) {
 	}
 }
 
-// TestKilledPythonInstallationIsSweptAway: its directory looks like a version, but nothing names it.
+// TestKilledPythonInstallationIsSweptAway: the directory of a killed installation looks like a version, but no record names the directory.
 func TestKilledPythonInstallationIsSweptAway(t *testing.T) {
 	s := openSnakes(t)
 	s.publish("1.0", "snake-agent", pythonAgent)

@@ -7,22 +7,22 @@ import (
 	"log/slog"
 )
 
-// Vault keeps secrets that are not of an agent's login, in the same way as those: in the system's keyring, else in a file that only its
-// owner may read.
+// Vault stores secrets other than those of an agent's login, in the same way: in the system's keyring, else in a file that only its owner
+// may read.
 type Vault struct{ v *vault }
 
-// VaultConfig is where a vault keeps what it is given.
+// VaultConfig is the configuration of a Vault.
 type VaultConfig struct {
-	File      string // which secrets there are, and those that no keyring holds
+	File      string // lists the secrets, and holds those that no keyring holds
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
 	Keyring   bool // the keyring of the system may be used
 	Logger    *slog.Logger
 }
 
-// secretName is the name that a secret has among those of its owner.
+// secretName is the name of a secret among those of its owner.
 const secretName = "token"
 
-// OpenVault makes one. Nothing is read before it is asked for.
+// OpenVault makes a vault, and reads nothing before the first call of a method.
 func OpenVault(cfg VaultConfig) *Vault {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -30,13 +30,13 @@ func OpenVault(cfg VaultConfig) *Vault {
 	return &Vault{&vault{file: cfg.File, write: cfg.WriteFile, system: cfg.Keyring, logger: cfg.Logger}}
 }
 
-// Keep keeps the secret of an owner in place of the one before. The warning tells why it is not in the keyring.
+// Keep replaces the secret of an owner. The warning says why the secret is not in the keyring.
 func (v *Vault) Keep(ctx context.Context, owner, secret string) (warning string, err error) {
 	_, warning, err = v.v.keep(ctx, owner, []LoginVar{{Name: secretName, Secret: true}}, map[string]string{secretName: secret})
 	return warning, err
 }
 
-// Value is the secret of an owner; "" when there is none.
+// Value returns the secret of an owner, or "".
 func (v *Vault) Value(ctx context.Context, owner string) (string, error) {
 	f, err := v.v.read()
 	if err != nil {
@@ -57,8 +57,8 @@ func (v *Vault) Value(ctx context.Context, owner string) (string, error) {
 // Forget removes the secret of an owner.
 func (v *Vault) Forget(ctx context.Context, owner string) error { return v.v.forget(ctx, owner) }
 
-// Recall adds those to Secrets that runs before this one have kept, as far as it reaches. The error tells which could not be read.
+// Recall adds to Secrets the secrets that earlier runs stored, as far as reach allows. The error names those that could not be read.
 func (v *Vault) Recall(ctx context.Context, reach Reach) error { return v.v.recall(ctx, reach) }
 
-// Secrets are those that were given out or recalled, to be kept out of what is written.
+// Secrets returns the secrets that were given out or recalled, to be redacted from everything that is written.
 func (v *Vault) Secrets() []string { return v.v.secrets() }

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestLoopbackIsExceptedFromProxies: what opens Deskhand's own tools, which are at an address of this machine, must not travel to a proxy.
+// TestLoopbackIsExceptedFromProxies: secrets of Deskhand's own tools, which have an address on this machine, must not travel to a proxy.
 func TestLoopbackIsExceptedFromProxies(t *testing.T) {
 	t.Parallel()
 	const ours = "127.0.0.1,localhost,::1"
 	for name, c := range map[string]struct {
 		env  []string
-		want string // of both spellings; "" = neither is there
+		want string // of both spellings; "" = neither is set
 	}{
 		"no proxy":                   {[]string{"A=b"}, ""},
 		"no proxy, with exceptions":  {[]string{"NO_PROXY=x"}, "x|"},

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Directory is one that programs are looked for in, and where we have it from.
+// Directory is a directory in which programs are looked up, and the source that named the directory.
 type Directory struct {
 	Path   string `json:"path"`
 	Source string `json:"source"`
@@ -24,19 +24,19 @@ type Directory struct {
 
 func (d Directory) String() string { return d.Path + " (" + d.Source + ")" }
 
-// Surroundings are the environment that agents, node and npm are found with and started in.
+// Surroundings is the environment in which agents, node and npm are found and started.
 type Surroundings struct {
-	Shell       string        // the login shell that was asked; "" when none was
-	Took        time.Duration // how long that took
-	Problem     string        // why it gave nothing
-	Directories []Directory   // of PATH, absolute ones, each once, then the known install places
+	Shell       string        // the login shell that was asked; "" without one
+	Took        time.Duration // how long the shell took
+	Problem     string        // why the shell gave no environment
+	Directories []Directory   // absolute directories of PATH, each once, then the known install directories
 	environ     []string
-	path        []string // of PATH, in its order
+	path        []string // PATH, in its order
 }
 
 const ownPath = "PATH of Deskhand"
 
-// own are the surroundings without a login shell.
+// own returns the surroundings without a login shell.
 func (c *Catalogue) own() *Surroundings {
 	s := &Surroundings{environ: c.cfg.Environ}
 	s.add(ownPath, lookup(c.cfg.Environ, "PATH"))
@@ -46,8 +46,8 @@ func (c *Catalogue) own() *Surroundings {
 	return s
 }
 
-// merged are the surroundings with what the login shell gave. Where both have a variable, that of a terminal is what the person has
-// just set, and that of a desktop is what the person's shell replaces.
+// merged returns the surroundings with the environment of the login shell. Where both define a variable, Deskhand's value wins when started
+// from a terminal, where the person has just set the variable, and the shell's value wins when started from a desktop.
 func (c *Catalogue) merged(file string, shell []string) *Surroundings {
 	first, then := c.cfg.Environ, shell
 	firstPath, thenPath := ownPath, "PATH of the login shell "+file
@@ -61,7 +61,7 @@ func (c *Catalogue) merged(file string, shell []string) *Surroundings {
 	return s
 }
 
-// withDefaults adds to an environment what it lacks of another.
+// withDefaults adds to environ the variables of defaults that environ lacks.
 func withDefaults(environ, defaults []string) []string {
 	all := slices.Clone(environ)
 	for _, kv := range defaults {
@@ -72,8 +72,8 @@ func withDefaults(environ, defaults []string) []string {
 	return all
 }
 
-// add adds the directories of a PATH. Programs are not looked for in a relative one, which would depend on where we were started; for
-// the agents it stays where it is: people mean the directory that they work in.
+// add adds the directories of a PATH. Programs are not looked up in a relative directory, which would depend on where Deskhand was started;
+// for the agents the relative directory stays in PATH: people mean their working directory.
 func (s *Surroundings) add(source, path string) {
 	for _, dir := range filepath.SplitList(path) {
 		if dir != "" {
@@ -89,7 +89,7 @@ func (s *Surroundings) add(source, path string) {
 	}
 }
 
-// complete adds the install places that are there, and makes all of it PATH, so that what is found finds the same.
+// complete adds the known install directories that exist, and sets PATH to all of them, so that agents find the same programs as Deskhand.
 func (s *Surroundings) complete() {
 	for _, p := range knownPlaces(s.environ) {
 		s.add("known place of "+p.Source, p.Path)
@@ -106,12 +106,12 @@ func nameOf(kv string) string {
 // reading is one reading of the login shell.
 type reading struct{ done chan struct{} }
 
-// Look has the login shell read in the background. Until it has answered or its time is up, those wait who need an agent: Command,
-// Ensure, Info, Infos, Install and Test. List, All and Agent do not: a window that opens would wait with them. Watch is called for each
-// agent that the answer changes, as at the end of an installation.
+// Look reads the login shell in the background. Until the shell has answered or timed out, the calls that need an agent wait: Command,
+// Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with them. For each agent that the
+// answer changes, the callback of Watch is called as at the end of an installation.
 func (c *Catalogue) Look() { c.reread(true) }
 
-// reread starts a reading, unless one is under way, or there was one and it need not be new.
+// reread starts a reading and returns it. A running reading is returned instead, and a finished one unless fresh is set.
 func (c *Catalogue) reread(fresh bool) *reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *Catalogue) reread(fresh bool) *reading {
 				return r
 			}
 		default:
-			return r // it is as new as can be
+			return r // a running reading is fresh enough
 		}
 	}
 	r := &reading{make(chan struct{})}
@@ -133,7 +133,7 @@ func (c *Catalogue) reread(fresh bool) *reading {
 	return r
 }
 
-// Settle waits until the surroundings are known; a fresh look has the login shell read anew. It takes no longer than the shell may.
+// Settle waits until the surroundings are known; fresh has the login shell read anew. The wait is limited by the shell's time-out.
 func (c *Catalogue) Settle(ctx context.Context, fresh bool) {
 	select {
 	case <-c.reread(fresh).done:
@@ -141,7 +141,7 @@ func (c *Catalogue) Settle(ctx context.Context, fresh bool) {
 	}
 }
 
-// read asks the shell, keeps what it gave, and has those told who watch of the agents that this changes.
+// read asks the shell, stores its environment, and reports the agents that this changes to the callback of Watch.
 func (c *Catalogue) read(r *reading) {
 	begun := time.Now()
 	file, environ, err := c.askShell()
@@ -167,7 +167,7 @@ func (c *Catalogue) keep(file string, environ []string, err error, took time.Dur
 	}
 	now.Shell, now.Took = file, took
 	if before := c.around.Load(); err != nil && before.Shell != "" && before.Problem == "" {
-		return // what it gave before is better than nothing
+		return // the earlier environment is better than none
 	}
 	c.around.Store(now)
 }
@@ -183,21 +183,21 @@ func (c *Catalogue) askShell() (file string, environ []string, err error) {
 	return file, environ, err
 }
 
-// background is backgroundLocked for those who do not hold the lock.
+// background is backgroundLocked for a caller that does not hold the lock.
 func (c *Catalogue) background(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.backgroundLocked(f)
 }
 
-// Surroundings tells with what agents are found.
+// Surroundings returns the environment in which agents are found.
 func (c *Catalogue) Surroundings() Surroundings {
 	s := *c.around.Load()
 	s.Directories = slices.Clone(s.Directories)
 	return s
 }
 
-// path is the directories that programs are looked for in.
+// path returns the directories in which programs are looked up.
 func (c *Catalogue) path() []string {
 	var dirs []string
 	for _, d := range c.around.Load().Directories {
@@ -206,7 +206,7 @@ func (c *Catalogue) path() []string {
 	return dirs
 }
 
-// searched tells of the same directories where we have them from, and why there are not more.
+// searched returns the directories of path with their sources, for people.
 func (c *Catalogue) searched() []string {
 	var list []string
 	for _, d := range c.around.Load().Directories {
@@ -215,7 +215,7 @@ func (c *Catalogue) searched() []string {
 	return list
 }
 
-// notFound is why a program was not found.
+// notFound returns the error for a program that is not on PATH.
 func (c *Catalogue) notFound(what string) error {
 	if problem := c.around.Load().Problem; problem != "" {
 		return fmt.Errorf("%s is not on PATH (%s)", what, problem)
@@ -223,14 +223,14 @@ func (c *Catalogue) notFound(what string) error {
 	return fmt.Errorf("%s is not on PATH", what)
 }
 
-// variable is the value of an environment variable of the agents.
+// variable returns a variable of the agents' environment.
 func (c *Catalogue) variable(name string) string { return lookup(c.around.Load().environ, name) }
 
-// proxying tells which proxy a request goes through.
+// proxying chooses the proxy of a request.
 type proxying func(*http.Request) (*url.URL, error)
 
-// proxied is the proxying of the environment of agents, which npm and uv have too. Our own environment would not do: started from a
-// desktop, it lacks what the person's shell sets up.
+// proxied returns the proxying of the agents' environment, which npm and uv get too. Deskhand's own environment would not do: when started
+// from a desktop, that environment lacks the variables that the person's shell sets.
 func (c *Catalogue) proxied() proxying {
 	env := c.environ(nil)
 	either := func(name string) string { return cmp.Or(lookup(env, name), lookup(env, strings.ToLower(name))) }
@@ -239,7 +239,7 @@ func (c *Catalogue) proxied() proxying {
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// lookup is the value of a variable; the last one counts, as for a process.
+// lookup returns the value of a variable; the last definition counts, as for a process.
 func lookup(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if n, v, ok := strings.Cut(kv, "="); ok && sameVariable(n, name) {
@@ -249,26 +249,27 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// Environ is the environment that agents are started in, before an entry's own. It waits for the login shell, like Command.
+// Environ returns the environment that agents are started in, before an entry's own variables. Like Command, Environ waits for the login
+// shell.
 func (c *Catalogue) Environ(ctx context.Context) []string {
 	c.Settle(ctx, false)
 	return c.environ(nil)
 }
 
-// environ is that of the agents: without what is only for us, plus the entry's own.
+// environ returns the environment of an agent: without Deskhand's private variables, plus the entry's own.
 func (c *Catalogue) environ(own map[string]string) []string {
 	return exceptLoopback(filtered(c.around.Load().environ, own))
 }
 
-// proxies are the variables by which programs are told of a proxy, in capital letters.
+// proxies returns the names of the proxy variables, in capital letters.
 func proxies() []string { return []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} }
 
-// loopback are the names and addresses of this machine itself.
+// loopback returns the names and addresses of this machine.
 func loopback() []string { return []string{"127.0.0.1", "localhost", "::1"} }
 
-// exceptLoopback adds this machine to what goes around a proxy, where the environment names one: an agent is told of Deskhand's own tools, and of
-// servers of the person's, at addresses of this machine, and would send what opens them to the proxy. Both spellings get what either has, since
-// some programs read one of them and some the other. It may be done twice.
+// exceptLoopback adds this machine to NO_PROXY, where the environment names a proxy: agents are given addresses on this machine, those of
+// Deskhand's own tools and of the person's servers, and would send the secrets in those addresses to the proxy. Both spellings get the
+// values of either, since some programs read only one of the two. Calling exceptLoopback twice changes nothing more.
 func exceptLoopback(env []string) []string {
 	either := func(name string) []string { return []string{lookup(env, name), lookup(env, strings.ToLower(name))} }
 	if !slices.ContainsFunc(proxies(), func(name string) bool { return strings.Join(either(name), "") != "" }) {
@@ -305,7 +306,8 @@ func filtered(environ []string, own map[string]string) []string {
 	return env
 }
 
-// ours are the variables that hold our token or may hold a password, or belong to what started us: a service, or an agent, which refuses to start in itself.
+// ours reports whether a variable holds Deskhand's token or perhaps a password, or belongs to the program that started Deskhand: a service,
+// or an agent, which refuses to start in itself.
 func ours(name string) bool {
 	switch name {
 	case homeVariable, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "DESKHAND_CATALOGUE_URL", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID",

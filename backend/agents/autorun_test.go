@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/autorun"
 )
 
-// Each set that an agent of the catalogue names is in the table, and what Deskhand links for an agent lies in a place that the agent reads.
+// Every set that the catalogue names is in the table, and links that Deskhand makes for an agent lie in a place that the agent reads.
 func TestAgentsNameSetsOfTheTable(t *testing.T) {
 	t.Parallel()
 	var file catalogueFile

@@ -21,20 +21,20 @@ import (
 	"time"
 )
 
-// The registry is asked for newer versions, and for agents that we have never heard of. What it says changes the table and nothing
-// else: nothing is installed for it, and nothing is started in another way than before. So of an agent that we know it gives the
-// version alone, and that only of the package we know, started as we start it; and one that the registry alone knows is never looked
-// for on PATH, where a name that somebody else has chosen could be that of any program. It can be installed, and is then started as
-// the registry said on that day.
+// The registry offers newer versions, and agents that the catalogue does not know. Its answer changes the table and nothing else: nothing
+// is installed because of the registry, and nothing is started differently. Of a known agent the registry therefore gives only the version,
+// and only of the known package, started in the known way. An agent that only the registry knows is never looked up on PATH, where its
+// name, chosen by somebody else, could be that of any program. Such an agent can be installed, and is then started as the registry said on
+// that day.
 
 const (
 	followOff     = "off"
-	registryName  = "registry.json" // in Config.Dir, beside the agents' directories; no id has a dot
+	registryName  = "registry.json" // in Config.Dir, beside the agents' directories; no id contains a dot
 	registryMax   = 8 << 20
-	registryLimit = 30 * time.Second // of one asking
-	notBefore     = time.Minute      // after the start, which has other things to do
+	registryLimit = 30 * time.Second // for one request
+	notBefore     = time.Minute      // after the start, which has other work
 	followEvery   = 24 * time.Hour
-	againAfter    = time.Hour // when there was no answer
+	againAfter    = time.Hour // after a failed request
 	mostRedirects = 5
 	etagMax       = 1 << 10
 	longestName   = 100
@@ -46,21 +46,21 @@ var (
 	errUnchanged = errors.New("the catalogue is the same")
 )
 
-// registryCopy is the last good document, and when the registry was last asked. It counts for the URL that it is from alone.
+// registryCopy is the last good document, and the time of the last answered request. The copy counts only for its own URL.
 type registryCopy struct {
 	URL      string           `json:"url"` // without a password
 	ETag     string           `json:"etag,omitempty"`
-	Asked    time.Time        `json:"asked"` // and has answered
+	Asked    time.Time        `json:"asked"` // time of the last answer
 	Document registryDocument `json:"document"`
 }
 
-// registryDocument is what we keep of the registry's document.
+// registryDocument is the part of the registry's document that is kept.
 type registryDocument struct {
 	Version string            `json:"version"`
 	Agents  []json.RawMessage `json:"agents"`
 }
 
-// parseRegistry refuses what is no such document. Of entries it passes over those that do not fit: one new kind must not hide all.
+// parseRegistry refuses any other document. Entries that do not fit are skipped: one new kind must not hide all others.
 func parseRegistry(data []byte) (registryDocument, error) {
 	var d registryDocument
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -75,7 +75,7 @@ func parseRegistry(data []byte) (registryDocument, error) {
 	return d, nil
 }
 
-// entries are those of the document that fit, without what only our own catalogue may say.
+// entries returns the entries that fit, without the fields that only the bundled catalogue may set.
 func (d registryDocument) entries() []registryEntry {
 	list := make([]registryEntry, 0, len(d.Agents))
 	seen := map[string]bool{}
@@ -91,7 +91,7 @@ func (d registryDocument) entries() []registryEntry {
 	return list
 }
 
-// withRegistry is our own table with what the registry says.
+// withRegistry returns the bundled table merged with the registry's document.
 func withRegistry(own []entry, d registryDocument) []entry {
 	rows := slices.Clone(own)
 	for _, r := range d.entries() {
@@ -100,7 +100,7 @@ func withRegistry(own []entry, d registryDocument) []entry {
 		case i >= 0:
 			rows[i] = own[i].pinned(r)
 		case r.ID == Demo || slices.ContainsFunc(own, func(e entry) bool { return e.id == r.ID }):
-			// an id of ours for something else
+			// the registry uses a known id for another agent
 		default:
 			if e, ok := r.foreign(); ok {
 				rows = append(rows, e)
@@ -110,8 +110,8 @@ func withRegistry(own []entry, d registryDocument) []entry {
 	return rows
 }
 
-// pinned is an agent of ours in the version that the registry gives it, if it is the same thing from the same place, started as we start
-// it, and not older than our own: the kept document may be older than we are.
+// pinned returns a known agent in the registry's version, if that is the same package from the same publisher, started in the same way, and
+// not older than the bundled version: the stored document may be older than the program.
 func (e entry) pinned(r registryEntry) entry {
 	d := r.Distribution
 	switch {
@@ -129,7 +129,7 @@ func (e entry) pinned(r registryEntry) entry {
 	return e
 }
 
-// older tells whether a comes before b, where both are versions of semver.
+// older reports whether a comes before b, both in semver.
 func older(a, b string) bool {
 	x, y := exactVersion.FindStringSubmatch(a), exactVersion.FindStringSubmatch(b)
 	if x == nil || y == nil {
@@ -137,18 +137,18 @@ func older(a, b string) bool {
 	}
 	for n := 1; n <= 3; n++ {
 		if x[n] != y[n] {
-			return cmp.Or(cmp.Compare(len(x[n]), len(y[n])), cmp.Compare(x[n], y[n])) < 0 // without zeros in front
+			return cmp.Or(cmp.Compare(len(x[n]), len(y[n])), cmp.Compare(x[n], y[n])) < 0 // no leading zeros
 		}
 	}
-	return x[4] != "" && y[4] == "" // of two that come before a release, either will do
+	return x[4] != "" && y[4] == "" // the order of two pre-releases does not matter
 }
 
-// startsAs tells whether these are the arguments and variables that we start the agent with.
+// startsAs reports whether the agent is started with these arguments and variables.
 func (e entry) startsAs(args []string, env map[string]string) bool {
 	return slices.Equal(args, e.args) && maps.Equal(env, e.env)
 }
 
-// measuredOf is what was measured, which holds of that version alone.
+// measuredOf returns the measured size, which holds only for the measured version.
 func (e entry) measuredOf(version string) *measured {
 	if version != e.known.version {
 		return nil
@@ -156,7 +156,8 @@ func (e entry) measuredOf(version string) *measured {
 	return e.known.Size
 }
 
-// sameOrigin is samePublisher of archives whose addresses a person has written down: any of a host that is not one of many accounts.
+// sameOrigin is samePublisher for archives whose addresses a person has written down: any archive of the host will do, unless the host
+// serves many accounts.
 func sameOrigin(a, b string) bool {
 	x, errX := url.Parse(a)
 	y, errY := url.Parse(b)
@@ -168,7 +169,7 @@ func sameOrigin(a, b string) bool {
 
 func manyAccounts(host string) bool { return host == "github.com" || host == "gitlab.com" }
 
-// samePublisher tells whether two archives come from the same place: the host, and the account and project on one of many accounts.
+// samePublisher reports whether two archives come from the same host and, on a host with many accounts, from the same account and project.
 func samePublisher(a, b string) bool { return publisher(a) != "" && publisher(a) == publisher(b) }
 
 func publisher(archive string) string {
@@ -187,10 +188,10 @@ func publisher(archive string) string {
 	return u.Scheme + "://" + u.Host + "/" + strings.Join(parts[:many], "/")
 }
 
-// validPackage is the name of a package of npm's own registry, and neither a path, a URL nor a flag.
+// validPackage matches the name of a package in npm's registry, and no path, URL or flag.
 var validPackage = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]{0,100}/)?[a-z0-9][a-z0-9._-]{0,100}$`)
 
-// foreign is an agent that the registry alone knows, or agents.json as a registry would; false when there is no way to get it.
+// foreign returns an agent that only the registry knows, or agents.json in the registry's format; false when the agent cannot be installed.
 func (r registryEntry) foreign() (entry, bool) {
 	d := &r.Distribution
 	if n := d.NPX; n != nil {
@@ -224,15 +225,15 @@ func (r registryEntry) foreign() (entry, bool) {
 	return e, sound.fault() == ""
 }
 
-// Follow has the registry of Config.CatalogueURL asked in the background, not before a minute from now, and then once a day. Watch is
-// called for each agent that its answer changes.
+// Follow asks the registry of Config.CatalogueURL in the background, first after a minute and then once a day. For each agent that the
+// answer changes, the callback of Watch is called.
 func (c *Catalogue) Follow() {
 	if u := c.registryURL(); u != nil {
 		c.background(func() { c.follow(u) })
 	}
 }
 
-// registryURL is nil when none is to be asked.
+// registryURL returns the registry's URL, or nil when none is to be asked.
 func (c *Catalogue) registryURL() *url.URL {
 	if c.cfg.CatalogueURL == "" || c.cfg.CatalogueURL == followOff || c.cfg.Dir == "" || c.cfg.WriteFile == nil {
 		return nil
@@ -251,7 +252,7 @@ func (c *Catalogue) follow(u *url.URL) {
 		select {
 		case <-timer.C:
 			c.registry.Lock()
-			wait, _ = c.refresh(c.life, u) // the log has the error
+			wait, _ = c.refresh(c.life, u) // refresh has logged the error
 			c.registry.Unlock()
 		case <-c.life.Done():
 			timer.Stop()
@@ -260,23 +261,24 @@ func (c *Catalogue) follow(u *url.URL) {
 	}
 }
 
-// AskRegistry asks the registry of Config.CatalogueURL now, unless we or another Deskhand have done so within the day: a command at a terminal
-// ends before Follow would ask. The error says why the registry gave no answer; the table is then as it was. Without a registry it does nothing.
+// AskRegistry asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command
+// ends before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry AskRegistry
+// does nothing.
 func (c *Catalogue) AskRegistry(ctx context.Context) error {
 	u := c.registryURL()
-	if u == nil || !c.registry.TryLock() { // it is being asked, and Watch tells of its answer
+	if u == nil || !c.registry.TryLock() { // another goroutine is asking, and Watch announces the answer
 		return nil
 	}
 	defer c.registry.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
 	_, err := c.refresh(ctx, u)
 	return err
 }
 
-// refresh asks the registry, unless we or another Deskhand have done so within the day, and tells when to do it again, and why there was no
-// answer.
+// refresh asks the registry, unless this or another Deskhand has done so within the day, and returns the time until the next request, and
+// why there was no answer.
 func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, error) {
 	last := c.readCopy(u)
 	if left := followEvery - time.Since(last.Asked); left > 0 && left <= followEvery {
@@ -299,7 +301,7 @@ func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, err
 	default:
 		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
 		if len(last.Document.Agents) == 0 {
-			return followEvery, err // the kept one may be that of another address, to which a person goes back
+			return followEvery, err // the stored copy may belong to another URL, to which a person may return
 		}
 		next = last
 	}
@@ -311,10 +313,10 @@ func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, err
 	return followEvery, nil
 }
 
-// fetch gets the document if it is another than the last.
+// fetch downloads the document if it differs from the last.
 func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
 	client := &http.Client{
-		// No kept connections: the next question comes in a day.
+		// No kept connections: the next request comes in a day.
 		Transport: &http.Transport{Proxy: c.proxied(), DisableKeepAlives: true},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
@@ -361,7 +363,7 @@ func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (r
 	return next, err
 }
 
-// keepInstalled adds to a new document the entries of the one before that are in use here and that it has no more.
+// keepInstalled adds to a new document the entries of the earlier document that are installed here and that the new document lacks.
 func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument {
 	there := map[string]bool{}
 	for _, r := range now.entries() {
@@ -381,7 +383,7 @@ func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument
 	return now
 }
 
-// adopt makes a document part of the table.
+// adopt merges a document into the table.
 func (c *Catalogue) adopt(d registryDocument) {
 	c.changing(func() {
 		rows := withRegistry(c.bundled, d)
@@ -389,9 +391,9 @@ func (c *Catalogue) adopt(d registryDocument) {
 	})
 }
 
-// changing has those told who watch of the agents that f changes.
+// changing runs f, and announces the agents that f changed to the callback of Watch.
 func (c *Catalogue) changing(f func()) {
-	before, _ := c.List() // what is wrong with agents.json is told to who asks
+	before, _ := c.List() // other callers of List get the error of agents.json
 	f()
 	after, _ := c.List()
 	for _, a := range after {
@@ -403,7 +405,7 @@ func (c *Catalogue) changing(f func()) {
 
 func (c *Catalogue) copyFile() string { return filepath.Join(c.cfg.Dir, registryName) }
 
-// readCopy is empty when there is none, or none that is good.
+// readCopy returns the stored copy for u, or an empty one.
 func (c *Catalogue) readCopy(u *url.URL) registryCopy {
 	data, err := os.ReadFile(c.copyFile())
 	if errors.Is(err, fs.ErrNotExist) {

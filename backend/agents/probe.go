@@ -16,13 +16,13 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// offer is what an agent says of itself.
+// offer is an agent's description of itself.
 type offer struct {
 	version string
-	options []json.RawMessage // SessionConfigOption entries, as it sent them
+	options []json.RawMessage // SessionConfigOption entries, unchanged
 }
 
-// askError is an agent that did not answer as ACP wants it, with what it wrote to stderr.
+// askError is the failure of an agent to answer as ACP demands, with the agent's stderr.
 type askError struct {
 	step   string
 	stderr string
@@ -33,12 +33,12 @@ func (e *askError) Error() string { return e.step + ": " + e.err.Error() }
 
 func (e *askError) Unwrap() error { return e.err }
 
-// ask starts an agent in an empty directory, has it answer to initialize, and, if asked to, to session/new, and ends it with all that
-// it started. The end of ctx does so too.
+// ask starts an agent in an empty directory, calls initialize and, with session, session/new, and ends the agent with everything that the
+// agent started. The end of ctx does so too.
 func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (o offer, err error) {
 	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) {
 		cmd.Dir = dir
-		if id == Demo { // which keeps what it is told, for the next time
+		if id == Demo { // the demo agent would keep a message for its next start
 			cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
 		}
 		return cmd, nil
@@ -49,8 +49,8 @@ func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, sessi
 	return o, err
 }
 
-// attend starts an agent in an empty directory, by the command for that, and has f ask it something. When it returns, nothing is left of
-// the agent but a browser, and an askError has all that it wrote to stderr.
+// attend starts an agent in an empty directory, with the command for that directory, and has f talk to the agent. When attend returns,
+// every process of the agent is gone except a browser, and an askError has the complete stderr.
 func (c *Catalogue) attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(q *question, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "deskhand-ask-*")
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Catalogue) attend(ctx context.Context, id string, command func(dir stri
 	return f(q, dir)
 }
 
-// start starts a process of ours. What had begun when ctx ended is ended with it.
+// start starts a process in the catalogue's set. A process that began before ctx ended is ended too.
 func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (*proxy.Instance, error) {
 	serverID := name + "." + rand.Text()
 	inst, err := c.processes.Start(ctx, serverID, name, cmd)
@@ -89,20 +89,20 @@ func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (
 	return inst, nil
 }
 
-// question is one agent that is being asked.
+// question is a conversation with one agent process that is probed.
 type question struct {
 	inst     *proxy.Instance
 	last     int
-	page     atomic.Pointer[func(url string)] // what shows a person a page, if anything does
-	noise    string                           // the first line on stdout that was no message; refuse has it when it has returned
-	accounts accounts                         // what refuse has heard of
+	page     atomic.Pointer[func(url string)] // shows a page to a person; may be nil
+	noise    string                           // the first line on stdout that was no message; set when refuse returns
+	accounts accounts                         // account notifications that refuse received
 }
 
 func ask(inst *proxy.Instance) *question {
 	return &question{inst: inst, accounts: accounts{news: make(chan struct{}, 1)}}
 }
 
-// begin refuses what an agent asks us from now on. end, which has to be called, ends that and the agent.
+// begin refuses the agent's requests from now on. The caller must call end, which stops that and ends the agent.
 func begin(ctx context.Context, inst *proxy.Instance) (q *question, end func() error) {
 	q = ask(inst)
 	ctx, cancel := context.WithCancel(ctx)
@@ -118,7 +118,7 @@ func begin(ctx context.Context, inst *proxy.Instance) (q *question, end func() e
 	}
 }
 
-// put asks what there is to ask.
+// put calls initialize and, with session, session/new.
 func (q *question) put(ctx context.Context, dir string, session bool) (offer, error) {
 	result, err := q.call(ctx, "initialize", initializeParams())
 	if err != nil {
@@ -151,12 +151,12 @@ func initializeParams() map[string]any {
 		"clientCapabilities": map[string]any{
 			"fs":    map[string]any{"readTextFile": false, "writeTextFile": false},
 			"auth":  map[string]any{"terminal": true},
-			"_meta": map[string]any{"terminal-auth": true}, // how agents were told before the protocol had it
+			"_meta": map[string]any{"terminal-auth": true}, // announced terminals to agents before the protocol did
 		},
 	}
 }
 
-// deletes tells whether an agent takes session/delete.
+// deletes reports whether an agent supports session/delete.
 func deletes(initialized json.RawMessage) bool {
 	var r struct {
 		Capabilities struct {
@@ -168,13 +168,13 @@ func deletes(initialized json.RawMessage) bool {
 	return json.Unmarshal(initialized, &r) == nil && r.Capabilities.Session.Delete != nil
 }
 
-// forget has the agent delete the session again: people look for their own in its list.
+// forget has the agent delete the probe's session, so that people do not find the session in the agent's list.
 func (q *question) forget(ctx context.Context, result json.RawMessage) {
 	var s struct {
 		ID string `json:"sessionId"`
 	}
 	if json.Unmarshal(result, &s) == nil && s.ID != "" {
-		_, _ = q.call(ctx, "session/delete", map[string]any{"sessionId": s.ID}) // it is no use to anybody, and no harm
+		_, _ = q.call(ctx, "session/delete", map[string]any{"sessionId": s.ID}) // best effort: a leftover session does no harm
 	}
 }
 
@@ -219,12 +219,12 @@ func (q *question) call(ctx context.Context, method string, params any) (json.Ra
 	return m.Result, nil
 }
 
-// failed tells how far it got. A process that has ended has said why on stderr, which is complete by then.
+// failed returns an askError. A process that has ended gave its reason on stderr, which is complete by then.
 func (q *question) failed(step string, err error) error {
 	return &askError{step: step, stderr: q.inst.Status().StderrTail, err: err}
 }
 
-// refuse answers what the agent asks us with "no such method": we have none of what it may want here, and it may wait for an answer.
+// refuse answers the agent's requests with "no such method": a probe offers nothing, and the agent may wait for an answer.
 func (q *question) refuse(ctx context.Context) {
 	r := q.inst.After(0)
 	defer r.Close()
@@ -240,7 +240,7 @@ func (q *question) refuse(ctx context.Context) {
 			case e.Kind == acp.Request && q.elicited(ctx, e, m.Data):
 			case e.Kind == acp.Request:
 				if no, err := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeMethodNotFound, Message: "Method not found"}); err == nil {
-					_ = q.inst.Send(ctx, no) // one that has ended needs no answer
+					_ = q.inst.Send(ctx, no) // an agent that has ended needs no answer
 				}
 			case e.Method() == "_adapter/invalid_stdout" && q.noise == "":
 				q.noise = proxy.InvalidLine(m.Data)
@@ -251,19 +251,19 @@ func (q *question) refuse(ctx context.Context) {
 	}
 }
 
-// versionIn is what an agent calls its version.
+// versionIn returns the agent's version from its answer to initialize.
 func versionIn(result json.RawMessage) string {
 	var r struct {
 		Info struct {
 			Version string `json:"version"`
 		} `json:"agentInfo"`
 	}
-	_ = json.Unmarshal(result, &r) // a bad one has none
+	_ = json.Unmarshal(result, &r) // a bad answer has no version
 	return r.Info.Version
 }
 
-// optionsIn are the config options of a new session, as the agent sent them, and what is made of the older modes and models of an agent that has
-// no option for these.
+// optionsIn returns the config options of a new session, unchanged, and options made of the older modes and models where the agent has no
+// option for these.
 func optionsIn(result json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	options, there := acp.ParseConfigOptions(result)
@@ -271,7 +271,7 @@ func optionsIn(result json.RawMessage) []json.RawMessage {
 		var r struct {
 			Options []json.RawMessage `json:"configOptions"`
 		}
-		_ = json.Unmarshal(result, &r) // it was read above
+		_ = json.Unmarshal(result, &r) // parsed above already
 		list = r.Options
 	} else if modes, there := acp.ParseModes(result); there {
 		list = append(list, olderOption("mode", "Mode", modes.Current, modes.List))
@@ -284,7 +284,7 @@ func optionsIn(result json.RawMessage) []json.RawMessage {
 
 func choosesModel(o acp.ConfigOption) bool { return o.Category == "model" || o.ID == "model" }
 
-// olderOption is the config option that stands for what an agent offers in an older way; its id is its category.
+// olderOption returns the config option for modes or models that an agent offers in the older way; its id is its category.
 func olderOption(id, name, current string, list []acp.ConfigChoice) json.RawMessage {
 	type choice struct {
 		Value       string `json:"value"`
@@ -304,7 +304,7 @@ func olderOption(id, name, current string, list []acp.ConfigChoice) json.RawMess
 	}
 	raw, err := json.Marshal(option)
 	if err != nil {
-		panic(err) // texts always encode
+		panic(err) // strings always encode
 	}
 	return raw
 }

@@ -2,8 +2,8 @@ package agents
 
 import "deskhand/backend/autorun"
 
-// Reads are the places that an agent reads in a directory by itself. The demo agent reads none; one that nothing is known of, such as one of
-// agents.json, may read all that any does.
+// Reads returns the places that an agent reads in a directory by itself. The demo agent reads none; an agent without known places, such as
+// one of agents.json, may read all places that any agent does.
 func (c *Catalogue) Reads(id string) []autorun.Place {
 	if id == Demo {
 		return nil

@@ -26,7 +26,7 @@ type index struct {
 	status int
 	body   string
 	etag   string
-	asked  []string // the If-None-Match of each request
+	asked  []string // If-None-Match of each request
 }
 
 func openIndex(t *testing.T) *index {
@@ -67,28 +67,28 @@ func (x *index) requests() []string {
 	return slices.Clone(x.asked)
 }
 
-// document is one of the registry, with the entries.
+// document returns a registry document with the entries.
 func document(entries ...string) string {
 	return `{"version":"1.0.0","new":{},"extensions":[],"agents":[` + strings.Join(entries, ",") + `]}`
 }
 
-// npx is an entry that npm installs; more goes into its npx.
+// npx returns an entry that npm installs; more goes into its npx.
 func npx(id, spec, more string) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"version":"1.0.0","description":"d","website":"https://x.example","distribution":{"npx":{"package":%q%s}}}`,
 		id, "The "+id, spec, more)
 }
 
-// uvx is an entry that uv installs.
+// uvx returns an entry that uv installs.
 func uvx(id, spec string) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"version":"1.0.0","distribution":{"uvx":{"package":%q}}}`, id, id, spec)
 }
 
-// binary is an entry that comes as an archive for this machine.
+// binary returns an entry that comes as an archive for this machine.
 func binary(id, version, archive, cmd string) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"version":%q,"distribution":{"binary":{%q:{"archive":%q,"cmd":%q}}}}`, id, id, version, here(), archive, cmd)
 }
 
-// all is the whole catalogue by id.
+// all returns the whole catalogue by id.
 func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	t.Helper()
 	list, err := c.All()
@@ -105,7 +105,7 @@ func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	return byID
 }
 
-// TestAskingTheRegistryNow: a command that ends within the minute gets newer versions too, and asks once a day like all others.
+// TestAskingTheRegistryNow: a command that ends within a minute gets newer versions too, with one request a day in total.
 func TestAskingTheRegistryNow(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
 	x.says(http.StatusServiceUnavailable, "", "")
@@ -127,7 +127,7 @@ func TestAskingTheRegistryNow(t *testing.T) {
 	}
 }
 
-// follower is a catalogue that follows the registry, with Claude's adapter installed in 0.99.0.
+// follower returns a catalogue that follows the registry, with Claude's adapter installed in 0.99.0.
 func follower(t *testing.T, dir, url string) *agents.Catalogue {
 	t.Helper()
 	home := filepath.Join(dir, "claude", "0.99.0")
@@ -170,15 +170,15 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 		pass(2 * time.Second)
 		now := all(t, c)
 		if a := now["claude"]; a.Pinned != "0.102.0" || a.Version != "0.99.0" || a.State != agents.Ready {
-			t.Errorf("%+v", a)
+			t.Errorf("claude: got %+v, want pinned 0.102.0, installed 0.99.0", a)
 		}
 		if a := now["fresh"]; !a.Installable || a.Package != "@f/fresh" || a.Pinned != "1.2.3" || a.State != agents.NotFound || a.Name != "The fresh" {
-			t.Errorf("%+v", a)
+			t.Errorf("fresh: got %+v, want installable in 1.2.3", a)
 		}
 		if len(heard) != 1 {
 			t.Errorf("%d pieces of news", len(heard))
 		} else if n := <-heard; n.Agent != "claude" || !n.Aside || n.Err != nil {
-			t.Errorf("%+v", n)
+			t.Errorf("news: got %+v, want claude, aside", n)
 		}
 		pass(24*time.Hour - time.Minute)
 		if asked := x.requests(); !slices.Equal(asked, []string{""}) {
@@ -192,7 +192,7 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 
 		c = follower(t, dir, x.URL) // the next start
 		if now := all(t, c); now["claude"].Pinned != "0.102.0" || now["fresh"].ID == "" {
-			t.Errorf("%+v", now["claude"])
+			t.Errorf("claude: got %+v, want pinned 0.102.0, and fresh present", now["claude"])
 		}
 		c.Follow()
 		pass(23 * time.Hour)
@@ -274,7 +274,7 @@ func TestBadAnswersOfTheRegistry(t *testing.T) {
 				c.Follow()
 				pass(25 * time.Hour)
 				if asked := x.requests(); asked[len(asked)-1] != "" || all(t, c)["claude"].Pinned != "0.103.0" {
-					t.Errorf("%q, %+v", asked, all(t, c)["claude"])
+					t.Errorf("requests: got %q, claude %+v, want an unconditional request and 0.103.0", asked, all(t, c)["claude"])
 				}
 				closing(t, c)
 			})
@@ -302,7 +302,7 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 	})
 }
 
-// TestMistypedAddressOfTheRegistry: what came from the right one is there again when it is put right.
+// TestMistypedAddressOfTheRegistry: after the address is corrected, the stored document of the right registry counts again.
 func TestMistypedAddressOfTheRegistry(t *testing.T) {
 	x, wrong, dir := openIndex(t), openIndex(t), t.TempDir()
 	x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
@@ -316,13 +316,13 @@ func TestMistypedAddressOfTheRegistry(t *testing.T) {
 		}
 		c := follower(t, dir, x.URL)
 		if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
-			t.Errorf("%+v", a)
+			t.Errorf("claude: got %+v, want pinned 0.102.0", a)
 		}
 		closing(t, c)
 	})
 }
 
-// TestRegistryThatIsOverloaded: it has not said no, and is asked again within the hour.
+// TestRegistryThatIsOverloaded: an overloaded registry is asked again within the hour.
 func TestRegistryThatIsOverloaded(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		x, dir := openIndex(t), t.TempDir()
@@ -341,7 +341,7 @@ func TestRegistryThatIsOverloaded(t *testing.T) {
 	}
 }
 
-// TestRegistryIsNotTrusted: what it says is offered, and starts nothing by itself.
+// TestRegistryIsNotTrusted: entries of the registry are offered, and start nothing by themselves.
 func TestRegistryIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -383,31 +383,31 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	now := all(t, c)
 	for id, version := range map[string]string{"claude": "0.101.0", "codex": "2.6.0", "gemini": "0.61.0", "auggie": "0.36.0"} {
 		if now[id].Pinned != version {
-			t.Errorf("%s: %+v", id, now[id])
+			t.Errorf("%s: got %+v, want pinned %s", id, now[id], version)
 		}
 	}
 	for _, id := range []string{"worm", "asp", "boa", "adder", "chest", "trunk", "case", "../up", "Big", "flag", "path", "range", "git", "nul", "variable", "none", "claude-acp", "codex-acp"} {
 		if a, there := now[id]; there {
-			t.Errorf("%+v", a)
+			t.Errorf("%s: got %+v, want no such agent", id, a)
 		}
 	}
 	if now["mock"].Source != agents.Builtin {
-		t.Errorf("%+v", now["mock"])
+		t.Errorf("mock: got %+v, want the built-in agent", now["mock"])
 	}
 	if a := now["shell"]; a.State != agents.NotFound || !a.Installable || a.Path != "" {
-		t.Errorf("%+v", a)
+		t.Errorf("shell: got %+v, want not_found, installable, no path", a)
 	}
 	for id, version := range map[string]string{"snake": "1", "eel": "1.0.0"} {
 		if a := now[id]; a.State != agents.NotFound || !a.Installable || a.Path != "" || a.Distribution != "uvx" || a.Pinned != version {
-			t.Errorf("%+v", a)
+			t.Errorf("%s: got %+v, want not_found, uvx, pinned %s", id, a, version)
 		}
 	}
 	const want = "see https://tool.example, and write it into agents.json"
 	if a := now["tool"]; a.State != agents.NotFound || a.Installable || a.Path != "" || a.Pinned != "" || !strings.Contains(a.Detail, want) {
-		t.Errorf("%+v", a)
+		t.Errorf("tool: got %+v, want not installable, with %q", a, want)
 	}
 	if err := c.Begin("tool", ""); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v", err)
+		t.Errorf("Begin(tool): got %v, want %q", err, want)
 	}
 	list, _ := c.List()
 	if slices.ContainsFunc(list, func(a agents.Agent) bool { return a.ID == "tool" || a.ID == "shell" }) {
@@ -415,7 +415,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	}
 }
 
-// TestAgentsJSONGoesBeforeTheRegistry: a person's own agent stays, whatever the registry names later.
+// TestAgentsJSONGoesBeforeTheRegistry: a person's own agent stays, whatever ids the registry lists later.
 func TestAgentsJSONGoesBeforeTheRegistry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -432,11 +432,11 @@ func TestAgentsJSONGoesBeforeTheRegistry(t *testing.T) {
 	c := agents.Open(agents.Config{File: file, Dir: dir, WriteFile: store.WriteFile, CatalogueURL: url})
 	defer closing(t, c)
 	if a := all(t, c)["mine"]; a.Source != agents.Custom || a.Path != "/bin/sh" {
-		t.Errorf("%+v", a)
+		t.Errorf("mine: got %+v, want custom at /bin/sh", a)
 	}
 }
 
-// TestAgentOfTheRegistryStaysAsInstalled: neither another way to start it nor its end in the registry touches what is installed.
+// TestAgentOfTheRegistryStaysAsInstalled: an installed agent is unaffected when the registry changes its way to start, or drops the agent.
 func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 	x := openIndex(t)
 	s := openShop(t, func(cfg *agents.Config) {
@@ -456,7 +456,7 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 		t.Helper()
 		cmd, err := c.Command(t.Context(), "fresh", s.home)
 		if err != nil || cmd.Args[len(cmd.Args)-1] != "first" || !slices.Contains(cmd.Env, "FRESH=1") {
-			t.Errorf("%+v, %v", cmd, err)
+			t.Errorf("Command(fresh): got %+v, %v, want argument first and FRESH=1", cmd, err)
 		}
 	}
 	started(s.Catalogue)
@@ -477,13 +477,13 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 	}
 	data, err := os.ReadFile(filepath.Join(s.cfg.Dir, "registry.json"))
 	if err != nil || json.Unmarshal(data, &file) != nil || len(file.Document.Agents) != 1 || !strings.Contains(string(data), "second") {
-		t.Fatalf("%s, %v", data, err)
+		t.Fatalf("registry.json: got %s, %v, want one agent with second", data, err)
 	}
 	next(npx("another", "another@1.0.0", ""))
 	next(npx("another", "another@1.0.1", ""))
 }
 
-// A document of the registry that is older than our own catalogue takes nobody back: the kept copy, after Deskhand itself is newer.
+// A registry document that is older than the bundled catalogue lowers no version: the stored copy may be older than a new Deskhand.
 func TestRegistryTakesNobodyBack(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
@@ -497,7 +497,7 @@ func TestRegistryTakesNobodyBack(t *testing.T) {
 		}
 		c := agents.Open(agents.Config{Dir: dir, WriteFile: store.WriteFile, CatalogueURL: url, Environ: []string{"PATH=/nowhere"}})
 		if a := all(t, c)["claude"]; a.Pinned != want {
-			t.Errorf("%s: %s", version, a.Pinned)
+			t.Errorf("registry has %s: got pinned %s, want %s", version, a.Pinned, want)
 		}
 		closing(t, c)
 	}
