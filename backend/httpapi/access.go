@@ -23,33 +23,33 @@ import (
 	"deskhand/backend/store"
 )
 
-// Access is who may call on loopback beside the two tokens of the data directory, and who did: tokens that people have made, each with
-// a name, what it opens and until when, and the audit, which is the last calls.
+// Access controls who may call on loopback besides the two tokens of the data directory, and records who did: named tokens that people have
+// made, with scopes and an expiry, and the audit of the last calls.
 //
-// Of a token we keep the hash. It is one of 256 random bits, which nobody finds by trying: a slow hash would only make each call slow.
-// A call that runs with a token ends when the token is revoked or expires.
+// Only the hash of a token is stored. A token is 256 random bits, which nobody can guess: a slow hash would only slow every call down. A
+// call ends when its token is revoked or expires.
 //
-// Calls are noted in memory and written by one goroutine, many at a time, so that no call waits for the disk. Kill -9 may lose what was
-// noted in the last second; Close writes all.
+// Calls are recorded in memory and written by one goroutine, many at a time, so that no call waits for the disk. Kill -9 may lose the
+// records of the last second; Close writes everything.
 type Access struct {
 	db   *store.DB
 	log  *slog.Logger
 	stop context.CancelFunc
 	done chan struct{}
-	due  chan struct{} // there is something to write
+	due  chan struct{} // signals unwritten records
 
-	changing sync.Mutex // one token is made or revoked at a time
+	changing sync.Mutex // held while a token is made or revoked
 
-	mu      sync.Mutex // protects what is below, and is not held while the disk is waited for
+	mu      sync.Mutex // protects the fields below, and is not held during disk writes
 	tokens  map[string]*grant
 	byHash  map[tokenHash]*grant
-	calls   []Call // the last ones that were let in, in order
+	calls   []Call // the last calls that were let in, in order
 	strange strangers
-	seq     int64 // of the last line
-	written int64 // the last call that the database has
+	seq     int64 // of the last record
+	written int64 // seq of the last call in the database
 }
 
-// What a token opens.
+// The scopes of a token.
 const (
 	ScopeRuntime = "runtime" // /v1 and /acp
 	ScopeClient  = "client"  // /client
@@ -57,10 +57,10 @@ const (
 
 // How a call was let in.
 const (
-	byOwn     = "own"     // a token of the data directory, or the one of the start
-	byNamed   = "named"   // a token that a person has made
-	byNothing = "open"    // no token is wanted there
-	byNobody  = "refused" // none that fits
+	byOwn     = "own"     // a token of the data directory, or the start's
+	byNamed   = "named"   // a named token
+	byNothing = "open"    // no token needed
+	byNobody  = "refused" // no valid token
 )
 
 const (
@@ -69,12 +69,12 @@ const (
 	mostTokens  = 100
 	longestName = 100
 	longestLife = 10 * 365 * 24 * time.Hour
-	tokenMark   = "deskhand_" // it is known by it wherever it is written, and taken out
+	tokenMark   = "deskhand_" // marks tokens, so that logs can redact them
 )
 
 type tokenHash [sha256.Size]byte
 
-// Token is a key to the API that a person has made. What it is was told once, when it was made.
+// Token is a named key to the API, without its secret, which is returned only once, when the token is made.
 type Token struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
@@ -86,21 +86,21 @@ type Token struct {
 	UsedFrom  string        `json:"usedFrom,omitempty" doc:"The address that it was used from last"`
 }
 
-// NewToken is what a token is made from.
+// NewToken is the request for a named token.
 type NewToken struct {
 	Name      string     `json:"name" maxLength:"200" doc:"What it is for; no two have the same"`
 	Scopes    []string   `json:"scopes" minItems:"1" maxItems:"2" enum:"runtime,client"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"In the future, ten years away at most; absent = never"`
 }
 
-// MadeToken is a token with what it is.
+// MadeToken is a new token together with its secret.
 type MadeToken struct {
 	Token
 
 	Secret string `json:"secret" doc:"The token itself. It is told here and never again"`
 }
 
-// Call is a line of the audit.
+// Call is one line of the audit.
 type Call struct {
 	Seq    int64        `json:"seq"`
 	At     session.Time `json:"at" doc:"When it came"`
@@ -115,33 +115,33 @@ type Call struct {
 	Times  int          `json:"times,omitempty" doc:"How many calls of this address that were not let in the line stands for, where there were more than one since the program began; the others are not kept by themselves"`
 }
 
-// grant is a token as it is used.
+// grant is a token in use.
 type grant struct {
 	token Token
 	hash  tokenHash
-	ctx   context.Context //nolint:containedctx // the life of the token, which ends the calls that were made with it
+	ctx   context.Context //nolint:containedctx // ends with the token, and with it every call that uses the token
 	end   context.CancelFunc
-	fresh bool // it was used since that was written last
+	fresh bool // used since the last write
 }
 
-// Codes of tokens that cannot be made.
+// Codes of requests for tokens that are refused.
 const (
-	refusedTokenName   = "token.name"     // empty, too long, or with signs that cannot be seen
+	refusedTokenName   = "token.name"     // empty, too long, or with invisible characters
 	refusedTokenTaken  = "token.taken"    // params name
 	refusedTokenExpiry = "token.expiry"   // in the past, or too far away
-	refusedTokenScope  = "token.scope"    // none, or an unknown one
+	refusedTokenScope  = "token.scope"    // no scope, or an unknown one
 	refusedTokenMany   = "token.too_many" // params max
-	refusedNotOwn      = "access.not_own" // a token that a person has made may not do this
+	refusedNotOwn      = "access.not_own" // not allowed to a caller with a named token
 )
 
-// OpenAccess reads what the data directory has of it.
+// OpenAccess reads tokens and audit from the database.
 func OpenAccess(ctx context.Context, db *store.DB, log *slog.Logger) (*Access, error) {
 	a := &Access{
 		db: db, log: log, done: make(chan struct{}), due: make(chan struct{}, 1),
 		tokens: map[string]*grant{}, byHash: map[tokenHash]*grant{},
 	}
 	err := a.load(ctx)
-	if err != nil && db.Newer() == nil { // what a newer version has otherwise opens nothing, and the rest can be looked at
+	if err != nil && db.Newer() == nil { // tables that a newer version has changed open nothing, and other data can still be read
 		return nil, err
 	}
 	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -149,7 +149,7 @@ func OpenAccess(ctx context.Context, db *store.DB, log *slog.Logger) (*Access, e
 	return a, nil
 }
 
-// Close writes what is left and ends the calls that run with tokens.
+// Close writes all records and ends the calls that use named tokens.
 func (a *Access) Close() error {
 	a.stop()
 	<-a.done
@@ -176,10 +176,10 @@ func (a *Access) load(ctx context.Context) error {
 			return err
 		}
 		if len(hash) != sha256.Size {
-			continue // it opens nothing
+			continue // an unreadable token opens nothing
 		}
 		t.Scopes, t.CreatedAt, t.ExpiresAt, t.UsedAt = strings.Fields(scopes), session.Time{Time: time.UnixMilli(created)}, at(expires), at(used)
-		a.addLocked(t, tokenHash(hash)) // nobody else is here yet
+		a.addLocked(t, tokenHash(hash)) // no other goroutine has a yet
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (a *Access) load(ctx context.Context) error {
 	return a.loadCalls(ctx)
 }
 
-// at is a time of the database, where 0 is none.
+// at returns a time of the database, or nil for 0.
 func at(ms int64) *session.Time {
 	if ms == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (a *Access) loadCalls(ctx context.Context) error {
 
 func lastOf(list []Call, n int) []Call { return list[max(0, len(list)-n):] }
 
-// addLocked takes a token into use.
+// addLocked puts a token into use. The caller holds a.mu.
 func (a *Access) addLocked(t Token, hash tokenHash) {
 	g := &grant{token: t, hash: hash}
 	if t.ExpiresAt == nil {
@@ -239,7 +239,7 @@ func (a *Access) addLocked(t Token, hash tokenHash) {
 	a.tokens[t.ID], a.byHash[hash] = g, g
 }
 
-// Tokens are all of them, the newest first; those that have expired too, until somebody removes them.
+// Tokens returns all tokens, the newest first, including expired ones until somebody removes them.
 func (a *Access) Tokens() []Token {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,14 +260,14 @@ func (a *Access) Tokens() []Token {
 
 func expired(t Token, now time.Time) bool { return t.ExpiresAt != nil && !now.Before(t.ExpiresAt.Time) }
 
-// Make makes a token.
+// Make makes a named token.
 func (a *Access) Make(ctx context.Context, n NewToken) (MadeToken, error) {
 	t, err := n.check(time.Now())
 	if err != nil {
 		return MadeToken{}, err
 	}
 	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails, says the package
+	_, _ = rand.Read(raw[:]) // documented never to fail
 	secret := tokenMark + base64.RawURLEncoding.EncodeToString(raw[:])
 	hash := tokenHash(sha256.Sum256([]byte(secret)))
 	a.changing.Lock()
@@ -289,7 +289,7 @@ func (a *Access) Make(ctx context.Context, n NewToken) (MadeToken, error) {
 	return MadeToken{Token: t, Secret: secret}, nil
 }
 
-// roomFor tells why a token cannot be added.
+// roomFor returns why a token cannot be added.
 func (a *Access) roomFor(t Token) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -304,7 +304,7 @@ func (a *Access) roomFor(t Token) error {
 	return nil
 }
 
-// check makes of a wish the token that it asks for.
+// check validates a request and returns the token.
 func (n NewToken) check(now time.Time) (Token, error) {
 	wrong := func(code string) (Token, error) { return Token{}, &session.RefusedError{Code: code, Bad: true} }
 	name := strings.TrimSpace(n.Name)
@@ -326,13 +326,13 @@ func (n NewToken) check(now time.Time) (Token, error) {
 	return t, err
 }
 
-// Revoke ends a token, and the calls that run with it.
+// Revoke ends a token, and the calls that use the token.
 func (a *Access) Revoke(ctx context.Context, id string) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	a.mu.Lock()
 	g := a.tokens[id]
-	if g != nil { // it opens nothing from here on, also when the disk is full and it would be back after the next start: that is told
+	if g != nil { // opens nothing from now on, even if the delete fails and a restart brings the token back: the error says so
 		delete(a.byHash, g.hash)
 		g.end()
 	}
@@ -353,8 +353,8 @@ func (a *Access) Revoke(ctx context.Context, id string) error {
 	return nil
 }
 
-// find is the token that somebody shows; nil when it is none, or none any more. The hash is looked up as it is: what the time of that
-// tells of it helps nobody to a token with that hash.
+// find returns the grant of a presented token, or nil. The lookup by hash need not take constant time: knowledge about hashes does not help
+// to find a token.
 func (a *Access) find(token, peer string) *grant {
 	if a == nil || !strings.HasPrefix(token, tokenMark) {
 		return nil
@@ -373,7 +373,7 @@ func (a *Access) find(token, peer string) *grant {
 
 func (g *grant) opens(scope string) bool { return slices.Contains(g.token.Scopes, scope) }
 
-// note adds a call to the audit. peer is who made it, as guesses are counted.
+// note adds a call to the audit. peer is the caller as guesses are counted.
 func (a *Access) note(c Call, peer string) {
 	a.mu.Lock()
 	stranger := strange(c)
@@ -398,7 +398,7 @@ func (a *Access) note(c Call, peer string) {
 	}
 }
 
-// Calls are those after a number, the oldest first; without one (0) the last. more tells that there are further ones.
+// Calls returns the calls after a seq, the oldest first, or the last ones for 0; more reports whether there are further ones.
 func (a *Access) Calls(after int64, limit int) (list []Call, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -415,7 +415,7 @@ func (a *Access) Calls(after int64, limit int) (list []Call, more bool) {
 	return rest[:min(limit, len(rest))], len(rest) > limit
 }
 
-// linesLocked are all that are kept, in order.
+// linesLocked returns all kept lines in order. The caller holds a.mu.
 func (a *Access) linesLocked() []Call {
 	lines := slices.Concat(lastOf(a.calls, keptCalls), a.strange.lines)
 	slices.SortFunc(lines, func(x, y Call) int { return cmp.Compare(x.Seq, y.Seq) })
@@ -427,7 +427,7 @@ func linesAfter(lines []Call, seq int64) []Call {
 	return lines[from:]
 }
 
-// write keeps the database up with the audit until ctx ends.
+// write writes the audit to the database until ctx ends.
 func (a *Access) write(ctx context.Context) {
 	defer close(a.done)
 	last := context.WithoutCancel(ctx)
@@ -438,7 +438,7 @@ func (a *Access) write(ctx context.Context) {
 			a.flush(last)
 			return
 		}
-		select { // what comes meanwhile is written along
+		select { // later records are written together
 		case <-time.After(writeAfter):
 		case <-ctx.Done():
 		}
@@ -446,7 +446,8 @@ func (a *Access) write(ctx context.Context) {
 	}
 }
 
-// flush writes what is new. What cannot be written is tried again with the next call; of what nobody can keep up with, the last counts.
+// flush writes new records. Records that cannot be written are tried again with the next call; if the disk is too slow, only the last ones
+// count.
 func (a *Access) flush(ctx context.Context) {
 	a.mu.Lock()
 	calls, last := linesAfter(a.linesLocked(), a.written), a.seq
@@ -471,7 +472,7 @@ func (a *Access) flush(ctx context.Context) {
 	a.mu.Unlock()
 }
 
-// goneLocked are the lines that are kept no more and may stand in the database: all before these, of each kind, but those that are kept.
+// goneLocked returns, for each kind of line, the first seq that is kept: earlier lines must go from the database. The caller holds a.mu.
 func (a *Access) goneLocked() (before struct{ calls, strange int64 }) {
 	before.calls, before.strange = a.seq+1, a.seq+1
 	if kept := lastOf(a.calls, keptCalls); len(kept) > 0 {
@@ -494,9 +495,9 @@ func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, gone struct{ cal
 			return err
 		}
 	}
-	// The condition is that of strange.
+	// The condition mirrors the function strange.
 	const strangers = `(how = 'refused' OR how = 'open' AND (method = 'OPTIONS' OR path IN (SELECT value FROM json_each(?))))`
-	open, _ := json.Marshal(openPaths) // texts are always JSON
+	open, _ := json.Marshal(openPaths) // strings always encode
 	for condition, before := range map[string]int64{strangers: gone.strange, "NOT " + strangers: gone.calls} {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM audit WHERE seq < ? AND `+condition, before, string(open)); err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openAccess is the access of a data directory, and that directory's database.
+// openAccess opens the Access of a data directory, and returns the directory's database too.
 func openAccess(t *testing.T, dir string) (*Access, *store.DB) {
 	t.Helper()
 	db, err := store.Open(t.Context(), dir)
@@ -38,7 +38,7 @@ func openAccess(t *testing.T, dir string) (*Access, *store.DB) {
 	return a, db
 }
 
-// guardedBy is a gate with an access, in front of next.
+// guardedBy returns a gate with an Access in front of next.
 func guardedBy(t *testing.T, a *Access, next http.HandlerFunc) http.Handler {
 	t.Helper()
 	return newGate(Config{RuntimeToken: rightToken, ClientToken: clientToken, Access: a}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2468}, next)
@@ -57,7 +57,7 @@ func made(t *testing.T, a *Access, n NewToken) MadeToken {
 
 func shown(m MadeToken) []string { return []string{"Authorization", "Bearer " + m.Secret} }
 
-// A token opens what it was made for, until it is revoked, and no other token opens less for it.
+// A token opens its scopes until the token is revoked, and does not weaken any other token.
 func TestTokensOpenTheirScopes(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, tells)
@@ -83,11 +83,11 @@ func TestTokensOpenTheirScopes(t *testing.T) {
 		}
 	}
 	if len(both.Scopes) != 2 || len(both.Secret) != len(tokenMark)+43 {
-		t.Errorf("%+v", both)
+		t.Errorf("Make: got %+v, want two scopes and a secret of %d characters", both, len(tokenMark)+43)
 	}
-	// The others still open what they opened.
+	// The other tokens still open their scopes.
 	if w := knock(h, "GET", "/v1/health"); w.Code != 200 {
-		t.Error(w.Code)
+		t.Errorf("with the own token: got status %d, want 200", w.Code)
 	}
 	if err := a.Revoke(t.Context(), runtime.ID); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestTokensOpenTheirScopes(t *testing.T) {
 	}
 }
 
-// What a data directory holds of a token opens nothing, and a new start knows the tokens of the one before.
+// The stored part of a token opens nothing, and a new start knows the earlier start's tokens.
 func TestTokensAreKeptAsHashes(t *testing.T) {
 	dir := t.TempDir()
 	var m MadeToken
@@ -111,23 +111,23 @@ func TestTokensAreKeptAsHashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(row, "kept runtime ") || strings.Contains(row, m.Secret) {
-			t.Error(row)
+			t.Errorf("stored token: got %s, want no secret", row)
 		}
 		if w := knock(guardedBy(t, a, tells), "GET", "/v1/health", append(shown(m), "Peer", "127.0.0.1:1")...); w.Code != 200 {
-			t.Error(w.Code)
+			t.Errorf("with the token: got status %d, want 200", w.Code)
 		}
 	})
 	a, _ := openAccess(t, dir)
 	list := a.Tokens()
 	if len(list) != 1 || list[0].Name != "kept" || list[0].UsedAt == nil || list[0].UsedFrom != "127.0.0.1" || list[0].Expired || list[0].ExpiresAt == nil {
-		t.Fatalf("%+v", list)
+		t.Fatalf("Tokens: got %+v, want kept, used from 127.0.0.1", list)
 	}
 	if w := knock(guardedBy(t, a, tells), "GET", "/v1/health", shown(m)...); w.Code != 200 {
-		t.Error(w.Code)
+		t.Errorf("after a restart: got status %d, want 200", w.Code)
 	}
 	calls, _ := a.Calls(0, 10)
 	if len(calls) != 2 || calls[0].Seq != 1 || calls[0].Token != "kept" || calls[1].Seq != 2 {
-		t.Errorf("%+v", calls)
+		t.Errorf("Calls: got %+v, want seqs 1 and 2 of kept", calls)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestTokensThatCannotBeMade(t *testing.T) {
 		made(t, a, NewToken{Name: strings.Repeat("i", n), Scopes: []string{ScopeRuntime}})
 	}
 	isRefused(t, "token.too_many", a, NewToken{Name: "one more", Scopes: []string{ScopeRuntime}})
-	// One that could not be written down opens nothing.
+	// A token that could not be stored opens nothing.
 	if err := db.Write(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `DROP TABLE token`)
 		return err
@@ -172,16 +172,16 @@ func isRefused(t *testing.T, code string, a *Access, n NewToken) {
 	}
 }
 
-// A call that runs with a token ends when the token does: revoked, or expired.
+// A call ends with its token: when the token is revoked or expires.
 func TestCallsEndWithTheirToken(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
-	// runs has a call run with a token, and sees it end. It is false where the token had ended before the call began.
+	// runs starts a call with a token, and waits for its end. runs returns false when the token ended before the call began.
 	runs := func(t *testing.T, m MadeToken, end func()) bool {
 		t.Helper()
 		began, over := make(chan struct{}), make(chan struct{})
 		h := guardedBy(t, a, func(_ http.ResponseWriter, r *http.Request) {
 			close(began)
-			<-r.Context().Done() // else the test's own time ends it
+			<-r.Context().Done() // otherwise the end of the test ends the call
 		})
 		go func() {
 			defer close(over)
@@ -196,7 +196,7 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 		}
 		<-over
 		if w := knock(h, "GET", "/v1/acp/x", shown(m)...); w.Code != 401 {
-			t.Error(w.Code)
+			t.Errorf("after the end of the token: got status %d, want 401", w.Code)
 		}
 		return let
 	}
@@ -233,7 +233,7 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 		<-over
 	})
 	t.Run("expired", func(t *testing.T) {
-		for wait := time.Second; ; wait *= 4 { // a busy machine may take longer than a token has
+		for wait := time.Second; ; wait *= 4 { // on a busy machine the call may begin after the expiry
 			until := time.Now().Add(wait)
 			if runs(t, made(t, a, NewToken{Name: wait.String(), Scopes: []string{ScopeRuntime}, ExpiresAt: &until}), func() {}) {
 				return
@@ -245,30 +245,30 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 	})
 	for _, token := range a.Tokens() {
 		if !token.Expired {
-			t.Errorf("%+v", token)
+			t.Errorf("Tokens: got %+v, want expired", token)
 		}
 	}
 }
 
-// Wrong tokens that look like ours are guesses like all others, and a right one passes whatever others got wrong.
+// Wrong tokens with the right prefix count as guesses, and a right token passes despite other peers' guesses.
 func TestTokensAreNotGuessed(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, tells)
 	m := made(t, a, NewToken{Name: "x", Scopes: []string{ScopeRuntime}})
 	for range maxGuesses {
 		if w := knock(h, "GET", "/v1/health", "Authorization", "Bearer "+tokenMark+"guess"); w.Code != 401 {
-			t.Fatal(w.Code)
+			t.Fatalf("wrong token: got status %d, want 401", w.Code)
 		}
 	}
 	if w := knock(h, "GET", "/v1/health", "Authorization", "Bearer "+tokenMark+"guess"); w.Code != 429 {
-		t.Error(w.Code)
+		t.Errorf("one wrong token too many: got status %d, want 429", w.Code)
 	}
 	if w := knock(h, "GET", "/v1/health", shown(m)...); w.Code != 200 {
-		t.Error(w.Code)
+		t.Errorf("right token: got status %d, want 200", w.Code)
 	}
 }
 
-// The audit tells who called, how they were let in and what came of it; nothing that a query may hold, and no page of the frontend.
+// The audit records who called, how the call was let in, and the result; but no query, and no file of the frontend.
 func TestAudit(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, func(w http.ResponseWriter, r *http.Request) {
@@ -301,7 +301,7 @@ func TestAudit(t *testing.T) {
 	var got []string
 	for _, c := range calls {
 		if c.At.IsZero() || c.Ms < 0 || c.Seq != int64(len(got)+1) {
-			t.Errorf("%+v", c)
+			t.Errorf("audit: got %+v, want seq %d and a time", c, len(got)+1)
 		}
 		got = append(got, strings.Join([]string{c.Method, c.Path, http.StatusText(c.Status), c.By, c.Token, c.Peer}, " "))
 	}
@@ -318,14 +318,14 @@ func TestAudit(t *testing.T) {
 		"? " + long + " OK own  192.0.2.1",
 	}
 	if more || !slices.Equal(got, want) {
-		t.Errorf("%v\n%s", more, strings.Join(got, "\n"))
+		t.Errorf("audit: got more %v and\n%s\nwant\n%s", more, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if calls[0].Bytes != 4 || calls[1].Bytes < 50 {
-		t.Errorf("%+v", calls[:2])
+		t.Errorf("audit: got %+v, want the sizes of the answers", calls[:2])
 	}
 }
 
-// The audit is bounded, in memory and in the database, goes on after a start, and can be followed.
+// The audit is bounded, in memory and in the database, survives a restart, and can be followed.
 func TestAuditIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	const further = 150
@@ -348,22 +348,22 @@ func TestAuditIsBounded(t *testing.T) {
 	}
 	list, more := a.Calls(0, 10)
 	if len(list) != 10 || !more || list[9].Seq != last {
-		t.Errorf("%d %v %+v", len(list), more, list)
+		t.Errorf("Calls(0, 10): got %d lines, more %v, %+v, want the last 10 up to %d", len(list), more, list, last)
 	}
 	list, more = a.Calls(last-3, 2)
 	if len(list) != 2 || !more || list[0].Seq != last-2 {
-		t.Errorf("%v %+v", more, list)
+		t.Errorf("Calls(%d, 2): got more %v, %+v, want 2 lines and more", last-3, more, list)
 	}
 	a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/", Status: 200, By: byOwn}, "loopback")
 	if list, more = a.Calls(last, 10); len(list) != 1 || more || list[0].Seq != last+1 {
-		t.Errorf("%v %+v", more, list)
+		t.Errorf("Calls(%d, 10): got more %v, %+v, want one line", last, more, list)
 	}
 	if list, more = a.Calls(last+9, 10); len(list) != 0 || more {
-		t.Errorf("%v %+v", more, list)
+		t.Errorf("Calls(%d, 10): got more %v, %+v, want none", last+9, more, list)
 	}
 }
 
-// Whoever is not let in has lines of their own: no number of such calls pushes a call out that was let in.
+// Refused calls have separate lines: no number of them pushes out the line of a call that was let in.
 func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
 	dir := t.TempDir()
 	const flood = 2100
@@ -404,7 +404,7 @@ func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
 	})
 	a, db := openAccess(t, dir)
 	check(t, a, false)
-	for n := range 3 * keptCalls { // and many that are let in push out no other
+	for n := range 3 * keptCalls { // nor do many calls that were let in push out others
 		a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: fmt.Sprint("/v1/", n), Status: 200, By: byOwn}, "loopback")
 	}
 	a.flush(t.Context())
@@ -417,7 +417,7 @@ func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
 	}
 }
 
-// A response that is noted can all that it could: flush, set deadlines, take a file.
+// The response of an audited call keeps its abilities: flushing, deadlines, sending files.
 func TestNotedResponses(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, func(w http.ResponseWriter, _ *http.Request) {
@@ -431,7 +431,7 @@ func TestNotedResponses(t *testing.T) {
 		}
 	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:2468")
-	if err != nil { // somebody has the port that the gate is for
+	if err != nil { // another process has the port that the gate expects
 		listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	}
 	if err != nil {
@@ -452,15 +452,15 @@ func TestNotedResponses(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if body, err := io.ReadAll(res.Body); err != nil || string(body) != "four" {
-		t.Errorf("%q %v", body, err)
+		t.Errorf("body: got %q, %v, want \"four\"", body, err)
 	}
-	server.Close() // what is noted is noted when the call has ended
+	server.Close() // a call is recorded at its end
 	if calls, _ := a.Calls(0, 10); len(calls) != 1 || calls[0].Bytes != 4 || calls[0].Status != 200 {
-		t.Errorf("%+v", calls)
+		t.Errorf("Calls: got %+v, want one call with 4 bytes and status 200", calls)
 	}
 }
 
-// A token that was made cannot make others, nor a link for a browser, and cannot change who gets in.
+// A named token cannot make tokens or a link for a browser, and cannot change who gets in.
 func TestTokensMakeNoTokens(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	c := NewClient(ClientConfig{
@@ -495,7 +495,7 @@ func TestTokensMakeNoTokens(t *testing.T) {
 			t.Errorf("%s %s with a token that was made: %d", tc.method, tc.path, got)
 		}
 		if got := call(tc.method, tc.path, tc.body, clientToken); got != tc.own {
-			t.Errorf("%s %s: %d", tc.method, tc.path, got)
+			t.Errorf("%s %s with the own token: got status %d, want %d", tc.method, tc.path, got, tc.own)
 		}
 	}
 }

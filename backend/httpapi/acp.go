@@ -20,14 +20,14 @@ import (
 
 const (
 	maxEnvelope = 64 << 20
-	// Clients give up on headers that do not come: Node's after 300 s. So they are sent before, and the body is kept alive.
+	// Clients give up when headers do not come: Node's after 300 s. So the headers are sent earlier, and the body is kept alive.
 	quietLimit = 240 * time.Second
 	padEvery   = 15 * time.Second
 )
 
 var serverIDForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 
-// serverID is the transport identity in the path. An error is answered.
+// serverID returns the server_id of the path, or answers with a problem.
 func serverID(w http.ResponseWriter, r *http.Request) (string, bool) {
 	id := r.PathValue("server_id")
 	if !serverIDForm.MatchString(id) {
@@ -53,7 +53,7 @@ type serverList struct {
 	Servers []serverStatus `json:"servers" doc:"Sorted by serverId"`
 }
 
-// acpEndpoints are the calls under /v1/acp.
+// acpEndpoints returns the endpoints under /v1/acp.
 func (a *API) acpEndpoints(s *spec) []endpoint {
 	return []endpoint{
 		{
@@ -103,7 +103,7 @@ func (a *API) listInstances(w http.ResponseWriter, _ *http.Request) {
 	list := serverList{[]serverStatus{}}
 	for _, s := range a.cfg.Runtime.List() {
 		if s.Phase == proxy.Exited {
-			s.PID = 0 // it may be another's by now
+			s.PID = 0 // the pid may belong to another process by now
 		}
 		list.Servers = append(list.Servers, serverStatus{
 			s.ServerID, s.Agent, s.CreatedAt.UnixMilli(), s.Phase, s.PID, s.ExitCode, s.Signal,
@@ -123,7 +123,7 @@ func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// postMessage brings one message to an agent, and the answer of a request back.
+// postMessage sends one message to an agent, and returns the answer of a request.
 func (a *API) postMessage(w http.ResponseWriter, r *http.Request) {
 	id, ok := serverID(w, r)
 	if !ok {
@@ -166,7 +166,7 @@ func (a *API) postMessage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waitLimit is how long a message may take; limited is false when it may take for ever.
+// waitLimit returns how long a message may take; limited is false without a limit.
 func (a *API) waitLimit(p preference) (limit time.Duration, limited bool) {
 	if p.waits {
 		return p.wait, true
@@ -174,7 +174,7 @@ func (a *API) waitLimit(p preference) (limit time.Duration, limited bool) {
 	return a.cfg.RequestTimeout, a.cfg.RequestTimeout > 0
 }
 
-// readEnvelope checks what POST says of itself, in the order of the contract, and reads the message.
+// readEnvelope checks the headers of a POST, in the order of the contract, and reads the message.
 func readEnvelope(w http.ResponseWriter, r *http.Request) (acp.Envelope, error) {
 	if mediaType(r) != "application/json" {
 		return acp.Envelope{}, &refusal{"unsupported_media_type", "the message must be application/json"}
@@ -213,7 +213,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return body, err
 }
 
-// bodyOf is the body of a request. Its errors are refusals, whoever reads it.
+// bodyOf returns the body of a request. Every read error of the body is a refusal.
 func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
@@ -222,7 +222,7 @@ func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, err
 		if _, over := errors.AsType[*http.MaxBytesError](err); over {
 			return tooLarge(limit)
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) { // see pace
+		if errors.Is(err, os.ErrDeadlineExceeded) { // set by pace
 			return &refusal{"invalid_request", "the body came too slowly"}
 		}
 		return &refusal{"invalid_request", "the body ended early"}
@@ -233,7 +233,7 @@ func tooLarge(limit int64) error {
 	return &refusal{"payload_too_large", "the body is longer than " + strconv.FormatInt(limit, 10) + " bytes"}
 }
 
-// refusing is a reader whose errors are made refusals.
+// refusing is a reader that turns errors into refusals.
 type refusing struct {
 	in io.Reader
 	as func(error) error
@@ -241,13 +241,13 @@ type refusing struct {
 
 func (f *refusing) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader's end is this very value
+	if err != nil && err != io.EOF { //nolint:errorlint // Read returns io.EOF itself
 		err = f.as(err)
 	}
 	return n, err
 }
 
-// prepare says how the agent is started, when it has to be.
+// prepare returns the function that starts the agent when necessary.
 func (a *API) prepare(agent, cwd string) func(context.Context) (proxy.Command, error) {
 	return func(ctx context.Context) (proxy.Command, error) {
 		dir, err := a.files.Directory(cwd)
@@ -258,8 +258,8 @@ func (a *API) prepare(agent, cwd string) func(context.Context) (proxy.Command, e
 	}
 }
 
-// late passes on a message whose caller has gone, or has had its time, before the agent was there: that changes nothing for the agent
-// later either. What comes back is on the stream.
+// late delivers a message whose caller left, or timed out, before the agent had started: the agent is to get the message all the same. An
+// answer appears on the stream.
 func (a *API) late(e acp.Envelope) func(context.Context, *proxy.Instance) {
 	return func(ctx context.Context, inst *proxy.Instance) {
 		var err error
@@ -274,10 +274,10 @@ func (a *API) late(e acp.Envelope) func(context.Context, *proxy.Instance) {
 	}
 }
 
-// refuse answers with the problem of an error.
+// refuse answers with the problem for an error.
 func (a *API) refuse(w http.ResponseWriter, err error) { WriteProblem(w, a.problemOf(err)) }
 
-// problemOf is runtimeProblem that tells the log of what the caller is not told.
+// problemOf is runtimeProblem, and logs the errors that the caller is not told.
 func (a *API) problemOf(err error) Problem {
 	p := runtimeProblem(err)
 	if p.Detail == internalDetail {
@@ -286,7 +286,7 @@ func (a *API) problemOf(err error) Problem {
 	return p
 }
 
-// deliver passes on what has no answer.
+// deliver passes on a notification or a response.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, inst *proxy.Instance, e acp.Envelope) {
 	if err := inst.Deliver(ctx, e); err != nil {
 		a.refuse(w, err)
@@ -295,7 +295,7 @@ func (a *API) deliver(ctx context.Context, w http.ResponseWriter, inst *proxy.In
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// call passes on a request and its answer. The caller's going changes nothing for the agent.
+// call passes on a request and returns the answer. The agent is unaffected when the caller leaves.
 func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Instance, e acp.Envelope, async bool, pad *padding) {
 	call, err := inst.Call(e)
 	if err != nil {
@@ -308,11 +308,11 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Insta
 	}
 	select {
 	case <-call.Done():
-	case <-ctx.Done(): // the time is over, the caller has gone, or we are going
+	case <-ctx.Done(): // timeout, the caller left, or the server is closing
 		a.refuseCall(w, pad, e, ctx.Err())
 		return
 	}
-	inst.Delivered(ctx) // the stream first: this answer says that what belongs to it has been told
+	inst.Delivered(ctx) // the stream goes first: this answer tells the caller that all earlier messages are on the stream
 	answer, err := call.Outcome()
 	if err != nil {
 		a.refuseCall(w, pad, e, err)
@@ -321,13 +321,13 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Insta
 	if !pad.end() {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	_, _ = w.Write(answer) // the agent's own bytes; the caller is gone if this fails
+	_, _ = w.Write(answer) // unchanged bytes of the agent; fails only when the caller is gone
 }
 
-// unwritten is how long a call whose caller does not wait for the answer may wait for the agent to read it. A pipe that breaks is known by then.
+// unwritten is how long an asynchronous call may wait until the agent has read the request. A broken pipe is noticed within that time.
 const unwritten = 3 * time.Second
 
-// confirm answers that the agent has a call, or that it never will. What one that is busy has not read by then is on its way all the same.
+// confirm answers that the agent has the request, or never will. A busy agent reads the request later.
 func (a *API) confirm(w http.ResponseWriter, call *proxy.Call) {
 	limit := time.NewTimer(unwritten)
 	defer limit.Stop()
@@ -344,8 +344,7 @@ func (a *API) confirm(w http.ResponseWriter, call *proxy.Call) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// refuseCall answers a message with an error: with a problem, or where that is too late with the JSON-RPC error that the agent did not
-// send.
+// refuseCall answers a request with an error: a problem, or, once padding has begun, the JSON-RPC error in place of the agent's answer.
 func (a *API) refuseCall(w http.ResponseWriter, pad *padding, e acp.Envelope, err error) {
 	if !pad.end() {
 		a.refuse(w, err)
@@ -357,15 +356,15 @@ func (a *API) refuseCall(w http.ResponseWriter, pad *padding, e acp.Envelope, er
 		data = nil
 	}
 	failure, _ := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Detail, Data: data})
-	_, _ = w.Write(failure) // the caller is gone if this fails
+	_, _ = w.Write(failure) // fails only when the caller is gone
 }
 
-// padding keeps the caller of a request that takes long, be it the agent's work or its installation: the headers go out, and then a
-// space from time to time. Whoever answers ends it before. A nil one never begins.
+// padding keeps the caller of a long request waiting, during the agent's work or its installation: after a while padding sends the headers,
+// and then a space from time to time. end must be called before the answer. A nil padding never sends.
 type padding struct {
 	w http.ResponseWriter
 
-	mu          sync.Mutex // protects the fields below, and w until the end
+	mu          sync.Mutex // protects the fields below, and w until end
 	timer       *time.Timer
 	begun, over bool
 }
@@ -393,13 +392,13 @@ func (p *padding) pad() {
 	if err == nil {
 		err = http.NewResponseController(p.w).Flush()
 	}
-	if err == nil { // else the caller has gone, or is the window, whose answers are sent whole
+	if err == nil { // otherwise the caller is gone, or is the window, whose answers are not streamed
 		p.begun = true
 		p.timer.Reset(padEvery)
 	}
 }
 
-// end ends it, and reports whether it had begun: then the headers are gone.
+// end stops the padding, and reports whether the headers are sent already.
 func (p *padding) end() bool {
 	if p == nil {
 		return false

@@ -48,7 +48,7 @@ func TestFailureAfterPaddingIsAnErrorOfTheProtocol(t *testing.T) {
 		body := strings.TrimLeft(text(t, res), " ")
 		if res.code != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"agent process exited: `) ||
 			!strings.Contains(body, `"data":{"type":"urn:sandbox-agent:error:agent_process_exited"`) || !strings.Contains(body, "last words") {
-			t.Errorf("%d %s", res.code, body)
+			t.Errorf("answer: got %d %s, want the exit as a JSON-RPC error", res.code, body)
 		}
 	})
 }
@@ -75,7 +75,7 @@ func TestTimeouts(t *testing.T) {
 				if took := time.Since(begin); took != c.after {
 					t.Errorf("after %v", took)
 				}
-				isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1.0,"method":"m"}`), 409, "conflict") // still in flight
+				isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1.0,"method":"m"}`), 409, "conflict") // the first request is still in flight
 			})
 		})
 	}
@@ -113,16 +113,16 @@ func TestRespondAsync(t *testing.T) {
 		events := follow(t, w.do("GET", "/v1/acp/a", ""))
 		for range 3 {
 			if got := events.next(t); got != ": heartbeat" {
-				t.Error(got)
+				t.Errorf("event: got %q, want a heartbeat", got)
 			}
 		}
 		if got := events.next(t); got != ": heartbeat" && got != "event: message\nid: 1\ndata: "+`{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"sleep:60s"}}` {
-			t.Error(got)
+			t.Errorf("event: got %q, want a heartbeat or the answer", got)
 		}
 	})
 }
 
-// What cannot be written to the agent is not confirmed.
+// A message that cannot be written to the agent is not confirmed.
 func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, func(stdin io.Reader, _, _ io.Writer) int {
@@ -130,16 +130,16 @@ func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
 			<-t.Context().Done()
 			return 0
 		})
-		for _, path := range []string{"/v1/acp/a?agent=fake", "/v1/acp/a"} { // the first fails as it is written, the second is not taken
+		for _, path := range []string{"/v1/acp/a?agent=fake", "/v1/acp/a"} { // the first fails when written, the second is refused
 			d := isProblem(t, w.do("POST", path, `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 502, "stream_error")
 			if details, _ := d.Details.(map[string]any); details["reason"] != "input_closed" {
-				t.Errorf("%+v", d)
+				t.Errorf("problem: got %+v, want the reason input_closed", d)
 			}
 		}
 	})
 }
 
-// One that reads later has it: it is not known to be lost, and its id is taken.
+// An agent that reads later gets the request: the request is not known to be lost, and its id is taken.
 func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, func(stdin io.Reader, stdout, stderr io.Writer) int {
@@ -155,7 +155,7 @@ func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
 		events := follow(t, w.do("GET", "/v1/acp/a", ""))
 		for got := ": heartbeat"; got != "event: message\nid: 1\ndata: "+`{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"m"}}`; got = events.next(t) {
 			if got != ": heartbeat" {
-				t.Fatal(got)
+				t.Fatalf("event: got %q, want a heartbeat", got)
 			}
 		}
 	})
@@ -169,12 +169,12 @@ func TestCallerThatGoesDoesNotCancel(t *testing.T) {
 		r, _ := http.NewRequestWithContext(ctx, "POST", "http://127.0.0.1:2468/v1/acp/a?agent=fake", strings.NewReader(`{"id":1,"method":"sleep:5s"}`))
 		r.Header.Set("Authorization", "Bearer "+rightToken)
 		r.Header.Set("Content-Type", "application/json")
-		if _, err := w.client.Do(r); !errors.Is(err, context.DeadlineExceeded) { //nolint:bodyclose // there is none
+		if _, err := w.client.Do(r); !errors.Is(err, context.DeadlineExceeded) { //nolint:bodyclose // no response
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		if got := follow(t, w.do("GET", "/v1/acp/a", "")).next(t); !strings.Contains(got, `"id":1,"result"`) {
-			t.Error(got)
+			t.Errorf("event: got %q, want the answer to request 1", got)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func follow(t *testing.T, res reply) *events {
 	return &events{bufio.NewReader(res.body)}
 }
 
-// next is the next event as it stands there, or "EOF".
+// next returns the next event unparsed, or "EOF".
 func (e *events) next(t *testing.T) string {
 	t.Helper()
 	var lines []string
@@ -223,10 +223,10 @@ func TestHeartbeats(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.do("POST", "/v1/acp/a", `{"method":"print:{}"}`)
 		if got := e.next(t); got != "event: message\nid: 1\ndata: {}" {
-			t.Error(got)
+			t.Errorf("event: got %q, want message 1", got)
 		}
 		begin = time.Now()
-		if got := e.next(t); got != ": heartbeat" || time.Since(begin) != 15*time.Second { // the silence began with the message
+		if got := e.next(t); got != ": heartbeat" || time.Since(begin) != 15*time.Second { // counted from the message
 			t.Errorf("%q after %v", got, time.Since(begin))
 		}
 	})
@@ -243,7 +243,7 @@ func TestStreamOfAnUnknownInstance(t *testing.T) {
 		var opened sync.WaitGroup
 		opened.Go(func() { // the SDK opens its stream just before its first POST
 			if got := follow(t, w.do("GET", "/v1/acp/a", "")).next(t); got != "event: message\nid: 1\ndata: {}" {
-				t.Error(got)
+				t.Errorf("event: got %q, want message 1", got)
 			}
 		})
 		time.Sleep(time.Second)
@@ -258,30 +258,30 @@ func TestStreamOverExitRestartAndDelete(t *testing.T) {
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"exit"}`)
 		d := isProblem(t, res, 502, "agent_process_exited")
 		if details, _ := d.Details.(map[string]any); details["exitCode"] != 3.0 || details["stderrTail"] != "last words\n" || d.Agent != "fake" {
-			t.Errorf("%+v", d)
+			t.Errorf("problem: got %+v, want exit code 3 and the stderr of fake", d)
 		}
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1,"method":"m"}`), 502, "agent_process_exited")
 		e := follow(t, w.do("GET", "/v1/acp/a", ""))
 		want := "event: message\nid: 1\ndata: " +
 			`{"jsonrpc":"2.0","method":"_adapter/agent_exited","params":{"success":false,"code":3,"stderrTail":"last words\n"}}`
 		if got := e.next(t); got != want {
-			t.Error(got)
+			t.Errorf("event: got %q, want %q", got, want)
 		}
 		if got := e.next(t); got != ": heartbeat" {
-			t.Error(got)
+			t.Errorf("event: got %q, want a heartbeat", got)
 		}
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"print:{}"}`)
 		if got := e.next(t); got != "event: message\nid: 2\ndata: {}" {
-			t.Error(got)
+			t.Errorf("event: got %q, want message 2", got)
 		}
 		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || text(t, res) != "" {
-			t.Error(res.code)
+			t.Errorf("DELETE: got status %d, want 204 without a body", res.code)
 		}
 		if got := e.next(t); !strings.Contains(got, "_adapter/agent_exited") {
-			t.Error(got)
+			t.Errorf("event: got %q, want the exit of the agent", got)
 		}
 		if got := e.next(t); got != "EOF" {
-			t.Error(got)
+			t.Errorf("event: got %q, want EOF", got)
 		}
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"print:[]"}`)
 		if got := follow(t, w.do("GET", "/v1/acp/a", "", "Last-Event-ID", "7")); got.next(t) != "event: gap\ndata: {\"oldest\":1}" ||
@@ -308,7 +308,7 @@ func TestGapAfterEviction(t *testing.T) {
 	})
 }
 
-// A client that takes nothing holds the agent for a minute, then it is dropped; one that reads has everything.
+// A client that reads nothing blocks the agent for a minute and is then dropped; a client that reads gets everything.
 func TestStalledStreamIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -342,7 +342,7 @@ func TestStalledStreamIsCut(t *testing.T) {
 	})
 }
 
-// A client at the end of a thin line reads all the time, only slowly: it is not dropped.
+// A client on a slow line keeps reading, only slowly, and is not dropped.
 func TestThinLineIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -376,7 +376,7 @@ func TestDeleteFailsWaitingPosts(t *testing.T) {
 		waiting.Wait()
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 400, "invalid_request")
 		if res := w.do("DELETE", "/v1/acp/never-seen", ""); res.code != 204 {
-			t.Error(res.code)
+			t.Errorf("DELETE of an unknown instance: got status %d, want 204", res.code)
 		}
 	})
 }

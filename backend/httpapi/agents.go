@@ -14,13 +14,13 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// agentRow is an agent, and whether instances of it run here.
+// agentRow is an agent, with the state of its instances.
 type agentRow struct {
 	agents.Info
 	ServerStatus *agentStatus `json:"serverStatus,omitempty" doc:"Absent when there is no instance of it"`
 }
 
-// agentStatus is about the instances of /v1/acp.
+// agentStatus summarises an agent's instances of /v1/acp.
 type agentStatus struct {
 	Status   string `json:"status" enum:"running,stopped"`
 	UptimeMs *int64 `json:"uptimeMs,omitempty" doc:"Of the instance that runs longest"`
@@ -31,7 +31,7 @@ type agentRows struct {
 	Agents []agentRow `json:"agents"`
 }
 
-// agentEndpoints are the calls under /v1/agents.
+// agentEndpoints returns the endpoints under /v1/agents.
 func (a *API) agentEndpoints(s *spec) []endpoint {
 	ask := []*huma.Param{
 		flagInQuery("config", "Also version, path and configOptions, from the agent itself where it can be asked. That may start it, and take seconds"),
@@ -109,7 +109,7 @@ func (a *API) getAgent(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, agentRow{info, statusOfAgent(a.cfg.Runtime.List(), info.ID)})
 }
 
-// statusOfAgent looks for instances of an agent.
+// statusOfAgent summarises the instances of an agent, or returns nil.
 func statusOfAgent(list []proxy.Status, id string) *agentStatus {
 	var found *agentStatus
 	for _, s := range list {
@@ -141,7 +141,7 @@ func (a *API) installAgent(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case asJSON == 0 && asEvents == 0:
 		a.refuse(w, &refusal{"not_acceptable", "the answer is application/json or text/event-stream"})
-	case !a.cfg.Agents.Known(id): // before the first event: then it can still be a status
+	case !a.cfg.Agents.Known(id): // checked before the first event, while a status code is still possible
 		WriteProblem(w, unsupported(id))
 	case asEvents > asJSON:
 		a.streamInstall(w, r, id, q)
@@ -155,11 +155,11 @@ func (a *API) installAgent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// patience is how long a caller may take for one event of an installation before the installation is given up.
+// patience is how long a caller may take for one event of an installation before the installation is cancelled.
 const patience = 60 * time.Second
 
-// streamInstall installs and tells how it goes. The installer waits for the caller to take each event; one that takes none, or has
-// gone, ends it.
+// streamInstall installs an agent and streams the progress. The installer waits until the caller has taken each event; when the caller
+// leaves, or takes none for too long, the installation is cancelled.
 func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q agents.InstallRequest) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -169,7 +169,7 @@ func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q
 	out := http.NewResponseController(w)
 	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may serve another request
 	send := func(data []byte) {
-		_ = out.SetWriteDeadline(time.Now().Add(patience)) // the window's responses have none, and are sent whole
+		_ = out.SetWriteDeadline(time.Now().Add(patience)) // the window's responses have no deadline, and are not streamed
 		_, err := w.Write(data)
 		if err == nil {
 			err = out.Flush()
@@ -184,7 +184,7 @@ func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q
 	for events := a.install(ctx, id, q); ; {
 		select {
 		case data, more := <-events:
-			if !more { // the installer has ended, so nothing of it is left when we answer
+			if !more { // closed, so nothing of the installer is left when the handler returns
 				return
 			}
 			send(data)
@@ -194,7 +194,7 @@ func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q
 	}
 }
 
-// install starts an installation. Its events end with result or error; the channel is closed when it is over.
+// install starts an installation. Its events end with result or error; then the channel is closed.
 func (a *API) install(ctx context.Context, id string, q agents.InstallRequest) <-chan []byte {
 	events := make(chan []byte)
 	send := func(data []byte) {
@@ -215,7 +215,7 @@ func (a *API) install(ctx context.Context, id string, q agents.InstallRequest) <
 	return events
 }
 
-// event is one server-sent event.
+// event encodes one server-sent event.
 func event(name string, record any) []byte {
 	data, err := json.Marshal(record)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package httpapi hides that we speak HTTP: routes, guard, problem documents, framing of streams.
+// Package httpapi serves the API over HTTP, and hides HTTP from the rest of the program: routes, guard, problem documents, framing of
+// streams.
 //
-// There is one [API] and two mounts of it. [API.Window] is for the window's own asset server, where nobody else can call; it guards
-// nothing. [API.Loopback] is for a listener, where every page that the user's browser shows can call: see guard.go for what keeps
-// those out. Errors are problem documents (RFC 9457) everywhere, unknown paths and methods included; problem.go holds the one table
-// of which error is which. The runtime's contract is that of the seed acp-simplified-server.md; files client*.go and events*.go are
-// the client API.
+// One [API] is mounted twice. [API.Window] is for the window's own asset server, which nobody else can call, and guards nothing.
+// [API.Loopback] is for a listener, which every page in the user's browser can call: see guard.go for the checks that keep those pages out.
+// All errors are problem documents (RFC 9457), including those for unknown paths and methods; problem.go has the single table from errors
+// to problems. The runtime's contract is that of the seed acp-simplified-server.md; the files client*.go and events*.go are the client API.
 package httpapi
 
 import (
@@ -27,39 +27,39 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Config is what the API serves and whom.
+// Config is the configuration of an API.
 type Config struct {
 	Version string
-	Runtime *proxy.Set        // the instances of /v1/acp
-	Agents  *agents.Catalogue // what ?agent= may name
-	Client  http.Handler      // the routes under /client/; nil means none
-	Assets  fs.FS             // the built frontend; nil means none
+	Runtime *proxy.Set        // instances of /v1/acp
+	Agents  *agents.Catalogue // the agents that ?agent= may name
+	Client  http.Handler      // routes under /client/; nil means none
+	Assets  fs.FS             // built frontend; nil means none
 
 	RuntimeToken string // opens /v1
 	ClientToken  string // opens /client; must be set with Client
-	Tabs         *Tabs  // open /client too; nil means none
-	NoToken      bool   // /v1 is open; on a loopback address only
+	Tabs         *Tabs  // tabs that may call /client too; nil means none
+	NoToken      bool   // /v1 needs no token; only on a loopback address
 
-	Access *Access // the tokens that people have made, and the audit; nil means neither
+	Access *Access // named tokens and audit; nil means neither
 
-	AllowHosts   []string // further values of Host, "name" or "name:port"
-	AllowOrigins []string // further values of Origin, as browsers write them
+	AllowHosts   []string // more values of Host, "name" or "name:port"
+	AllowOrigins []string // more values of Origin, as browsers write them
 
-	Roots          []string      // where files may be worked on and agents started; none means the user's home
-	Private        []string      // directories that no path reaches: our own
+	Roots          []string      // directories for files and agents; empty means the user's home
+	Private        []string      // Deskhand's own directories, which no path may reach
 	MaxUpload      int64         // bytes of one upload; 0 means 2 GiB
 	RequestTimeout time.Duration // of requests to agents; 0 means none
 	Logger         *slog.Logger
 }
 
-// API is the routes. Of its own it holds nothing but the WebSockets of /acp, which end with Close.
+// API holds the routes. Its only state is the clients of /acp, whose WebSockets Close ends.
 type API struct {
 	cfg      Config
 	files    *files.Tree
 	log      *slog.Logger
 	mux      router
-	standard *standard              // of /acp
-	document func() ([]byte, error) // of /v1, as OpenAPI has it
+	standard *standard              // clients of /acp
+	document func() ([]byte, error) // OpenAPI document of /v1
 }
 
 // New makes the API.
@@ -94,15 +94,15 @@ func New(cfg Config) (*API, error) {
 	return a, nil
 }
 
-// Close ends what no server waits for, and waits for it.
+// Close ends the WebSockets, which no server waits for, and waits until they are closed.
 func (a *API) Close() { a.standard.close() }
 
-// endpoints are all calls but those of the client API.
+// endpoints returns all endpoints except those of the client API.
 func (a *API) endpoints(s *spec) []endpoint {
 	return slices.Concat(a.serverEndpoints(s), a.acpEndpoints(s), a.agentEndpoints(s), a.fileEndpoints(s), a.entryEndpoints(s))
 }
 
-// greeting is GET / for programs.
+// greeting is the answer of GET / for programs.
 type greeting struct {
 	Docs    string `json:"docs" doc:"Where the OpenAPI document is"`
 	Name    string `json:"name"`
@@ -114,7 +114,7 @@ type healthy struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-// serverEndpoints are about the server itself.
+// serverEndpoints returns the endpoints about the server itself.
 func (a *API) serverEndpoints(s *spec) []endpoint {
 	hello := record[greeting](s, "What answers here, or the app where Accept prefers a page")
 	hello.Content["text/html"] = bytesOf("The app", "text/html")["text/html"]
@@ -136,12 +136,12 @@ func (a *API) serverEndpoints(s *spec) []endpoint {
 	}
 }
 
-// Window serves /v1/ and /client/ to the window.
+// Window returns the handler for /v1/ and /client/ in the window.
 func (a *API) Window() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r) })
 }
 
-// Loopback serves everything to whoever can connect to addr, which is what the listener is bound to.
+// Loopback returns the handler for a listener that is bound to addr.
 func (a *API) Loopback(addr net.Addr) http.Handler {
 	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -171,10 +171,10 @@ func under(path, dir string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// answer answers with a record.
+// answer sends a record as JSON.
 func (a *API) answer(w http.ResponseWriter, record any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(record) // the caller is gone if this fails
+	_ = json.NewEncoder(w).Encode(record) // fails only when the caller is gone
 }
 
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {

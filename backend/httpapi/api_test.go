@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// direct is an API without a listener, for what needs no clock.
+// direct returns an API without a listener, for tests that need no clock.
 func direct(t *testing.T, cfg Config) *API {
 	t.Helper()
 	set, err := proxy.Open(proxy.Config{})
@@ -50,7 +50,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"no such root":    {RuntimeToken: "x", Roots: []string{"/nonexistent/root"}},
 	} {
 		if _, err := New(cfg); err == nil {
-			t.Error(name)
+			t.Errorf("New with %s: got no error, want one", name)
 		}
 	}
 }
@@ -75,13 +75,13 @@ func TestFront(t *testing.T) {
 	} {
 		w := knock(c.h, "GET", "/", "Accept", c.accept, "Authorization", "")
 		if w.Code != 200 || !strings.Contains(w.Header().Get("Vary")+strings.Join(w.Header().Values("Vary"), ","), "Accept") {
-			t.Errorf("%q: %d %v", c.accept, w.Code, w.Header())
+			t.Errorf("Accept %q: got %d %v, want 200 and Vary: Accept", c.accept, w.Code, w.Header())
 		}
 		switch {
 		case !c.html && (w.Body.String() != json || w.Header().Get("Content-Type") != "application/json"):
-			t.Errorf("%q: %s", c.accept, w.Body)
+			t.Errorf("Accept %q: got %s, want the greeting", c.accept, w.Body)
 		case c.html && (w.Body.String() != "<!doctype html>" || w.Header().Get("Content-Type") != "text/html; charset=utf-8"):
-			t.Errorf("%q: %s", c.accept, w.Body)
+			t.Errorf("Accept %q: got %s, want the page", c.accept, w.Body)
 		case c.html && !strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'self'; style-src 'self' 'unsafe-inline'"):
 			t.Errorf("policy %q", w.Header().Get("Content-Security-Policy"))
 		}
@@ -100,13 +100,13 @@ func TestAssets(t *testing.T) {
 	} {
 		w := knock(h, "GET", path, "Authorization", "", "If-None-Match", "*", "If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")
 		if w.Code != 200 || w.Header().Get("Content-Type") != want || w.Body.Len() == 0 || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+			t.Errorf("%s: got %d %v, want 200 and %s", path, w.Code, w.Header(), want)
 		}
 		if w.Header().Get("ETag") != "" || w.Header().Get("Last-Modified") != "" {
 			t.Errorf("%s invites a 304", path)
 		}
 		if hashed := strings.HasPrefix(path, "/assets/"); hashed != strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: %s", path, w.Header().Get("Cache-Control"))
+			t.Errorf("%s: got Cache-Control %s, want immutable %v", path, w.Header().Get("Cache-Control"), hashed)
 		}
 	}
 	if w := knock(h, "HEAD", "/favicon.svg"); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "6" {
@@ -154,13 +154,13 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// The window's mount needs no token, no host and no origin, and has the same routes.
+// The window's mount needs no token, no Host and no Origin, and has the same routes.
 func TestWindow(t *testing.T) {
 	client := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	h := direct(t, Config{Client: client}).Window()
 	for path, want := range map[string]int{"/v1/health": 200, "/client/hello": 418, "/v1/rpc": 404, "/": 404} {
 		if w := knock(h, "GET", path, "Host", "wails.localhost", "Origin", "wails://wails", "Authorization", ""); w.Code != want {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("%s: got status %d, want %d", path, w.Code, want)
 		}
 	}
 }
@@ -191,9 +191,9 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	} {
 		isProblem(t, post(body, "Accept", "application/*;q=0.1", "Content-Type", "Application/JSON; charset=utf-8"), 400, "invalid_request")
 	}
-	// All of that comes before the instance: only now does it matter that there is none.
+	// All those checks precede the lookup of the instance: only now its absence matters.
 	if d := isProblem(t, post(`{"method":"m"}`), 400, "invalid_request"); !strings.Contains(d.Detail, "no agent") {
-		t.Error(d.Detail)
+		t.Errorf("problem: got %q, want \"no agent\"", d.Detail)
 	}
 	for _, id := range []string{strings.Repeat("x", 129), "a%20b", "a%2Fb", "%C3%A9", "a:b", "%00"} {
 		isProblem(t, recorded(knock(h, "POST", "/v1/acp/"+id)), 400, "invalid_request")
@@ -218,7 +218,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// endless is a body of spaces.
+// endless is a body of spaces, left bytes long.
 type endless struct{ left int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -235,7 +235,7 @@ func TestStreamRequestsThatAreRefused(t *testing.T) {
 	for _, id := range []string{"x", "-1", "1.5", "+1", " ", "0x1", "18446744073709551616", "1,2"} {
 		d := isProblem(t, recorded(knock(h, "GET", "/v1/acp/a", "Last-Event-ID", id)), 400, "invalid_request")
 		if d.Detail != "invalid request: Last-Event-ID must be a positive integer" {
-			t.Errorf("%q: %s", id, d.Detail)
+			t.Errorf("Last-Event-ID %q: got %s, want a positive integer demanded", id, d.Detail)
 		}
 	}
 	for _, accept := range []string{"application/json", "text/html", "text/event-stream;q=0"} {
@@ -243,7 +243,7 @@ func TestStreamRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A configured command that cannot be started is 502, with the reason.
+// A configured command that cannot be started is a 502 with the reason.
 func TestConfiguredCommandsThatCannotBeStarted(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
@@ -297,6 +297,6 @@ func TestAgentsThatCannotBeStarted(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return recorded(w)
 	}(), 400, "unsupported_agent"); d.Detail != "unsupported agent: nobody" || d.Agent != "nobody" {
-		t.Errorf("%+v", d)
+		t.Errorf("problem: got %+v, want nobody as unsupported", d)
 	}
 }

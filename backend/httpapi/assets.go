@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// contentPolicy lets the app run what it brought along and nothing else. Styles may stand inline: the highlighter and the terminal
-// write them. Media from the client API come as blobs.
+// contentPolicy lets the app run only its own code. Inline styles are allowed: the highlighter and the terminal write them. Media from the
+// client API are blobs.
 const contentPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; " +
 	"font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// front is GET /: the app for who prefers a page, and for everyone else what this is.
+// front answers GET /: with the app for a caller that prefers HTML, else with a greeting.
 func (a *API) front(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -28,12 +28,12 @@ func (a *API) front(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(map[string]string{ // the caller is gone if this fails
+	_ = json.NewEncoder(w).Encode(map[string]string{ // fails only when the caller is gone
 		"name": "Deskhand", "version": a.cfg.Version, "docs": "/openapi.json",
 	})
 }
 
-// asset is a file of the frontend, which everyone may have.
+// asset answers with a file of the frontend, without a token.
 func (a *API) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if a.cfg.Assets == nil || !fs.ValidPath(name) {
@@ -51,8 +51,8 @@ func (a *API) asset(w http.ResponseWriter, r *http.Request) {
 	a.sendAsset(w, r, name)
 }
 
-// sendAsset answers with a file, always whole: WebKit's custom schemes cannot do anything with 304, so nothing is said that would
-// let a client ask for one. Files whose names hold a hash of their content are good for ever.
+// sendAsset answers with a file, always whole: WebKit's custom schemes cannot handle 304, so no validator is sent that would let a client
+// ask for one. Files with a hash of their content in the name may be cached for ever.
 func (a *API) sendAsset(w http.ResponseWriter, r *http.Request, name string) {
 	f, err := a.cfg.Assets.Open(name)
 	if err != nil {
@@ -78,11 +78,11 @@ func (a *API) sendAsset(w http.ResponseWriter, r *http.Request, name string) {
 		h.Set("Referrer-Policy", "no-referrer")
 	}
 	if r.Method == http.MethodGet {
-		_, _ = io.Copy(w, f) // the caller is gone if this fails
+		_, _ = io.Copy(w, f) // fails only when the caller is gone
 	}
 }
 
-// typeOf is the media type of a file of the frontend. The machine's own table is not asked: on Windows it may say that scripts are
+// typeOf returns the media type of a frontend file. The machine's own table is not used: on Windows that table may map scripts to
 // text/plain.
 func typeOf(name string) string {
 	switch path.Ext(name) {

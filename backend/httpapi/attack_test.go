@@ -24,20 +24,20 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// The attacks on the server: what is sent is written by hand and goes over a real socket, because Go's client would put most of it
-// right. One test for each rule of section 1 of the contract; guard_test.go has what needs no socket.
+// The attacks on the server: the requests are written by hand and go over a real socket, because Go's client would correct most of them.
+// One test for each rule of section 1 of the contract; guard_test.go has the tests that need no socket.
 
-// target is a server to be attacked.
+// target is a server under attack.
 type target struct {
 	t       *testing.T
 	addr    string
-	root    string // where its files are
+	root    string // directory of its files
 	api     *API
 	client  *Client
-	reached chan string // patterns of the routes that were reached, when they are counted
+	reached chan string // patterns of the reached routes, when counted
 }
 
-// attacked serves cfg as the program does. The routes are real; the client API's have nothing behind them, since none may be reached.
+// attacked serves cfg as the program does. The routes are real; those of the client API have no backend, since none may be reached.
 func attacked(t *testing.T, cfg Config) *target {
 	t.Helper()
 	root := t.TempDir()
@@ -59,7 +59,7 @@ func attacked(t *testing.T, cfg Config) *target {
 	return &target{t: t, addr: ln.Addr().String(), root: root, api: api, client: client}
 }
 
-// counted puts something that counts in the place of every guarded route, so that reaching one is seen whatever it answers.
+// counted replaces every guarded route by a counter, so that reaching a route is noticed whatever its answer would be.
 func (a *target) counted() *target {
 	a.reached = make(chan string, 1000)
 	for _, mux := range []*router{&a.api.mux, a.client.mux} {
@@ -67,7 +67,7 @@ func (a *target) counted() *target {
 			for method := range r.methods {
 				pattern := method + " " + strings.Join(r.segments, "/")
 				if unguarded(pattern) {
-					continue // these are for everyone
+					continue // open to everyone
 				}
 				r.methods[method] = func(w http.ResponseWriter, _ *http.Request) {
 					a.reached <- pattern
@@ -97,19 +97,19 @@ type said struct {
 
 func (s said) reply() reply { return reply{s.code, s.header, strings.NewReader(s.body)} }
 
-// How long a test waits for what must come at once; a server that is slower has been slowed down.
+// How long a test waits for an immediate answer; exceeding the limit means that the attack has slowed the server down.
 const (
-	answerTimeout = time.Minute     // it fails the test, which a busy machine must not
-	moreTimeout   = 3 * time.Second // after which the server is taken to wait for more
+	answerTimeout = time.Minute     // fails the test, so generous for a busy machine
+	moreTimeout   = 3 * time.Second // after which the server is taken to wait for more bytes
 )
 
-// crlf is text with the line ends of HTTP, and the server's address for ADDR.
+// crlf returns text with the line ends of HTTP, and the server's address for ADDR.
 func (a *target) crlf(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "ADDR", a.addr), "\n", "\r\n")
 }
 
-// send writes text and returns what is answered until the server closes. When the first answer is there, or does not come because
-// the server waits for more, the client's side is closed; not before, because then the client counts as gone.
+// send writes text and returns the answers until the server closes. The client's side is closed when the first answer has come, or when the
+// server seems to wait for more bytes; not before, because then the client counts as gone.
 func (a *target) send(text string) []said {
 	a.t.Helper()
 	conn, err := net.Dial("tcp", a.addr)
@@ -153,7 +153,7 @@ func parse(t *testing.T, all []byte, request string) []said {
 	}
 }
 
-// one is the only answer.
+// one sends text and returns the only answer.
 func (a *target) one(text string) said {
 	a.t.Helper()
 	answers := a.send(text)
@@ -165,7 +165,7 @@ func (a *target) one(text string) said {
 
 const bearer = "Authorization: Bearer " + rightToken + "\n"
 
-// routes are all guarded routes as "METHOD /path", taken from the routers so that none that comes later is forgotten.
+// routes returns all guarded routes as "METHOD /path", read from the routers so that no later route is forgotten.
 func (a *target) routes() []string {
 	var all []string
 	for _, mux := range []*router{&a.api.mux, a.client.mux} {
@@ -194,7 +194,7 @@ func unguarded(route string) bool {
 
 func changes(route string) bool { return !strings.HasPrefix(route, "GET ") }
 
-// Rule 1: the token of Authorization: Bearer, and nothing else, opens anything.
+// Rule 1: only the token in Authorization: Bearer opens a route.
 func TestAttackEveryRouteWantsTheToken(t *testing.T) {
 	a := attacked(t, Config{Assets: frontend()}).counted()
 	for _, route := range a.routes() {
@@ -204,7 +204,7 @@ func TestAttackEveryRouteWantsTheToken(t *testing.T) {
 		got := a.one(route + " HTTP/1.1\nHost: ADDR\nConnection: close\nContent-Type: application/json\nContent-Length: 2\n\n{}")
 		isProblem(t, got.reply(), 401, "token_invalid")
 		if got.header.Get("WWW-Authenticate") == "" || len(got.header.Values("Set-Cookie")) > 0 {
-			t.Errorf("%s: %v", route, got.header)
+			t.Errorf("%s: got %v, want WWW-Authenticate and no cookie", route, got.header)
 		}
 		a.nothingReached(route)
 	}
@@ -232,7 +232,7 @@ func TestAttackTokenElsewhere(t *testing.T) {
 	} {
 		got := a.one("GET /v1/health" + c.query + " HTTP/1.1\nHost: ADDR\n" + c.headers + "\n")
 		if got.code != 401 && got.code != 429 {
-			t.Errorf("%s: %d", name, got.code)
+			t.Errorf("%s: got status %d, want 401 or 429", name, got.code)
 		}
 		a.nothingReached(name)
 	}
@@ -241,7 +241,7 @@ func TestAttackTokenElsewhere(t *testing.T) {
 	}
 }
 
-// How long comparing takes cannot be tested without failing now and then, so the test is that the source says it.
+// Measuring the time of a comparison would be unreliable, so the test reads the source.
 func TestAttackTokensAreComparedInConstantTime(t *testing.T) {
 	source, err := os.ReadFile("guard.go")
 	if err != nil {
@@ -254,7 +254,7 @@ func TestAttackTokensAreComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// Rule 3: Host must be ours, exactly, and only one is given.
+// Rule 3: Host must be exactly one of the server's names, and given once.
 func TestAttackHost(t *testing.T) {
 	a := attacked(t, Config{AllowHosts: []string{"desk.example"}}).counted()
 	_, port, _ := net.SplitHostPort(a.addr)
@@ -305,7 +305,7 @@ func TestAttackHost(t *testing.T) {
 		"twice, ours first":          {get("Host: ADDR\nHost: rebound.example\n"), 400},
 		"twice, ours last":           {get("Host: rebound.example\nhost: ADDR\n"), 400},
 		"folded":                     {get("Host: ADDR\n rebound.example\n"), 400},
-		"folded, empty first":        {get("Host:\n ADDR\n"), 204}, // it is ours
+		"folded, empty first":        {get("Host:\n ADDR\n"), 204}, // the folded value is the server's
 		"folded, theirs":             {get("Host:\n rebound.example\n"), 421},
 		"folded, and another":        {get("Host:\n ADDR\nHost: rebound.example\n"), 400},
 		"folded at the start":        {"GET /v1/health HTTP/1.1\n Host: ADDR\n" + bearer + "\n", 400},
@@ -330,7 +330,7 @@ func TestAttackHost(t *testing.T) {
 		}
 		a.nothingReached(name)
 	}
-	// It comes first: no route, with or without a token, for a page or a preflight, answers to another name.
+	// The check of Host comes first: no route, with or without a token, for a page or a preflight, answers under another name.
 	for _, route := range append(a.routes(), "GET /", "GET /openapi.json", "OPTIONS /v1/health", "OPTIONS *", "GET /none") {
 		got := a.one(route + " HTTP/1.1\nHost: rebound.example\nOrigin: http://rebound.example\nAccess-Control-Request-Method: POST\n" + bearer + "\n")
 		isProblem(t, got.reply(), 421, "misdirected_request")
@@ -338,7 +338,7 @@ func TestAttackHost(t *testing.T) {
 	}
 }
 
-// Rule 4: a page from elsewhere reaches nothing, even where no token is wanted.
+// Rule 4: a foreign page reaches nothing, even where no token is needed.
 func TestAttackOrigin(t *testing.T) {
 	a := attacked(t, Config{NoToken: true, AllowOrigins: []string{"https://app.example"}, Assets: frontend()}).counted()
 	_, port, _ := net.SplitHostPort(a.addr)
@@ -389,7 +389,7 @@ func TestAttackOrigin(t *testing.T) {
 			t.Errorf("%s: Access-Control-Allow-Origin %q", name, allowed)
 		}
 		if got.header.Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(got.header.Values("Vary"), "Origin") {
-			t.Errorf("%s: %v", name, got.header)
+			t.Errorf("%s: got %v, want no credentials, and Vary: Origin", name, got.header)
 		}
 		if c.code == 403 {
 			isProblem(t, got.reply(), 403, "permission_denied")
@@ -415,7 +415,7 @@ func TestAttackOrigin(t *testing.T) {
 	}
 }
 
-// Rule 5: what a form of a page from elsewhere can send changes nothing, even where there is no token and the browser sends no Origin.
+// Rule 5: a form of a foreign page changes nothing, even without a token and when the browser sends no Origin.
 func TestAttackForms(t *testing.T) {
 	a := attacked(t, Config{NoToken: true})
 	if err := os.WriteFile(filepath.Join(a.root, "kept"), []byte("kept"), 0o600); err != nil {
@@ -446,17 +446,17 @@ func TestAttackForms(t *testing.T) {
 			head := "Host: ADDR\nConnection: close\nContent-Type: " + media + "\nContent-Length: " + fmt.Sprint(len(a.crlf(body))) + "\n"
 			from := a.one(method + " " + path + query + " HTTP/1.1\n" + head + "Origin: https://evil.example\n\n" + body)
 			isProblem(t, from.reply(), 403, "permission_denied")
-			if method != "POST" { // a form can do nothing else, and a script asks first: TestAttackOrigin
+			if method != "POST" { // forms only POST, and a script needs a preflight: TestAttackOrigin
 				continue
 			}
 			got := a.one("POST " + path + query + " HTTP/1.1\n" + head + "\n" + body)
 			switch {
 			case strings.HasPrefix(path, "/client/") && path != "/client/login" && path != "/client/tab/proof":
-				isProblem(t, got.reply(), 401, "token_invalid") // which a form cannot send
-			case (path == "/client/login" || path == "/client/tab/proof") && strings.HasPrefix(media, "application/json"): // the code is wrong, and no page can send this
+				isProblem(t, got.reply(), 401, "token_invalid") // a form cannot send a token
+			case (path == "/client/login" || path == "/client/tab/proof") && strings.HasPrefix(media, "application/json"): // the code is wrong, and no page can send JSON
 			case path == "/v1/fs/upload-batch":
-				isProblem(t, got.reply(), 400, "invalid_request") // the contract says so
-			case strings.HasPrefix(path, "/acp/"): // its errors are words
+				isProblem(t, got.reply(), 400, "invalid_request") // as the contract demands
+			case strings.HasPrefix(path, "/acp/"): // plain text errors
 				if got.code != 415 {
 					t.Errorf("%s %s: status %d", path, media, got.code)
 				}
@@ -464,7 +464,7 @@ func TestAttackForms(t *testing.T) {
 				isProblem(t, got.reply(), 415, "unsupported_media_type")
 			}
 		}
-		// A form without a field sends no type at all in some browsers; then there is a JSON that does not come.
+		// In some browsers a form without a field sends no type at all; then the JSON is missing.
 		if method == "POST" && strings.HasPrefix(path, "/v1/") && path != "/v1/fs/mkdir" {
 			if got := a.one("POST " + path + query + " HTTP/1.1\nHost: ADDR\nConnection: close\nContent-Length: 0\n\n"); got.code != 415 && got.code != 400 {
 				t.Errorf("%s without a type: %d %s", route, got.code, got.body)
@@ -480,7 +480,7 @@ func TestAttackForms(t *testing.T) {
 	}
 }
 
-// Rule 6: ten wrong tokens in a minute are enough, from one peer; the right one always passes. Time is TestGuesses' matter.
+// Rule 6: after ten wrong tokens in a minute a peer is refused; the right token always passes. TestGuesses covers the time.
 func TestAttackGuesses(t *testing.T) {
 	a := attacked(t, Config{})
 	guess := func(n int) said {
@@ -500,11 +500,11 @@ func TestAttackGuesses(t *testing.T) {
 	if got := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "\n"); got.code != 200 || got.body != `{"status":"ok"}` {
 		t.Errorf("the right token: %+v", got)
 	}
-	// The client API's token is guessed on the same account.
+	// Guesses of the client API's token count with the others.
 	isProblem(t, a.one("GET /client/hello HTTP/1.1\nHost: ADDR\nAuthorization: Bearer x\n\n").reply(), 429, "too_many_requests")
 }
 
-// No spelling of a path gets past the token, and none but the right one gets to a route.
+// No spelling of a path avoids the token, and only the right spelling reaches a route.
 func TestAttackPaths(t *testing.T) {
 	a := attacked(t, Config{Assets: frontend()}).counted()
 	paths := []string{
@@ -523,14 +523,14 @@ func TestAttackPaths(t *testing.T) {
 	for _, method := range []string{"GET", "POST", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW"} {
 		for _, path := range paths {
 			for _, got := range a.send(method + " " + path + " HTTP/1.1\nHost: ADDR\nContent-Type: application/json\nConnection: close\n\n") {
-				if got.code < 400 && path != "/?/v1/health" { // which is the front
+				if got.code < 400 && path != "/?/v1/health" { // the front page
 					t.Errorf("%s %s without a token: %d", method, path, got.code)
 				}
 			}
 			a.nothingReached(method + " " + path)
 		}
 	}
-	// With the token, a route is reached by its name or its name escaped.
+	// With the token, a route is reached by its path, plain or escaped.
 	fine := []string{"/%76%31/health", "/%76%31/%68ealth", "/v%31/health", "/v1/%68%65%61%6c%74%68", "/v1/health?x#y", "/v1/health#x"}
 	for _, path := range paths {
 		for _, got := range a.send("GET " + path + " HTTP/1.1\nHost: ADDR\n" + bearer + "Connection: close\n\n") {
@@ -541,7 +541,7 @@ func TestAttackPaths(t *testing.T) {
 	}
 }
 
-// FuzzPath looks for a request that reaches a guarded route without a token.
+// FuzzPath searches for a request that reaches a guarded route without a token.
 func FuzzPath(f *testing.F) {
 	for _, path := range []string{"/v1/health", "//v1/health", "/v1/../v1/acp", "/%76%31/health", "/v1/acp/..%2f", "/client/login/../hello", "http:/v1/acp", "/client/login"} {
 		f.Add("GET", path)
@@ -570,7 +570,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// A request ends where HTTP says it ends, or the connection does: nothing is hidden in a body, and nothing of a body is a request.
+// A request ends where HTTP says, or with the connection: no request hides in a body, and no body becomes a request.
 func TestAttackFraming(t *testing.T) {
 	a := attacked(t, Config{}).counted()
 	const hidden = "GET /v1/acp HTTP/1.1\nHost: ADDR\n" + bearer + "\n"
@@ -581,7 +581,7 @@ func TestAttackFraming(t *testing.T) {
 		text  string
 		codes []int
 	}{
-		"a body":                    {post("Content-Length: 4\n", "body"+hidden), []int{405, 204}}, // two requests, honestly
+		"a body":                    {post("Content-Length: 4\n", "body"+hidden), []int{405, 204}}, // two honest requests
 		"hidden in a body":          {post("Content-Length: "+fmt.Sprint(len(a.crlf(hidden)))+"\n", hidden), []int{405}},
 		"two lengths, alike":        {post("Content-Length: 4\nContent-Length: 4\n", "body"), []int{405}},
 		"two lengths":               {post("Content-Length: 4\nContent-Length: 0\n", "body"+hidden), []int{400}},
@@ -614,7 +614,7 @@ func TestAttackFraming(t *testing.T) {
 		"chunk extensions":          {post("Transfer-Encoding: chunked\n", strings.Repeat("1;"+strings.Repeat("x", 1000)+"\na\n", 200)+"0\n\n"+hidden), []int{405}},
 		"a chunk extension's LF":    {post("Transfer-Encoding: chunked\n", "2;\rxx\n47\n0\n\n"+hidden), []int{405}},
 		"trailers of 1 MiB":         {post("Transfer-Encoding: chunked\n", "0\n"+strings.Repeat("X: "+strings.Repeat("x", 1000)+"\n", 1000)+"\n"+hidden), []int{405}},
-		"HTTP/1.0 and chunked":      {"POST /v1/health HTTP/1.0\nHost: ADDR\n" + bearer + "Transfer-Encoding: chunked\nConnection: keep-alive\n\n0\n\n" + hidden, []int{405, 400}}, // there are no chunks in HTTP/1.0, and 0 is no request
+		"HTTP/1.0 and chunked":      {"POST /v1/health HTTP/1.0\nHost: ADDR\n" + bearer + "Transfer-Encoding: chunked\nConnection: keep-alive\n\n0\n\n" + hidden, []int{405, 400}}, // HTTP/1.0 has no chunks, and 0 is no request
 	} {
 		var codes []int
 		for _, got := range a.send(c.text) {
@@ -630,7 +630,7 @@ func TestAttackFraming(t *testing.T) {
 	}
 }
 
-// A body over the limit is refused when it says so, before it comes, and when it comes in chunks that do not say.
+// A body over the limit is refused: by its Content-Length before the body comes, and while chunks come without a length.
 func TestAttackOversizeBodies(t *testing.T) {
 	a := attacked(t, Config{MaxUpload: 1 << 20})
 	entry := func(size int) string {
@@ -642,8 +642,8 @@ func TestAttackOversizeBodies(t *testing.T) {
 		route string
 		media string
 		limit int
-		over  string // more than the limit
-		fits  string // a body as long as the limit; "" = not tried
+		over  string // longer than the limit
+		fits  string // a body exactly as long as the limit; "" = not tried
 		code  int
 	}{
 		{"POST /v1/acp/x?agent=none", "application/json", maxEnvelope, spaces + strings.Repeat(" ", maxEnvelope), "", 0},
@@ -655,7 +655,7 @@ func TestAttackOversizeBodies(t *testing.T) {
 		{"POST /v1/fs/upload-batch?path=d", "application/x-tar", 1 << 20, archive(2 << 20), strings.Repeat("\x00", 1<<20), 200},
 	} {
 		head := c.route + " HTTP/1.1\nHost: ADDR\n" + bearer + "Content-Type: " + c.media + "\nConnection: close\n"
-		// Only said: the answer comes though the body does not.
+		// Only announced: the answer comes although the body does not.
 		isProblem(t, a.one(fmt.Sprintf("%sContent-Length: %d\n\n", head, c.limit+1)).reply(), 413, "payload_too_large")
 		isProblem(t, a.one(head+"Content-Length: 9223372036854775807\n\n").reply(), 413, "payload_too_large")
 		isProblem(t, a.one(fmt.Sprintf("%sExpect: 100-continue\nContent-Length: %d\n\n", head, c.limit+1)).reply(), 413, "payload_too_large")
@@ -675,7 +675,7 @@ func TestAttackOversizeBodies(t *testing.T) {
 	}
 }
 
-// archive is a tar with one file.
+// archive returns a tar with one file.
 func archive(size int) string {
 	var out strings.Builder
 	w := tar.NewWriter(&out)
@@ -685,7 +685,7 @@ func archive(size int) string {
 	return out.String()
 }
 
-// chunks sends a body in chunks, until it is sent or the server has enough.
+// chunks sends a body in chunks, until the end or until the server has enough.
 func (a *target) chunks(head, content string) reply {
 	a.t.Helper()
 	conn, err := net.Dial("tcp", a.addr)
@@ -727,7 +727,7 @@ func TestAttackHeaderFlood(t *testing.T) {
 	} {
 		for _, got := range a.send("GET /v1/health HTTP/1.1\nHost: ADDR\n" + lines + bearer + "\n") {
 			if got.code != 431 && got.code != 400 {
-				t.Errorf("%s: %d", name, got.code)
+				t.Errorf("%s: got status %d, want 431 or 400", name, got.code)
 			}
 		}
 		a.nothingReached(name)
@@ -735,7 +735,7 @@ func TestAttackHeaderFlood(t *testing.T) {
 	if answers := a.send("GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\nHost: ADDR\n\n"); len(answers) > 0 && answers[0].code != 431 {
 		t.Errorf("a long path: %v", answers[0].code)
 	}
-	// What a browser may bring along is no flood.
+	// Headers that browsers add are no flood.
 	if got := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "Cookie: " + strings.Repeat("x", 32<<10) + "\n\n"); got.code != 204 {
 		t.Errorf("32 KiB of cookies: %d", got.code)
 	}
@@ -749,7 +749,7 @@ func names(n int) []string {
 	return all
 }
 
-// Other versions of HTTP and methods that servers answer by themselves get nothing.
+// Other versions of HTTP, and methods that servers answer by themselves, reach nothing.
 func TestAttackOddRequests(t *testing.T) {
 	a := attacked(t, Config{}).counted()
 	for name, c := range map[string]struct {
@@ -799,7 +799,7 @@ func TestAttackOddRequests(t *testing.T) {
 	}
 }
 
-// The table of the server: what each of its rows says, on a socket.
+// The table of the server: each row, on a socket.
 func TestServerTable(t *testing.T) {
 	a := attacked(t, Config{Assets: frontend()})
 	page := a.one("GET / HTTP/1.1\nHost: ADDR\nAccept: text/html\n\n")
@@ -829,7 +829,7 @@ func TestServerTable(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		allowed[path] = append(allowed[path], method)
 	}
-	for path, beside := range map[string]string{ // as far as the router knows, an agent, a session or a rule may be called so
+	for path, beside := range map[string]string{ // for the router, these may be the ids of an agent, a session or a rule
 		"/client/agents/test": "/client/agents/x", "/client/sessions/import": "/client/sessions/x", "/client/rules/simulate": "/client/rules/x",
 	} {
 		allowed[path] = append(slices.Clone(allowed[beside]), allowed[path]...)
@@ -844,7 +844,7 @@ func TestServerTable(t *testing.T) {
 				continue
 			}
 			got := a.one(method + " " + path + " HTTP/1.1\nHost: ADDR\n" + token + "Content-Length: 0\n\n")
-			if method != "HEAD" { // which has no body
+			if method != "HEAD" { // HEAD has no body
 				isProblem(t, got.reply(), 405, "method_not_allowed")
 			}
 			if want := strings.Join(methods, ", "); got.code != 405 || got.header.Get("Allow") != want {
@@ -854,7 +854,7 @@ func TestServerTable(t *testing.T) {
 	}
 }
 
-// inTime runs f against a server in memory with a clock that is put on at once, and no agent but "fake".
+// inTime runs f with a server in memory on a fake clock, whose only agent is "fake".
 func inTime(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -862,7 +862,7 @@ func inTime(t *testing.T, f func(w *world)) {
 	})
 }
 
-// knockSlowly writes head at once, and then a piece of the body from time to time. It returns the answer, and when it came.
+// knockSlowly writes head at once, and then a piece of the body at each interval, and returns the answer with the time that passed.
 func (w *world) knockSlowly(head, piece string, every time.Duration) (said, time.Duration) {
 	w.t.Helper()
 	conn, err := w.dial()
@@ -883,7 +883,7 @@ func (w *world) knockSlowly(head, piece string, every time.Duration) (said, time
 	first := make([]byte, 1)
 	n, _ := conn.Read(first)
 	came := time.Since(start)
-	all, _ := io.ReadAll(conn) // to the end of the connection: nobody is left with it
+	all, _ := io.ReadAll(conn) // to the end of the connection, which the server must close
 	if took := time.Since(start); took > bodyPause+time.Second {
 		w.t.Errorf("the connection lives for %s", took)
 	}
@@ -900,7 +900,7 @@ func (w *world) dial() (net.Conn, error) {
 
 const slowHead = "POST /v1/acp/a?agent=fake HTTP/1.1\nHost: 127.0.0.1:2468\nContent-Type: application/json\n"
 
-// Headers that trickle end with the connection, after ten seconds in all.
+// Headers that trickle in end with the connection, ten seconds after the start.
 func TestAttackSlowHeaders(t *testing.T) {
 	for name, head := range map[string]string{"nothing": "", "half a line": "GET /v1/hea", "header by header": "GET / HTTP/1.1\n"} {
 		inTime(t, func(w *world) {
@@ -912,7 +912,7 @@ func TestAttackSlowHeaders(t *testing.T) {
 	}
 }
 
-// A body that trickles ends too, with or without a token, at once when it is not wanted.
+// A body that trickles in ends too, with or without a token, and at once when unwanted.
 func TestAttackSlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		head, piece string
@@ -944,8 +944,8 @@ func TestAttackSlowBodies(t *testing.T) {
 	}
 }
 
-// The client's routes are paced as the runtime's are, by which a long message passes that takes its time, and one that stops does not:
-// huma's own limit, 5 s for all of it, would end both.
+// The client's routes are paced like the runtime's: a long message that keeps coming passes, and a stalled one does not. huma's own limit,
+// 5 s for the whole body, would end both.
 func TestSlowBodiesOfAClient(t *testing.T) {
 	const head = "POST /client/login HTTP/1.1\nHost: 127.0.0.1:2468\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n"
 	inTime := func(f func(w *world)) {
@@ -977,7 +977,7 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 	})
 }
 
-// steady is a body that comes a step at a time, each as late as may be, in a bubble's time.
+// steady is a body that comes step by step, each at the latest possible time on the bubble's clock.
 func steady(steps int, step []byte, end string) *io.PipeReader {
 	in, out := io.Pipe()
 	go func() {
@@ -993,8 +993,8 @@ func steady(steps int, step []byte, end string) *io.PipeReader {
 
 func (w *world) root() string { return w.api.cfg.Roots[0] }
 
-// An upload that goes on may take as long as it wants, a body that has come is no bound to the answer, and what the server itself
-// waits for is not the caller's time.
+// An upload that keeps coming may take any time, a complete body does not limit the answer, and the server's own waits do not count against
+// the caller.
 func TestSlowButHonest(t *testing.T) {
 	inTime(t, func(w *world) {
 		in := steady(256, make([]byte, bodyStep), "") // 4 MiB in more than an hour
@@ -1024,7 +1024,7 @@ func TestSlowButHonest(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		in := bodyOfServer(t, func(r *http.Request) error {
-			time.Sleep(2 * bodyPause) // before the first byte, and between
+			time.Sleep(2 * bodyPause) // before the first byte, and in between
 			one := make([]byte, 1)
 			if _, err := io.ReadFull(r.Body, one); err != nil {
 				return err
@@ -1039,7 +1039,7 @@ func TestSlowButHonest(t *testing.T) {
 	})
 }
 
-// bodyOfServer sends a body to a gate whose next is read, and returns what that returns.
+// bodyOfServer sends a body to a gate whose next handler is read, and returns the result of read.
 func bodyOfServer(t *testing.T, read func(*http.Request) error) error {
 	t.Helper()
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
@@ -1060,7 +1060,7 @@ func bodyOfServer(t *testing.T, read func(*http.Request) error) error {
 	return err
 }
 
-// A caller that goes while its agent works is noticed, though its body had a deadline.
+// A caller that leaves while its agent works is noticed, although the body had a deadline.
 func TestGoneCallerIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := bodyOfServerGone(t)

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// noted is a response whose size and status are noted. What else it can do is found by its Unwrap, as http.NewResponseController does.
+// noted is a response that records its size and status. http.NewResponseController finds its other abilities through Unwrap.
 type noted struct {
 	http.ResponseWriter
 
@@ -22,7 +22,7 @@ type noted struct {
 func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 func (n *noted) WriteHeader(status int) {
-	if n.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // others are followed by one that counts
+	if n.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // an informational status precedes the final one
 		n.status = status
 	}
 	n.ResponseWriter.WriteHeader(status)
@@ -37,7 +37,7 @@ func (n *noted) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// ReadFrom keeps a file going from the disk to the socket without a stop here, where the server can do that.
+// ReadFrom keeps the fast path from a file to the socket, where the server has one.
 func (n *noted) ReadFrom(from io.Reader) (int64, error) {
 	if n.status == 0 {
 		n.status = http.StatusOK
@@ -47,8 +47,7 @@ func (n *noted) ReadFrom(from io.Reader) (int64, error) {
 	return read, err
 }
 
-// held tells of the calls by which a surface waits for news, or asks for it again and again: they would push everything else out of the
-// audit.
+// held reports whether a call only waits for news, or polls for them: such calls would push everything else out of the audit.
 func held(r *http.Request) bool {
 	path, inside := r.URL.Path, strings.HasPrefix(r.URL.Path, "/client/sessions/")
 	switch {
@@ -60,23 +59,23 @@ func held(r *http.Request) bool {
 	return inside && (strings.HasSuffix(path, "/frames") || strings.HasSuffix(path, "/stderr"))
 }
 
-// longestPath is how much of a path the audit keeps.
+// longestPath is the longest path in the audit; longer ones are cut.
 const longestPath = 512
 
 func (a *Access) noteCall(r *http.Request, n *noted, v *visit, came time.Time) {
 	if n.status == 0 {
-		n.status = http.StatusOK // net/http says so when a handler has said nothing
+		n.status = http.StatusOK // net/http sends 200 when a handler sets none
 	}
 	if n.status < http.StatusBadRequest && held(r) {
 		return
 	}
-	path := r.URL.EscapedPath() // no sign of it can do anything to who reads it
+	path := r.URL.EscapedPath() // escaped, so that no character can harm a reader
 	c := Call{
 		At: session.Time{Time: came}, Method: r.Method, Path: path[:min(len(path), longestPath)], Status: n.status, Ms: time.Since(came).Milliseconds(),
 		Peer: addressOf(r), By: v.by, Bytes: n.bytes,
 	}
 	if len(c.Method) > len(http.MethodOptions) {
-		c.Method = "?" // net/http takes any token for one
+		c.Method = "?" // net/http accepts any token as a method
 	}
 	if v.grant != nil {
 		c.Token = v.grant.token.Name
@@ -84,7 +83,7 @@ func (a *Access) noteCall(r *http.Request, n *noted, v *visit, came time.Time) {
 	a.note(c, peerOf(r))
 }
 
-// addressOf is where a request comes from, for people; peerOf is for guesses, and takes neighbours for one.
+// addressOf returns the caller's address for people; peerOf is for counting guesses, and treats a network as one peer.
 func addressOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -93,7 +92,7 @@ func addressOf(r *http.Request) string {
 	return peer.Addr().Unmap().String()
 }
 
-// fits tells whether the token opens a scope, and answers when it does not.
+// fits reports whether the token has a scope, and answers with a problem otherwise.
 func (g *grant) fits(w http.ResponseWriter, scope string) bool {
 	if g.opens(scope) {
 		return true
@@ -102,21 +101,21 @@ func (g *grant) fits(w http.ResponseWriter, scope string) bool {
 	return false
 }
 
-// callerKey is where the context of a call has the token that a person has made.
+// callerKey is the context key of a call's named token.
 type callerKey struct{}
 
-// bound makes a request end with the token that it came with.
+// bound makes a request end with its token.
 func (g *grant) bound(r *http.Request) (bound *http.Request, end func()) {
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, g))
-	stop := context.AfterFunc(g.ctx, cancel) //nolint:contextcheck // the token's life ends the call's
+	stop := context.AfterFunc(g.ctx, cancel) //nolint:contextcheck // the end of the token ends the call
 	return r.WithContext(ctx), func() {
 		stop()
 		cancel()
 	}
 }
 
-// ownCaller refuses what a token that a person has made may not do: to make others, which would outlive it, and to change who gets in. It is
-// no wall: who may use /client may start programs, and those can read what the person can.
+// ownCaller refuses calls that a named token must not make: making other tokens, which would outlive the caller's, and changing who gets
+// in. That is no wall: a caller of /client may start programs, which can read everything that the person can.
 func ownCaller(ctx context.Context) error {
 	if ctx.Value(callerKey{}) == nil {
 		return nil

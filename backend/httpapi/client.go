@@ -26,33 +26,33 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// ClientConfig is what the client API stands on.
+// ClientConfig is the configuration of a Client.
 type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
 	Remotes        *remotes.Library // required where Sessions is
 	Rules          *rulebook.Book
 	Agents         *agents.Catalogue
-	Discord        *discord.Surface       // nil where the data cannot be read
-	DiscordProblem string                 // why, where what is stored of it is damaged
-	Files          files.Within           // how the files in the directories of sessions are reached
-	Home           string                 // where a directory picker begins
-	Data           string                 // the data directory, for people to see
-	Login          func(code string) bool // takes a one-time code
-	Tabs           *Tabs                  // of the browsers that a code has let in
-	Activate       func()                 // brings the window forward; nil where there is none
+	Discord        *discord.Surface       // nil when the data cannot be read
+	DiscordProblem string                 // why Discord is nil, when its stored data is damaged
+	Files          files.Within           // how files in the sessions' directories are reached
+	Home           string                 // start of directory pickers
+	Data           string                 // data directory, for display
+	Login          func(code string) bool // redeems a one-time code
+	Tabs           *Tabs                  // of browsers that came with a code
+	Activate       func()                 // brings the window forward; nil without a window
 	Link           func() (string, error) // makes a one-time link for a browser
-	URL            func() string          // where browsers and programs on this machine reach us; "" nowhere, nil too
+	URL            func() string          // the API's address for browsers and programs on this machine; "" or nil = none
 
-	Access      *Access                                              // tokens and audit
-	Local       func() LocalAPI                                      // how the API on this machine is
-	SwitchLocal func(ctx context.Context, on bool) (LocalAPI, error) // has it served, or not
+	Access      *Access                                              // named tokens and audit
+	Local       func() LocalAPI                                      // state of the API on this machine
+	SwitchLocal func(ctx context.Context, on bool) (LocalAPI, error) // turns that API on or off
 
-	Moving *Moving // the way to another data directory; nil where there is none
+	Moving *Moving // moves the data directory; nil where impossible
 }
 
-// Client is the client API: /client/*, what every surface shares. Plain JSON goes through huma, so that the OpenAPI document and
-// the frontend's types are made from the code.
+// Client is the client API under /client, which every surface shares. Calls with plain JSON go through huma, so that the OpenAPI document
+// and the frontend's types are generated from the code.
 type Client struct {
 	mux     *router
 	api     huma.API
@@ -62,10 +62,10 @@ type Client struct {
 
 const (
 	maxPrompt = 16 << 20
-	maxDraft  = 8 << 20 // room for the longest draft that Patch allows, whatever its letters are
+	maxDraft  = 8 << 20 // the longest draft that Patch allows, in any script
 )
 
-// NewClient makes the client API. It guards nothing: that is the mount's part.
+// NewClient makes the client API, without guards: the mount adds them.
 func NewClient(cfg ClientConfig) *Client {
 	setUpHuma()
 	mux := &router{}
@@ -86,7 +86,7 @@ func NewClient(cfg ClientConfig) *Client {
 	return c
 }
 
-// describe adds what the library's document does not say by itself: who may call, where, and that every call can be refused.
+// describe completes the library's document: who may call, at which address, and that every call may be refused.
 func (c *Client) describe() {
 	doc := c.api.OpenAPI()
 	doc.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
@@ -114,13 +114,13 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// OpenAPI is the document of the client API as JSON, indented.
+// OpenAPI returns the document of the client API as indented JSON.
 func (c *Client) OpenAPI() ([]byte, error) {
 	return json.MarshalIndent(c.api.OpenAPI(), "", "  ")
 }
 
-// addEventRecords tells what the data of an event may be. The library leaves out of the document what nothing refers to, and most
-// of these stand in routes anyhow; the last takes in what later versions send.
+// addEventRecords lists the possible data of an event. The library drops unreferenced schemas from the document, although most of these
+// appear in routes too; the last alternative allows the data of later versions.
 func (c *Client) addEventRecords() {
 	registry := c.api.OpenAPI().Components.Schemas
 	anything := &huma.Schema{}
@@ -140,7 +140,7 @@ func (c *Client) addEventRecords() {
 	data.AnyOf = append(data.AnyOf, anything)
 }
 
-// clientError is a problem document with the code and the params that the surfaces' texts need.
+// clientError is a problem document with the code and params for the surfaces' texts.
 type clientError document
 
 func newClientError(status int, code string, params map[string]string, detail string) *clientError {
@@ -160,11 +160,11 @@ func (e *clientError) Error() string             { return e.Detail }
 func (e *clientError) GetStatus() int            { return e.Status }
 func (e *clientError) ContentType(string) string { return "application/problem+json" }
 
-// setUpHuma makes the library's own errors (validation, media type, size) problems of ours. Its settings are globals: one a program.
+// setUpHuma turns the library's own errors (validation, media type, size) into problem documents. The settings are global to the program.
 //
-//nolint:gochecknoglobals // it guards other globals
+//nolint:gochecknoglobals // guards other globals
 var setUpHuma = sync.OnceFunc(func() {
-	huma.DefaultArrayNullable = false // our lists are never null
+	huma.DefaultArrayNullable = false // lists are never null
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		details := make([]string, 0, len(errs)+1)
 		details = append(details, msg)
@@ -181,7 +181,7 @@ var setUpHuma = sync.OnceFunc(func() {
 	}
 })
 
-// problemOf maps the client's errors, in one place.
+// problemOf maps every error of the client to a problem.
 func problemOf(err error) error {
 	var refused *session.RefusedError
 	switch {
@@ -196,7 +196,7 @@ func problemOf(err error) error {
 	case store.Corrupt(err) && !store.Lacks(err):
 		return newClientError(http.StatusServiceUnavailable, "storage.damaged", map[string]string{"detail": err.Error()},
 			"the database is damaged: "+err.Error()+". `deskhand verify` tells what of it; `deskhand verify --salvage NEWDIR` reads all that can be read into a new directory")
-	case store.Lacks(err): // only a newer version has the tables otherwise
+	case store.Lacks(err): // only a newer version has changed the tables
 		return newClientError(http.StatusConflict, "storage.newer_unreadable", map[string]string{"detail": err.Error()}, err.Error())
 	case errors.Is(err, session.ErrStorage):
 		return newClientError(http.StatusServiceUnavailable, "storage.failed", nil, err.Error())
@@ -224,7 +224,7 @@ func done(err error) (*none, error) {
 	return &none{}, nil
 }
 
-// byID is of all routes that are about one thing of their kind.
+// byID is the parameter of routes about one thing.
 type byID struct {
 	ID string `path:"id" maxLength:"64"`
 }
@@ -232,7 +232,7 @@ type byID struct {
 func op(id, method, path, summary string, status int) huma.Operation {
 	o := huma.Operation{
 		OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status,
-		BodyReadTimeout: -1, // pace does it; huma's own would end whatever takes 5 s in all, as a message does that goes by a slow line
+		BodyReadTimeout: -1, // pace sets the deadlines; huma's own would end any body that takes 5 s, such as a long message on a slow line
 	}
 	if method != http.MethodGet {
 		o.Parameters = []*huma.Param{{Ref: "#/components/parameters/" + keyHeader}}
@@ -344,7 +344,7 @@ type directory struct {
 	Path string `json:"path"`
 }
 
-// directories lists the directories in one, those of hidden names last. Who may call may start programs, so no root confines it.
+// directories lists the subdirectories of path, hidden names last. Callers may start programs, so no root confines path.
 func (c *Client) directories(path string) (directoryList, error) {
 	if path == "" {
 		path = c.cfg.Home
@@ -367,7 +367,7 @@ func (c *Client) directories(path string) (directoryList, error) {
 	}
 	for _, e := range entries {
 		full := filepath.Join(path, e.Name())
-		if info, err := os.Stat(full); err == nil && info.IsDir() { // through links too
+		if info, err := os.Stat(full); err == nil && info.IsDir() { // follows links
 			list.Items = append(list.Items, directory{e.Name(), full})
 		}
 	}
@@ -482,7 +482,7 @@ func (c *Client) turnRoutes() {
 		})
 }
 
-// SurfaceHeader tells from where a person answers, to be shown beside the answer. It grants nothing.
+// SurfaceHeader names the surface on which a person answers, to be shown with the answer. The header grants nothing.
 const SurfaceHeader = "Deskhand-Surface"
 
 func surface(name string) string {

@@ -50,7 +50,7 @@ func TestClientRoutesThatAreNone(t *testing.T) {
 		w := httptest.NewRecorder()
 		c.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
 		if w.Code != tc.status || w.Header().Get("Content-Type") != "application/problem+json" || w.Header().Get("Allow") != tc.allow {
-			t.Errorf("%s %s: %d %v", tc.method, tc.path, w.Code, w.Header())
+			t.Errorf("%s %s: got %d %v, want %d and Allow %q", tc.method, tc.path, w.Code, w.Header(), tc.status, tc.allow)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestClientRefusesWrongBodies(t *testing.T) {
 			w := httptest.NewRecorder()
 			c.ServeHTTP(w, r)
 			if w.Code != tc.status || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), `"code":`) {
-				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+				t.Errorf("got %d %v %s, want %d and a problem with a code", w.Code, w.Header(), w.Body, tc.status)
 			}
 		})
 	}

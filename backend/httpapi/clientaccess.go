@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// LocalAPI is the API as it is served on this machine, beside the window and the private socket.
+// LocalAPI is the state of the API on this machine, besides the window and the private socket.
 type LocalAPI struct {
 	On      bool   `json:"on"`
 	URL     string `json:"url,omitempty" doc:"Where, while it is on"`
@@ -19,14 +19,14 @@ type tokenList struct {
 	Items []Token `json:"items"`
 }
 
-// Audit is a part of the last calls.
+// Audit is a page of the last calls.
 type Audit struct {
 	Items []Call `json:"items" doc:"The oldest first"`
 	More  bool   `json:"more" doc:"There are further ones: later than these with after, earlier without"`
 	Kept  int    `json:"kept" doc:"How many are kept"`
 }
 
-// accessRoutes are about who may call, and who did.
+// accessRoutes adds the routes about tokens and the audit.
 func (c *Client) accessRoutes() {
 	c.tokenRoutes()
 	huma.Register(c.api, op("audit", http.MethodGet, "audit", "The last calls over the API on this machine. Those of the window and of the private socket are not among them, nor those that only wait for news", http.StatusOK),
@@ -70,7 +70,7 @@ func (c *Client) tokenRoutes() {
 		})
 }
 
-// localAPIWish switches the API for other programs of this machine.
+// localAPIWish turns the API for other programs of this machine on or off.
 type localAPIWish struct {
 	On bool `json:"on"`
 }

@@ -19,7 +19,7 @@ type installWish struct {
 	Version string `json:"version,omitempty" maxLength:"200" doc:"Exact; without one, that of the catalogue"`
 }
 
-// agentRoutes are what the Agents screen and deskhand doctor need.
+// agentRoutes adds the routes for the Agents screen and deskhand doctor.
 func (c *Client) agentRoutes() {
 	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -48,7 +48,7 @@ func (c *Client) agentRoutes() {
 			if in.Body != nil {
 				version = in.Body.Version
 			}
-			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // it outlives the call; DELETE ends it
+			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // the installation outlives the call; DELETE ends it
 		})
 	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "End the installation that runs, and answer when nothing of it is left", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
@@ -82,7 +82,7 @@ func (c *Client) agentRoutes() {
 	c.startRoutes()
 }
 
-// definitionRoutes are what the form of a person's own agent needs.
+// definitionRoutes adds the routes for the form of a person's own agent.
 func (c *Client) definitionRoutes() {
 	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "What agents.json says of an agent", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Definition], error) {
@@ -95,11 +95,11 @@ func (c *Client) definitionRoutes() {
 		},
 		) (*body[agents.Agent], error) {
 			in.Body.ID = in.ID
-			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // what a person has saved is saved, whether they stay or not
+			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // a saved definition stays, even if the caller leaves
 		})
 	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Take an agent out of agents.json", http.StatusNoContent),
 		func(_ context.Context, in *byID) (*none, error) {
-			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // likewise
+			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // as above
 		})
 	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it", http.StatusOK),
 		func(ctx context.Context, in *struct {

@@ -23,12 +23,12 @@ import (
 	"deskhand/backend/store"
 )
 
-// clinic is the client API on a machine with node and npm, whose registry is the test's.
+// clinic is the client API on a machine with node and npm, with a registry of the test.
 type clinic struct {
 	t      *testing.T
 	url    string
-	store  string // of installed agents
-	file   string // agents.json
+	store  string // directory of installed agents
+	file   string // path of agents.json
 	gen    string
 	after  int64
 	client *http.Client
@@ -83,7 +83,7 @@ func openClinic(t *testing.T, registry string) *clinic {
 	return c
 }
 
-// call makes one call and wants a status; out may be nil.
+// call makes one call and checks the status; out may be nil.
 func (c *clinic) call(method, path, body string, status int, out any) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url+"/client/"+path, strings.NewReader(body))
@@ -118,7 +118,7 @@ func (c *clinic) refused(method, path, body string, status int, code string) {
 	}
 }
 
-// until reads events up to the one that is wanted, and tells of the others' types.
+// until reads events up to the wanted one, and returns the types of the earlier ones.
 func (c *clinic) until(wanted func(kind string, data []byte) bool) (before []string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
@@ -145,7 +145,7 @@ func (c *clinic) upsert() (a agents.Agent, before []string) {
 	return a, before
 }
 
-// put makes versions of Claude's adapter that are installed; the last one is used.
+// put installs fake versions of Claude's adapter; the last is the one in use.
 func (c *clinic) put(versions ...string) {
 	c.t.Helper()
 	var record map[string]any
@@ -200,15 +200,15 @@ func TestAgentRoutes(t *testing.T) {
 	var back agents.Agent
 	c.call("POST", "agents/claude/rollback", "", http.StatusOK, &back)
 	if back.Version != "0.99.0" || back.Previous != "0.101.0" || back.Pinned != "0.101.0" {
-		t.Errorf("%+v", back)
+		t.Errorf("rollback: got %+v, want 0.99.0, before 0.101.0", back)
 	}
 	if a, _ := c.upsert(); a.Version != "0.99.0" {
-		t.Errorf("%+v", a)
+		t.Errorf("agent.upsert: got %+v, want 0.99.0", a)
 	}
 	var report agents.Report
 	c.call("POST", "agents/claude/test", "", http.StatusOK, &report)
 	if !report.Healthy() || report.AgentInfo.Version != "0.99.0" || strings.Contains(report.Stderr, "0123") || !strings.Contains(report.Stderr, "[redacted]") {
-		t.Errorf("%+v", report)
+		t.Errorf("test: got %+v, want healthy in 0.99.0 with a redacted stderr", report)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -227,21 +227,21 @@ func TestAgentRoutes(t *testing.T) {
 	in.Close()
 	_ = running.Wait()
 	c.call("DELETE", "agents/claude", "", http.StatusNoContent, nil)
-	if items, _ := os.ReadDir(filepath.Join(c.store, "claude")); len(items) != 1 { // the lock
+	if items, _ := os.ReadDir(filepath.Join(c.store, "claude")); len(items) != 1 { // only the lock file
 		t.Errorf("left: %v", items)
 	}
 }
 
 func TestInstallationIsToldByEvents(t *testing.T) {
-	c := openClinic(t, "http://127.0.0.1:1") // where nobody answers
+	c := openClinic(t, "http://127.0.0.1:1") // a port without a server
 	var began agents.Agent
 	c.call("POST", "agents/claude/install", "", http.StatusAccepted, &began)
 	if began.Installing == nil || began.Installing.Step != "resolve" || began.Failure != nil {
-		t.Errorf("%+v", began)
+		t.Errorf("install: got %+v, want step resolve without a failure", began)
 	}
 	a, before := c.upsert()
 	if a.Installing != nil || a.Failure == nil || a.Failure.Code != "agent.install_failed" || a.Failure.Detail == "" || !strings.Contains(a.Failure.Stderr, "npm error") {
-		t.Errorf("%+v, %+v", a, a.Failure)
+		t.Errorf("agent.upsert: got %+v, failure %+v, want agent.install_failed with npm's error", a, a.Failure)
 	}
 	if len(before) == 0 || before[0] != "install.progress" {
 		t.Errorf("before its end came %v", before)
@@ -259,31 +259,31 @@ func TestInstallationIsToldByEvents(t *testing.T) {
 		t.Fatal("it is not in the list")
 		return nil
 	}
-	for _, query := range []string{"", "?all=true"} { // as a page that is loaded anew asks
+	for _, query := range []string{"", "?all=true"} { // the queries of a reloaded page
 		if f := listed(query); f == nil || *f != *a.Failure {
-			t.Errorf("%q: %+v", query, f)
+			t.Errorf("agents%s: got %+v, want the failure", query, f)
 		}
 	}
 	c.call("POST", "agents/claude/install", "", http.StatusAccepted, &began)
 	if began.Failure != nil {
-		t.Errorf("%+v", began)
+		t.Errorf("install: got %+v, want no failure", began)
 	}
 	if a, _ := c.upsert(); a.Failure == nil {
-		t.Errorf("%+v", a)
+		t.Errorf("agent.upsert: got %+v, want a failure", a)
 	}
 	if f := listed("?fresh=true"); f != nil {
-		t.Errorf("%+v", f)
+		t.Errorf("agents?fresh=true: got %+v, want no failure", f)
 	}
 	if a, _ := c.upsert(); a.Failure != nil {
 		t.Errorf("the others are not told: %+v", a)
 	}
 	if f := listed(""); f != nil {
-		t.Errorf("%+v", f)
+		t.Errorf("agents: got %+v, want no failure", f)
 	}
 }
 
 func TestCancelOfAnInstallation(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // a registry that takes questions and answers none
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // a registry that accepts requests and answers none
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,11 +315,11 @@ func TestCancelOfAnInstallation(t *testing.T) {
 		}
 	}
 	if a, _ := c.upsert(); a.Installing != nil || a.Failure != nil {
-		t.Errorf("%+v", a)
+		t.Errorf("agent.upsert: got %+v, want neither an installation nor a failure", a)
 	}
 }
 
-// TestDefinitionRoutes: a person's own agent is written, told without its secrets, tested, and taken out.
+// TestDefinitionRoutes: a person's own agent is stored, returned without its secrets, tested, and removed.
 func TestDefinitionRoutes(t *testing.T) {
 	c := openClinic(t, "http://127.0.0.1:1")
 	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
@@ -334,7 +334,7 @@ func TestDefinitionRoutes(t *testing.T) {
 	var report agents.Report
 	c.call("POST", "agents/test", `{"definition":`+string(text)+`}`, http.StatusOK, &report)
 	if !report.Healthy() || strings.Contains(report.Stderr, "0123") || !strings.Contains(report.Stderr, "[redacted]") {
-		t.Errorf("%+v", report)
+		t.Errorf("test: got %+v, want healthy with a redacted stderr", report)
 	}
 	if _, err := os.Stat(c.file); err == nil {
 		t.Error("a test has written the file")
@@ -342,7 +342,7 @@ func TestDefinitionRoutes(t *testing.T) {
 	var a agents.Agent
 	c.call("PUT", "agents/mine/definition", string(text), http.StatusOK, &a)
 	if a.ID != "mine" || a.Name != "Mine" || !a.Editable || a.State != agents.Ready || a.Source != agents.Custom {
-		t.Errorf("%+v", a)
+		t.Errorf("definition: got %+v, want mine, editable, ready", a)
 	}
 	c.until(func(kind string, data []byte) bool {
 		var told agents.Agent
@@ -351,7 +351,7 @@ func TestDefinitionRoutes(t *testing.T) {
 	var d agents.Definition
 	c.call("GET", "agents/mine/definition", "", http.StatusOK, &d)
 	if d.Env["KEY"] != agents.Masked || d.ID != "mine" || len(d.Args) != 2 {
-		t.Errorf("%+v", d)
+		t.Errorf("definition: got %+v, want a masked KEY and 2 arguments", d)
 	}
 	back, err := json.Marshal(d)
 	if err != nil {
@@ -371,9 +371,9 @@ func TestDefinitionRoutes(t *testing.T) {
 	}
 	c.refused("PUT", "agents/mine/definition", string(text), http.StatusConflict, "agents.file_broken")
 	if data, err := os.ReadFile(c.file); err != nil || string(data) != `{"agents":` {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("agents.json: got %s, %v, want the broken file unchanged", data, err)
 	}
-	// Where it may not be written.
+	// A file that cannot be written.
 	if err := errors.Join(os.Remove(c.file), os.RemoveAll(c.file+".lock"), os.Mkdir(c.file+".lock", 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -411,18 +411,18 @@ func TestPlanRoute(t *testing.T) {
 	var plan agents.Plan
 	c.call("POST", "agents/packed/plan", "", http.StatusOK, &plan)
 	if plan.Version != "1.0.0" || plan.Download != 12345 || !plan.Enough || plan.FreeBytes == 0 {
-		t.Errorf("%+v", plan)
+		t.Errorf("plan: got %+v, want 1.0.0 with 12345 bytes and enough space", plan)
 	}
 	var told agents.Agent
 	c.until(func(kind string, data []byte) bool {
 		return kind == "agent.upsert" && json.Unmarshal(data, &told) == nil && told.ID == "packed"
 	})
 	if told.Size == nil || told.Size.Download != 12345 || told.Size.Source != "registry" || told.Distribution != "binary" {
-		t.Errorf("%+v", told)
+		t.Errorf("agent.upsert: got %+v, want the registry's size of a binary", told)
 	}
 	c.refused("POST", "agents/packed/plan", `{"version":"2.0.0"}`, http.StatusBadRequest, "agent.version")
 	lists("gone")
 	c.refused("POST", "agents/packed/plan", "", http.StatusConflict, "agent.plan_failed")
-	c.refused("POST", "agents/claude/plan", "", http.StatusConflict, "agent.plan_failed") // whose registry is away
+	c.refused("POST", "agents/claude/plan", "", http.StatusConflict, "agent.plan_failed") // its registry is down
 	c.refused("POST", "agents/nobody/plan", "", http.StatusBadRequest, "agent.unknown")
 }

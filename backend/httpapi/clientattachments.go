@@ -20,8 +20,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// attachmentRoutes take files in and give their bytes out. The two that carry bytes are ordinary handlers, since the library holds whole
-// bodies in memory and knows no ranges; they are put into the document by hand.
+// attachmentRoutes adds the routes that store files and return their bytes. Routes that carry bytes are plain handlers, because the library
+// buffers whole bodies and knows no ranges; they are added to the document by hand.
 func (c *Client) attachmentRoutes() {
 	s := c.cfg.Sessions
 	c.bytesIn()
@@ -102,7 +102,7 @@ func (c *Client) problemResponse() *huma.Response {
 	}}
 }
 
-// attach answers a list of paths, or a form with files.
+// attach stores the files of a list of paths, or of a form.
 func (c *Client) attach(w http.ResponseWriter, r *http.Request) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	var out session.AttachResult
@@ -121,7 +121,7 @@ func (c *Client) attach(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	_ = json.NewEncoder(w).Encode(out) // the caller is gone if this fails
+	_ = json.NewEncoder(w).Encode(out) // fails only when the caller is gone
 }
 
 func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (session.AttachResult, error) {
@@ -134,7 +134,8 @@ func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (session.At
 	return out, problemOf(err)
 }
 
-// attachParts takes the parts as they come in. What has come in stays when the caller goes away in the middle; it is forgotten later.
+// attachParts stores the parts of a form as they arrive. When the caller leaves in the middle, the stored parts stay, and are removed
+// later.
 func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
 	out := session.AttachResult{Items: []transcript.Attachment{}, Problems: []session.AttachProblem{}}
 	form, err := r.MultipartReader()
@@ -158,7 +159,7 @@ func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
 			continue
 		}
 		media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
-		if media == mediaBytes { // which says nothing
+		if media == mediaBytes { // a type without a meaning
 			media = ""
 		}
 		a, err := c.cfg.Sessions.AttachUpload(r.Context(), part.FileName(), media, part)
@@ -188,17 +189,17 @@ func writeClientError(w http.ResponseWriter, err error) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(data) // the caller is gone if this fails
+	_, _ = w.Write(data) // fails only when the caller is gone
 }
 
-// showable are the types that a file is sent as; everything else comes as bytes. What a browser would run is not among them.
+// showable reports whether a file is sent with its own type; all others are sent as bytes. Types that a browser would run are not showable.
 func showable(media string) bool {
 	kind, _, _ := strings.Cut(media, "/")
 	return kind == "audio" || kind == "video" ||
 		slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf"}, media)
 }
 
-// served is the media type that bytes go out with.
+// served returns the media type for sending a file.
 func served(given string) string {
 	media, _, err := mime.ParseMediaType(given)
 	switch {
@@ -211,7 +212,7 @@ func served(given string) string {
 	return mediaBytes
 }
 
-// guardBytes keeps a file from being anything but a file, wherever it is opened.
+// guardBytes sets headers that keep a browser from running a file.
 func guardBytes(h http.Header, media string) {
 	h.Set("Content-Type", media)
 	h.Set("X-Content-Type-Options", "nosniff")

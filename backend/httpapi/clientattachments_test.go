@@ -96,7 +96,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	var out session.AttachResult
 	c.call("POST", "attachments", fmt.Sprintf(`{"paths":["a b.txt","none.txt"],"session":%q}`, s.ID), http.StatusCreated, &out)
 	if len(out.Items) != 1 || len(out.Problems) != 1 || out.Problems[0].Name != "none.txt" || out.Problems[0].Code != "attachment.missing" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("attachments: got %+v, want one file, and none.txt missing", out)
 	}
 	path := out.Items[0]
 	var picture bytes.Buffer
@@ -106,7 +106,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	up := c.upload(part{"p.png", "image/png", picture.String()}, part{"x.svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`},
 		part{"ä \"b\".html", "text/html", "<script>alert(1)</script>"}, part{"n.txt", "application/octet-stream", "0123456789"})
 	if len(up.Items) != 4 || len(up.Problems) != 0 || up.Items[3].MimeType != "text/plain" {
-		t.Fatalf("%+v", up)
+		t.Fatalf("upload: got %+v, want four files, the last text/plain", up)
 	}
 	c.refused("POST", "attachments", `{}`, http.StatusBadRequest, "request.invalid")
 	c.refused("POST", "attachments", `{"paths":["/x"],"session":"none"}`, http.StatusNotFound, "not_found")
@@ -116,23 +116,23 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 		how, params, err := mime.ParseMediaType(header.Get("Content-Disposition"))
 		if status != 200 || header.Get("Content-Type") != want.media || header.Get("X-Content-Type-Options") != "nosniff" ||
 			header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" || how != "inline" || params["filename"] != want.name || err != nil {
-			t.Errorf("%s: %d %v", want.name, status, header)
+			t.Errorf("%s: got %d %v, want %s, guarded, with its name", want.name, status, header, want.media)
 		}
 	}
 	status, header, text := c.fetch("attachments/"+up.Items[3].ID+"/content?download=1", "Range", "bytes=2-4")
 	if status != http.StatusPartialContent || text != "234" || !strings.HasPrefix(header.Get("Content-Disposition"), "attachment") {
-		t.Errorf("%d %q %v", status, text, header)
+		t.Errorf("range 2-4: got %d %q %v, want 206, \"234\" as an attachment", status, text, header)
 	}
 	if _, _, text := c.fetch("attachments/" + path.ID + "/content"); text != "in the directory" {
-		t.Errorf("%q", text)
+		t.Errorf("content: got %q, want the file in the directory", text)
 	}
 	status, header, text = c.fetch("blobs/"+up.Items[3].SHA256, "Range", "bytes=-1")
 	if status != http.StatusPartialContent || text != "9" || header.Get("Content-Type") != "application/octet-stream" {
-		t.Errorf("%d %q %v", status, text, header)
+		t.Errorf("range -1: got %d %q %v, want 206, \"9\" as bytes", status, text, header)
 	}
 	_, header, text = c.fetch("attachments/" + up.Items[0].ID + "/thumbnail")
 	if cfg, err := png.DecodeConfig(strings.NewReader(text)); err != nil || cfg.Width != 256 || cfg.Height != 128 || header.Get("Content-Type") != "image/png" {
-		t.Errorf("%+v %v %v", cfg, err, header)
+		t.Errorf("thumbnail: got %+v, %v, %v, want a PNG of 256 x 128", cfg, err, header)
 	}
 	c.refused("GET", "attachments/"+up.Items[3].ID+"/thumbnail", "", http.StatusBadRequest, "attachment.no_image")
 	for _, none := range []string{"attachments/none", "attachments/none/content", "attachments/none/thumbnail", "blobs/none", "blobs/" + strings.Repeat("0", 64), "sessions/none/files", "sessions/none/paths"} {
@@ -144,18 +144,18 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 		many[i] = part{fmt.Sprintf("%d.txt", i), "", "x"}
 	}
 	if up := c.upload(many...); len(up.Items) != 100 || len(up.Problems) != 2 || up.Problems[0].Name != "100.txt" || up.Problems[0].Code != "attachment.too_many" {
-		t.Errorf("%d, %+v", len(up.Items), up.Problems)
+		t.Errorf("upload of 102: got %d files, problems %+v, want 100 and 2", len(up.Items), up.Problems)
 	}
 
 	var found session.FoundPaths
 	c.call("GET", "sessions/"+s.ID+"/paths?q=abtxt", "", http.StatusOK, &found)
 	if len(found.Items) != 1 || found.Items[0].Relative != "a b.txt" || found.More {
-		t.Errorf("%+v", found)
+		t.Errorf("paths: got %+v, want a b.txt", found)
 	}
 	var now session.Session
 	c.call("PATCH", "sessions/"+s.ID, fmt.Sprintf(`{"attachments":[%q,%q]}`, up.Items[0].ID, path.ID), http.StatusOK, &now)
 	if len(now.Attachments) != 2 {
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("session: got attachments %+v, want 2", now.Attachments)
 	}
 	c.refused("PATCH", "sessions/"+s.ID, `{"attachments":["none"]}`, http.StatusBadRequest, "attachment.unknown")
 	if err := os.Remove(filepath.Join(work, "a b.txt")); err != nil {
@@ -164,18 +164,18 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	c.refused("POST", "sessions/"+s.ID+"/prompt", fmt.Sprintf(`{"message":"","attachments":[{"id":%q}]}`, path.ID), http.StatusConflict, "attachment.missing")
 	status, _, _ = c.fetch("attachments/" + path.ID + "/content")
 	if status != http.StatusConflict {
-		t.Error(status)
+		t.Errorf("content of a missing file: got status %d, want 409", status)
 	}
 	var sent session.Sent
 	c.call("POST", "sessions/"+s.ID+"/prompt", fmt.Sprintf(`{"message":"","attachments":[{"id":%q}]}`, up.Items[0].ID), http.StatusAccepted, &sent)
 	var files session.Page[session.SessionFile]
 	c.call("GET", "sessions/"+s.ID+"/files", "", http.StatusOK, &files)
 	if sent.Turn == nil || len(files.Items) != 1 || files.Items[0].Turn != sent.Turn.ID || files.Items[0].Attachment.Filename != "p.png" {
-		t.Errorf("%+v", files)
+		t.Errorf("files: got %+v, want p.png of the turn", files)
 	}
 	var batch session.Batch
 	c.call("GET", "events?gen="+c.gen+"&wait=0&types=cmd.request.message,evt.adapter.message.created", "", http.StatusOK, &batch)
 	if len(batch.Events) != 2 {
-		t.Errorf("%+v", batch.Events)
+		t.Errorf("events: got %+v, want 2", batch.Events)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"deskhand/backend/session"
 )
 
-// maxChosen is room for the names of all hunks of a very large change.
+// maxChosen has room for the names of all hunks of a very large change.
 const maxChosen = 8 << 20
 
-// changeRoutes are about what the agents changed, and taking it back.
+// changeRoutes adds the routes about the agents' changes and their undo.
 func (c *Client) changeRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("changes", http.MethodGet, "sessions/{id}/changes", "What agents changed in the directory: in a turn, the newest if none is named, or since the start", http.StatusOK),

@@ -11,20 +11,20 @@ import (
 	"deskhand/backend/session"
 )
 
-// InDirectory are the parameters of a call about a directory. Like NamedEntry it is exported because the library passes over embedded
-// types that are not, in silence.
+// InDirectory is the parameter of a call about a directory. Like NamedEntry, the type is exported because the library silently ignores
+// unexported embedded types.
 type InDirectory struct {
 	Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"The absolute path of a directory"`
 }
 
-// NamedEntry are those of a call about an entry of its configuration.
+// NamedEntry is the parameters of a call about an entry of a directory's configuration.
 type NamedEntry struct {
 	InDirectory
 
 	Name string `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"The entry's name"`
 }
 
-// SeenEntry are those of a call that stands for a person who was shown an entry.
+// SeenEntry is the parameters of a call on behalf of a person who was shown an entry.
 type SeenEntry struct {
 	NamedEntry
 
@@ -35,7 +35,7 @@ type executableList struct {
 	Items []session.Executable `json:"items"`
 }
 
-// trustRoutes are what is approved in a directory.
+// trustRoutes adds the routes about the approvals in a directory.
 func (c *Client) trustRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "What of a directory starts programs, and what of that is approved", http.StatusOK),
@@ -66,8 +66,8 @@ func (c *Client) trustRoutes() {
 		})
 }
 
-// mcpRoutes are the MCP servers of a directory, as people see and change them. /v1/config has the same file for other programs: what
-// comes that way has to be approved.
+// mcpRoutes adds the routes about the MCP servers of a directory, for people. /v1/config serves the same file to other programs: entries
+// written there still need an approval.
 func (c *Client) mcpRoutes() {
 	const path = "config/mcp"
 	s := c.cfg.Sessions

@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openConfig is the client API with a directory to work in.
+// openConfig returns the client API and a working directory.
 func openConfig(t *testing.T) (c *clinic, work string) {
 	t.Helper()
 	dir, work := t.TempDir(), t.TempDir()
@@ -78,13 +78,13 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	var list session.MCPServers
 	c.call("GET", "config/mcp"+at(""), "", 200, &list)
 	if len(list.Items) != 0 || list.Items == nil || !strings.HasSuffix(filepath.ToSlash(list.Path), "/.sandbox-agent/config/mcp.json") {
-		t.Errorf("%+v", list)
+		t.Errorf("config/mcp: got %+v, want an empty list with the path", list)
 	}
 	var item session.MCPServer
 	c.call("PUT", "config/mcp"+at("&name=a/b"), entry, 200, &item)
 	const want = `{"type":"local","command":["no-such-program-here","x"],"args":[],"env":{"KEY":"••••"},"enabled":false,"mine":{"b":1,"a":2}}`
 	if string(item.Entry) != want || !item.Approved || item.Enabled || item.Name != "a/b" || item.Executable == nil || item.Executable.Hash != item.Hash {
-		t.Errorf("%s %+v", item.Entry, item)
+		t.Errorf("PUT: got %s, %+v, want %s, approved and disabled", item.Entry, item, want)
 	}
 	c.call("PUT", "config/mcp"+at("&name=a/b&seen="+item.Hash), strings.Replace(want, `"enabled":false`, `"enabled":true`, 1), 200, &item)
 	file, err := os.ReadFile(list.Path)
@@ -94,7 +94,7 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	var trust struct{ Items []session.Executable }
 	c.call("GET", "trust"+at(""), "", 200, &trust)
 	if len(trust.Items) != 1 || !trust.Items[0].Approved || strings.Contains(trust.Items[0].Detail, secret) {
-		t.Errorf("%+v", trust)
+		t.Errorf("trust: got %+v, want one approved server without the secret", trust)
 	}
 	hash := trust.Items[0].Hash
 	c.call("DELETE", "trust"+at("&hash="+hash), "", 204, nil)
@@ -110,11 +110,11 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	var test session.MCPTest
 	c.call("POST", "config/mcp/test"+at("&name=a/b"), "", 200, &test)
 	if test.OK || !strings.Contains(test.Detail, "was not found") || test.Tools == nil {
-		t.Errorf("%+v", test)
+		t.Errorf("test: got %+v, want a missing program", test)
 	}
 	c.call("POST", "config/mcp/test"+at("&name=new"), `{"entry":{"type":"local","command":"neither"}}`, 200, &test)
 	if test.OK || !strings.Contains(test.Detail, "neither") {
-		t.Errorf("%+v", test)
+		t.Errorf("test: got %+v, want a failure that names neither", test)
 	}
 	c.refused("PUT", "config/mcp"+at("&name=x"), `{"type":"local"}`, 400, "config.invalid")
 	c.refused("PUT", "config/mcp"+at("&name=x"), `{"type":"local","command":"c","env":{"A":"••••"}}`, 400, "config.invalid")
@@ -130,11 +130,11 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	c.refused("PUT", "config/mcp"+at("&name=x"), entry, 409, "config.broken")
 	c.call("GET", "config/mcp"+at(""), "", 200, &list)
 	if !strings.Contains(list.Problem, "line 3") {
-		t.Errorf("%q", list.Problem)
+		t.Errorf("problem: got %q, want line 3", list.Problem)
 	}
 }
 
-// A directory of the client may be anywhere, but nothing in it leads out of it or holds us up.
+// A directory of the client may be anywhere, but no file in the directory leads out of it or blocks.
 func TestAHostileDirectoryOfTheClient(t *testing.T) {
 	c, work := openConfig(t)
 	outside := t.TempDir()
@@ -151,11 +151,11 @@ func TestAHostileDirectoryOfTheClient(t *testing.T) {
 	var list session.MCPServers
 	c.call("GET", "config/mcp"+at, "", 200, &list)
 	if len(list.Items) != 0 || list.Problem == "" {
-		t.Errorf("%+v", list)
+		t.Errorf("config/mcp: got %+v, want no server and a problem", list)
 	}
 	c.refused("PUT", "config/mcp"+at+"&name=x", `{"type":"local","command":"c"}`, 409, "config.broken")
 	entries, err := os.ReadDir(outside)
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%v %v", entries, err)
+		t.Errorf("outside: got %v, %v, want one file", entries, err)
 	}
 }

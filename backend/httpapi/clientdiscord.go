@@ -15,7 +15,7 @@ type channelPath struct {
 	Channel string `path:"channel" maxLength:"30" doc:"The id of a channel or thread"`
 }
 
-// nameSchema names a record in the document. Those of Discord have names that stand for much: State, User.
+// nameSchema names a record in the document. Records of Discord get a prefix, because State and User mean too much.
 func nameSchema(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -27,7 +27,7 @@ func nameSchema(t reflect.Type, hint string) string {
 	return name
 }
 
-// discordRoutes are the surface of Discord. Of its token they tell nothing.
+// discordRoutes adds the routes of Discord, which never return the bot's token.
 func (c *Client) discordRoutes() {
 	huma.Register(c.api, op("discord", http.MethodGet, "discord", "The bot, who is heard, and which channels are bound", http.StatusOK),
 		func(context.Context, *struct{}) (*body[discord.State], error) {
@@ -75,7 +75,7 @@ func (c *Client) discordRoutes() {
 		})
 }
 
-// discord is the surface. There is none where the data is of a newer version that we cannot read.
+// discord returns the surface, or an error where newer or damaged data cannot be read.
 func (c *Client) discord() (*discord.Surface, error) {
 	if c.cfg.Discord == nil {
 		if c.cfg.DiscordProblem != "" {

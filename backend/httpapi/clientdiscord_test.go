@@ -21,12 +21,12 @@ import (
 	"deskhand/backend/store"
 )
 
-// pinboard is the client API with the surface of Discord, which speaks to a stand-in.
+// pinboard is the client API with Discord's surface, which talks to a stand-in.
 type pinboard struct {
 	t   *testing.T
 	url string
 	dc  *discordtest.Discord
-	all bytes.Buffer // what was answered
+	all bytes.Buffer // all answers
 }
 
 func openPinboard(t *testing.T) *pinboard {
@@ -71,7 +71,7 @@ func openPinboard(t *testing.T) *pinboard {
 	return p
 }
 
-// call makes a call; the answer is read into out, and its code or "" is given back.
+// call makes a call, reads the answer into out, and returns its code or "".
 func (p *pinboard) call(method, path, body string, status int, out any) (code string) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+"/client/"+path, strings.NewReader(body))
@@ -109,7 +109,7 @@ func TestDiscordOverTheAPI(t *testing.T) {
 	var state discord.State
 	p.call("GET", "discord", "", http.StatusOK, &state)
 	if state.Status != "off" || state.HasToken || !strings.Contains(p.all.String(), `"users":[]`) || !strings.Contains(p.all.String(), `"bindings":[]`) {
-		t.Errorf("%s", p.all.String())
+		t.Errorf("discord: got %s, want off without users and bindings", p.all.String())
 	}
 	for body, want := range map[string]string{
 		`{"token":"hello"}`:                 "discord.token_malformed",
@@ -118,21 +118,21 @@ func TestDiscordOverTheAPI(t *testing.T) {
 		`{"restUrl":"http://example.com/"}`: "discord.url",
 	} {
 		if code := p.call("PUT", "discord", body, http.StatusBadRequest, nil); code != want {
-			t.Errorf("%s: %q", body, code)
+			t.Errorf("PUT %s: got the code %q, want %q", body, code, want)
 		}
 	}
 	if code := p.call("PUT", "discord", `{"token":"`+p.dc.Token+`z","restUrl":"`+p.dc.REST()+`"}`, http.StatusConflict, nil); code != "discord.token_invalid" {
-		t.Error(code)
+		t.Errorf("PUT with a wrong token: got the code %q, want discord.token_invalid", code)
 	}
 	if code := p.call("GET", "discord/channels", "", http.StatusConflict, nil); code != "discord.off" {
-		t.Error(code)
+		t.Errorf("channels: got the code %q, want discord.off", code)
 	}
 	setup, _ := json.Marshal(map[string]any{
 		"token": p.dc.Token, "users": []string{p.dc.Owner.String()}, "enabled": true, "restUrl": p.dc.REST(), "gatewayUrl": p.dc.Gateway(),
 	})
 	p.call("PUT", "discord", string(setup), http.StatusOK, &state)
 	if !state.HasToken || state.TokenIn != "file" || state.Bot == nil || len(state.Users) != 1 {
-		t.Errorf("%+v", state)
+		t.Errorf("PUT: got %+v, want a token in the file, a bot, one user", state)
 	}
 	if err := p.dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 1 && len(s.Commands(p.dc.Guild)) > 0 }); err != nil {
 		t.Fatal(err)
@@ -140,24 +140,24 @@ func TestDiscordOverTheAPI(t *testing.T) {
 	var servers discord.Servers
 	p.call("GET", "discord/channels", "", http.StatusOK, &servers)
 	if len(servers.Items) != 1 || len(servers.Items[0].Channels) != 1 || servers.Items[0].Channels[0].ID != p.dc.Channel.String() {
-		t.Errorf("%+v", servers)
+		t.Errorf("channels: got %+v, want the one channel", servers)
 	}
 	where := "discord/bindings/" + p.dc.Channel.String()
 	p.call("PUT", where, `{"session":"none"}`, http.StatusNotFound, nil)
 	if code := p.call("PUT", where, `{"directory":"/no/where","agent":"mock"}`, http.StatusBadRequest, nil); code != "discord.directory" {
-		t.Error(code)
+		t.Errorf("binding: got the code %q, want discord.directory", code)
 	}
 	wish, _ := json.Marshal(discord.Bind{Directory: t.TempDir(), Agent: "mock"})
 	var made discord.Binding
 	p.call("PUT", where, string(wish), http.StatusOK, &made)
 	if made.Channel != p.dc.Channel.String() || made.Agent != "mock" {
-		t.Errorf("%+v", made)
+		t.Errorf("binding: got %+v, want mock in the channel", made)
 	}
 	var checked discord.Checked
 	p.call("POST", "discord/check", "{}", http.StatusOK, &checked)
 	for _, item := range checked.Items {
 		if item.Status != "ok" {
-			t.Errorf("%+v", item)
+			t.Errorf("check: got %+v, want ok", item)
 		}
 	}
 	p.call("DELETE", where, "", http.StatusNoContent, nil)
@@ -168,19 +168,19 @@ func TestDiscordOverTheAPI(t *testing.T) {
 	}
 }
 
-// Where the data is of a newer version there may be no surface.
+// With data of a newer version there may be no surface.
 func TestDiscordThatIsNotThere(t *testing.T) {
 	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{}))
 	defer server.Close()
 	p := &pinboard{t: t, url: server.URL}
 	for _, call := range [][2]string{{"GET", "discord"}, {"DELETE", "discord"}, {"POST", "discord/check"}, {"DELETE", "discord/bindings/1"}} {
 		if code := p.call(call[0], call[1], "", http.StatusConflict, nil); code != "discord.off" {
-			t.Errorf("%s: %q", call, code)
+			t.Errorf("%s: got the code %q, want discord.off", call, code)
 		}
 	}
 }
 
-// The feed tells of it, so that every other surface shows the same.
+// The feed announces a change of Discord, so that every other surface shows the same.
 func TestDiscordIsToldToTheFeed(t *testing.T) {
 	p := openPinboard(t)
 	var first session.Batch

@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// frameRoutes are about what went over the wire, and what else is known of a session's agent.
+// frameRoutes adds the routes about the wire, and other facts about a session's agent.
 func (c *Client) frameRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listFrames", http.MethodGet, "sessions/{id}/frames", "What went between us and the agent, as the journal has it", http.StatusOK),

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// keyboardRoutes are about the keys.
+// keyboardRoutes adds the routes about key bindings.
 func (c *Client) keyboardRoutes() {
 	huma.Register(c.api, op("getKeyboard", http.MethodGet, "keyboard", "What a person has changed about the keys", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Keyboard], error) {

@@ -17,11 +17,11 @@ func TestKeyboardOverHTTP(t *testing.T) {
 	var k session.Keyboard
 	c.call("GET", "keyboard", "", http.StatusOK, &k)
 	if k.Path != file || k.Version != "" || k.Bindings == nil || len(k.Bindings) != 0 {
-		t.Errorf("%+v", k)
+		t.Errorf("keyboard: got %+v, want no bindings in %s", k, file)
 	}
 	c.call("PUT", "keyboard", `{"version":"","bindings":[{"keys":"Mod+Shift+X","command":"inbox"},{"keys":"Mod+I","command":null}]}`, http.StatusOK, &k)
 	if len(k.Bindings) != 2 || *k.Bindings[0].Command != "inbox" || k.Bindings[1].Command != nil {
-		t.Errorf("%+v", k)
+		t.Errorf("keyboard: got %+v, want inbox and an unbound key", k)
 	}
 	c.until(func(kind string, data []byte) bool {
 		var told session.Keyboard
@@ -34,13 +34,13 @@ func TestKeyboardOverHTTP(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{\n oops"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// It is watched: nobody asks for it.
+	// A watcher notices the change without a request.
 	c.until(func(kind string, data []byte) bool {
 		var told session.Keyboard
 		return kind == "keyboard.upsert" && json.Unmarshal(data, &told) == nil && told.Problem != ""
 	})
 	c.refused("PUT", "keyboard", `{"version":"`+k.Version+`","bindings":[]}`, http.StatusConflict, "keyboard.broken")
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{\n oops" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file: got %q, %v, want the broken file unchanged", data, err)
 	}
 }

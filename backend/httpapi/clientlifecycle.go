@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// lifecycleRoutes end sessions, bring them back, and let them follow their directory.
+// lifecycleRoutes adds the routes that delete, restore and relink sessions.
 func (c *Client) lifecycleRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session; for 15 s it can be restored", http.StatusNoContent),

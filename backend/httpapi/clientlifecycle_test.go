@@ -38,13 +38,13 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 	var back session.Session
 	c.call("POST", path+"/restore", "", http.StatusOK, &back)
 	if back.ID != s.ID || back.Phase != session.Closed {
-		t.Errorf("%+v", back)
+		t.Errorf("restore: got %+v, want the closed session %s", back, s.ID)
 	}
 
 	var list session.Page[session.KnownWorkspace]
 	c.call("GET", "workspaces", "", http.StatusOK, &list)
 	if len(list.Items) != 1 || list.Items[0].Path != from || list.Items[0].Sessions != 1 || list.Items[0].Missing {
-		t.Fatalf("%+v", list)
+		t.Fatalf("workspaces: got %+v, want one session in %s", list, from)
 	}
 	relink := "workspaces/" + list.Items[0].ID + "/relink"
 	c.refused("POST", relink, `{"path":"to"}`, http.StatusBadRequest, "directory.relative")
@@ -53,11 +53,11 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 	var w session.KnownWorkspace
 	c.call("POST", relink, body(map[string]string{"path": to}), http.StatusOK, &w)
 	if w.Path != to || w.ID != list.Items[0].ID || w.Place != "local" {
-		t.Errorf("%+v", w)
+		t.Errorf("relink: got %+v, want %s with the same id", w, to)
 	}
 	c.call("GET", path, "", http.StatusOK, &back)
 	if back.Cwd != to {
-		t.Errorf("%+v", back)
+		t.Errorf("session: got %+v, want the directory %s", back, to)
 	}
 
 	c.call("DELETE", path+"?undo=false", "", http.StatusNoContent, nil)
@@ -66,6 +66,6 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 	c.refused("DELETE", "sessions/none", "", http.StatusNotFound, "not_found")
 	c.call("GET", "workspaces", "", http.StatusOK, &list)
 	if len(list.Items) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("workspaces: got %+v, want none", list)
 	}
 }

@@ -15,7 +15,7 @@ type loginWish struct {
 	Values map[string]string `json:"values,omitempty" doc:"By name, where the method has vars; an empty one keeps what there is"`
 }
 
-// loginRoutes are what signing in to an agent needs, and out of it again.
+// loginRoutes adds the routes for signing in to an agent and out.
 func (c *Client) loginRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("loginMethods", http.MethodGet, "agents/{id}/login", "How one signs in to an agent. It is started when it has not been asked yet", http.StatusOK),

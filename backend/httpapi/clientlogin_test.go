@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// porch is an agent that is signed in to at a terminal, by yes, and by a value. Appended arguments are $0 here.
+// porch is an agent with three ways to sign in: at a terminal by yes, by a value, and by itself. Appended arguments are $0 here.
 const porch = `if [ "$0" = --login ]; then stty size; printf 'Sure? '; read -r answer; stty size; [ "$answer" = yes ] || exit 5; exit 0; fi
 while read -r line; do
   id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
@@ -66,7 +66,7 @@ func openPorch(t *testing.T) *clinic {
 	return c
 }
 
-// typing posts what a person types, as a media type.
+// typing posts text that a person types, with a media type.
 func (c *clinic) typing(terminal, text, kind string) int {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url+"/client/terminals/"+terminal+"/input", strings.NewReader(text))
@@ -99,13 +99,13 @@ func TestLoginOverHTTP(t *testing.T) {
 	c.call("GET", "agents/porch/login", "", 200, &offered)
 	if m := offered.Methods; len(m) != 3 || m[0].Type != "terminal" || m[1].Type != "env" || m[1].Link != "https://example.test/" || !m[1].Vars[0].Secret ||
 		m[1].Vars[0].Set || m[2].Type != "agent" || !offered.Logout || offered.Keyring != "file" || !strings.Contains(offered.Warning, "logins.json") {
-		t.Errorf("%+v", offered)
+		t.Errorf("login methods: got %+v, want terminal, env and agent", offered)
 	}
 
 	var login session.Login
 	c.call("POST", "agents/porch/login", `{"method":"tty"}`, 202, &login)
 	if login.State != "running" || login.Terminal == "" || login.Type != "terminal" || login.Agent != "porch" {
-		t.Fatalf("%+v", login)
+		t.Fatalf("login: got %+v, want running in a terminal", login)
 	}
 	c.refused("POST", "agents/porch/login", `{"method":"key","values":{"PORCH_KEY":"x"}}`, 409, "login.running")
 	c.refused("POST", "agents/porch/logout", "", 409, "login.running")
@@ -119,7 +119,7 @@ func TestLoginOverHTTP(t *testing.T) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatal(screen)
+				t.Fatalf("terminal: got %s, want the expected output", screen)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func TestLoginOverHTTP(t *testing.T) {
 	}
 	read(func(out session.TerminalOutput) bool { return out.Exited && out.ExitCode != nil && *out.ExitCode == 0 })
 	if !strings.Contains(screen, "24 80\r\n") || !strings.Contains(screen, "17 99\r\n") {
-		t.Errorf("%q", screen)
+		t.Errorf("terminal: got %q, want the sizes 24 80 and 17 99", screen)
 	}
 	id := login.ID
 	c.until(func(kind string, data []byte) bool {
@@ -145,7 +145,7 @@ func TestLoginOverHTTP(t *testing.T) {
 	})
 	c.call("GET", "logins/"+id, "", 200, &login)
 	if login.State != "done" || login.EndedAt == nil {
-		t.Errorf("%+v", login)
+		t.Errorf("login: got %+v, want done", login)
 	}
 	if status := c.typing(login.Terminal, "x", "application/octet-stream"); status != 409 {
 		t.Errorf("typed into nothing: %d", status)
@@ -155,7 +155,7 @@ func TestLoginOverHTTP(t *testing.T) {
 	c.call("DELETE", "terminals/"+login.Terminal, "", 204, nil)
 	c.call("GET", "logins/"+login.ID, "", 200, &login)
 	if login.State != "failed" || login.Code != "login.cancelled" {
-		t.Errorf("%+v", login)
+		t.Errorf("login: got %+v, want login.cancelled", login)
 	}
 	c.call("POST", "agents/porch/login", `{"method":"never"}`, 202, &login)
 	c.call("DELETE", "logins/"+login.ID, "", 204, nil)
@@ -175,12 +175,12 @@ func TestLoginOverHTTP(t *testing.T) {
 	}
 	c.call("GET", "agents/porch/login", "", 200, &offered)
 	if !offered.Methods[1].Vars[0].Set {
-		t.Errorf("%+v", offered)
+		t.Errorf("login methods: got %+v, want a set value", offered)
 	}
 	c.call("POST", "agents/porch/logout", "", 204, nil)
 	c.call("GET", "agents/porch/login", "", 200, &offered)
 	if offered.Methods[1].Vars[0].Set {
-		t.Errorf("%+v", offered)
+		t.Errorf("login methods: got %+v, want no set value", offered)
 	}
 	c.call("POST", "agents/porch/signed-in", "", 202, &login)
 	if login := ended(); login.State != "done" || login.Agent != "porch" {

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// newer is what hello tells of data that a newer version has made: it is shown, and not changed.
+// newer describes data of a newer version, which is shown and never changed.
 type newer struct {
 	Schema  string `json:"schema" doc:"The version of its schema"`
 	Known   string `json:"known" doc:"The newest that this program knows"`
@@ -21,13 +21,13 @@ func newerOf(s *session.Client) *newer {
 	return nil
 }
 
-// doesMore tells whether a request does more than look. To get in changes nothing that is kept.
+// doesMore reports whether a request may change stored data. Signing in changes none.
 func doesMore(r *http.Request) bool {
 	looks := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method)
 	return !looks && !slices.Contains([]string{"/client/login", "/client/tab/proof", "/client/links", "/client/activate"}, r.URL.Path)
 }
 
-// leaveBe refuses a request that would change data of a newer version, and tells that it did.
+// leaveBe refuses a request that would change data of a newer version, and reports whether that happened.
 func (c *Client) leaveBe(w http.ResponseWriter, r *http.Request) bool {
 	if !doesMore(r) || c.cfg.Sessions == nil {
 		return false

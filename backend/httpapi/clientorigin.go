@@ -13,7 +13,8 @@ type summary struct {
 	Text string `json:"text" doc:"Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer"`
 }
 
-// originRoutes are those that make a session of another one: of the agent's own, of one of ours, or for another agent; and what such a one is told.
+// originRoutes adds the routes that make a session from another: from the agent's own, from a copy, or for another agent; and the preview
+// of the text that such a session gets.
 func (c *Client) originRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "The agent's own conversations, as it lists them", http.StatusOK),

@@ -8,7 +8,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// What the routes do is tested with the client, and through them with the command line; here, how they refuse.
+// The client's and the command line's tests cover the routes' effects; this test covers their refusals.
 func TestOriginsOverTheAPI(t *testing.T) {
 	c, work := openSkills(t)
 	c.refused("GET", "agents/nobody/sessions", "", http.StatusBadRequest, "agent.unknown")
@@ -23,10 +23,10 @@ func TestOriginsOverTheAPI(t *testing.T) {
 	c.refused("POST", "sessions/none/prompt", `{"message":"x","when":"steer"}`, http.StatusNotFound, "not_found")
 	c.refused("POST", "sessions/none/prompt", `{"message":"x","when":"sometime"}`, http.StatusBadRequest, "request.invalid")
 
-	var s, next session.Session // claude is not installed here: it fails to start, and says so in the session
+	var s, next session.Session // claude is not installed here: the session fails to start, and says so
 	c.call("POST", "sessions/import", `{"agent":"claude","acpSessionId":"x","cwd":"`+filepath.ToSlash(work)+`"}`, http.StatusCreated, &s)
 	if s.Origin == nil || s.Origin.Kind != "import" || s.Offers == nil {
-		t.Errorf("%+v", s)
+		t.Errorf("import: got %+v, want the origin import", s)
 	}
 	c.call("POST", "sessions/import", `{"agent":"claude","acpSessionId":"x","cwd":"`+filepath.ToSlash(work)+`"}`, http.StatusCreated, &next)
 	if next.ID != s.ID {
@@ -34,7 +34,7 @@ func TestOriginsOverTheAPI(t *testing.T) {
 	}
 	c.call("POST", "sessions/"+s.ID+"/continue", `{"agent":"codex"}`, http.StatusCreated, &next)
 	if next.Origin == nil || next.Origin.Session != s.ID || next.Agent != "codex" || next.Draft == "" {
-		t.Errorf("%+v", next)
+		t.Errorf("continue: got %+v, want codex with a draft, from %s", next, s.ID)
 	}
 	var sum struct{ Text string }
 	c.call("GET", "sessions/"+s.ID+"/summary", "", http.StatusOK, &sum)

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// processRoutes are what the status bar and deskhand ps need.
+// processRoutes adds the routes for the status bar and deskhand ps.
 func (c *Client) processRoutes() {
 	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "What runs because of us, and what it takes of the machine", http.StatusOK),
 		func(_ context.Context, in *struct {

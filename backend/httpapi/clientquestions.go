@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// inboxPage is what waits, twice: as it is, and as the questions that it is to programs which know nothing else.
+// inboxPage lists the waiting requests, and again, as questions, those that programs of the older shape understand.
 type inboxPage struct {
 	Items     []session.Request         `json:"items" doc:"Oldest first"`
 	Questions []session.WaitingQuestion `json:"questions" doc:"Those of them that ask to choose or to tell something"`
@@ -19,8 +19,8 @@ type requestList struct {
 	Items []session.Request `json:"items"`
 }
 
-// questionRoutes answer requests in the shape of before this API, see the seed questions.md: 204, 404 for what is no question, 409 for one
-// that is answered, as the answers of requests are.
+// questionRoutes answer requests in the shape of the earlier API, see the seed questions.md: 204, 404 for no question, and 409 for an
+// answered question, as for requests.
 func (c *Client) questionRoutes() {
 	s := c.cfg.Sessions
 	reply := op("replyQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reply", "Answer a question; the first answer wins", http.StatusNoContent)

@@ -14,7 +14,7 @@ type queuePath struct {
 	Item string `path:"item" maxLength:"64"`
 }
 
-// queueRoutes are what a person does with the prompts that wait in a session; prompt adds to them.
+// queueRoutes adds the routes for the prompts that wait in a session; the prompt route adds to them.
 func (c *Client) queueRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listQueue", http.MethodGet, "sessions/{id}/queue", "The prompts that wait, in their order", http.StatusOK),

@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// searchRoutes are what finds again what was said.
+// searchRoutes adds the routes for searching and exporting conversations.
 func (c *Client) searchRoutes() {
 	huma.Register(c.api, op("search", http.MethodGet, "search", "Look through every conversation, the newest first", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -36,11 +36,11 @@ func (c *Client) searchRoutes() {
 		})
 }
 
-// IncompleteHeader stands at an export that lacks what could not be read.
+// IncompleteHeader marks an export that lacks unreadable parts.
 const IncompleteHeader = "Deskhand-Incomplete"
 
-// exportRoute sends a whole conversation, or all of a damaged one that can be read. It is written to a temporary file first: an error is
-// then told as one, in place of a file that ends somewhere.
+// exportRoute sends a whole conversation, or the readable part of a damaged one. The export goes to a temporary file first, so that an
+// error is reported as a problem instead of cutting the file off.
 func (c *Client) exportRoute() {
 	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "A whole conversation, as a file", http.StatusOK)
 	export.Responses = map[string]*huma.Response{"200": {
@@ -71,14 +71,14 @@ func (c *Client) exportRoute() {
 			}
 			out.SetHeader("Content-Type", x.Type)
 			out.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.Name}))
-			out.SetHeader("Content-Length", strconv.FormatInt(f.size, 10)) // by which a part is no whole
-			_, _ = io.Copy(out.BodyWriter(), f)                            // whoever has gone away needs no more
+			out.SetHeader("Content-Length", strconv.FormatInt(f.size, 10)) // lets the caller notice a cut file
+			_, _ = io.Copy(out.BodyWriter(), f)                            // fails only when the caller is gone
 		}}, nil
 	})
 }
 
-// spool writes an export to a file that nobody else can open and that is gone when it is closed. Where an open file can lose its name it does
-// so before anything is in it: a kill would leave a whole conversation behind. Windows keeps the name as long as the file is open.
+// spool writes an export to a temporary file that nobody else can open. Where the system allows, the file loses its name before the first
+// byte, so that a kill leaves no conversation behind. On Windows the name stays until Close.
 func spool(x io.WriterTo) (*spooled, error) {
 	f, err := os.CreateTemp("", "deskhand-export-*")
 	if err != nil {
@@ -100,7 +100,7 @@ type spooled struct {
 	nameless bool
 }
 
-// Close removes the file as well.
+// Close closes and removes the file.
 func (s *spooled) Close() error {
 	err := s.File.Close()
 	if !s.nameless {

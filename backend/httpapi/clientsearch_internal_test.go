@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// writing is what is exported: it looks at the directory before it writes.
+// writing is an export that lists the directory before writing.
 type writing struct {
 	t    *testing.T
 	dir  string
@@ -24,7 +24,7 @@ func (x *writing) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// A kill leaves nothing of an export behind, where the system lets an open file be without a name; an end never does.
+// A kill during an export leaves no file, where the system allows unnamed files; a regular end never does.
 func TestAnExportLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -36,7 +36,7 @@ func TestAnExportLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := io.ReadAll(f); err != nil || string(data) != "a conversation" || f.size != int64(len(data)) {
-		t.Errorf("%q, %d, %v", data, f.size, err)
+		t.Errorf("export: got %q, size %d, %v, want the conversation", data, f.size, err)
 	}
 	if x.left > 0 && runtime.GOOS != "windows" {
 		t.Errorf("%d files while it is written", x.left)

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// settingsRoutes are what the Settings screen needs.
+// settingsRoutes adds the routes for the Settings screen.
 func (c *Client) settingsRoutes() {
 	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "The settings of the program", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Settings], error) {

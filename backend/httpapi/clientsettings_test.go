@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openSettings is the client API of a program whose settings are in a file.
+// openSettings returns the client API with settings in a file.
 func openSettings(t *testing.T, file string) *clinic {
 	t.Helper()
 	db, err := store.Open(t.Context(), t.TempDir())
@@ -52,18 +52,18 @@ func TestSettingsOverHTTP(t *testing.T) {
 	var s session.Settings
 	c.call("GET", "settings", "", http.StatusOK, &s)
 	if s.MemoryBudgetMiB <= 0 || s.MemoryBudgetMiB > 4096 || s.MemoryBudgetMiB != s.MemoryBudgetDefaultMiB || s.Path != file || s.Problem != "" || s.MemoryBudgetWorks != proxy.Measures {
-		t.Errorf("%+v", s)
+		t.Errorf("settings: got %+v, want the default budget in %s", s, file)
 	}
 	c.call("PATCH", "settings", `{"memoryBudgetMiB":0}`, http.StatusOK, &s)
 	if s.MemoryBudgetMiB != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("settings: got %+v, want no budget", s)
 	}
 	c.until(func(kind string, data []byte) bool {
 		var told session.Settings
 		return kind == "settings.upsert" && json.Unmarshal(data, &told) == nil && told == s
 	})
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{\n  \"memoryBudgetMiB\": 0\n}\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file: got %q, %v, want memoryBudgetMiB 0", data, err)
 	}
 	c.refused("PATCH", "settings", `{"memoryBudgetMiB":-1}`, http.StatusBadRequest, "settings.value")
 	c.refused("PATCH", "settings", `{"memoryBudgetMiB":"2"}`, http.StatusBadRequest, "request.invalid")
@@ -76,14 +76,14 @@ func TestSettingsOverHTTP(t *testing.T) {
 	c.refused("PATCH", "settings", `{"memoryBudgetMiB":5}`, http.StatusConflict, "settings.broken")
 	c.call("GET", "settings", "", http.StatusOK, &s)
 	if !strings.Contains(s.Problem, "line 2") || s.MemoryBudgetMiB != s.MemoryBudgetDefaultMiB {
-		t.Errorf("%+v", s)
+		t.Errorf("settings: got %+v, want the default and a problem in line 2", s)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{\n oops" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file: got %q, %v, want the broken file unchanged", data, err)
 	}
 	var list session.ProcessList
 	c.call("GET", "processes?pss=true", "", http.StatusOK, &list)
 	if len(list.Items) != 0 || list.Self.PID != os.Getpid() || list.Self.StartedAt.IsZero() {
-		t.Errorf("%+v", list)
+		t.Errorf("processes: got %+v, want only this process", list)
 	}
 }

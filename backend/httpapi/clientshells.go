@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// shellRoutes are about the terminals of the person. What goes over one is terminalRoutes' part.
+// shellRoutes adds the routes about the person's terminals. terminalRoutes has those for their input and output.
 func (c *Client) shellRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listShells", http.MethodGet, "sessions/{id}/shells", "The terminals of the person beside a conversation", http.StatusOK),

@@ -15,8 +15,8 @@ type skillText struct {
 	Text string `json:"text"`
 }
 
-// skillRoutes are the skills of a directory, as people see and change them. /v1/config has the same file for other programs: what
-// comes that way has to be approved.
+// skillRoutes adds the routes about the skills of a directory, for people. /v1/config serves the same file to other programs: entries
+// written there still need an approval.
 func (c *Client) skillRoutes() {
 	const path = "config/skills"
 	s := c.cfg.Sessions

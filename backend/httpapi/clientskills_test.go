@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// openSkills is the client API with skills, and a directory to work in.
+// openSkills returns the client API with skills, and a working directory.
 func openSkills(t *testing.T) (c *clinic, work string) {
 	t.Helper()
 	dir, work := t.TempDir(), t.TempDir()
@@ -88,14 +88,14 @@ func TestSkillsOverTheAPI(t *testing.T) {
 	var list session.SkillList
 	c.call("GET", "config/skills"+at(""), "", 200, &list)
 	if len(list.Items) != 0 || list.Items == nil || !strings.HasSuffix(filepath.ToSlash(list.Path), "/.sandbox-agent/config/skills.json") {
-		t.Errorf("%+v", list)
+		t.Errorf("config/skills: got %+v, want an empty list with the path", list)
 	}
 	var item session.SkillEntry
 	entry := `{"sources":[{"source":"file://` + repo + `","type":"git","mine":{"b":1}}]}`
 	c.call("PUT", "config/skills"+at("&name=a/b"), entry, 200, &item)
 	if item.State != "unresolved" || !item.Approved || item.Name != "a/b" || item.Skills == nil || item.Commit != "" ||
 		string(item.Entry) != `{"sources":[{"type":"git","source":"file://`+repo+`","mine":{"b":1}}]}` {
-		t.Errorf("%+v", item)
+		t.Errorf("PUT: got %+v, want unresolved and approved", item)
 	}
 	c.call("POST", "config/skills/fetch"+at("&name=a/b"), "", 200, &item)
 	if item.State != "resolved" || item.Approved || item.Commit != git("rev-parse", "HEAD") || len(item.Skills) != 1 || item.Executable == nil ||
@@ -103,12 +103,12 @@ func TestSkillsOverTheAPI(t *testing.T) {
 		t.Errorf("what can be run is to be shown: %+v", item)
 	}
 	if f := item.Skills[0].Files; len(f) != 2 || f[0].Path != "SKILL.md" || f[0].Executable || !f[1].Executable || f[1].Size != 5 {
-		t.Errorf("%+v", f)
+		t.Errorf("files: got %+v, want SKILL.md and an executable of 5 bytes", f)
 	}
 	var text struct{ Text string }
 	c.call("GET", "config/skills/file"+at("&name=a/b&skill=pdf&path=SKILL.md"), "", 200, &text)
 	if !strings.Contains(text.Text, "Reads PDFs.") {
-		t.Errorf("%q", text.Text)
+		t.Errorf("SKILL.md: got %q, want the description", text.Text)
 	}
 	c.refused("GET", "config/skills/file"+at("&name=a/b&skill=pdf&path=..%2F..%2FSKILL.md"), "", 404, "not_found")
 	c.refused("GET", "config/skills/file"+at("&name=a/b&skill=none&path=SKILL.md"), "", 404, "not_found")
@@ -116,7 +116,7 @@ func TestSkillsOverTheAPI(t *testing.T) {
 	c.call("POST", "trust", string(wish), 204, nil)
 	c.call("GET", "config/skills"+at(""), "", 200, &list)
 	if len(list.Items) != 1 || !list.Items[0].Approved {
-		t.Errorf("%+v", list)
+		t.Errorf("config/skills: got %+v, want one approved entry", list)
 	}
 	c.refused("PUT", "config/skills"+at("&name=x"), `{"sources":[{"type":"git"}]}`, 400, "config.invalid")
 	c.refused("PUT", "config/skills"+at("&name=x"), `{"sources":[{"type":"github","source":"a/b","subpath":"../x"}]}`, 400, "config.invalid")
@@ -130,6 +130,6 @@ func TestSkillsOverTheAPI(t *testing.T) {
 	c.call("DELETE", "config/skills"+at("&name=other"), "", 204, nil)
 	c.call("GET", "config/skills"+at(""), "", 200, &list)
 	if len(list.Items) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("config/skills: got %+v, want none", list)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/startmode"
 )
 
-// startRoutes are the mode and the model in which conversations begin.
+// startRoutes adds the routes about the mode and the model of new conversations.
 func (c *Client) startRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("getStart", http.MethodGet, "agents/{id}/start", "The mode and the model in which a new conversation with an agent begins, and what else it offers", http.StatusOK),

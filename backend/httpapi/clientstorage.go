@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// storageRoutes are what tells about the data directory, and proves it.
+// storageRoutes adds the routes about the data directory and its verification.
 func (c *Client) storageRoutes() {
 	c.moveRoutes()
 	s := c.cfg.Sessions
@@ -26,11 +26,11 @@ func (c *Client) storageRoutes() {
 		})
 	huma.Register(c.api, op("compact", http.MethodPost, "storage/compact", "Begin to give back to the disk what is not used; how far it is, is told with the storage", http.StatusAccepted),
 		func(context.Context, *struct{}) (*body[session.Work], error) {
-			return answer(s.Compact()) //nolint:contextcheck // it lives until it is through, not as long as the call
+			return answer(s.Compact()) //nolint:contextcheck // the work outlives the call
 		})
 	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every conversation to a zip archive in a directory of this machine", http.StatusAccepted),
 		func(_ context.Context, in *body[exportWish]) (*body[session.Work], error) {
-			return answer(s.ExportAll(in.Body.Path)) //nolint:contextcheck // as long as it takes
+			return answer(s.ExportAll(in.Body.Path)) //nolint:contextcheck // the work outlives the call
 		})
 	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "End what is done to all that is kept; it leaves nothing half", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
@@ -52,7 +52,7 @@ func (c *Client) storageRoutes() {
 		})
 }
 
-// Moving is the way to another data directory.
+// Moving is the set of functions that move the data directory.
 type Moving struct {
 	Show      func() DataPlace
 	Check     func(ctx context.Context, path string) (MovePlan, error)
@@ -61,7 +61,7 @@ type Moving struct {
 	DeleteOld func(ctx context.Context) error
 }
 
-// DataPlace is where the data is.
+// DataPlace is the location of the data.
 type DataPlace struct {
 	Directory string    `json:"directory"`
 	Fixed     string    `json:"fixed,omitempty" doc:"A code: why it cannot be moved from here"`
@@ -76,7 +76,7 @@ type OldCopy struct {
 	Deleting  bool         `json:"deleting,omitempty" doc:"Its deletion was broken off: it can only be deleted"`
 }
 
-// MovePlan is what a move would take.
+// MovePlan is the estimate of a move.
 type MovePlan struct {
 	Path  string `json:"path" doc:"The directory, links followed"`
 	Bytes int64  `json:"bytes"`
@@ -85,7 +85,7 @@ type MovePlan struct {
 	Turns int    `json:"turns" doc:"That run, and would be ended"`
 }
 
-// DataMove is how far a move is, or what came of it.
+// DataMove is the progress or the result of a move.
 type DataMove struct {
 	State     string            `json:"state" enum:"running,done,failed,cancelled"`
 	Step      string            `json:"step" enum:"stop,copy,prove,open"`
@@ -99,7 +99,7 @@ type DataMove struct {
 	Params    map[string]string `json:"params,omitempty"`
 }
 
-// refusedMoveHere is the refusal of a program that only has the data for a moment.
+// refusedMoveHere is the code for a program that holds the data only briefly.
 const refusedMoveHere = "move.here"
 
 type moveTo struct {
@@ -107,8 +107,8 @@ type moveTo struct {
 	StopTurns bool   `json:"stopTurns,omitempty" doc:"End the turns that run; without it they are in the way"`
 }
 
-// moveRoutes are about another data directory. Beside them nothing of the API answers while the data is moved, events neither: all of it
-// is closed, so who waits asks for the progress again and again.
+// moveRoutes adds the routes about moving the data directory. During a move no other route answers, not even events: everything is closed,
+// so the caller polls for the progress.
 func (c *Client) moveRoutes() {
 	m := c.cfg.Moving
 	if m == nil {
@@ -125,7 +125,7 @@ func (c *Client) moveRoutes() {
 		func(context.Context, *struct{}) (*body[DataPlace], error) { return answer(m.Show(), nil) })
 	huma.Register(c.api, op("checkMove", http.MethodPost, "storage/move/check", "What a move of the data would take, or what is in its way; nothing is changed", http.StatusOK),
 		func(ctx context.Context, in *body[moveTo]) (*body[MovePlan], error) {
-			if err := ownCaller(ctx); err != nil { // it tells which directories there are, and writes to them
+			if err := ownCaller(ctx); err != nil { // the routes reveal directories, and write to them
 				return nil, err
 			}
 			return answer(m.Check(ctx, in.Body.Path))
@@ -154,7 +154,7 @@ func (c *Client) moveRoutes() {
 		})
 }
 
-// storagePart is a part of the data directory.
+// storagePart is one part of the data directory.
 type storagePart struct {
 	Kind  string `json:"kind" enum:"database,blobs,agents,skills,snapshots,rest"`
 	Bytes int64  `json:"bytes"`
@@ -165,7 +165,7 @@ type storageParts struct {
 	Items []storagePart `json:"items" doc:"The largest first"`
 }
 
-// partsOf looks through a data directory. What goes while it is looked at counts as it was.
+// partsOf measures the parts of a data directory. Files that vanish meanwhile may still count.
 func partsOf(ctx context.Context, dir string) (storageParts, error) {
 	kinds := map[string]*storagePart{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -180,7 +180,7 @@ func partsOf(ctx context.Context, dir string) (storageParts, error) {
 		}
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			return nil //nolint:nilerr // it is gone, or takes no space
+			return nil //nolint:nilerr // the file is gone, or takes no space
 		}
 		kind := kindOf(strings.TrimPrefix(path, dir+string(filepath.Separator)))
 		if kinds[kind] == nil {
@@ -209,7 +209,7 @@ func kindOf(path string) string {
 	return "rest"
 }
 
-// exportWish is where an export goes.
+// exportWish names the target of an export.
 type exportWish struct {
 	Path string `json:"path" maxLength:"4096" doc:"The directory"`
 }

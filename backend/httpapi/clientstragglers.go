@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// stragglerRoutes are what a person needs to end what a stopped turn has left running.
+// stragglerRoutes adds the routes for ending the commands that a stopped turn has left running.
 func (c *Client) stragglerRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listStragglers", http.MethodGet, "sessions/{id}/stragglers", "The commands of stopped turns that still run", http.StatusOK),

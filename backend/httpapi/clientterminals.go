@@ -21,7 +21,7 @@ type typed struct {
 // maxTyped is more than anybody pastes into a login.
 const maxTyped = 64 << 10
 
-// terminalRoutes are what a terminal in a window needs. Terminals are opened by logins, and by people for themselves.
+// terminalRoutes adds the routes for a terminal in a window. Logins and people open terminals.
 func (c *Client) terminalRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "What a program wrote after a number of bytes, as soon as there is something", http.StatusOK),
@@ -37,7 +37,7 @@ func (c *Client) terminalRoutes() {
 	input := op("typeInTerminal", http.MethodPost, "terminals/{id}/input", "Type", http.StatusNoContent)
 	input.MaxBodyBytes = maxTyped
 	huma.Register(c.api, input, func(_ context.Context, in *typed) (*none, error) {
-		if in.Type != "application/octet-stream" { // which no form of another page can send
+		if in.Type != "application/octet-stream" { // a type that no form of a foreign page can send
 			return nil, newClientError(http.StatusUnsupportedMediaType, "request.invalid", nil, "what is typed comes as application/octet-stream")
 		}
 		return done(s.TypeInTerminal(in.ID, in.RawBody))

@@ -24,18 +24,18 @@ import (
 	"deskhand/backend/store"
 )
 
-// The files of a session's directories, for a person who looks through them: what /v1/fs does within the roots of the runtime, within
-// those of the session. Who may call may start programs, so these bounds are no defence against the caller: they keep what an agent has
-// put there, a link among other things, from leading a person out of the directories that they look at.
+// The files of a session's directories, for a person who browses them: like /v1/fs, but within the roots of the session. Callers may start
+// programs, so the roots are no defence against the caller: they keep links and other files of an agent from leading a person out of the
+// browsed directories.
 
 const (
 	mostListed  = 5_000     // entries of one directory
-	mostLinks   = 200       // of which it is told where they lead
+	mostLinks   = 200       // links whose targets are resolved
 	mostWhole   = 1 << 20   // bytes of a text that is shown whole, and can be changed
-	mostOfLarge = 256 << 10 // bytes that are shown of a larger one
+	mostOfLarge = 256 << 10 // bytes that are shown of a larger text
 )
 
-// treeEntry is one row of a directory, or one of the session's directories.
+// treeEntry is one row of a directory, or one directory of the session.
 type treeEntry struct {
 	Name     string     `json:"name"`
 	Path     string     `json:"path" doc:"Absolute"`
@@ -53,7 +53,7 @@ type treeListing struct {
 	More  bool        `json:"more,omitempty" doc:"There are more"`
 }
 
-// treePreview is what is known of a file, with its text where it is one.
+// treePreview describes a file, with its text if any.
 type treePreview struct {
 	Path     string    `json:"path" doc:"Absolute"`
 	Name     string    `json:"name"`
@@ -91,7 +91,7 @@ type treeProblem struct {
 	Params map[string]string `json:"params"`
 }
 
-// treeRoutes are about the files of a conversation's directories.
+// treeRoutes adds the routes about the files in a session's directories.
 func (c *Client) treeRoutes() {
 	path := inQuery("path", "Absolute, in one of the session's directories", true)
 	huma.Register(c.api, op("listTree", http.MethodGet, "sessions/{id}/tree", "A directory of a conversation, or the list of its directories", http.StatusOK),
@@ -147,7 +147,7 @@ func (c *Client) treeWrites(path *huma.Param) {
 	c.mux.HandleFunc(o.Method+" "+o.Path, c.writeTree)
 }
 
-// tree is the files of a session.
+// tree returns the files of a session.
 func (c *Client) tree(ctx context.Context, id string) (*files.Tree, error) {
 	roots, err := c.cfg.Sessions.Roots(ctx, id)
 	if err != nil {
@@ -181,13 +181,13 @@ func (c *Client) listTree(ctx context.Context, id, path string) (treeListing, er
 	return list, nil
 }
 
-// leads tells what stands at the end of a link, as far as that is in the session's directories.
+// leads returns the kind of a link's target, or "" outside the session's directories.
 func leads(tree *files.Tree, link string) files.Kind {
 	if _, err := tree.Directory(link); err == nil {
 		return files.Directory
 	}
 	if f, _, err := tree.Open(link); err == nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // opened only to check
 		return files.File
 	}
 	return ""
@@ -244,11 +244,11 @@ func (c *Client) preview(ctx context.Context, id, path string) (treePreview, err
 	return p, nil
 }
 
-// textOf is what a file begins with, or all of it, as text; not what is none.
+// textOf returns the begin of a file, or the whole file, as text; false when data is no text.
 func textOf(data []byte, whole bool) (string, bool) {
 	if !whole {
 		data = data[:mostOfLarge]
-		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // its last character may be cut in two
+		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // the cut may split the last character
 			data = data[:len(data)-1]
 		}
 	}
@@ -256,7 +256,7 @@ func textOf(data []byte, whole bool) (string, bool) {
 	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-// treeAt is what a request for one file is about.
+// treeAt returns the tree and the path of a request about one file.
 func (c *Client) treeAt(r *http.Request) (tree *files.Tree, path string, err error) {
 	if path, err = pathOf(r); err != nil {
 		return nil, "", err
@@ -298,7 +298,7 @@ func (c *Client) writeTree(w http.ResponseWriter, r *http.Request) {
 		writeClientError(w, refusedTree(err, path))
 		return
 	}
-	if r.Header.Get("Content-Type") != mediaBytes { // which no form of another page can send
+	if r.Header.Get("Content-Type") != mediaBytes { // a type that no form of a foreign page can send
 		writeClientError(w, newClientError(http.StatusUnsupportedMediaType, "request.invalid", nil, "the content of a file comes as "+mediaBytes))
 		return
 	}
@@ -318,10 +318,10 @@ func (c *Client) writeTree(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(written) // the caller is gone if this fails
+	_ = json.NewEncoder(w).Encode(written) // fails only when the caller is gone
 }
 
-// seenBefore is what a caller says of the file that is to be replaced: its version, "" that there is none; or that it may be whatever it is.
+// seenBefore returns the caller's precondition for replacing a file: its version, "" for no file, or whatever for any state.
 func seenBefore(h http.Header) (version string, whatever bool, err error) {
 	match, none := h.Get("If-Match"), h.Get("If-None-Match")
 	switch {
@@ -354,7 +354,7 @@ func writeSeen(tree *files.Tree, path, version string, whatever bool, content io
 	return treeWritten{filepath.Clean(path), info.Size(), modified(info.ModTime()), files.Version(info)}, f.Close()
 }
 
-// copyIn copies one file after the other. What is there already stays, unless it is to be replaced.
+// copyIn copies files in sequence. Existing files stay, unless the request replaces them.
 func (c *Client) copyIn(ctx context.Context, id string, in treeCopy) (treeCopied, error) {
 	tree, err := c.tree(ctx, id)
 	if err != nil {
@@ -389,7 +389,7 @@ func (c *Client) copyOne(ctx context.Context, tree *files.Tree, path string, in 
 	if _, err := os.Stat(dir); err != nil {
 		return treeWritten{}, files.ErrNotFound
 	}
-	from, err := c.cfg.Files.Tree([]string{dir}) // which opens no device, and nothing of ours
+	from, err := c.cfg.Files.Tree([]string{dir}) // opens neither devices nor Deskhand's own files
 	if err != nil {
 		return treeWritten{}, files.ErrOutside
 	}
@@ -404,7 +404,7 @@ func (c *Client) copyOne(ctx context.Context, tree *files.Tree, path string, in 
 	return writeSeen(tree, filepath.Join(in.To, filepath.Base(path)), "", in.Replace, store.While(ctx, f))
 }
 
-// treeCode is the code of what went wrong with a file, and the type of its problem.
+// treeCode returns the code and the problem type for an error about a file.
 func treeCode(err error) (code, kind string) {
 	for _, row := range []struct {
 		err        error
@@ -419,7 +419,7 @@ func treeCode(err error) (code, kind string) {
 		{files.ErrTooLarge, "tree.too_large", "payload_too_large"},
 		{files.ErrFull, "tree.full", "stream_error"},
 		{files.ErrInvalid, "tree.invalid", "invalid_request"},
-		{fs.ErrInvalid, "tree.gone", "not_found"}, // what Within.Tree says of roots that are not there
+		{fs.ErrInvalid, "tree.gone", "not_found"}, // Within.Tree returns this error for missing roots
 	} {
 		if errors.Is(err, row.err) {
 			return row.code, row.kind
@@ -428,7 +428,7 @@ func treeCode(err error) (code, kind string) {
 	return "tree.failed", "stream_error"
 }
 
-// refusedTree is an error of the files of a session as a problem with a code.
+// refusedTree turns an error about a session's file into a problem with a code.
 func refusedTree(err error, path string) error {
 	var refused *refusal
 	var known *session.RefusedError

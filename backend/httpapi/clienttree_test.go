@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// forest is a client API with one session in a directory of its own.
+// forest is a client API with one session in its own directory.
 type forest struct {
 	*clinic
 	id, work, private string
@@ -81,12 +81,12 @@ func (f *forest) put(t *testing.T, name, content string) {
 	}
 }
 
-// at is a path of the API about a file.
+// at returns the API path of a route about a file.
 func (f *forest) at(route, path string) string {
 	return "sessions/" + f.id + "/" + route + "?path=" + url.QueryEscape(path)
 }
 
-// write puts a file as an editor does; it gives the status and what was answered.
+// write writes a file as an editor does, and returns the status and the answer.
 func (f *forest) write(path, content string, headers ...string) (status int, answer struct{ Code, Version, Path string }) {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), "PUT", f.url+"/client/"+f.at("tree/file", path), strings.NewReader(content))
@@ -150,13 +150,13 @@ func TestTreeOfAConversation(t *testing.T) {
 	var list rows
 	f.call("GET", "sessions/"+f.id+"/tree", "", http.StatusOK, &list)
 	if len(list.Items) != 2 || list.Items[0].Path != f.work || list.Items[0].Name != "work" || list.Items[1].Path != further || list.Items[0].Missing || list.Items[1].Missing {
-		t.Errorf("%+v", list)
+		t.Errorf("tree: got %+v, want %s and %s", list, f.work, further)
 	}
 	list = rows{}
 	f.call("GET", f.at("tree", f.work), "", http.StatusOK, &list)
 	const want = "deskhand:directory: src:directory: .hidden:file: README.md:file: down:symlink:directory file:symlink:file nowhere:symlink: out:symlink:"
 	if list.names() != want || list.Path != f.work || list.Items[3].Size != 7 || list.Items[1].Path != filepath.Join(f.work, "src") {
-		t.Errorf("%s\n%+v", list.names(), list)
+		t.Errorf("tree of %s: got %s\n%+v\nwant %s", f.work, list.names(), list, want)
 	}
 	f.call("GET", f.at("tree", filepath.Join(f.work, "down")), "", http.StatusOK, &list)
 
@@ -171,7 +171,7 @@ func TestTreeOfAConversation(t *testing.T) {
 		f.refused("GET", f.at("tree/preview", path), "", http.StatusForbidden, "tree.outside")
 		f.refused("GET", f.at("tree/file", path), "", http.StatusForbidden, "tree.outside")
 		if status, answer := f.write(path, "mine", "If-Match", "*"); status != http.StatusForbidden || answer.Code != "tree.outside" {
-			t.Errorf("%s: %d %+v", path, status, answer)
+			t.Errorf("write %s: got %d %+v, want 403, tree.outside", path, status, answer)
 		}
 	}
 	f.refused("GET", "sessions/none/tree", "", http.StatusNotFound, "not_found")
@@ -182,13 +182,13 @@ func TestTreeOfAConversation(t *testing.T) {
 	list = rows{}
 	f.call("GET", "sessions/"+f.id+"/tree", "", http.StatusOK, &list)
 	if list.Items[0].Missing || !list.Items[1].Missing {
-		t.Errorf("%+v", list)
+		t.Errorf("tree: got %+v, want the second directory missing", list)
 	}
 }
 
 func TestPreviewOfAFile(t *testing.T) {
 	f := openForest(t)
-	large := strings.Repeat("0123456789abcdé\n", 100_000) // its first part ends within a character
+	large := strings.Repeat("0123456789abcdé\n", 100_000) // the first part ends inside a character
 	for name, content := range map[string]string{
 		"a.ts": "let a = 1;\r\n", "empty": "", "large.log": large, "x.bin": "a\x00b", "latin.txt": "caf\xe9", "p.png": "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 64),
 		"page.html": "<script>alert(1)</script>", "pic.svg": `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`,
@@ -202,7 +202,7 @@ func TestPreviewOfAFile(t *testing.T) {
 		var p preview
 		f.call("GET", f.at("tree/preview", filepath.Join(f.work, name)), "", http.StatusOK, &p)
 		if p.Kind != want.Kind || p.Whole != want.Whole || want.Text != "" && p.Text != want.Text || want.MimeType != "" && p.MimeType != want.MimeType || p.Version == "" || p.Name != name {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("preview of %s: got %+v, want %+v", name, p, want)
 		}
 	}
 	var p preview
@@ -210,16 +210,16 @@ func TestPreviewOfAFile(t *testing.T) {
 	if p.Kind != "text" || p.Whole || p.Size != int64(len(large)) || !strings.HasPrefix(large, p.Text) || len(p.Text) < 250<<10 || len(p.Text) > 256<<10 {
 		t.Errorf("%s, %d of %d", p.Kind, len(p.Text), p.Size)
 	}
-	// What a browser could run comes as bytes; a part is a part.
+	// Types that a browser could run are sent as bytes; a range is a part.
 	for name, media := range map[string]string{"page.html": "application/octet-stream", "pic.svg": "application/octet-stream", "p.png": "image/png", "a.ts": "application/octet-stream"} {
 		status, header, _ := f.fetch(f.at("tree/file", filepath.Join(f.work, name)))
 		if status != http.StatusOK || header.Get("Content-Type") != media || header.Get("X-Content-Type-Options") != "nosniff" || header.Get("ETag") == "" ||
 			header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
-			t.Errorf("%s: %d %v", name, status, header)
+			t.Errorf("%s: got %d %v, want %s, guarded", name, status, header, media)
 		}
 	}
 	if status, _, text := f.fetch(f.at("tree/file", filepath.Join(f.work, "a.ts")), "Range", "bytes=4-4"); status != http.StatusPartialContent || text != "a" {
-		t.Errorf("%d %q", status, text)
+		t.Errorf("range 4-4: got %d %q, want 206, \"a\"", status, text)
 	}
 }
 
@@ -230,44 +230,44 @@ func TestEditOfAFile(t *testing.T) {
 	f.call("GET", f.at("tree/preview", path), "", http.StatusOK, &p)
 	status, answer := f.write(path, "package mine\n", "If-Match", strconv.Quote(p.Version))
 	if status != http.StatusOK || answer.Version == p.Version || answer.Path != path {
-		t.Fatalf("%d %+v", status, answer)
+		t.Fatalf("write: got %d %+v, want 200 and a new version", status, answer)
 	}
 	if status, _ := f.write(path, "package mine // again\n", "If-Match", strconv.Quote(answer.Version)); status != http.StatusOK {
-		t.Fatalf("%d", status)
+		t.Fatalf("second write: got status %d, want 200", status)
 	}
-	// An agent has written meanwhile: its work stays until a person has seen it.
+	// An agent has written meanwhile: its work stays until a person has seen the new content.
 	f.put(t, "src/main.go", "package theirs\n")
 	if status, answer := f.write(path, "package mine\n", "If-Match", strconv.Quote(answer.Version)); status != http.StatusPreconditionFailed || answer.Code != "tree.changed" {
-		t.Errorf("%d %+v", status, answer)
+		t.Errorf("write with an old version: got %d %+v, want 412, tree.changed", status, answer)
 	}
 	if data, _ := os.ReadFile(path); string(data) != "package theirs\n" {
-		t.Errorf("%q", data)
+		t.Errorf("file: got %q, want the agent's text", data)
 	}
 	if status, _ := f.write(path, "package whatever\n", "If-Match", "*"); status != http.StatusOK {
-		t.Errorf("%d", status)
+		t.Errorf("write over any version: got status %d, want 200", status)
 	}
 	fresh := filepath.Join(f.work, "new", "file.txt")
 	if status, _ := f.write(fresh, "new", "If-None-Match", "*"); status != http.StatusOK {
-		t.Errorf("%d", status)
+		t.Errorf("write of a new file: got status %d, want 200", status)
 	}
 	if status, answer := f.write(fresh, "newer", "If-None-Match", "*"); status != http.StatusConflict || answer.Code != "tree.exists" {
-		t.Errorf("%d %+v", status, answer)
+		t.Errorf("write of a new file that exists: got %d %+v, want 409, tree.exists", status, answer)
 	}
 	for _, headers := range [][]string{
 		nil, {"If-Match", "unquoted"}, {"If-Match", `""`}, {"If-Match", "*", "If-None-Match", "*"}, {"If-Match", "*", "Content-Range", "bytes 0-1/2"}, {"If-Match", "*", "Content-Type", "text/plain"},
 	} {
 		if status, answer := f.write(fresh, "x", headers...); status < 400 || status >= 500 || answer.Code != "request.invalid" {
-			t.Errorf("%v: %d %+v", headers, status, answer)
+			t.Errorf("write with %v: got %d %+v, want request.invalid", headers, status, answer)
 		}
 	}
 	if data, _ := os.ReadFile(fresh); string(data) != "new" {
-		t.Errorf("%q", data)
+		t.Errorf("file: got %q, want \"new\"", data)
 	}
 	if err := os.Chmod(fresh, 0o400); err != nil {
 		t.Fatal(err)
 	}
 	if status, answer := f.write(fresh, "x", "If-Match", "*"); os.Getuid() != 0 && (status != http.StatusForbidden || answer.Code != "tree.forbidden") {
-		t.Errorf("%d %+v", status, answer)
+		t.Errorf("write without permission: got %d %+v, want 403, tree.forbidden", status, answer)
 	}
 }
 
@@ -302,14 +302,14 @@ func TestCopyIntoATree(t *testing.T) {
 		codes = append(codes, p.Code)
 	}
 	if len(out.Items) != 1 || out.Items[0].Path != filepath.Join(f.work, "one.txt") || strings.Join(codes, " ") != "tree.exists tree.directory tree.missing tree.invalid tree.outside" {
-		t.Errorf("%+v", out)
+		t.Errorf("copy: got %+v, want one.txt and five problems", out)
 	}
 	if data, _ := os.ReadFile(filepath.Join(f.work, "README.md")); string(data) != "# Read\n" {
-		t.Errorf("%q", data)
+		t.Errorf("README.md: got %q, want the text before", data)
 	}
 	f.call("POST", route, wish(true, f.work, all[1]), http.StatusOK, &out)
 	if data, _ := os.ReadFile(filepath.Join(f.work, "README.md")); string(data) != "dropped README.md" {
-		t.Errorf("%q", data)
+		t.Errorf("README.md: got %q, want the dropped text", data)
 	}
 	f.refused("POST", route, wish(false, from, all[0]), http.StatusForbidden, "tree.outside")
 	f.refused("POST", route, wish(false, filepath.Join(f.work, "README.md"), all[0]), http.StatusBadRequest, "tree.invalid")

@@ -13,7 +13,7 @@ type approvalList struct {
 	Items []session.Approval `json:"items"`
 }
 
-// approvalRoutes are what was approved, in whatever directory: one that is gone has its approvals still.
+// approvalRoutes adds the routes about past approvals in any directory, including removed directories.
 func (c *Client) approvalRoutes() {
 	s := c.cfg.Sessions
 	const path = "trust/approvals"

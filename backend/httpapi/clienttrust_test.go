@@ -22,12 +22,12 @@ func TestApprovalsOverTheAPI(t *testing.T) {
 	var there struct{ Items []session.Executable }
 	c.call("GET", "trust"+in, "", 200, &there)
 	if len(there.Items) != 1 || there.Items[0].Kind != "agent_config" || there.Items[0].Approved {
-		t.Fatalf("%+v", there)
+		t.Fatalf("trust: got %+v, want one agent_config, not approved", there)
 	}
 	var list struct{ Items []session.Approval }
 	c.call("GET", "trust/approvals", "", 200, &list)
 	if list.Items == nil || len(list.Items) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("approvals: got %+v, want an empty list", list)
 	}
 	wish, err := json.Marshal(map[string]any{"directory": work, "hashes": []string{there.Items[0].Hash}})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestApprovalsOverTheAPI(t *testing.T) {
 	for _, query := range []string{"", in} {
 		c.call("GET", "trust/approvals"+query, "", 200, &list)
 		if len(list.Items) != 1 || list.Items[0].Directory != work || list.Items[0].Name != ".mcp.json" || list.Items[0].Detail != there.Items[0].Detail || list.Items[0].ApprovedAt.IsZero() {
-			t.Errorf("%+v", list)
+			t.Errorf("approvals%s: got %+v, want .mcp.json of %s", query, list, work)
 		}
 	}
 	c.refused("GET", "trust/approvals?directory=relative", "", 400, "directory.relative")
@@ -49,6 +49,6 @@ func TestApprovalsOverTheAPI(t *testing.T) {
 	c.call("DELETE", "trust/approvals"+in, "", 204, nil)
 	c.call("GET", "trust/approvals", "", 200, &list)
 	if len(list.Items) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("approvals: got %+v, want none", list)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// worktreeRoutes are about the work trees of sessions. One is made with its session.
+// worktreeRoutes adds the routes about the worktrees of sessions. A worktree is made together with its session.
 func (c *Client) worktreeRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("planWorktree", http.MethodGet, "worktrees/plan", "What a work tree of a session's own would be like in a directory, or why there can be none", http.StatusOK),

@@ -13,14 +13,14 @@ import (
 	"deskhand/backend/files"
 )
 
-// entryCalls are the three calls on one kind of entry of a directory.
+// entryCalls serves the three calls on one kind of configuration entry.
 type entryCalls struct {
 	api         *API
 	kind        config.Kind
 	name, alias string // of the parameter that names the entry
 }
 
-// entryEndpoints are the calls under /v1/config.
+// entryEndpoints returns the endpoints under /v1/config.
 func (a *API) entryEndpoints(s *spec) []endpoint {
 	mcp := entryCalls{a, config.MCP, "mcpName", "mcp_name"}
 	skills := entryCalls{a, config.Skills, "skillName", "skill_name"}
@@ -56,7 +56,7 @@ func (c entryCalls) endpoints(s *spec, id, what string) []endpoint {
 	}
 }
 
-// open opens what the request is about; done gives it back.
+// open opens the configuration of the request's directory; the caller must call done.
 func (c entryCalls) open(r *http.Request) (store *config.Store, name string, done func(), err error) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -74,13 +74,13 @@ func (c entryCalls) open(r *http.Request) (store *config.Store, name string, don
 		return nil, "", nil, err
 	}
 	if err = c.allowed(directory); err != nil {
-		_ = root.Close() // nothing was done
+		_ = root.Close() // nothing was written
 		return nil, "", nil, err
 	}
-	return config.Open(root, files.Replace), name, func() { _ = root.Close() }, nil // it was only read from
+	return config.Open(root, files.Replace), name, func() { _ = root.Close() }, nil // only read from
 }
 
-// makeDirectory makes the directory of the request where there is none yet, if what is put there can be an entry at all.
+// makeDirectory makes the request's directory if missing, provided that the entry is valid.
 func (c entryCalls) makeDirectory(r *http.Request, entry []byte) error {
 	q, err := queryOf(r)
 	if err != nil {
@@ -107,21 +107,21 @@ func (c entryCalls) makeDirectory(r *http.Request, entry []byte) error {
 	return err
 }
 
-// allowed refuses a folder or a file of entries that is a link to what is private: package config follows links inside of the
-// directory, and does not know what is private there.
+// allowed refuses a folder or a file of entries that links to private data: package config follows links inside the directory, and does not
+// know the private directories.
 func (c entryCalls) allowed(directory string) error {
 	folder, file := config.Place(c.kind)
 	_, err := c.api.files.Directory(filepath.Join(directory, folder))
 	if err == nil {
 		var f *os.File
 		if f, _, err = c.api.files.Open(filepath.Join(directory, folder, file)); err == nil {
-			_ = f.Close() // it was not even read from
+			_ = f.Close() // not even read from
 		}
 	}
 	if errors.Is(err, files.ErrOutside) {
 		return err
 	}
-	return nil // whatever else is wrong, config finds out
+	return nil // config reports every other error
 }
 
 func (c entryCalls) get(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func (c entryCalls) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(entry) // the caller is gone if this fails
+	_, _ = w.Write(entry) // fails only when the caller is gone
 }
 
 func (c entryCalls) put(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func (c entryCalls) put(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// remove answers 204 where there is no such directory, too: then there is no such entry.
+// remove also answers 204 for a missing directory, which has no such entry.
 func (c entryCalls) remove(w http.ResponseWriter, r *http.Request) {
 	c.change(w, r, func(ctx context.Context, store *config.Store, name string) error {
 		return store.Delete(ctx, c.kind, name)
@@ -174,7 +174,7 @@ func (c entryCalls) change(w http.ResponseWriter, r *http.Request, f func(contex
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// entrySchema is what an entry of a kind may be. It is written by hand: package config takes more than it gives back.
+// entrySchema returns the schema of an entry, which is written by hand: package config accepts more than it returns.
 func (s *spec) entrySchema(kind config.Kind) *huma.Schema {
 	name := map[config.Kind]string{config.MCP: "McpServerConfig", config.Skills: "SkillsConfig"}[kind]
 	if s.registry.Map()[name] == nil {

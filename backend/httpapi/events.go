@@ -12,8 +12,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// eventRoute is the one held request that feeds a surface. It ends by itself after 25 s, because in the window nobody else ends it. Where the
-// reader stands is a header for a page: engines keep every address that a page has asked for, as long as it lives.
+// eventRoute adds the held request that feeds a surface. The request ends after 25 s, because in the window nobody else would end it. A
+// page sends its position in a header: browser engines keep every requested address for the life of the page.
 func (c *Client) eventRoute() {
 	huma.Register(c.api, op("events", http.MethodGet, "events", "What happened after a number, as soon as something has", http.StatusOK),
 		func(ctx context.Context, in *struct {

@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// slowStart starts the agent after a while, as if it had to be installed first, or fails with err then.
+// slowStart returns a spawn that starts the agent after a while, like an installation first, or fails with err then.
 func slowStart(takes time.Duration, err error) func(proxy.Command) (proxy.Process, error) {
 	return func(c proxy.Command) (proxy.Process, error) {
 		time.Sleep(takes)
@@ -31,7 +31,7 @@ func slowStart(takes time.Duration, err error) func(proxy.Command) (proxy.Proces
 	}
 }
 
-// The time that a start takes is waited for like any other: the caller's patience with headers that do not come is the same.
+// The time of the agent's start counts: a caller's patience for headers is the same.
 func TestPaddingCountsTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(200*time.Second, nil))
@@ -53,12 +53,12 @@ func TestStartThatFailsAfterPadding(t *testing.T) {
 		body := strings.TrimLeft(text(t, res), " ")
 		if res.code != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"stream error: the agent could not be started: no network"`) ||
 			!strings.Contains(body, `"data":{"type":"urn:sandbox-agent:error:stream_error","title":"Stream error","status":502`) {
-			t.Errorf("%d %s", res.code, body)
+			t.Errorf("answer: got %d %s, want a stream error in JSON-RPC", res.code, body)
 		}
 	})
 }
 
-// Where nothing can be sent before the end, as in the window, a failure is still a status.
+// Where nothing can be sent before the end, as in the window, a failure still has a status.
 func TestPaddingThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -70,7 +70,7 @@ func TestPaddingThatCannotBeSent(t *testing.T) {
 	})
 }
 
-// In the window, where nothing is sent before the end, a streamed installation goes on and tells all at its end.
+// In the window, where nothing is sent before the end, a streamed installation continues and reports everything at its end.
 func TestInstallWhoseEventsCannotBeFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -81,13 +81,13 @@ func TestInstallWhoseEventsCannotBeFlushed(t *testing.T) {
 			r.Header.Set("Accept", "text/event-stream")
 			w.api.Window().ServeHTTP(struct{ http.ResponseWriter }{got}, r)
 			if body := got.Body.String(); !strings.HasPrefix(body, "event: result\ndata: {\"already_installed\":true") {
-				t.Fatalf("%d %q", got.Code, body)
+				t.Fatalf("events: got %d %q, want result", got.Code, body)
 			}
 		}
 	})
 }
 
-// Whose caller goes, or has no more time, while the agent is being started, is a message all the same.
+// A message whose caller leaves, or times out, during the agent's start is still delivered.
 func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
 	for name, headers := range map[string][]string{
 		"wait is over": {"Prefer", "wait=1"},
@@ -124,7 +124,7 @@ func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
 	}
 }
 
-// A start that ends in nothing takes along what was to be said.
+// A failing start also discards the message.
 func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts atomic.Int32
@@ -143,7 +143,7 @@ func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
 	})
 }
 
-// What has no answer has nothing to pad: it waits as long as the start takes.
+// A notification has no answer to pad: its caller waits for the whole start.
 func TestNotificationWaitsForTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
@@ -154,7 +154,7 @@ func TestNotificationWaitsForTheStart(t *testing.T) {
 	})
 }
 
-// Every failure that can come late comes in the protocol's shape, and what comes in time does not.
+// Every late failure comes in the protocol's shape, and an early failure does not.
 func TestFailuresAfterPadding(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(w *world)
@@ -181,14 +181,14 @@ func TestFailuresAfterPadding(t *testing.T) {
 				early.Wait()
 				body := strings.TrimLeft(text(t, late), " ")
 				if late.code != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,`) || !strings.Contains(body, "urn:sandbox-agent:error:"+c.kind+`"`) {
-					t.Errorf("%d %s", late.code, body)
+					t.Errorf("late failure: got %d %s, want %s in JSON-RPC", late.code, body, c.kind)
 				}
 			})
 		})
 	}
 }
 
-// A wait that was asked for is never padded, however long.
+// An explicit wait is never padded, however long.
 func TestNoPaddingWithAWait(t *testing.T) {
 	for name, limit := range map[string]string{"long": "wait=100000", "the longest": "wait=2147483647"} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestNoPaddingWithAWait(t *testing.T) {
 	}
 }
 
-// A stream that is opened early waits for as long as the instance is being started, and ends with a start that fails.
+// A stream that is opened early waits during the instance's start, and ends when the start fails.
 func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
@@ -216,7 +216,7 @@ func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 				t.Errorf("after %v", time.Since(begin))
 			}
 			if got := e.next(t); got != "event: message\nid: 1\ndata: {}" {
-				t.Error(got)
+				t.Errorf("event: got %q, want message 1", got)
 			}
 		})
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"print:{}"}`)
@@ -237,7 +237,7 @@ func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 	})
 }
 
-// While an instance is being started it is listed so, DELETE ends the start, and all that wait for it hear of that.
+// During its start an instance is listed as starting, DELETE ends the start, and all waiting callers are told.
 func TestDeleteDuringTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
@@ -257,7 +257,7 @@ func TestDeleteDuringTheStart(t *testing.T) {
 		time.Sleep(time.Second)
 		isProblem(t, w.do("POST", "/v1/acp/a?agent=other", `{"method":"m"}`), 409, "conflict")
 		if list := text(t, w.do("GET", "/v1/acp", "")); !strings.Contains(list, `"serverId":"a","agent":"fake","createdAtMs":`) || !strings.Contains(list, `"status":"starting"}`) {
-			t.Error(list)
+			t.Errorf("instances: got %s, want a starting", list)
 		}
 		begin := time.Now()
 		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || time.Since(begin) > 2*time.Second {
@@ -266,12 +266,12 @@ func TestDeleteDuringTheStart(t *testing.T) {
 		close(stop)
 		waiting.Wait()
 		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); list != `{"servers":[]}` {
-			t.Error(list)
+			t.Errorf("instances: got %s, want none", list)
 		}
 	})
 }
 
-// What stands in a quoted string is no item of a list, and what is no number is no quality.
+// Text in a quoted string is no item of a list, and an invalid number is no quality.
 func TestQuotedLists(t *testing.T) {
 	for text, want := range map[string]preference{
 		`note="a, wait=0"`: {},
@@ -281,7 +281,7 @@ func TestQuotedLists(t *testing.T) {
 		`note="open, wait=0`:                            {},
 	} {
 		if got := prefers(asking("Prefer", text)); got != want {
-			t.Errorf("%s: %+v", text, got)
+			t.Errorf("Prefer %s: got %+v, want %+v", text, got, want)
 		}
 	}
 	for text, want := range map[string]int{
@@ -292,12 +292,12 @@ func TestQuotedLists(t *testing.T) {
 		`application/json;q=0x1p-1`:                   500,
 	} {
 		if got := quality(asking("Accept", text), "application/json"); got != want {
-			t.Errorf("%s: %d", text, got)
+			t.Errorf("Accept %s: got %d, want %d", text, got, want)
 		}
 	}
 }
 
-// A stream that was cut for taking nothing goes on where its last whole event was: with what is still held, after a gap that says so.
+// A stream that was cut for not reading resumes after its last whole event: with the kept messages, after a gap event.
 func TestCutStreamResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -315,17 +315,17 @@ func TestCutStreamResumes(t *testing.T) {
 		}
 		resumed := follow(t, w.do("GET", "/v1/acp/a", "", "Last-Event-ID", strconv.Itoa(max(last, 1))))
 		if got := resumed.next(t); got != "event: gap\ndata: {\"oldest\":16}" {
-			t.Errorf("%.100s", got)
+			t.Errorf("event: got %.100s, want a gap up to 16", got)
 		}
 		for n := 16; n <= 20; n++ {
 			if got := resumed.next(t); !strings.HasPrefix(got, fmt.Sprintf("event: message\nid: %d\ndata: {\"n\":%d,", n, n)) {
-				t.Errorf("%.100s", got)
+				t.Errorf("event: got %.100s, want message %d", got, n)
 			}
 		}
 	})
 }
 
-// The longest message is 64 MiB: what is refused here is what it says, and not its length.
+// The longest message is 64 MiB: this message is refused for its content, not its length.
 func TestLongestBody(t *testing.T) {
 	h := direct(t, Config{}).Window()
 	r := httptest.NewRequest("POST", "/v1/acp/a", &endless{left: maxEnvelope})
@@ -334,7 +334,7 @@ func TestLongestBody(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if d := isProblem(t, recorded(w), 400, "invalid_request"); !strings.Contains(d.Detail, "not JSON: empty") {
-		t.Error(d.Detail)
+		t.Errorf("problem: got %q, want \"not JSON: empty\"", d.Detail)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestExpiry(t *testing.T) {
 		e.next(t)
 		time.Sleep(10*time.Minute - time.Second)
 		if list := text(t, w.do("GET", "/v1/acp", "")); !strings.Contains(list, `"status":"exited","exitCode":3}`) {
-			t.Error(list)
+			t.Errorf("instances: got %s, want an exited one", list)
 		}
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 502, "agent_process_exited")
 		for e.next(t) == ": heartbeat" {
@@ -357,13 +357,13 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("the stream ended after %v", took)
 		}
 		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); list != `{"servers":[]}` {
-			t.Error(list)
+			t.Errorf("instances: got %s, want none", list)
 		}
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 400, "invalid_request")
 	})
 }
 
-// counted counts the processes that run.
+// counted counts running processes.
 type counted struct {
 	proxy.Process
 	running *atomic.Int32
@@ -374,8 +374,8 @@ func (c counted) Wait() proxy.Exit {
 	return c.Process.Wait()
 }
 
-// All calls at random on one server_id: each gets an answer that the contract has for it, and its own; a stream's numbers rise by one;
-// there is one process at a time, and none at the end.
+// Random calls on one server_id: each gets an answer that the contract allows, and its own; the numbers of a stream rise by one; one
+// process runs at a time, and none at the end.
 func TestStorm(t *testing.T) {
 	var running, most atomic.Int32
 	w := newWorldOf(t, Config{}, func(c proxy.Command) (proxy.Process, error) {
@@ -404,7 +404,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm makes one call.
+// storm makes one random call.
 func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.Int32) {
 	t.Helper()
 	path := "/v1/acp/a?agent=fake"
@@ -422,7 +422,7 @@ func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.
 		return
 	case 5:
 		if list := text(t, w.do("GET", "/v1/acp", "")); strings.Count(list, "serverId") > 1 {
-			t.Error(list)
+			t.Errorf("instances: got %s, want at most one", list)
 		}
 		return
 	case 6:
@@ -453,7 +453,7 @@ func stormStream(t *testing.T, w *world, dice *rand.Rand) {
 	r.Header.Set("Authorization", "Bearer "+w.token)
 	res, err := w.client.Do(r)
 	if err != nil {
-		return // the moment was over
+		return // the moment is over
 	}
 	defer res.Body.Close()
 	next := 0

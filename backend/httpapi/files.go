@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/files"
 )
 
-// defaultUpload is the longest body of an upload, unless the configuration says otherwise.
+// defaultUpload is the longest body of an upload by default.
 const defaultUpload = 2 << 30
 
 // fsEntry is one row of a directory.
@@ -29,7 +29,7 @@ type fsEntry struct {
 	Modified  time.Time  `json:"modified"`
 }
 
-// fsStat is what is known of one path.
+// fsStat describes one path.
 type fsStat struct {
 	Path      string     `json:"path" doc:"Absolute"`
 	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
@@ -37,7 +37,7 @@ type fsStat struct {
 	Modified  time.Time  `json:"modified"`
 }
 
-// fsAction names what was made or removed.
+// fsAction names the path that was made or removed.
 type fsAction struct {
 	Path string `json:"path" doc:"Absolute"`
 }
@@ -55,13 +55,13 @@ type fsMove struct {
 	Overwrite *bool  `json:"overwrite,omitempty" doc:"Replaces what stands at the target; otherwise that is a conflict"`
 }
 
-// fsMoved tells of one.
+// fsMoved is the answer to a move.
 type fsMoved struct {
 	From string `json:"from" doc:"Absolute"`
 	To   string `json:"to" doc:"Absolute"`
 }
 
-// fsUnpacked is what an archive held.
+// fsUnpacked lists the files of an unpacked archive.
 type fsUnpacked struct {
 	Paths     []string `json:"paths" doc:"Absolute; the first 1024"`
 	Truncated bool     `json:"truncated" doc:"There were more"`
@@ -73,10 +73,10 @@ const (
 	mediaBytes   = "application/octet-stream"
 )
 
-// fileEndpoints are the calls under /v1/fs. A relative path starts at the first root, an absolute one is inside of a root.
+// fileEndpoints returns the endpoints under /v1/fs. A relative path starts at the first root, an absolute path must lie in a root.
 func (a *API) fileEndpoints(s *spec) []endpoint {
 	path := inQuery("path", "Relative to the first root, or absolute and inside of a root", true)
-	fails := []string{"invalid_request", "not_found", "conflict", "stream_error"} // conflict also where somebody swaps what is on the way
+	fails := []string{"invalid_request", "not_found", "conflict", "stream_error"} // conflict also when another program replaces a part of the path meanwhile
 	return []endpoint{
 		{
 			pattern: "GET /v1/fs/entries", serve: a.listEntries, id: "listEntries", summary: "List a directory",
@@ -184,11 +184,11 @@ func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", mediaBytes)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", "attachment")
-	h.Set("Cache-Control", "private, no-cache") // a copy may be kept, and is asked for each time
+	h.Set("Cache-Control", "private, no-cache") // a copy may be kept, but must be revalidated
 	sendFile(w, r, f, info)
 }
 
-// sendFile answers with a file, or the part of it that is asked for.
+// sendFile answers with a file, or the requested part.
 func sendFile(w http.ResponseWriter, r *http.Request, f io.ReadSeeker, info fs.FileInfo) {
 	w.Header().Set("ETag", strconv.Quote(files.Version(info)))
 	out := &download{ResponseWriter: w}
@@ -196,7 +196,7 @@ func sendFile(w http.ResponseWriter, r *http.Request, f io.ReadSeeker, info fs.F
 	out.end()
 }
 
-// modified is a time as RFC 3339 has it. A file may claim any year; one that has no four digits is as good as none.
+// modified returns a time that RFC 3339 can express: the zero time for a year without four digits, which a file may claim.
 func modified(at time.Time) time.Time {
 	if at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
 		return time.Time{}
@@ -204,15 +204,15 @@ func modified(at time.Time) time.Time {
 	return at
 }
 
-// A caller has downloadPause for each downloadStep of a file. It is long because a system tells of room for more in steps of a
-// megabyte or so.
+// A caller has downloadPause for each downloadStep of a file. The pause is long because systems report free buffer space in steps of about
+// a megabyte.
 const (
 	downloadPause = 2 * time.Minute
 	downloadStep  = 64 << 10
 )
 
-// download is what ServeContent writes to. It makes problem documents of its refusals, which are text or nothing at all, and it does
-// not wait for ever for a caller who takes nothing: http.Server.WriteTimeout would be for the whole of a file.
+// download is the writer for ServeContent. download turns refusals, which are text or empty, into problem documents, and limits the wait
+// for a caller that reads nothing: http.Server.WriteTimeout would apply to the whole file.
 type download struct {
 	http.ResponseWriter
 	refused, begun bool
@@ -245,8 +245,8 @@ func (d *download) Write(b []byte) (int, error) {
 	return d.ResponseWriter.Write(b)
 }
 
-// ReadFrom sends what ServeContent gives it, which is a bounded file. The bound is taken off and put on again for each step, because
-// net/http finds a file for sendfile behind one bound only.
+// ReadFrom sends the bounded file that ServeContent passes. The bound is removed and set again for each step, because net/http uses
+// sendfile only for a file behind a single bound.
 func (d *download) ReadFrom(r io.Reader) (sent int64, err error) {
 	if d.refused {
 		return io.Copy(io.Discard, r)
@@ -257,7 +257,7 @@ func (d *download) ReadFrom(r io.Reader) (sent int64, err error) {
 		bounded = &io.LimitedReader{R: r, N: math.MaxInt64}
 	}
 	for bounded.N > 0 && err == nil {
-		_ = http.NewResponseController(d.ResponseWriter).SetWriteDeadline(time.Now().Add(downloadPause)) // the window has none
+		_ = http.NewResponseController(d.ResponseWriter).SetWriteDeadline(time.Now().Add(downloadPause)) // fails in the window, which has no deadline
 		var n int64
 		n, err = io.CopyN(d.ResponseWriter, bounded.R, min(bounded.N, downloadStep))
 		bounded.N -= n
@@ -269,7 +269,7 @@ func (d *download) ReadFrom(r io.Reader) (sent int64, err error) {
 	return sent, err
 }
 
-// end sends the rest while the deadline is there, and lifts it for the next request.
+// end flushes the rest under the deadline, and lifts the deadline for the next request.
 func (d *download) end() {
 	out := http.NewResponseController(d.ResponseWriter)
 	if d.begun && out.Flush() == nil {
@@ -329,7 +329,7 @@ func (a *API) answerPath(w http.ResponseWriter, path string, err error) {
 	a.answer(w, fsAction{path})
 }
 
-// makeDir takes no body. A form's is refused all the same: a page of elsewhere can send one unasked.
+// makeDir takes no body, and still refuses the type of a form, which a foreign page can send.
 func (a *API) makeDir(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Content-Type") != "" && mediaType(r) != "application/json" {
 		a.refuse(w, &refusal{"unsupported_media_type", "there is no body; of a type, if any, application/json"})
@@ -363,7 +363,7 @@ func (a *API) moveEntry(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, fsMoved{from, to})
 }
 
-// unpack takes an archive. The contract says 400 of other media types here, and not 415.
+// unpack extracts an archive. For other media types the contract demands 400, not 415.
 func (a *API) unpack(w http.ResponseWriter, r *http.Request) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -388,10 +388,10 @@ func (a *API) unpack(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, fsUnpacked{append([]string{}, paths...), truncated})
 }
 
-// encodedPath is how a path begins that JSON cannot hold.
+// encodedPath is the prefix of a path that JSON cannot express.
 const encodedPath = "base64:"
 
-// inJSON is a path as an answer has it: one that is no UTF-8 in base64url, so that a caller can name it.
+// inJSON returns a path for an answer: a path that is no UTF-8 in base64url, so that a caller can name the file.
 func inJSON(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -399,7 +399,8 @@ func inJSON(path string) string {
 	return encodedPath + base64.RawURLEncoding.EncodeToString([]byte(path))
 }
 
-// asBytes is the path that a caller means. What could be written as it is, and is encoded all the same, is a name that begins so.
+// asBytes returns the path that a caller means. An encoded path that is valid UTF-8 is taken literally: the name itself begins with the
+// prefix.
 func asBytes(path string) string {
 	if code, ok := strings.CutPrefix(path, encodedPath); ok {
 		if data, err := base64.RawURLEncoding.DecodeString(code); err == nil && !utf8.Valid(data) {

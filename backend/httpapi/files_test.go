@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// fileWorld is an API over a directory, which is returned.
+// fileWorld returns an API over a directory, and the directory.
 func fileWorld(t *testing.T, cfg Config) (http.Handler, string) {
 	t.Helper()
 	if len(cfg.Roots) == 0 {
@@ -35,7 +35,7 @@ func save(t *testing.T, path, content string) {
 	}
 }
 
-// A file may claim any time. One that RFC 3339 has no words for is told as none, and the list is whole.
+// A file may claim any time. A time that RFC 3339 cannot express is reported as the zero time, and the list is complete.
 func TestTimesBeyondTheCalendar(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "deskhand-test-") //nolint:usetesting // in memory, where times have 64 bits
 	if err != nil {
@@ -52,17 +52,17 @@ func TestTimesBeyondTheCalendar(t *testing.T) {
 	w := knock(h, "GET", "/v1/fs/entries")
 	var list []fsEntry
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list) != 3 {
-		t.Errorf("%d %q: %v", w.Code, w.Body, err)
+		t.Errorf("entries: got %d %q: %v, want 3", w.Code, w.Body, err)
 	}
 	for name, want := range map[string]string{"far": "0001-01-01T00:00:00Z", "before": "0001-01-01T00:00:00Z", "now": "2001-09-09T01:46:40Z"} {
 		w := knock(h, "GET", "/v1/fs/stat?path="+name)
 		if w.Code != 200 || !strings.Contains(w.Body.String(), `"modified":"`+want+`"`) {
-			t.Errorf("%s: %d %q", name, w.Code, w.Body)
+			t.Errorf("stat of %s: got %d %q, want modified %s", name, w.Code, w.Body, want)
 		}
 	}
 }
 
-// A condition that does not hold is a problem document like any other refusal.
+// A failed precondition is a problem document like any other refusal.
 func TestPreconditionsOfReading(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	save(t, filepath.Join(dir, "f"), "0123456789")
@@ -89,24 +89,24 @@ func TestPreconditionsOfReading(t *testing.T) {
 		}
 		isProblem := w.Header().Get("Content-Type") == "application/problem+json" && strings.Contains(w.Body.String(), `"status":41`)
 		if isProblem != (c.code > 400) {
-			t.Errorf("%s: %s: %v %q", c.header, c.value, w.Header(), w.Body)
+			t.Errorf("%s: %s: got %v %q, want a problem for status %d", c.header, c.value, w.Header(), w.Body, c.code)
 		}
 	}
 }
 
-// A part of a file does not become the whole of it (RFC 9110, 14.5).
+// A part of a file never replaces the whole file (RFC 9110, 14.5).
 func TestPartsAreNotWritten(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	save(t, filepath.Join(dir, "f"), "0123456789")
 	if w := knock(h, "PUT", "/v1/fs/file?path=f", "Content-Range", "bytes 2-3/10"); w.Code != 400 {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("PUT with Content-Range: got %d %s, want 400", w.Code, w.Body)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "f")); string(data) != "0123456789" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file: got %q, %v, want the text before", data, err)
 	}
 }
 
-// Names that JSON cannot hold are refused, and do not become others.
+// Names that JSON cannot express are refused, and not silently changed.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	save(t, filepath.Join(dir, "f"), "x")
@@ -117,14 +117,14 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if w.Code != 400 {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("move: got %d %s, want 400", w.Code, w.Body)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "f")); err != nil {
 		t.Error(err)
 	}
 }
 
-// What the list gives for a name that is no UTF-8 opens the file, and so does its bytes percent-encoded.
+// The listed form of a name that is no UTF-8 opens the file, and so do the name's bytes percent-encoded.
 func TestListedNamesThatAreNotUTF8CanBeOpened(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	if err := os.WriteFile(filepath.Join(dir, "caf\xe9.txt"), []byte("coffee"), 0o600); err != nil {
@@ -155,7 +155,7 @@ func sendEntry(h http.Handler, method string) *httptest.ResponseRecorder {
 	return w
 }
 
-// The folder of a directory's entries may be a link, but not to what is private.
+// The folder of a directory's entries may be a link, but not to private data.
 func TestEntriesBehindLinks(t *testing.T) {
 	dir := t.TempDir()
 	private := filepath.Join(dir, "private")
@@ -182,16 +182,16 @@ func TestEntriesBehindLinks(t *testing.T) {
 		for n, method := range []string{"GET", "PUT", "DELETE"} {
 			w := sendEntry(h, method)
 			if w.Code != want[n] {
-				t.Errorf("%s, %s: %d %s", name, method, w.Code, w.Body)
+				t.Errorf("%s, %s: got %d %s, want %d", name, method, w.Code, w.Body, want[n])
 			}
 		}
 	}
 	if left, err := os.ReadDir(private); len(left) != 2 {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("private directory: got %v, %v, want 2 files", left, err)
 	}
 }
 
-// PUT makes the directory of an entry, as the existing server does, but only inside of the roots and for what can be an entry.
+// PUT makes the directory of an entry, as the existing server does, but only inside the roots and for a valid entry.
 func TestPutOfAnEntryMakesItsDirectory(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	put := func(kind, directory, entry string) int {
@@ -234,7 +234,7 @@ func TestPutOfAnEntryMakesItsDirectory(t *testing.T) {
 	}
 }
 
-// Who asks for a file and does not take it loses the connection; who takes it slowly does not.
+// A caller that requests a file and reads nothing loses the connection; a slow reader does not.
 func TestStalledDownload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

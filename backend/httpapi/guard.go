@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// gate stands in front of everything on a listener. Its checks, in their order:
+// gate guards everything on a listener. Its checks, in order:
 //
-//  1. Host must name us: a page whose name was rebound to our address does not (421). A request to a proxy (GET http://…) names its
-//     Host twice, and net/http tells us of one of them only; we are no proxy.
-//  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
-//  3. A preflight is answered; by now its origin is fine.
-//  4. The token, where one is needed (401): that of the data directory, that of a tab and this start, or one that a person has made for it.
-//     One peer may guess ten times a minute, all together a hundred times, then a wrong token is a 429; a right one always passes.
+//  1. Host must name this server, unlike that of a page whose name was rebound to its address (421). A request to a proxy (GET http://…) has two
+//     hosts, of which net/http reports only one, and is refused: this server is no proxy.
+//  2. Origin, if present, must be this server's or an allowed one, and the browser must not mark the request as cross-site (403).
+//  3. A preflight is answered; its origin has been checked by then.
+//  4. The token, where needed (401): that of the data directory, that of a tab for this start, or a named token with the scope. One peer may guess
+//     ten times a minute, all peers together a hundred times; after that a wrong token is a 429. A right token always passes.
 //
-// No cookies, no wildcards, no credentials. Who called, and what came of it, is noted in the audit.
+// The gate uses no cookies, no wildcards and no credentials, and records every call with its result in the audit.
 type gate struct {
 	next    http.Handler
 	hosts   map[string]bool
-	origins map[string]bool // foreign ones that are allowed
-	runtime *secret         // nil: /v1 is open
+	origins map[string]bool // allowed foreign origins
+	runtime *secret         // nil: /v1 needs no token
 	client  *secret
 	tabs    *Tabs
-	access  *Access // nil: there are no tokens but those two, and no audit
+	access  *Access // nil: no named tokens, and no audit
 	guesses guesses
 }
 
@@ -46,7 +46,7 @@ func newGate(cfg Config, addr net.Addr, next http.Handler) *gate {
 	return g
 }
 
-// ownHosts are the values of Host that mean us. A browser leaves out the port when it is HTTP's own.
+// ownHosts returns the values of Host for this server. A browser omits HTTP's default port.
 func ownHosts(addr net.Addr, more []string) map[string]bool {
 	names := []string{"127.0.0.1", "localhost", "[::1]"}
 	port := "80"
@@ -87,17 +87,17 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n, v, came := &noted{ResponseWriter: w}, &visit{by: byNobody}, time.Now()
-	defer func() { g.access.noteCall(r, n, v, came) }() // also when the call ends in a panic
+	defer func() { g.access.noteCall(r, n, v, came) }() // also after a panic
 	g.admit(n, r, v)
 }
 
-// visit is how a call was let in.
+// visit records how a call was let in.
 type visit struct {
 	by    string
-	grant *grant // the token that a person has made
+	grant *grant // the named token, if any
 }
 
-// admit lets a call in, or answers why not.
+// admit lets a call in, or answers with the refusal.
 func (g *gate) admit(w http.ResponseWriter, r *http.Request, v *visit) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.URL.Host != "" || !g.hosts[strings.ToLower(r.Host)] {
@@ -125,7 +125,7 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request, v *visit) {
 	g.next.ServeHTTP(w, r)
 }
 
-// originAllowed checks where the browser says that the request comes from, and lets an allowed foreign page read the answer.
+// originAllowed checks the origin that the browser reports, and lets an allowed foreign page read the answer.
 func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Add("Vary", "Origin")
 	origins := r.Header.Values("Origin")
@@ -140,7 +140,7 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 				"Accept-Ranges, Acp-Connection-Id, Acp-Session-Id, Allow, Content-Range, ETag, Preference-Applied, Retry-After, WWW-Authenticate")
 			return true
 		}
-		// Compared as it stands, and not taken apart: what an origin may not have, such as a path, makes it another one.
+		// Compared as a string, without parsing: an origin with an extra part, such as a path, does not match.
 		host, plain := strings.CutPrefix(origin, "http://")
 		if !plain || !g.hosts[host] && !g.hosts[host+":80"] {
 			return false
@@ -154,14 +154,14 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Acp-Connection-Id, Acp-Session-Id, Last-Event-ID, Prefer, Idempotency-Key, "+
 		"Range, If-Range, If-None-Match, If-Modified-Since")
-	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // by now the page is one that is allowed
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // the page is an allowed one by now
 		h.Set("Access-Control-Allow-Private-Network", "true")
 	}
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// tokenFits checks the token, and answers when it does not fit.
+// tokenFits checks the token, and answers with the refusal.
 func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	scope := guarded(r.URL.Path)
 	want := g.wanted(scope)
@@ -191,32 +191,32 @@ func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool 
 	return false
 }
 
-// openPaths are the calls of /client that anybody may make: the first takes a one-time code, the second gives nothing away.
+// openPaths lists the calls of /client that need no token: the first takes a one-time code, the second reveals nothing.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var openPaths = []string{"/client/login", "/client/tab/proof"}
 
 func openToAll(path string) bool { return slices.Contains(openPaths, path) }
 
-// peerOf is who a request comes from, as far as guesses go. An IPv4 address may come as IPv6. Who has one IPv6 address has the 2^64 of its
-// network, and who is on this machine has all addresses of loopback.
+// peerOf returns the peer of a request for counting guesses. An IPv4 address may come as IPv6. The owner of one IPv6 address has the 2^64
+// addresses of the network, and a process on this machine has all addresses of loopback.
 func peerOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return r.RemoteAddr // of a socket, where there are no addresses
+		return r.RemoteAddr // a private socket, which has no addresses
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	if addr.IsLoopback() { // who is on this machine has all of them
+	if addr.IsLoopback() { // a local process has all loopback addresses
 		return "loopback"
 	}
 	if addr.Is4() {
 		return addr.String()
 	}
-	network, _ := addr.Prefix(64) // fails for longer prefixes only
+	network, _ := addr.Prefix(64) // fails only for longer prefixes
 	return network.String()
 }
 
-// guarded is the scope that opens a path; "" where anybody may come.
+// guarded returns the scope that a path needs, or "" for none.
 func guarded(path string) string {
 	switch {
 	case under(path, "/client"):
@@ -228,7 +228,7 @@ func guarded(path string) string {
 	}
 }
 
-// wanted is the token of the data directory that opens a scope; nil where none is needed.
+// wanted returns the data directory's token for a scope, or nil when none is needed.
 func (g *gate) wanted(scope string) *secret {
 	switch scope {
 	case ScopeClient:
@@ -240,13 +240,13 @@ func (g *gate) wanted(scope string) *secret {
 	}
 }
 
-// secret is a token as its hash, so that comparing takes the same time whatever is compared.
+// secret is a token's hash, so that comparing takes constant time.
 type secret struct {
 	hash [sha256.Size]byte
 	none bool
 }
 
-// newSecret makes a secret. An empty one is no token at all: nothing fits it.
+// newSecret makes a secret. Nothing matches the secret of an empty token.
 func newSecret(token string) *secret { return &secret{sha256.Sum256([]byte(token)), token == ""} }
 
 func (s *secret) is(token string) bool {
@@ -256,19 +256,19 @@ func (s *secret) is(token string) bool {
 
 const (
 	maxGuesses  = 10
-	allGuesses  = 100 // of all peers together: who has many addresses has no more
+	allGuesses  = 100 // of all peers together: more addresses give no more guesses
 	guessWindow = time.Minute
-	maxPeers    = 1024 // peers remembered; more are a flood, and then all start anew
+	maxPeers    = 1024 // remembered peers; beyond that all counts restart
 )
 
 // guesses counts wrong tokens per peer.
 type guesses struct {
-	mu    sync.Mutex // protects what is below
+	mu    sync.Mutex // protects the fields below
 	peers map[string][]time.Time
 	all   []time.Time
 }
 
-// recent are those of the times that are within the window.
+// recent returns the times within the window.
 func recent(times []time.Time, now time.Time) []time.Time {
 	for len(times) > 0 && now.Sub(times[0]) >= guessWindow {
 		times = times[1:]
@@ -276,8 +276,7 @@ func recent(times []time.Time, now time.Time) []time.Time {
 	return times
 }
 
-// wrong counts one more and returns how long the peer has to wait when it was one too many. What is refused does not count, so that
-// the wait ends.
+// wrong counts a wrong token and returns how long the peer must wait after too many. Refused guesses do not count, so that the wait ends.
 func (g *guesses) wrong(peer string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

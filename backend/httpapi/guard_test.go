@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gated is a gate in front of a handler that answers 204.
+// gated returns a gate in front of a handler that answers 204.
 func gated(t *testing.T, cfg Config, addr string) http.Handler {
 	t.Helper()
 	if cfg.RuntimeToken == "" && !cfg.NoToken {
@@ -59,7 +59,7 @@ func TestHosts(t *testing.T) {
 		"127.0.0.1:2468.evil.example": 421, "desk.example": 421, "proxy.example": 421, "192.168.1.5:2468": 421,
 	} {
 		if w := knock(usual, "GET", "/v1/health", "Host", host); w.Code != want {
-			t.Errorf("%q: %d", host, w.Code)
+			t.Errorf("Host %q: got status %d, want %d", host, w.Code, want)
 		}
 	}
 	for addr, hosts := range map[string]map[string]int{
@@ -75,7 +75,7 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	w := knock(usual, "GET", "/v1/health", "Host", "evil.example", "Authorization", "", "Origin", "null")
-	isProblem(t, recorded(w), 421, "misdirected_request") // comes before everything
+	isProblem(t, recorded(w), 421, "misdirected_request") // precedes every other check
 }
 
 func TestOrigins(t *testing.T) {
@@ -86,12 +86,12 @@ func TestOrigins(t *testing.T) {
 		"http://app.example": 403, "https://app.example.evil.example": 403, "http://127.0.0.1:2468@evil.example": 403, "file://": 403, "%": 403,
 	} {
 		if w := knock(h, "POST", "/v1/acp/a", "Origin", origin); w.Code != want {
-			t.Errorf("%q: %d", origin, w.Code)
+			t.Errorf("Origin %q: got status %d, want %d", origin, w.Code, want)
 		}
 	}
 	for site, want := range map[string]int{"same-origin": 204, "none": 204, "same-site": 204, "cross-site": 403} {
 		if w := knock(h, "GET", "/v1/acp", "Sec-Fetch-Site", site); w.Code != want {
-			t.Errorf("%s: %d", site, w.Code)
+			t.Errorf("Sec-Fetch-Site %s: got status %d, want %d", site, w.Code, want)
 		}
 	}
 	if w := knock(h, "GET", "/", "Sec-Fetch-Site", "cross-site"); w.Code != 403 {
@@ -115,7 +115,7 @@ func TestPreflight(t *testing.T) {
 	w := knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Authorization", "", "Sec-Fetch-Site", "cross-site")
 	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example" ||
 		!strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "Last-Event-ID") || !strings.Contains(w.Header().Get("Access-Control-Allow-Methods"), "DELETE") {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("preflight: got %d %v, want 204 with the allowed origin, headers and methods", w.Code, w.Header())
 	}
 	for _, name := range []string{"Authorization", "Content-Type", "Prefer", "Range", "If-Range", "If-None-Match", "If-Modified-Since"} {
 		if !slices.Contains(strings.Split(w.Header().Get("Access-Control-Allow-Headers"), ", "), name) {
@@ -141,7 +141,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// What an answer says in its headers, a page that may call can read.
+// A page that may call can read the headers of the answers.
 func TestHeadersThatPagesRead(t *testing.T) {
 	h := gated(t, Config{AllowOrigins: []string{"https://app.example"}}, "127.0.0.1:2468")
 	w := knock(h, "PATCH", "/v1/health", "Origin", "https://app.example")

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a listener whose connections are pipes in memory, so that a fake clock runs over them.
+// memory is a listener whose connections are pipes in memory, so that they follow a fake clock.
 type memory struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -61,7 +61,7 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// world is an API on a listener in memory, with an agent in memory behind it.
+// world is an API on a listener in memory, with an agent in memory.
 type world struct {
 	t      *testing.T
 	set    *proxy.Set
@@ -72,7 +72,7 @@ type world struct {
 
 const rightToken, clientToken = "runtime-token", "client-token"
 
-// newWorld serves cfg, completed by what a test need not say. "fake" is an agent.
+// newWorld serves cfg with defaults for tests, and agent as the agent "fake".
 func newWorld(t *testing.T, cfg Config, agent proxytest.Agent) *world {
 	t.Helper()
 	return newWorldOf(t, cfg, proxytest.Spawn(agent))
@@ -110,7 +110,7 @@ func newWorldOf(t *testing.T, cfg Config, spawn func(proxy.Command) (proxy.Proce
 	return &world{t: t, set: set, api: api, client: &http.Client{Transport: transport}, token: rightToken}
 }
 
-// catalogue knows the agent "fake", which is never run, and "missing", which is not installed.
+// catalogue returns a catalogue with the agent "fake", which never runs, and "missing", which is not installed.
 func catalogue(t *testing.T) *agents.Catalogue {
 	t.Helper()
 	self, err := os.Executable()
@@ -129,14 +129,14 @@ func catalogue(t *testing.T) *agents.Catalogue {
 	return agents.Open(agents.Config{Self: self, File: file})
 }
 
-// reply is an answer, whose body is closed at the test's end.
+// reply is an answer, whose body is closed at the end of the test.
 type reply struct {
 	code   int
 	header http.Header
 	body   io.Reader
 }
 
-// do sends a request; headers are pairs, and override the defaults. An empty value leaves a header out.
+// do sends a request; headers are pairs, and override the defaults. An empty value removes a header.
 func (w *world) do(method, path, body string, headers ...string) reply {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://127.0.0.1:2468"+path, strings.NewReader(body))
@@ -165,7 +165,7 @@ func (w *world) do(method, path, body string, headers ...string) reply {
 	return reply{res.StatusCode, res.Header, res.Body}
 }
 
-// text is the rest of a response's body.
+// text returns the rest of a response's body.
 func text(t *testing.T, res reply) string {
 	t.Helper()
 	body, err := io.ReadAll(res.body)
@@ -175,7 +175,7 @@ func text(t *testing.T, res reply) string {
 	return string(body)
 }
 
-// isProblem checks a problem document, and returns it.
+// isProblem checks a problem document, and returns the document.
 func isProblem(t *testing.T, res reply, status int, suffix string) document {
 	t.Helper()
 	var d document
@@ -191,8 +191,8 @@ func isProblem(t *testing.T, res reply, status int, suffix string) document {
 	return d
 }
 
-// agent answers requests with their own line. The method says what else: "mute" is not answered, "sleep" after as many seconds as
-// its id's position asks, "exit" ends the process.
+// agent answers requests with their own line. Some methods change that: "mute" gets no answer, "sleep" is answered after as many seconds as
+// its id says, "exit" ends the process.
 func agent(stdin io.Reader, stdout, stderr io.Writer) int {
 	in := bufio.NewReader(stdin)
 	for {

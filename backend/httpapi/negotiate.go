@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// mediaType is the type of a body, without parameters. A body of two types has none.
+// mediaType returns the type of a body without parameters, or "" for a body with two types.
 func mediaType(r *http.Request) string {
 	given := r.Header["Content-Type"]
 	if len(given) != 1 {
 		return ""
 	}
-	if given[0] == "application/json" { // what nearly all send; parsing allocates
+	if given[0] == "application/json" { // the usual case, without the allocations of parsing
 		return given[0]
 	}
 	t, _, err := mime.ParseMediaType(given[0])
@@ -27,7 +27,7 @@ func mediaType(r *http.Request) string {
 	return t
 }
 
-// query is the parameters of a request. One that stands there twice means two things, and is refused like one that cannot be read.
+// query is the parameters of a request. A duplicate parameter is ambiguous, and refused like an unreadable one.
 type query url.Values
 
 func queryOf(r *http.Request) (query, error) {
@@ -46,7 +46,7 @@ func queryOf(r *http.Request) (query, error) {
 	return query(values), nil
 }
 
-// get is a parameter, or what it is when it is left out.
+// get returns a parameter, or otherwise.
 func (q query) get(name, otherwise string) string {
 	if values := q[name]; len(values) > 0 && values[0] != "" {
 		return values[0]
@@ -54,7 +54,7 @@ func (q query) get(name, otherwise string) string {
 	return otherwise
 }
 
-// require is a parameter that must be there, under one of its names.
+// require returns a mandatory parameter, under any of its names.
 func (q query) require(names ...string) (string, error) {
 	for _, name := range names {
 		if value := q.get(name, ""); value != "" {
@@ -64,7 +64,7 @@ func (q query) require(names ...string) (string, error) {
 	return "", &refusal{"invalid_request", names[0] + " is required"}
 }
 
-// flag is a parameter that is true or false.
+// flag returns a boolean parameter.
 func (q query) flag(name string) (bool, error) {
 	switch q.get(name, "false") {
 	case "true", "1":
@@ -76,7 +76,7 @@ func (q query) flag(name string) (bool, error) {
 	}
 }
 
-// pathOf is the path that a request is about.
+// pathOf returns the path parameter of a request.
 func pathOf(r *http.Request) (string, error) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -85,16 +85,16 @@ func pathOf(r *http.Request) (string, error) {
 	return q.require("path")
 }
 
-// maxRecord bounds the bodies that are records of ours.
+// maxRecord limits bodies that are JSON records.
 const maxRecord = 1 << 20
 
-// readRecord reads a JSON body into v. What v does not have is ignored, as the contract's clients expect.
+// readRecord reads a JSON body into v. Unknown fields are ignored, as the contract's clients expect.
 func readRecord(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := readJSON(w, r)
 	if err != nil {
 		return err
 	}
-	if !utf8.Valid(body) { // encoding/json would make other names of it
+	if !utf8.Valid(body) { // encoding/json would silently change the names
 		return &refusal{"invalid_request", "the body is not UTF-8"}
 	}
 	if err := json.Unmarshal(body, v); err != nil {
@@ -103,7 +103,7 @@ func readRecord(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// readJSON reads a body that says it is JSON.
+// readJSON reads a body whose type is JSON.
 func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if mediaType(r) != "application/json" {
 		return nil, &refusal{"unsupported_media_type", "the body must be application/json"}
@@ -111,8 +111,8 @@ func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return readBody(w, r, maxRecord)
 }
 
-// quality is how much the caller wants a media type, from 0 (not at all) to 1000, by the most specific range of its Accept
-// (RFC 9110, 12.5.1). Without Accept anything is welcome.
+// quality returns the caller's preference for a media type, from 0 (refused) to 1000, by the most specific range of Accept (RFC 9110,
+// 12.5.1). Without Accept every type is welcome.
 func quality(r *http.Request, want string) int {
 	ranges := listIn(r, "Accept")
 	if strings.Trim(ranges, ", ") == "" {
@@ -138,7 +138,7 @@ func quality(r *http.Request, want string) int {
 	return q
 }
 
-// qualityOf reads the q of a media range's parameters.
+// qualityOf returns the q of a media range's parameters.
 func qualityOf(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
@@ -146,7 +146,7 @@ func qualityOf(params string) int {
 			continue
 		}
 		q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		if err != nil || !(q >= 0 && q <= 1) { // what is not a number is neither
+		if err != nil || !(q >= 0 && q <= 1) { // false for NaN too
 			return 0
 		}
 		return int(q * 1000)
@@ -154,7 +154,7 @@ func qualityOf(params string) int {
 	return 1000
 }
 
-// listIn is all lines of a header as one list. What separates items is taken out of quoted strings, where it separates nothing.
+// listIn returns all lines of a header as one list. Separators inside quoted strings are removed, where they separate nothing.
 func listIn(r *http.Request, header string) string {
 	text := strings.Join(r.Header.Values(header), ",")
 	if !strings.Contains(text, `"`) {
@@ -177,17 +177,17 @@ func listIn(r *http.Request, header string) string {
 	}, text)
 }
 
-// preference is what the caller says in Prefer (RFC 7240).
+// preference is the content of Prefer (RFC 7240).
 type preference struct {
 	async bool
 	wait  time.Duration
 	waits bool // wait was given
 }
 
-// longestWait bounds what a caller may ask for; longer is not to be told from for ever.
+// longestWait limits the wait that a caller may ask for; a longer wait is as good as none.
 const longestWait = 24 * time.Hour
 
-// prefers reads Prefer. What it does not know or cannot read it ignores, as the RFC says; of a repeated one the first counts.
+// prefers reads Prefer, and ignores unknown and unreadable parts, as the RFC says; the first of a repeated preference counts.
 func prefers(r *http.Request) preference {
 	var p preference
 	for item := range strings.SplitSeq(listIn(r, "Prefer"), ",") {
@@ -206,7 +206,7 @@ func prefers(r *http.Request) preference {
 	return p
 }
 
-// lastEventID is where a stream goes on; given is false when it starts at the beginning.
+// lastEventID returns where a stream continues; given is false for a start at the beginning.
 func lastEventID(r *http.Request) (id uint64, given bool, err error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {

@@ -57,7 +57,7 @@ func TestPreferences(t *testing.T) {
 		"wait":                       {},
 	} {
 		if got := prefers(asking("Prefer", text)); got != want {
-			t.Errorf("%q: %+v", text, got)
+			t.Errorf("Prefer %q: got %+v, want %+v", text, got, want)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func FuzzHeaders(f *testing.F) {
 			t.Errorf("quality %d", q)
 		}
 		if p := prefers(asking("Prefer", text)); p.wait < 0 || p.wait > longestWait || p.wait > 0 && !p.waits {
-			t.Errorf("%+v", p)
+			t.Errorf("Prefer %q: got %+v, want a wait within the limits", text, p)
 		}
 		if _, given, err := lastEventID(asking("Last-Event-Id", text)); given != (err == nil && text != "") || given && !number.MatchString(text) {
 			t.Errorf("Last-Event-ID %q: %v %v", text, given, err)
@@ -80,7 +80,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// The routes under /v1 are the seed's inventory, GET /v1/agents/{agent}, and nothing else.
+// The routes under /v1 are the seed's inventory, GET /v1/agents/{agent}, and no others.
 func TestInventory(t *testing.T) {
 	inventory := []string{
 		"POST /acp/{agent}", "GET /acp/{agent}", "DELETE /acp/{agent}", // the protocol's own transport

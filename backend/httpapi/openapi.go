@@ -11,8 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// endpoint is one call of /v1: how it is served, and how it stands in the document. Both are said in one place, so that neither can
-// be without the other.
+// endpoint is one call of /v1: its handler together with its description in the document, so that neither can be missing.
 type endpoint struct {
 	pattern string // "METHOD /path/{name}"
 	serve   http.HandlerFunc
@@ -28,7 +27,7 @@ type endpoint struct {
 // runtimeVersion is the version of the contract, not of the program.
 const runtimeVersion = "1"
 
-// spec makes the OpenAPI document of /v1 out of endpoints. The client API has a document of its own; see client.go.
+// spec builds the OpenAPI document of /v1 from endpoints. The client API has its own document; see client.go.
 type spec struct{ registry huma.Registry }
 
 func newSpec() *spec {
@@ -36,7 +35,7 @@ func newSpec() *spec {
 	return &spec{huma.NewMapRegistry("#/components/schemas/", schemaName)}
 }
 
-// schemaName is the type's own name, with a capital.
+// schemaName returns the type's name, capitalised.
 func schemaName(t reflect.Type, hint string) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -53,12 +52,12 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 }
 
-// record is a body of JSON shaped like a T.
+// record returns a JSON response with the schema of T.
 func record[T any](s *spec, description string) *huma.Response {
 	return &huma.Response{Description: description, Content: s.content(reflect.TypeFor[T]())}
 }
 
-// recordBody is a request's body of JSON shaped like a T.
+// recordBody returns a JSON request body with the schema of T.
 func recordBody[T any](s *spec, description string) *huma.RequestBody {
 	return &huma.RequestBody{Description: description, Required: true, Content: s.content(reflect.TypeFor[T]())}
 }
@@ -67,7 +66,7 @@ func (s *spec) content(t reflect.Type) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{"application/json": {Schema: s.registry.Schema(t, true, t.Name())}}
 }
 
-// bytesOf is a body that is not JSON.
+// bytesOf returns the content of a body that is not JSON.
 func bytesOf(description string, media ...string) map[string]*huma.MediaType {
 	content := map[string]*huma.MediaType{}
 	for _, m := range media {
@@ -90,12 +89,12 @@ func inHeader(name, description string) *huma.Param {
 	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// everywhere are the problems that each guarded call may answer with.
+// everywhere returns the problems of every guarded call.
 func everywhere() []string {
 	return []string{"token_invalid", "permission_denied", "misdirected_request", "too_many_requests"}
 }
 
-// document is the whole of it.
+// document returns the encoded document.
 func (s *spec) document(endpoints []endpoint) ([]byte, error) {
 	api := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -129,7 +128,7 @@ func (s *spec) document(endpoints []endpoint) ([]byte, error) {
 	return json.MarshalIndent(api, "", "  ")
 }
 
-// operation is one endpoint in the document.
+// operation describes one endpoint.
 func (s *spec) operation(shared map[string]*huma.Response, e endpoint) *huma.Operation {
 	method, path, _ := strings.Cut(e.pattern, " ")
 	op := &huma.Operation{
@@ -152,7 +151,7 @@ func (s *spec) operation(shared map[string]*huma.Response, e endpoint) *huma.Ope
 	return op
 }
 
-// refuse adds a problem to an operation. Two with one status share a response, which is named after both.
+// refuse adds a problem to an operation. Problems with the same status share a response, named after all of them.
 func (s *spec) refuse(op *huma.Operation, shared map[string]*huma.Response, suffix string) {
 	status := strconv.Itoa(statusOf(suffix))
 	name := suffix
@@ -176,7 +175,7 @@ func (s *spec) refuse(op *huma.Operation, shared map[string]*huma.Response, suff
 	op.Responses[status] = &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// pathParams are the parameters that stand in a path.
+// pathParams returns the parameters in a path.
 func pathParams(path string) []*huma.Param {
 	var params []*huma.Param
 	for segment := range strings.SplitSeq(path, "/") {
@@ -217,5 +216,5 @@ func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) {
 		WriteProblem(w, Problem{Type: "stream_error", Detail: internalDetail})
 		return
 	}
-	_, _ = w.Write(body) // the caller is gone if this fails
+	_, _ = w.Write(body) // fails only when the caller is gone
 }

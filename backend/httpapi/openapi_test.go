@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// The document is committed, so that a change of the API is seen in review; it is served at /openapi.json.
+// The document is committed, so that reviews show changes of the API; the server returns the document at /openapi.json.
 func TestRuntimeDocumentIsCurrent(t *testing.T) {
 	const file = "openapi.json"
 	w := knock(direct(t, Config{}).Loopback(memoryAddr{}), "GET", "/openapi.json", "Authorization", "")
 	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
-		t.Fatalf("%d %v", w.Code, w.Header())
+		t.Fatalf("GET /openapi.json: got %d %v, want 200 and JSON", w.Code, w.Header())
 	}
 	have := append(w.Body.Bytes(), '\n')
 	if flag.Lookup("update").Value.String() == "true" { // see client_test.go
@@ -31,7 +31,7 @@ func TestRuntimeDocumentIsCurrent(t *testing.T) {
 	}
 }
 
-// What the document says of an operation is what people read: each says what it does, what it takes, and every way in which it can fail.
+// People read the document's operations: each must have a summary, its parameters, and every possible failure.
 func TestDocumentIsComplete(t *testing.T) {
 	a := direct(t, Config{})
 	data, err := a.document()
@@ -57,14 +57,14 @@ func TestDocumentIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.1.0" {
-		t.Error(doc.OpenAPI)
+		t.Errorf("openapi: got %s, want 3.1.0", doc.OpenAPI)
 	}
 	ids := map[string]bool{}
 	for _, e := range a.endpoints(newSpec()) {
 		method, path, _ := strings.Cut(e.pattern, " ")
 		op, ok := doc.Paths[path][strings.ToLower(method)]
 		if !ok || op.Summary == "" || op.OperationID == "" || ids[op.OperationID] {
-			t.Errorf("%s: %+v", e.pattern, op)
+			t.Errorf("%s: got %+v, want a summary and a unique operationId", e.pattern, op)
 		}
 		ids[op.OperationID] = true
 		for _, p := range op.Parameters {

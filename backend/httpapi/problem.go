@@ -13,21 +13,21 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Problem is what went wrong with a request, as RFC 9457 has it. Type and Detail are all that most need.
+// Problem is an error of a request, by RFC 9457. Most problems need only Type and Detail.
 type Problem struct {
 	Type   string // the suffix: "invalid_request"
-	Status int    // 0: what goes with the type
-	Detail string // for people; "invalid request: " is put before it
+	Status int    // 0: the type's usual status
+	Detail string // for people; follows "invalid request: "
 
 	// Extensions.
-	Code      string            // stable name for surfaces with texts of their own
-	Params    map[string]string // what those texts need
+	Code      string            // stable name for surfaces with their own texts
+	Params    map[string]string // parameters of those texts
 	Agent     string
 	SessionID string
 	Details   any
 }
 
-// statusOf is the status of each type of problem.
+// statusOf returns the status of a problem type.
 func statusOf(suffix string) int {
 	switch suffix {
 	case "invalid_request", "unsupported_agent":
@@ -65,8 +65,8 @@ func statusOf(suffix string) int {
 	}
 }
 
-// runtimeProblem is the one table from the runtime's errors to problems. What is not in it is told to the log alone. Agents come
-// first: an installation that fails wraps how npm's process ended.
+// runtimeProblem is the one table from the runtime's errors to problems. Other errors go to the log only. Agents come first: a failed
+// installation wraps the exit of npm's process.
 func runtimeProblem(err error) Problem {
 	for _, part := range []func(error) (Problem, bool){agentProblem, requestProblem, instanceProblem, fileProblem, entryProblem} {
 		if p, ok := part(err); ok {
@@ -76,7 +76,7 @@ func runtimeProblem(err error) Problem {
 	return Problem{Type: "stream_error", Detail: internalDetail}
 }
 
-// requestProblem knows what was wrong with the request itself, and with the time it took.
+// requestProblem covers errors of the request itself, and timeouts.
 func requestProblem(err error) (Problem, bool) {
 	var refused *refusal
 	switch {
@@ -84,7 +84,7 @@ func requestProblem(err error) (Problem, bool) {
 		return Problem{Type: refused.kind, Detail: refused.text}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return Problem{Type: "timeout", Detail: "the agent has not answered in time"}, true
-	case errors.Is(err, context.Canceled): // the caller has gone, and hears nothing; or the server is going
+	case errors.Is(err, context.Canceled): // the caller is gone, or the server is closing
 		return Problem{Type: "stream_error", Detail: "the request was cut short"}, true
 	default:
 		return Problem{}, false
@@ -176,33 +176,33 @@ func entryProblem(err error) (Problem, bool) {
 	}
 }
 
-// after is what an error says after the sentinel that it begins with.
+// after returns the text of an error after its leading sentinel.
 func after(sentinel, err error) string { return strings.TrimPrefix(err.Error(), sentinel.Error()+": ") }
 
-// internalDetail is all that a caller hears of an error that we did not expect.
+// internalDetail is the only text that a caller gets for an unexpected error.
 const internalDetail = "internal error"
 
-// exitDetails is how an agent ended.
+// exitDetails says how an agent's process ended.
 type exitDetails struct {
 	ExitCode   *int   `json:"exitCode,omitempty"`
 	Signal     string `json:"signal,omitempty"`
 	StderrTail string `json:"stderrTail,omitempty"`
 }
 
-// inputDetails is why an agent takes no more messages: of what else is a stream_error it may take the next.
+// inputDetails says why an agent takes no more messages: after other causes of stream_error the agent may take the next message.
 type inputDetails struct {
 	Reason string `json:"reason"`
 }
 
-// installDetails is what the installer wrote last.
+// installDetails holds the end of the installer's stderr.
 type installDetails struct {
 	StderrTail string `json:"stderrTail"`
 }
 
-// unsupported is an agent that nobody knows.
+// unsupported returns the problem of an unknown agent.
 func unsupported(id string) Problem { return Problem{Type: "unsupported_agent", Detail: id, Agent: id} }
 
-// refusal is an error that knows its type of problem.
+// refusal is an error with its problem type.
 type refusal struct{ kind, text string }
 
 func (r *refusal) Error() string { return r.text }
@@ -248,5 +248,5 @@ func WriteProblem(w http.ResponseWriter, p Problem) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(d.Status)
-	_, _ = w.Write(body) // the caller is gone if this fails
+	_, _ = w.Write(body) // fails only when the caller is gone
 }

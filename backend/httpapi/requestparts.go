@@ -13,7 +13,7 @@ type partList struct {
 	Items []session.RequestPart `json:"items" doc:"In the order in which they are shown; a part's number is its index"`
 }
 
-// requestParts are the routes by which all of what a permission asks for is read, however long that is.
+// requestParts adds the routes that return the complete content of a permission request, of any length.
 func (c *Client) requestParts() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listRequestParts", http.MethodGet, "requests/{id}/parts", "What a permission asks for, all of it: the parts, with their true counts", http.StatusOK),

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// router finds the handler of a path. It is http.ServeMux's patterns without its habits: ServeMux redirects paths that are not
-// clean, which are valid server_ids here, and answers 404 and 405 as text. huma takes it in ServeMux's place.
+// router finds the handler of a path. router has http.ServeMux's patterns without two habits of ServeMux: redirects of unclean paths, which
+// are valid server_ids here, and text answers for 404 and 405. huma uses router in place of ServeMux.
 type router struct{ routes []*route }
 
 type route struct {
-	segments []string // "{name}" takes any one segment that is not empty
+	segments []string // "{name}" matches any segment that is not empty
 	methods  map[string]http.HandlerFunc
 }
 
@@ -30,7 +30,7 @@ func (m *router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Re
 	m.routes = append(m.routes, &route{segments: segments, methods: map[string]http.HandlerFunc{method: h}})
 }
 
-// ServeHTTP calls the handler of the first route that fits and has the method: agents/test is none of agents/{id} when it is posted to.
+// ServeHTTP calls the handler of the first route that matches and has the method: a POST to agents/test does not match agents/{id}.
 func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
 	allowed := map[string]http.HandlerFunc{}
@@ -51,7 +51,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	notFound(w, r)
 }
 
-// take fits a path to the route and sets the request's path values. An escaped slash is part of its segment.
+// take matches a path with the route and sets the request's path values. An escaped slash is part of its segment.
 func (t *route) take(segments []string, r *http.Request) bool {
 	if len(segments) != len(t.segments) {
 		return false

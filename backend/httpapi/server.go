@@ -6,57 +6,55 @@ import (
 	"time"
 )
 
-// What a caller may take its time for. An agent's answer and an upload may take hours; a caller that says nothing may not.
+// Time limits for callers. An agent's answer and an upload may take hours; a silent caller may not.
 const (
 	headerPause = 10 * time.Second // for the headers of a request
 	idlePause   = 2 * time.Minute  // between two requests
-	bodyPause   = 30 * time.Second // for each bodyStep of a body, and for what is left of it at the end
+	bodyPause   = 30 * time.Second // for each bodyStep of a body, and for the rest at its end
 	bodyStep    = 16 << 10
-	maxHeaders  = 64 << 10 // browsers send along the cookies of every other server on this machine
+	maxHeaders  = 64 << 10 // browsers send the cookies of every other server on this machine
 )
 
-// NewServer is the server that h is to be served by: its limits are a part of the guard. What net/http refuses by itself (no
-// HTTP/1 request, headers that are too many, two Hosts, a transfer coding that it does not know) it answers as text and not as a
-// problem; then it closes, and h is not asked.
+// NewServer returns the server for h, with limits that belong to the guard. net/http itself refuses some requests (no HTTP/1, too many
+// headers, two Hosts, an unknown transfer coding) with text instead of a problem, closes the connection, and does not call h.
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerPause, IdleTimeout: idlePause, MaxHeaderBytes: maxHeaders,
-		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * to every Host
+		DisableGeneralOptionsHandler: true, // net/http would answer OPTIONS * for every Host
 	}
 }
 
-// pace bounds how long a body may take. http.Server.ReadTimeout is for the whole of a request, which an upload must be free to
-// exceed; without it a body of one byte a minute would hold us for ever, even one that is refused: net/http reads on before it sends
-// the answer. What it returns is a copy: net/http has to find its own body in its own request, by which it knows that a caller still
-// waits for 100 Continue; else it would wait for that caller's body.
+// pace limits how long a body may take. http.Server.ReadTimeout would limit the whole request, and uploads may take long; without a limit a
+// body of one byte a minute would hold the handler for ever, even for a refused request, because net/http reads the body before sending the
+// answer. pace returns a copy of the request: net/http must find its own body in its own request, to know that a caller still waits for 100
+// Continue; otherwise net/http would wait for that caller's body.
 func pace(w http.ResponseWriter, r *http.Request) *http.Request {
 	conn, ok := w.(readDeadline)
 	if !ok || r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
 	body := &pacedBody{ReadCloser: r.Body, conn: conn, left: bodyPause}
-	_ = conn.SetReadDeadline(time.Now().Add(bodyPause)) // of a body that nobody reads; it fails with the connection only
+	_ = conn.SetReadDeadline(time.Now().Add(bodyPause)) // for a body that nobody reads; fails only with the connection
 	paced := r.WithContext(r.Context())
 	paced.Body = body
 	return paced
 }
 
-// readDeadline is what http.ResponseController looks for, found without making one for each request.
+// readDeadline is the interface that http.ResponseController looks for, used directly to avoid one allocation per request.
 type readDeadline interface{ SetReadDeadline(time.Time) error }
 
-// pacedBody counts only the time that it waits for the caller: a disk that is slow, or an agent that starts, costs the caller
-// nothing.
+// pacedBody counts only the time spent waiting for the caller: a slow disk, or the start of an agent, costs the caller nothing.
 type pacedBody struct {
 	io.ReadCloser
 	conn  readDeadline
-	until time.Time     // what the deadline is; zero where it may have been lifted, as huma does before it reads
-	left  time.Duration // until there must be another bodyStep
-	got   int           // of it
+	until time.Time     // current deadline; zero when perhaps lifted, as huma does before reading
+	left  time.Duration // until the next bodyStep must be complete
+	got   int           // bytes of the current step
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
 	before := time.Now()
-	if until := before.Add(b.left); until.Sub(b.until) > time.Second { // to the second will do
+	if until := before.Add(b.left); until.Sub(b.until) > time.Second { // a precision of one second is enough
 		b.until = until
 		_ = b.conn.SetReadDeadline(until)
 	}
@@ -65,5 +63,5 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.got += n; b.got >= bodyStep {
 		b.got, b.left = 0, bodyPause
 	}
-	return n, err // at the end net/http lifts the deadline, and reads on to see whether the caller goes (TestGoneCallerIsNoticed)
+	return n, err // at the end net/http lifts the deadline, and keeps reading to notice a caller that leaves (TestGoneCallerIsNoticed)
 }

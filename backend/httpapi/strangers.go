@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// strangers are the lines of the audit about calls that no token let in: refused ones, tries of one-time codes and proofs for tabs, preflights.
-// Anybody can make as many of them as they like, so they have room of their own, and push no other line out. Of one peer the first calls within
-// ten minutes have lines; the further ones are counted in the last of these.
+// strangers holds the audit lines of calls that no token let in: refused calls, attempts with one-time codes, proofs for tabs, and
+// preflights. Anybody can make any number of such calls, so these lines have their own room, and push out no other line. For each peer the
+// first calls within ten minutes have a line each; later calls are counted in the last of those lines.
 type strangers struct {
 	lines []Call // in order
 	peers map[string]*burst
 }
 
-// burst is what one peer did since the first of its lines within ten minutes.
+// burst counts the lines of one peer within ten minutes of the first.
 type burst struct {
 	since time.Time
 	lines int
-	last  int64 // the seq of its last line
+	last  int64 // seq of its last line
 }
 
 const (
@@ -28,26 +28,26 @@ const (
 	burstLasts    = 10 * time.Minute
 )
 
-// strange tells whether a line is about a call that no token let in, where one is wanted.
+// strange reports whether a line is about a call that no token let in, although one was needed.
 func strange(c Call) bool {
 	return c.By == byNobody || c.By == byNothing && (c.Method == http.MethodOptions || openToAll(c.Path))
 }
 
-// counted counts a call in the last line of its peer; false: the call has a line of its own.
+// counted counts a call in the last line of its peer, or returns false when the call gets its own line.
 func (s *strangers) counted(peer string, at time.Time) bool {
 	b := s.peers[peer]
 	if b == nil || at.Sub(b.since) >= burstLasts || b.lines < linesOfPeer {
 		return false
 	}
 	i, found := slices.BinarySearchFunc(s.lines, b.last, func(c Call, seq int64) int { return cmp.Compare(c.Seq, seq) })
-	if !found { // others have pushed it out
+	if !found { // pushed out by other peers
 		return false
 	}
 	s.lines[i].Times++
 	return true
 }
 
-// add takes a line, whose call has its seq.
+// add adds the line of a call, which has its seq already.
 func (s *strangers) add(c Call, peer string) {
 	b := s.peers[peer]
 	if b == nil || c.At.Sub(b.since) >= burstLasts {

@@ -13,16 +13,16 @@ import (
 
 const (
 	heartbeatEvery = 15 * time.Second
-	// stopGrace is how long a stream that has ended may take to write what it has; a client that takes nothing would hold it for ever.
+	// stopGrace is how long an ended stream may take for its last writes; a client that reads nothing would block the stream for ever.
 	stopGrace = 5 * time.Second
-	// largeMessage is written by itself rather than copied once more.
+	// largeMessage is the size from which a message is written directly, without another copy.
 	largeMessage = 64 << 10
-	// pieceBytes is written at once. After each piece the log hears that the client reads: at the end of a thin line it may take
-	// minutes for a batch, and is not to be dropped for that.
+	// pieceBytes is the size of one write. After each piece the log learns that the client still reads: a batch may take minutes on a slow
+	// line, and must not get the reader dropped.
 	pieceBytes = 64 << 10
 )
 
-// streamMessages sends the log of an instance as server-sent events: what is held, then what comes.
+// streamMessages sends the log of an instance as server-sent events: the kept messages, then new ones.
 func (a *API) streamMessages(w http.ResponseWriter, r *http.Request) {
 	id, ok := serverID(w, r)
 	if !ok {
@@ -66,7 +66,7 @@ type stream struct {
 	out    *http.ResponseController
 	reader *proxy.Reader
 	buf    []byte
-	err    error // of the first write that failed
+	err    error // of the first failed write
 }
 
 func newStream(w http.ResponseWriter, reader *proxy.Reader) *stream {
@@ -77,11 +77,11 @@ func newStream(w http.ResponseWriter, reader *proxy.Reader) *stream {
 	return &stream{w: w, out: http.NewResponseController(w), reader: reader}
 }
 
-// run sends messages until there will be none, the client has gone or a write fails.
+// run sends messages until there are no more, the client is gone, or a write fails.
 func (s *stream) run(gone <-chan struct{}) error {
 	quiet := time.NewTimer(heartbeatEvery)
 	defer quiet.Stop()
-	s.flush() // headers first: the client wants to know that it is connected
+	s.flush() // headers go first: the client waits for the connection
 	for s.err == nil {
 		batch, more, err := s.reader.Poll()
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *stream) run(gone <-chan struct{}) error {
 		case <-quiet.C:
 			s.buf = append(s.buf, ": heartbeat\n\n"...)
 			s.flush()
-			s.buf = nil // it has been quiet: hold nothing
+			s.buf = nil // idle: release the buffer
 			quiet.Reset(heartbeatEvery)
 		}
 	}
@@ -123,7 +123,7 @@ func (s *stream) messages(batch []proxy.Message) {
 	}
 }
 
-// data adds a message. A carriage return, which in JSON is white space between tokens, would end the line here.
+// data adds a message. A carriage return, which is white space between JSON tokens, would end the line.
 func (s *stream) data(data []byte) {
 	if bytes.IndexByte(data, '\r') >= 0 {
 		data = bytes.ReplaceAll(data, []byte("\r"), []byte(" "))
@@ -137,7 +137,7 @@ func (s *stream) data(data []byte) {
 	s.write(data)
 }
 
-// write hands bytes to the response.
+// write writes bytes to the response in pieces.
 func (s *stream) write(p []byte) {
 	for len(p) > 0 && s.err == nil {
 		piece := p[:min(len(p), pieceBytes)]

@@ -12,30 +12,31 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Tabs are the tabs of browsers that a link has let in. A tab has a token, which it shows with every call, and a key, which it shows nobody.
+// Tabs manages browser tabs that a link has let in. A tab has a token, which the tab sends with every call, and a key, which the tab sends
+// to nobody.
 //
-// The token is good for one start of the program: whoever takes the port after the end of the program, and is shown the token, has a token
-// that opens nothing any more. After a restart the program proves that it knows the key, for the address at which the tab sees it, and tab and
-// program both derive the token of the new start from the key.
+// The token is valid for one start of the program: another program that takes the port later, and receives the token, has a token that
+// opens nothing. After a restart the program proves knowledge of the key, for the address that the tab uses, and both derive the token of
+// the new start from the key.
 //
-// Nothing is stored of a tab: its key is derived from the client token and its id. So tabs go on over a restart, and a new client token ends
-// them all.
+// Nothing is stored about a tab: its key is derived from the client token and the tab's id. So tabs survive a restart, and a new client
+// token ends all of them.
 type Tabs struct {
-	secret []byte // the client token
+	secret []byte // client token
 	start  string // random for each start
 }
 
-// NewTabs gives the tabs of a new start.
+// NewTabs returns the tabs of a new start.
 func NewTabs(clientToken string) *Tabs { return &Tabs{[]byte(clientToken), randomText(16)} }
 
-// Tab is what a browser's tab is given. Texts that are bytes are in base64url without padding.
+// Tab holds the credentials of a browser tab. Byte strings are in base64url without padding.
 type Tab struct {
 	ID    string `json:"tab" doc:"Names the tab"`
 	Key   string `json:"key" doc:"The key by which the program proves itself to the tab. The tab keeps it in memory and sends it nowhere"`
 	Token string `json:"token" doc:"Opens /client until the program ends"`
 }
 
-const tabMark = "tab." // begins the token of a tab
+const tabMark = "tab." // prefix of a tab's token
 
 // enter makes a new tab.
 func (t *Tabs) enter() Tab { return t.tab(randomText(16)) }
@@ -51,7 +52,7 @@ func (t *Tabs) token(id string, key []byte) string {
 	return tabMark + id + "." + text64(sign(key, "deskhand tab token", t.start))
 }
 
-// of gives the id of the tab that a token of this start was made for; "" where the token is none.
+// of returns the id of the tab that a token of this start belongs to, or "".
 func (t *Tabs) of(token string) string {
 	rest, marked := strings.CutPrefix(token, tabMark)
 	id, _, whole := strings.Cut(rest, ".")
@@ -61,22 +62,22 @@ func (t *Tabs) of(token string) string {
 	return id
 }
 
-// Proof is what a tab needs to go on after a restart.
+// Proof lets a tab continue after a restart.
 type Proof struct {
 	Start string `json:"start" doc:"Names this start. HMAC-SHA256 by the tab's key of \"deskhand tab token\\n\" + start is the last part of the tab's new token: \"tab.\" + tab + \".\" + that"`
 	Proof string `json:"proof" doc:"HMAC-SHA256 by the tab's key of \"deskhand tab proof\\n\" + host + \"\\n\" + nonce + \"\\n\" + start, where host is the Host that the tab asked"`
 }
 
-// prove shows a tab that this is the program which let it in. The host is the one that the tab asked, so that nobody can have the tab believe a
-// proof that another address gave.
+// prove proves to a tab that this program let the tab in. host is the one that the tab asked, so that a proof from another address
+// convinces no tab.
 func (t *Tabs) prove(id, host, nonce string) Proof {
 	return Proof{t.start, text64(sign(t.key(id), "deskhand tab proof", strings.ToLower(host), nonce, t.start))}
 }
 
-// sign is the HMAC of lines. The first names what is signed; none of the others has an end of a line in it.
+// sign returns the HMAC of lines. The first line names the purpose; no other line contains a line end.
 func sign(key []byte, lines ...string) []byte {
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(strings.Join(lines, "\n"))) // never fails, says the package
+	_, _ = mac.Write([]byte(strings.Join(lines, "\n"))) // documented never to fail
 	return mac.Sum(nil)
 }
 
@@ -84,11 +85,11 @@ func text64(data []byte) string { return base64.RawURLEncoding.EncodeToString(da
 
 func randomText(bytes int) string {
 	raw := make([]byte, bytes)
-	_, _ = rand.Read(raw) // never fails, says the package
+	_, _ = rand.Read(raw) // documented never to fail
 	return text64(raw)
 }
 
-// challenge is what a tab asks for a proof with.
+// challenge is a tab's request for a proof.
 type challenge struct {
 	Body struct {
 		Tab   string `json:"tab" pattern:"^[A-Za-z0-9_-]{22}$"`
@@ -104,7 +105,7 @@ func (c *challenge) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// tabRoutes let a tab in, and let it go on.
+// tabRoutes adds the routes that let a tab in and let a tab continue.
 func (c *Client) tabRoutes() {
 	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token of this tab and this start", http.StatusOK),
 		func(_ context.Context, in *struct {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// started is the client API of one start, and a tab that its link has let in.
+// started returns the client API of one start, and a tab that its link has let in.
 func started(t *testing.T) http.Handler {
 	t.Helper()
 	tabs := NewTabs(clientToken)
@@ -42,7 +42,7 @@ func calls[T any](t *testing.T, h http.Handler, host, path, token, body string) 
 	return w.Code, out
 }
 
-// signed is the HMAC as a browser makes it.
+// signed returns the HMAC as a browser computes it.
 func signed(t *testing.T, key string, lines ...string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(key)
@@ -69,7 +69,7 @@ func TestTabGoesOnAfterARestartByItsKeyAlone(t *testing.T) {
 		t.Errorf("after a restart the token of before gets %d, want 401", status)
 	}
 
-	// The proof is made for the address that was asked, and the new token follows from it.
+	// The proof is made for the requested address, and the new token is derived from the proof's start.
 	_, proof := calls[Proof](t, second, host, "/client/tab/proof", "", `{"tab":"`+tab.ID+`","nonce":"`+nonce+`"}`)
 	if want := signed(t, tab.Key, "deskhand tab proof", host, nonce, proof.Start); proof.Proof != want {
 		t.Errorf("the proof is %s, want %s", proof.Proof, want)

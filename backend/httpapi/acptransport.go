@@ -17,11 +17,10 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// The protocol's own transport, at /acp/{agent}: streamable HTTP and WebSocket, as its RFD and the SDKs for it have them. Each client has an
-// agent process of its own, which is started by initialize. What that process says is in its log, like that of every instance, and each
-// stream of the client reads the log for itself and takes out of it what it is for: the messages of a session, or all others. So
-// nothing is queued twice, what nobody reads yet is kept as long as the log keeps it, and who reads slowly holds the agent up. Errors are plain text
-// here, as the RFD wants it.
+// The protocol's own transport, at /acp/{agent}: streamable HTTP and WebSocket, as in its RFD and the SDKs. Each client has its own agent
+// process, which initialize starts. The messages of the process are in its log, as for every instance, and each stream of the client reads
+// the log separately and selects its messages: those of one session, or all others. So no message is queued twice, unread messages stay as
+// long as the log keeps them, and a slow reader holds the agent up. Errors are plain text, as the RFD demands.
 
 // The headers of the transport.
 const (
@@ -29,20 +28,20 @@ const (
 	headerSession = "Acp-Session-Id"
 )
 
-// abandoned is how long a client may have no stream before its agent is ended.
+// abandoned is how long a client may be without a stream before its agent is ended.
 const abandoned = time.Minute
 
-// longestSessionID is what a session may be called; the SDKs have the same.
+// longestSessionID is the longest id of a session; the SDKs have the same limit.
 const longestSessionID = 1024
 
-// standard is the clients of the transport.
+// standard holds the clients of the transport.
 type standard struct {
 	api *API
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	peers   map[string]*peer
 	sockets sync.WaitGroup
-	closing chan struct{} // closed at the end
+	closing chan struct{} // closed by close
 }
 
 func newStandard(a *API) *standard {
@@ -55,7 +54,7 @@ func (s *standard) routes(m *router) {
 	m.HandleFunc("DELETE /acp/{agent}", s.remove)
 }
 
-// close ends the WebSockets, which no server waits for, and waits for them.
+// close ends the WebSockets, which no server waits for, and waits until they are closed.
 func (s *standard) close() {
 	s.mu.Lock()
 	select {
@@ -72,31 +71,31 @@ type peer struct {
 	id, agent string
 	inst      *proxy.Instance
 
-	passing sync.RWMutex // held for reading while a stream takes messages and notes whom they are about
+	passing sync.RWMutex // held for reading while a stream takes messages and notes their sessions
 
-	mu      sync.Mutex       // protects what is below
-	answers routes           // of the client's requests: the session whose stream has the answer, see routeOf
-	asked   routes           // the agent's requests, and the session that each is about
-	mails   map[string]*mail // by session; "" = what is about none
+	mu      sync.Mutex       // protects the fields below
+	answers routes           // by the client's request: the session whose stream gets the answer, see routeOf
+	asked   routes           // by the agent's request: its session
+	mails   map[string]*mail // by session; "" = messages without a session
 	passed  passed
 	streams int
 	idle    *time.Timer
 }
 
-// routes are the sessions that requests are about. Several streams ask for each, each in its time, so none of them can take one out: the
-// oldest go when there are too many. The answer to a request of so long ago is then on the client's own stream.
+// routes maps requests to their sessions. Several streams look every request up, each at its own time, so none of them can remove an entry:
+// the oldest entries are dropped when there are too many. An answer to such an old request then goes to the client's own stream.
 type routes struct {
 	of    map[acp.Key]way
 	order []acp.Key
 }
 
-// way is where the answer to a request goes: to its session. An id may be used again once it is answered: a stream that lags behind has that
-// answer still to pass over, which goes where it was asked.
+// way is the route of the answer to a request: the request's session. An id may be reused once answered: a stream that lags behind still
+// has to pass the earlier answer, which goes to the earlier session.
 type way struct {
 	session  string
-	answered uint64 // the number of the answer; 0 = no stream has passed over it
-	before   string // the session of the request that had the id before,
-	upTo     uint64 // for answers up to this one
+	answered uint64 // number of the answer; 0 = no stream has passed the answer
+	before   string // session of the earlier request with the same id
+	upTo     uint64 // for answers up to this number
 }
 
 const mostRoutes = 4096
@@ -116,7 +115,7 @@ func (r *routes) put(id acp.Key, session string) {
 	}
 }
 
-// answer gives the session of the request that the message of this number answers.
+// answer returns the session of the request that message number seq answers.
 func (r *routes) answer(id acp.Key, seq uint64) string {
 	one, known := r.of[id]
 	if known && seq <= one.upTo {
@@ -129,22 +128,22 @@ func (r *routes) answer(id acp.Key, seq uint64) string {
 	return one.session
 }
 
-// mail is how far a stream has come.
+// mail is the position of a stream.
 type mail struct {
 	at    uint64
 	taken bool
 }
 
-// passed is what the streams of a client have passed over: by it is told whether what is kept no more was about a session.
+// passed summarises the messages that the client's streams have passed, to tell whether dropped messages were about a session.
 type passed struct {
-	first map[string]uint64 // the first message about each session
+	first map[string]uint64 // number of the first message about each session
 	upTo  uint64
-	blind bool // nobody knows of all
+	blind bool // some messages were dropped unseen
 }
 
-// kept tells whether all that was said about a session is kept of which no stream was read yet; oldest is the oldest message that is.
+// kept reports whether all messages about a session are kept that no stream has read; oldest is the oldest kept message.
 func (p *peer) kept(session string, oldest uint64) bool {
-	p.passing.Lock() // whoever has taken messages has noted them
+	p.passing.Lock() // streams that have taken messages have noted them
 	defer p.passing.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +152,7 @@ func (p *peer) kept(session string, oldest uint64) bool {
 	return !p.passed.blind && (!some || first >= oldest)
 }
 
-// note notes whom messages are about that a stream has taken, and gives the stream that each is for.
+// note records the sessions of the messages that a stream has taken, and returns the stream for each.
 func (p *peer) note(batch []proxy.Message) []string {
 	if len(batch) == 0 {
 		return nil
@@ -166,7 +165,7 @@ func (p *peer) note(batch []proxy.Message) []string {
 	defer p.mu.Unlock()
 	for n, session := range routes {
 		if session == "" || strings.HasPrefix(session, "\x00") || len(session) > longestSessionID {
-			continue // there is no such stream
+			continue // no such stream exists
 		}
 		first, known := p.passed.first[session]
 		switch {
@@ -182,20 +181,20 @@ func (p *peer) note(batch []proxy.Message) []string {
 	return routes
 }
 
-// What is on no stream.
+// Routes to no stream.
 const (
-	routeNone = "\x00none" // the answer to initialize, which the POST has had
+	routeNone = "\x00none" // the answer to initialize, which the POST got
 	routeEnd  = "\x00end"  // the agent has ended
 )
 
-// inWords answers in words.
+// inWords answers with plain text.
 func inWords(w http.ResponseWriter, status int, words string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(words)) // the caller is gone if this fails
+	_, _ = w.Write([]byte(words)) // fails only when the caller is gone
 }
 
-// refuseText answers with what went wrong, in words.
+// refuseText answers with the text of an error.
 func (s *standard) refuseText(w http.ResponseWriter, err error) {
 	p := s.api.problemOf(err).document()
 	inWords(w, p.Status, p.Detail)
@@ -232,8 +231,8 @@ func (s *standard) post(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// refusePass answers for a message that the agent has not got. 409 is not for it: to the clients of the transport that means that a
-// session has another reader.
+// refusePass answers for a message that the agent did not get. 409 is taken: clients of the transport read 409 as a second reader of the
+// session.
 func (s *standard) refusePass(w http.ResponseWriter, p *peer, err error) {
 	switch {
 	case errors.Is(err, proxy.ErrDuplicateID):
@@ -246,7 +245,7 @@ func (s *standard) refusePass(w http.ResponseWriter, p *peer, err error) {
 	}
 }
 
-// message reads the body, and answers when it is no message.
+// message reads a message from the body, or answers with an error.
 func (s *standard) message(w http.ResponseWriter, r *http.Request) (acp.Envelope, bool) {
 	if mediaType(r) != "application/json" {
 		inWords(w, http.StatusUnsupportedMediaType, "Unsupported Media Type")
@@ -279,10 +278,10 @@ func batchesRefused() []byte {
 func (s *standard) reply(w http.ResponseWriter, status int, msg []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(msg) // the caller is gone if this fails
+	_, _ = w.Write(msg) // fails only when the caller is gone
 }
 
-// begin starts an agent for a new client. Its answer to initialize is the only one that comes with a POST.
+// begin starts an agent for a new client. Only the answer to initialize comes with a POST.
 func (s *standard) begin(w http.ResponseWriter, r *http.Request, e acp.Envelope) {
 	ctx := r.Context()
 	id, inst, err := s.start(ctx, r.PathValue("agent"))
@@ -298,25 +297,25 @@ func (s *standard) begin(w http.ResponseWriter, r *http.Request, e acp.Envelope)
 		s.refuseStart(w, e, err)
 		return
 	}
-	p.watch(s, 0) // it has to open its streams in time
+	p.watch(s, 0) // the client must open its streams in time
 	w.Header().Set(headerPeer, id)
 	s.reply(w, http.StatusOK, answer)
 }
 
-// start starts an agent of the table; nothing else can be named.
+// start starts an agent of the table; no other program can be named.
 func (s *standard) start(ctx context.Context, agent string) (id string, inst *proxy.Instance, err error) {
 	id = uuid.NewString()
 	inst, err = s.api.cfg.Runtime.Ensure(ctx, standardID(id), agent, s.api.prepare(agent, ""))
-	if err != nil { // also when only our wait has ended
+	if err != nil { // also when only this wait has ended
 		err = errors.Join(err, s.api.cfg.Runtime.Remove(standardID(id)))
 	}
 	return id, inst, err
 }
 
-// standardID is the server_id of a client's instance.
+// standardID returns the server_id of a client's instance.
 func standardID(id string) string { return "acp." + id }
 
-// first asks the first question and waits for the answer.
+// first sends initialize and waits for the answer.
 func first(ctx context.Context, inst *proxy.Instance, e acp.Envelope) ([]byte, error) {
 	call, err := inst.Call(e)
 	if err != nil {
@@ -330,7 +329,7 @@ func first(ctx context.Context, inst *proxy.Instance, e acp.Envelope) ([]byte, e
 	}
 }
 
-// refuseStart answers a client whose agent is not there.
+// refuseStart answers a client whose agent cannot be started.
 func (s *standard) refuseStart(w http.ResponseWriter, e acp.Envelope, err error) {
 	if errors.Is(err, agents.ErrUnknown) {
 		inWords(w, http.StatusNotFound, err.Error())
@@ -355,7 +354,7 @@ func (s *standard) add(id string, inst *proxy.Instance) *peer {
 	return p
 }
 
-// find gives the client that a call is of, and answers when there is none.
+// find returns the client of a call, or answers with an error.
 func (s *standard) find(w http.ResponseWriter, r *http.Request) (*peer, bool) {
 	id := r.Header.Get(headerPeer)
 	if id == "" {
@@ -372,7 +371,7 @@ func (s *standard) find(w http.ResponseWriter, r *http.Request) (*peer, bool) {
 	return p, true
 }
 
-// drop ends a client's agent, and with it the streams.
+// drop ends a client's agent and its streams.
 func (s *standard) drop(p *peer) {
 	s.mu.Lock()
 	known := s.peers[p.id] == p
@@ -394,7 +393,7 @@ func (s *standard) remove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch counts streams that come and go. While there is none the client has a while to come back; without s it has not.
+// watch counts open streams. Without a stream, the client is dropped after a while; with a nil s the timer is only stopped.
 func (p *peer) watch(s *standard, streams int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -408,7 +407,7 @@ func (p *peer) watch(s *standard, streams int) {
 	}
 }
 
-// sessionMethods are those that are about a session by their meaning.
+// sessionMethods returns the methods that are always about a session.
 func sessionMethods() []string {
 	return []string{
 		"session/cancel", "session/close", "session/delete", "session/fork", "session/load", "session/prompt", "session/resume",
@@ -416,7 +415,7 @@ func sessionMethods() []string {
 	}
 }
 
-// admit checks that a message says which session it is about as the transport wants it, and tells on whose stream its answer is to go.
+// admit checks that a message names its session as the transport demands, and returns the session whose stream gets the answer.
 func (p *peer) admit(e acp.Envelope, headers []string) (session, refusal string) {
 	header := ""
 	if len(headers) > 0 {
@@ -435,7 +434,7 @@ func (p *peer) admit(e acp.Envelope, headers []string) (session, refusal string)
 	case header != "" && session != "" && header != session:
 		return "", "Mismatched " + headerSession
 	case e.Method() == "session/load":
-		return "", "" // its client has no stream of the session yet
+		return "", "" // the client has no stream for the session yet
 	}
 	return header, ""
 }
@@ -453,25 +452,24 @@ func (p *peer) admitAnswer(e acp.Envelope, header string) (refusal string) {
 	return ""
 }
 
-// pass hands a message to the agent. The answer to a request comes on the session's stream.
+// pass delivers a message to the agent. The answer to a request comes on the session's stream.
 func (p *peer) pass(ctx context.Context, e acp.Envelope, session string) error {
 	if e.Kind != acp.Request {
 		return p.inst.Deliver(ctx, e)
 	}
-	// The way of an answer is known before it can come, and no stream looks for that of another while it is tried.
+	// The route is stored before the answer can come, and the lock keeps streams from looking up another request's route in between.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, known := p.answers.of[e.Key()]
 	p.answers.put(e.Key(), session)
 	err := ask(p.inst, e)
 	if err != nil && known {
-		p.answers.of[e.Key()] = before // the request of that id that is in flight has its answer where it was asked
+		p.answers.of[e.Key()] = before // the request in flight with the same id keeps its route
 	}
 	return err
 }
 
-// ask sends the agent a request. That its queue takes no more of them is an outcome of the call, which is there at once; the answer is not waited
-// for.
+// ask sends a request to the agent without waiting for the answer. A full queue is reported as the call's outcome at once.
 func ask(inst *proxy.Instance, e acp.Envelope) error {
 	call, err := inst.Call(e)
 	if err != nil {
@@ -485,7 +483,7 @@ func ask(inst *proxy.Instance, e acp.Envelope) error {
 	return err
 }
 
-// sessionOf is the session that the params of a message name.
+// sessionOf returns the session in a message's params.
 func sessionOf(msg []byte) string {
 	var m struct {
 		Params struct {
@@ -493,12 +491,12 @@ func sessionOf(msg []byte) string {
 		} `json:"params"`
 	}
 	if json.Unmarshal(msg, &m) != nil {
-		return "" // its params are of another kind
+		return "" // params of another shape
 	}
 	return m.Params.SessionID
 }
 
-// routeOf tells which stream a message of the agent is for: that of a session by its name, or "".
+// routeOf returns the stream for a message of the agent: a session's id, or "".
 func (p *peer) routeOf(msg proxy.Message) string {
 	e, err := acp.Peek(msg.Data)
 	if err != nil {
@@ -508,7 +506,7 @@ func (p *peer) routeOf(msg proxy.Message) string {
 	switch {
 	case method == "_adapter/agent_exited":
 		return routeEnd
-	case strings.HasPrefix(method, "_adapter/"): // of the other transport
+	case strings.HasPrefix(method, "_adapter/"): // messages of the other transport
 		return routeNone
 	case e.Kind == acp.Response:
 		p.mu.Lock()

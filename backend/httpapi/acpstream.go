@@ -40,10 +40,10 @@ func (s *standard) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mostStreams is how many sessions one client may read, one after the other too.
+// mostStreams is how many different sessions one client may read in its life.
 const mostStreams = 1024
 
-// take gives the place of a stream to one reader.
+// take reserves a session's stream for one reader.
 func (p *peer) take(session string) (*mail, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,8 +68,7 @@ func (p *peer) giveBack(m *mail) {
 	m.taken = false
 }
 
-// stream sends what is for one stream. over tells that the client's agent is to be ended: it has ended by itself, or what it said is
-// lost.
+// stream sends the messages of one stream. over reports that the client's agent must be ended: the process has ended, or messages are lost.
 func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, session string, m *mail) (over bool) {
 	reader := p.inst.After(m.at)
 	defer reader.Close()
@@ -80,7 +79,7 @@ func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, sessi
 	case session == "":
 		inWords(w, http.StatusGone, "More was said than is kept, and nobody read it: initialize anew, and load the session")
 		return true
-	case kept && m.at == p.inst.Since(): // it was never read, and what is not kept any more was about others
+	case kept && m.at == p.inst.Since(): // never read, and the dropped messages were about other sessions
 	default:
 		m.at = oldest - 1
 		inWords(w, http.StatusGone, "More was said than is kept since this stream was read: load the session, and open it again")
@@ -92,11 +91,11 @@ func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, sessi
 	return p.pump(out, session, m, r.Context().Done())
 }
 
-// pump sends messages until there will be none, or the client has gone.
+// pump sends messages until there are no more, or the client is gone.
 func (p *peer) pump(out *stream, session string, m *mail, gone <-chan struct{}) (over bool) {
 	quiet := time.NewTimer(heartbeatEvery)
 	defer quiet.Stop()
-	out.flush() // headers first: the client wants to know that it is connected
+	out.flush() // headers go first: the client waits for the connection
 	for out.err == nil {
 		p.passing.RLock()
 		batch, more, err := out.reader.Poll()
@@ -123,14 +122,14 @@ func (p *peer) pump(out *stream, session string, m *mail, gone <-chan struct{}) 
 		case <-quiet.C:
 			out.buf = append(out.buf, ":\n\n"...)
 			out.flush()
-			out.buf = nil // it has been quiet: hold nothing
+			out.buf = nil // idle: release the buffer
 			quiet.Reset(heartbeatEvery)
 		}
 	}
 	return false
 }
 
-// send sends what of a batch is for the stream, by the routes that each message has. over tells that the agent has ended.
+// send sends the messages of a batch that are routed to this stream. over reports that the agent has ended.
 func (p *peer) send(out *stream, session string, batch []proxy.Message, routes []string) (over bool) {
 	for n, msg := range batch {
 		switch routes[n] {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// writes counts what it is asked to do, and answers with the number.
+// writes counts its calls, and answers with the count.
 type writes struct {
 	times atomic.Int64
-	wait  chan struct{} // nil = at once
+	wait  chan struct{} // nil = answers at once
 	fail  atomic.Bool
 }
 
@@ -24,7 +24,7 @@ func (c *writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.wait != nil {
 		select {
 		case <-c.wait:
-		case <-r.Context().Done(): // it must not be
+		case <-r.Context().Done(): // must not happen
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -70,10 +70,10 @@ func TestAWriteWithAKeyIsDoneOnce(t *testing.T) {
 		var p repeats
 		var c writes
 		if got := send(&p, &c, nil); got != first {
-			t.Fatal(got)
+			t.Fatalf("first write: got %s, want %s", got, first)
 		}
 		if got := send(&p, &c, tc.change); got != tc.want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 		"of too large ones": {func(r *http.Request) { r.ContentLength = maxPrompt + 1 }, `413 application/problem+json`},
 	} {
 		if got := send(&p, &c, tc.change); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 	if c.times.Load() != 1 {
@@ -102,21 +102,21 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// What failed has changed nothing, and is done when it comes again.
+// A failed write has changed nothing, and is executed when repeated.
 func TestAWriteThatFailedIsTriedAnew(t *testing.T) {
 	var p repeats
 	var c writes
 	c.fail.Store(true)
 	if got := send(&p, &c, nil); !strings.HasPrefix(got, "409 ") {
-		t.Error(got)
+		t.Errorf("failing write: got %s, want 409", got)
 	}
 	c.fail.Store(false)
 	if got := send(&p, &c, nil); got != "201 application/json 1" {
-		t.Error(got)
+		t.Errorf("repeated write: got %s, want 201 with 1", got)
 	}
 }
 
-// Those that come while the first is being done wait for it; it goes on though its caller has gone.
+// Repeats that come during the first write wait for its answer; the write continues when its caller leaves.
 func TestAWriteWhoseCallerHasGoneIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p repeats
@@ -129,11 +129,11 @@ func TestAWriteWhoseCallerHasGoneIsDone(t *testing.T) {
 		for range 10 {
 			all.Go(func() {
 				if got := send(&p, &c, nil); got != "201 application/json 1" {
-					t.Error(got)
+					t.Errorf("repeat: got %s, want 201 with 1", got)
 				}
 			})
 		}
-		all.Go(func() { // who waits may go as well
+		all.Go(func() { // waiting callers may leave too
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			send(&p, &c, func(r *http.Request) { *r = *r.WithContext(ctx) })
@@ -154,18 +154,18 @@ func TestAnswersAreNotHeldForEver(t *testing.T) {
 		send(&p, &c, nil)
 		time.Sleep(repeatFor + 1)
 		if got := send(&p, &c, nil); got != "201 application/json 2" {
-			t.Error(got)
+			t.Errorf("after %[2]v: got %[1]s, want 201 with 2", got, repeatFor)
 		}
 		for n := range mostRepeats + 10 {
 			send(&p, &c, func(r *http.Request) { r.Header.Set(keyHeader, "k"+strconv.Itoa(n)) })
 		}
 		if len(p.held) != mostRepeats || len(p.done) != mostRepeats {
-			t.Errorf("%d, %d", len(p.held), len(p.done))
+			t.Errorf("got %d held, %d done, want %d of each", len(p.held), len(p.done), mostRepeats)
 		}
 	})
 }
 
-// What is too large together goes, the largest first, and never the newest: who has lost that comes again in a moment.
+// When the answers together are too large, the largest go first, and never the newest: its caller may repeat in a moment.
 func TestLargeAnswersGoFirst(t *testing.T) {
 	var p repeats
 	var asked int
@@ -197,7 +197,7 @@ func TestLargeAnswersGoFirst(t *testing.T) {
 	}
 }
 
-// A call that goes on without its caller ends with the program.
+// A call that continues without its caller ends with the program.
 func TestAWriteEndsWithTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p repeats
@@ -222,7 +222,7 @@ func TestAWriteEndsWithTheProgram(t *testing.T) {
 	})
 }
 
-// A handler that breaks leaves nobody waiting.
+// A panicking handler leaves nobody waiting.
 func TestAWriteThatBreaksIsOver(t *testing.T) {
 	var p repeats
 	var c writes
@@ -231,6 +231,6 @@ func TestAWriteThatBreaksIsOver(t *testing.T) {
 		send(&p, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") }), nil)
 	}()
 	if got := send(&p, &c, nil); got != "201 application/json 1" {
-		t.Error(got)
+		t.Errorf("after a panic: got %s, want 201 with 1", got)
 	}
 }

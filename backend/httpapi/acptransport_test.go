@@ -18,8 +18,8 @@ import (
 	"deskhand/backend/acp"
 )
 
-// speaker is an agent that tells of what it is asked before it answers. It makes one session, s1; "session/prompt" asks for something and
-// answers when it has its answer; "exit" ends it, "farewell" after some words.
+// speaker is an agent that sends a notification about each request before its answer. speaker makes one session, s1; "session/prompt" asks
+// for a permission and is answered after that; "exit" ends speaker, "farewell" after some messages.
 func speaker(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewReader(stdin)
 	var prompt []byte
@@ -64,7 +64,7 @@ func speaker(stdin io.Reader, stdout, _ io.Writer) int {
 
 const firstMessage = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`
 
-// connect gives the id of a new client.
+// connect returns the id of a new client.
 func (w *world) connect() string {
 	w.t.Helper()
 	res := w.do("POST", "/acp/fake", firstMessage)
@@ -75,7 +75,7 @@ func (w *world) connect() string {
 	return id
 }
 
-// events is a stream of server-sent events.
+// events opens a stream of server-sent events.
 func (w *world) events(headers ...string) *bufio.Reader {
 	w.t.Helper()
 	res := w.do("GET", "/acp/fake", "", append([]string{"Accept", "text/event-stream"}, headers...)...)
@@ -85,7 +85,7 @@ func (w *world) events(headers ...string) *bufio.Reader {
 	return bufio.NewReader(res.body)
 }
 
-// nextEvent is the next one; "" at the end of the stream.
+// nextEvent returns the next event, or "" at the end of the stream.
 func nextEvent(t *testing.T, in *bufio.Reader) string {
 	t.Helper()
 	for {
@@ -107,21 +107,21 @@ func TestStandardConversation(t *testing.T) {
 		post := func(body string, headers ...string) {
 			t.Helper()
 			if res := w.do("POST", "/acp/fake", body, append([]string{headerPeer, id}, headers...)...); res.code != 202 {
-				t.Fatalf("%s: %d %s", body, res.code, text(t, res))
+				t.Fatalf("POST %s: got %d %s, want 202", body, res.code, text(t, res))
 			}
 		}
-		post(`{"jsonrpc":"2.0","method":"junk"}`) // what the agent says then is of the other transport
+		post(`{"jsonrpc":"2.0","method":"junk"}`) // the agent's reaction belongs to the other transport
 		post(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
 		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}` {
-			t.Fatal(got)
+			t.Fatalf("event: got %q, want the answer to session/new", got)
 		}
-		session := w.events(headerPeer, id, headerSession, "s1") // which has been spoken in before
+		session := w.events(headerPeer, id, headerSession, "s1") // the session already has messages
 		if got := nextEvent(t, session); !strings.Contains(got, "hello") {
-			t.Fatal(got)
+			t.Fatalf("event of s1: got %q, want hello", got)
 		}
 		post(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`, headerSession, "s1")
 		if got := nextEvent(t, session); !strings.Contains(got, "session/request_permission") {
-			t.Fatal(got)
+			t.Fatalf("event of s1: got %q, want the permission request", got)
 		}
 		answer := `{"jsonrpc":"2.0","id":"ask","result":{}}`
 		if res := w.do("POST", "/acp/fake", answer, headerPeer, id); res.code != 400 {
@@ -132,14 +132,14 @@ func TestStandardConversation(t *testing.T) {
 		}
 		post(answer, headerSession, "s1")
 		if got := nextEvent(t, session); !strings.Contains(got, `"answered":"ask"`) {
-			t.Fatal(got)
+			t.Fatalf("event of s1: got %q, want the answered permission", got)
 		}
 		if got := nextEvent(t, session); got != `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` {
-			t.Fatal(got)
+			t.Fatalf("event of s1: got %q, want end_turn", got)
 		}
 		post(`{"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s1"}}`, headerSession, "s1")
 		if got := nextEvent(t, session); !strings.Contains(got, "history") {
-			t.Fatal(got)
+			t.Fatalf("event of s1: got %q, want history", got)
 		}
 		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":3,"result":{"loaded":true}}` {
 			t.Fatal("the answer to a load is not on the session's stream: ", got)
@@ -148,7 +148,7 @@ func TestStandardConversation(t *testing.T) {
 			t.Errorf("DELETE: %d", res.code)
 		}
 		if got := nextEvent(t, own) + nextEvent(t, session); got != "" {
-			t.Error(got)
+			t.Errorf("after DELETE: got the events %q, want none", got)
 		}
 		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 404 {
 			t.Errorf("again: %d", res.code)
@@ -156,7 +156,7 @@ func TestStandardConversation(t *testing.T) {
 	})
 }
 
-// A request whose id is in use is refused, and the answer to the one that has it stays where it was asked.
+// A request whose id is in use is refused, and the answer to the earlier request goes to the earlier request's stream.
 func TestStandardIDInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
@@ -166,7 +166,7 @@ func TestStandardIDInUse(t *testing.T) {
 		post := func(want int, body string, headers ...string) {
 			t.Helper()
 			if res := w.do("POST", "/acp/fake", body, append([]string{headerPeer, id}, headers...)...); res.code != want {
-				t.Fatalf("%s: %d %s", body, res.code, text(t, res))
+				t.Fatalf("POST %s: got %d %s, want %d", body, res.code, text(t, res), want)
 			}
 		}
 		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`, headerSession, "s1")
@@ -180,13 +180,13 @@ func TestStandardIDInUse(t *testing.T) {
 				if !strings.Contains(got, want) {
 					t.Fatalf("%s; want %s", got, want)
 				}
-			case <-time.After(time.Minute): // heartbeats go on for ever
+			case <-time.After(time.Minute): // the heartbeats never end
 				t.Fatalf("no %s", want)
 			}
 		}
-		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`) // free again
+		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`) // the id is free again
 		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":2,"result":{"method":"session/list"}}` {
-			t.Fatal(got)
+			t.Fatalf("event: got %q, want the answer to session/list", got)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestStandardRefusals(t *testing.T) {
 			{"DELETE", "/acp/fake", "", nil, 400},
 			{"PUT", "/acp/fake", "", nil, 405},
 			{"POST", "/acp", firstMessage, nil, 404},
-			// The guard is in front of it.
+			// The guard protects the transport.
 			{"POST", "/acp/fake", firstMessage, []string{"Authorization", ""}, 401},
 			{"POST", "/acp/fake", firstMessage, []string{"Authorization", "Bearer " + clientToken}, 401},
 			{"POST", "/acp/fake", firstMessage, []string{"Origin", "http://evil.example"}, 403},
@@ -241,7 +241,7 @@ func TestStandardRefusals(t *testing.T) {
 	})
 }
 
-// Who goes away without a word has a minute to come back; then its agent ends. One that ends by itself ends the streams.
+// A client without a stream has a minute to come back; then its agent ends. When an agent ends by itself, the streams end.
 func TestStandardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
@@ -271,10 +271,10 @@ func TestStandardEnds(t *testing.T) {
 		id = w.connect()
 		stream := w.events(headerPeer, id)
 		if res := w.do("POST", "/acp/fake", `{"method":"exit"}`, headerPeer, id); res.code != 202 {
-			t.Error(res.code)
+			t.Errorf("POST exit: got status %d, want 202", res.code)
 		}
 		if got := nextEvent(t, stream); got != "" {
-			t.Error(got)
+			t.Errorf("event: got %q, want the end of the stream", got)
 		}
 		synctest.Wait()
 		if res := w.do("POST", "/acp/fake", `{"method":"x"}`, headerPeer, id); res.code != 404 {
@@ -310,7 +310,7 @@ func TestStandardSocket(t *testing.T) {
 		t.Cleanup(w.api.Close)
 		conn, id, _, err := w.dialSocket("/acp/fake", http.Header{})
 		if err != nil || id == "" {
-			t.Fatal(err, id)
+			t.Fatalf("dialSocket: got id %q, %v, want an id", id, err)
 		}
 		say := func(kind int, msg string) {
 			t.Helper()
@@ -325,7 +325,7 @@ func TestStandardSocket(t *testing.T) {
 				t.Fatalf("%s, %v; want %s", got, err, want)
 			}
 		}
-		say(websocket.BinaryMessage, firstMessage) // passed over
+		say(websocket.BinaryMessage, firstMessage) // ignored
 		say(websocket.TextMessage, `{`)
 		hears("-32700")
 		say(websocket.TextMessage, `[]`)
@@ -354,7 +354,7 @@ func TestStandardSocketRefusals(t *testing.T) {
 			"/acp/nobody": {}, "/acp/fake": {"Authorization": {"Bearer wrong"}}, "/acp/other": {"Origin": {"http://evil.example"}},
 		} {
 			if _, _, status, err := w.dialSocket(path, header); !errors.Is(err, websocket.ErrBadHandshake) || status < 400 {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("dialSocket(%s): got status %d, %v, want a bad handshake", path, status, err)
 			}
 		}
 		conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
@@ -371,7 +371,7 @@ func TestStandardSocketRefusals(t *testing.T) {
 		}
 		_ = conn.WriteMessage(websocket.TextMessage, []byte(firstMessage))
 		if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), `"error"`) {
-			t.Errorf("%s, %v", got, err)
+			t.Errorf("first message: got %s, %v, want an error", got, err)
 		}
 		silent, _, _, err := w.dialSocket("/acp/fake", http.Header{})
 		if err != nil {
@@ -382,12 +382,12 @@ func TestStandardSocketRefusals(t *testing.T) {
 			t.Error("who says nothing is kept")
 		}
 		if list := w.set.List(); len(list) != 0 {
-			t.Errorf("%+v", list)
+			t.Errorf("instances: got %+v, want none", list)
 		}
 	})
 }
 
-// Close ends the WebSockets, which a server does not.
+// Close of the API ends the WebSockets, which closing the server does not.
 func TestStandardSocketsEndWithTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
@@ -415,7 +415,7 @@ func TestStandardSocketsEndWithTheAPI(t *testing.T) {
 	})
 }
 
-// An agent that reads nothing keeps neither itself nor the WebSocket when its client has gone, its token is no good, or the server ends.
+// A WebSocket to an agent that reads nothing ends, with its agent, when the client leaves, the token ends, or the server closes.
 func TestStandardSocketOfAnAgentThatDoesNotRead(t *testing.T) {
 	for name, end := range map[string]func(w *world, conn *websocket.Conn){
 		"client": func(_ *world, conn *websocket.Conn) { _ = conn.Close() },
@@ -457,7 +457,7 @@ func TestStandardSocketOfAnAgentThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// greet opens a WebSocket and says the first word on it.
+// greet opens a WebSocket and sends initialize.
 func (w *world) greet() *websocket.Conn {
 	w.t.Helper()
 	conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
@@ -473,7 +473,7 @@ func (w *world) greet() *websocket.Conn {
 	return conn
 }
 
-// What an agent says before it ends comes, also to a client that is behind and speaks on to the agent meanwhile.
+// A client gets all messages that an agent sent before its end, even when the client lags behind and keeps sending.
 func TestStandardSocketHasTheLastWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
@@ -495,12 +495,12 @@ func TestStandardSocketHasTheLastWords(t *testing.T) {
 			heard = append(heard, string(msg))
 		}
 		if all := strings.Join(heard, " "); !strings.Contains(all, "first") || !strings.Contains(all, "last") || !websocket.IsCloseError(err, websocket.CloseGoingAway) {
-			t.Errorf("%q, %v", heard, err)
+			t.Errorf("messages: got %q, %v, want first, last, and a close frame", heard, err)
 		}
 	})
 }
 
-// A client that has vanished takes what it is sent, or what stands before it does, and answers nothing. One that answers pings stays.
+// A vanished client accepts bytes, as a proxy in between may, and answers nothing. A client that answers pings stays.
 func TestStandardSocketOfAClientThatVanishes(t *testing.T) {
 	for name, keeps := range map[string]bool{"vanished": false, "quiet": true} {
 		t.Run(name, func(t *testing.T) {
@@ -512,7 +512,7 @@ func TestStandardSocketOfAClientThatVanishes(t *testing.T) {
 				go func() {
 					defer close(ended)
 					if keeps {
-						_, _, _ = conn.ReadMessage() // which answers pings
+						_, _, _ = conn.ReadMessage() // reading answers pings
 					} else {
 						_, _ = io.Copy(io.Discard, conn.NetConn())
 					}
@@ -529,7 +529,7 @@ func TestStandardSocketOfAClientThatVanishes(t *testing.T) {
 	}
 }
 
-// pass lets time pass, which costs none in a bubble, and all that is to be done then.
+// pass lets time pass in the bubble, and waits for everything due by then.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -21,28 +21,29 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// socketPatience is how long a WebSocket may take nothing, or no piece of a long message, and how long it may take to say its first word.
+// socketPatience is how long a WebSocket may accept no byte, or no piece of a long message, and how long the client may take for its first
+// message.
 const socketPatience = time.Minute
 
-// vanished is how long nothing may be heard of a client, which answers our pings: TCP alone takes a quarter of an hour to give it up.
+// vanished is how long a client may be silent, although clients answer pings: TCP alone would take a quarter of an hour to give up.
 const vanished = 2 * time.Minute
 
-// socket is a client on one WebSocket: all messages go over it, as text. Its agent ends with it.
+// socket is a client on one WebSocket, which carries all messages as text. The agent ends with the socket.
 type socket struct {
 	s    *standard
 	conn *websocket.Conn
 	inst *proxy.Instance
 
-	ctx  context.Context //nolint:containedctx // ends when the connection has: an agent that does not read is waited for no longer
+	ctx  context.Context //nolint:containedctx // ends with the connection, and with it every wait for the agent
 	stop context.CancelFunc
 
-	mu sync.Mutex // a WebSocket has one writer at a time
+	mu sync.Mutex // a WebSocket allows one writer at a time
 }
 
-// hijackable gives the connection of a response that is wrapped.
+// hijackable finds the connection of a wrapped response.
 type hijackable struct{ http.ResponseWriter }
 
-// Hijack takes the connection over.
+// Hijack takes over the connection.
 func (h hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(h.ResponseWriter).Hijack()
 }
@@ -66,20 +67,20 @@ func (s *standard) socket(w http.ResponseWriter, r *http.Request) {
 	defer s.sockets.Done()
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: headerPause,
-		CheckOrigin:      func(*http.Request) bool { return true }, // the gate has
+		CheckOrigin:      func(*http.Request) bool { return true }, // the gate has checked the origin
 		Error:            func(w http.ResponseWriter, _ *http.Request, status int, why error) { inWords(w, status, why.Error()) },
 	}
 	id := uuid.NewString()
 	conn, err := upgrader.Upgrade(hijackable{w}, r, http.Header{headerPeer: {id}})
 	if err != nil {
-		return // it is answered
+		return // answered by Upgrade
 	}
 	k := &socket{s: s, conn: conn}
 	k.ctx, k.stop = context.WithCancel(r.Context())
 	k.serve(r, id, agent)
 }
 
-// serve speaks with the client until either has gone, the token that it came with is no good any more, or the server ends.
+// serve relays messages until the client or the agent is gone, the client's token ends, or the server closes.
 func (k *socket) serve(r *http.Request, id, agent string) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
@@ -104,7 +105,7 @@ func (k *socket) serve(r *http.Request, id, agent string) {
 	inst, err := runtime.Ensure(r.Context(), standardID(id), agent, k.s.api.prepare(agent, ""))
 	if err != nil {
 		k.refuse(e, err)
-		_ = runtime.Remove(standardID(id)) // nothing of it is there
+		_ = runtime.Remove(standardID(id)) // nothing was started
 		return
 	}
 	k.inst = inst
@@ -117,9 +118,9 @@ func (k *socket) serve(r *http.Request, id, agent string) {
 	}
 }
 
-// initialize reads the first message, which has to be that.
+// initialize reads the first message, which must be initialize.
 func (k *socket) initialize() (acp.Envelope, bool) {
-	_ = k.conn.SetReadDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
+	_ = k.conn.SetReadDeadline(time.Now().Add(socketPatience)) // fails only with the connection
 	for {
 		e, ok := k.read()
 		switch {
@@ -128,7 +129,7 @@ func (k *socket) initialize() (acp.Envelope, bool) {
 		case e.Kind == acp.Request && e.Method() == "initialize":
 			_ = k.conn.SetReadDeadline(time.Time{})
 			return e, true
-		case e.Kind == acp.Response: // nobody has asked
+		case e.Kind == acp.Response: // an answer to no request
 		case e.Kind != acp.Other:
 			k.bye(websocket.CloseProtocolError, "First message must be initialize")
 			return e, false
@@ -136,7 +137,7 @@ func (k *socket) initialize() (acp.Envelope, bool) {
 	}
 }
 
-// read gives the next message; what is none is answered, and passed over.
+// read returns the next message; invalid ones are answered and skipped.
 func (k *socket) read() (acp.Envelope, bool) {
 	for {
 		kind, in, err := k.conn.NextReader()
@@ -144,7 +145,7 @@ func (k *socket) read() (acp.Envelope, bool) {
 			return acp.Envelope{}, false
 		}
 		if kind != websocket.TextMessage {
-			continue // the transport has text alone
+			continue // the transport uses only text
 		}
 		data, err := io.ReadAll(arriving{in, k})
 		if err != nil {
@@ -164,13 +165,14 @@ func (k *socket) read() (acp.Envelope, bool) {
 	}
 }
 
-// heard puts off the moment in which the client counts as gone. Who writes may say so as well: the connection is asked, since a WebSocket
-// has one reader at a time.
+// heard extends the time until the client counts as gone. Writers may call heard too: the deadline is set on the connection itself, because
+// a WebSocket allows one reader at a time.
 func (k *socket) heard() {
-	_ = k.conn.NetConn().SetReadDeadline(time.Now().Add(vanished)) // it fails with the connection only
+	_ = k.conn.NetConn().SetReadDeadline(time.Now().Add(vanished)) // fails only with the connection
 }
 
-// arriving reads a message that may take long to come: in the middle of it no ping is answered. The first one has its time for all of it.
+// arriving reads a message that may take long: no ping is answered in the middle of a message. The first message has one deadline for all
+// of it.
 type arriving struct {
 	io.Reader
 	k *socket
@@ -186,7 +188,7 @@ func (a arriving) Read(p []byte) (int, error) {
 
 func (k *socket) listen() {
 	for {
-		k.heard() // the agent may have been waited for since
+		k.heard() // the agent may have been slow since
 		e, ok := k.read()
 		if !ok {
 			return
@@ -199,7 +201,7 @@ func (k *socket) listen() {
 	}
 }
 
-// hand gives a message to the agent.
+// hand delivers a message to the agent.
 func (k *socket) hand(e acp.Envelope) {
 	var err error
 	if e.Kind == acp.Request {
@@ -211,19 +213,19 @@ func (k *socket) hand(e acp.Envelope) {
 	case err == nil:
 	case errors.Is(err, proxy.ErrDuplicateID):
 		k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInvalidRequest, Message: "a request with this id is in flight already"})
-	case errors.As(err, new(*proxy.ExitError)): // what it said last may be on its way still; the goodbye comes behind it
+	case errors.As(err, new(*proxy.ExitError)): // the agent's last messages may still be unsent; the close frame follows them
 	default:
 		k.bye(websocket.CloseInternalServerErr, k.s.api.problemOf(err).Detail)
 	}
 }
 
-// pump sends what the agent says, until there will be no more.
+// pump sends the agent's messages until there are no more.
 func (k *socket) pump(ended <-chan struct{}) {
 	reader := k.inst.After(k.inst.Since())
 	defer reader.Close()
 	ping := time.NewTicker(heartbeatEvery)
 	defer ping.Stop()
-	busy := make(chan struct{}) // always there is something to do
+	busy := make(chan struct{}) // always ready: there is always work
 	close(busy)
 	for {
 		batch, more, err := reader.Poll()
@@ -237,7 +239,7 @@ func (k *socket) pump(ended <-chan struct{}) {
 			case method == "_adapter/agent_exited":
 				k.bye(websocket.CloseGoingAway, "The agent has ended")
 				return
-			case err != nil, strings.HasPrefix(method, "_adapter/"): // of the other transport
+			case err != nil, strings.HasPrefix(method, "_adapter/"): // messages of the other transport
 			case !k.send(e.Line(), reader.Working):
 				return
 			}
@@ -251,7 +253,7 @@ func (k *socket) pump(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-ping.C:
-			// The reader may wait for the agent to read, and then sees no end.
+			// The reader may be waiting for the agent, and would not notice the client's end.
 			if k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(socketPatience)) != nil {
 				k.drop()
 				return
@@ -260,10 +262,10 @@ func (k *socket) pump(ended <-chan struct{}) {
 	}
 }
 
-// write sends a message of ours.
+// write sends a message of this server.
 func (k *socket) write(msg []byte) { k.send(msg, func() {}) }
 
-// send sends a message; false when it cannot be. took hears of each piece of a long one that the client has taken.
+// send sends a message, and reports success. took is called after each piece of a long message that the client has taken.
 func (k *socket) send(msg []byte, took func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -275,7 +277,7 @@ func (k *socket) send(msg []byte, took func()) bool {
 }
 
 func (k *socket) sendLocked(msg []byte, took func()) error {
-	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
+	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // fails only with the connection
 	if len(msg) <= pieceBytes {
 		return k.conn.WriteMessage(websocket.TextMessage, msg)
 	}
@@ -289,7 +291,7 @@ func (k *socket) sendLocked(msg []byte, took func()) error {
 			return err
 		}
 		took()
-		k.heard() // it is there: meanwhile it is sent no ping to answer
+		k.heard() // the client is there: while it takes a message, no ping is sent
 	}
 	return out.Close()
 }
@@ -299,24 +301,24 @@ func (k *socket) fail(id json.RawMessage, failure *acp.Error) {
 	k.write(msg)
 }
 
-// refuse answers initialize for an agent that is not there, and closes.
+// refuse answers initialize for an agent that cannot be started, and closes.
 func (k *socket) refuse(e acp.Envelope, err error) {
 	p := k.s.api.problemOf(err).document()
 	k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInternalError, Message: p.Detail})
 	k.bye(websocket.CloseInternalServerErr, "Initialize failed")
 }
 
-// bye closes, with a reason.
+// bye sends a close frame with a reason, and drops the connection.
 func (k *socket) bye(code int, why string) {
-	const longest = 120 // what a control frame has room for
+	const longest = 120 // limit of a control frame
 	if len(why) > longest {
 		why = strings.ToValidUTF8(why[:longest], "")
 	}
 	_ = k.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(time.Second))
-	k.drop() // whether it was heard or not
+	k.drop() // whether the client got the frame or not
 }
 
-// drop ends the connection, and who waits for the agent on its account. Whoever reads from it hears of it.
+// drop closes the connection, and ends waits for the agent. The reader notices the close.
 func (k *socket) drop() {
 	k.stop()
 	_ = k.conn.Close()

@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A conversation that is begun twice under one key, because the first answer was lost, is begun once.
+// A session that is made twice under one key, because the first answer was lost, is made once.
 func TestASessionIsMadeOnceUnderOneKey(t *testing.T) {
 	c := openSettings(t, "")
 	body, err := json.Marshal(session.New{Agent: "mock", Cwd: t.TempDir()})
@@ -32,12 +32,12 @@ func TestASessionIsMadeOnceUnderOneKey(t *testing.T) {
 		data, err := io.ReadAll(answer.Body)
 		var s session.Session
 		if err != nil || answer.StatusCode != http.StatusCreated || json.Unmarshal(data, &s) != nil || s.ID == "" {
-			t.Fatalf("%d %s %v", answer.StatusCode, data, err)
+			t.Fatalf("POST: got %d %s, %v, want 201 with a session", answer.StatusCode, data, err)
 		}
 		return s.ID
 	}
 	if one, again, other := made(`"a"`), made(`"a"`), made(`"b"`); one != again || one == other {
-		t.Error(one, again, other)
+		t.Errorf("got the sessions %s, %s, %s, want the first two equal", one, again, other)
 	}
 	var list session.Page[session.Session]
 	c.call("GET", "sessions", "", http.StatusOK, &list)

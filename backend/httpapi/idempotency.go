@@ -17,36 +17,36 @@ import (
 	"deskhand/backend/session"
 )
 
-// keyHeader names a write, so that it is done once however often it comes (draft-ietf-httpapi-idempotency-key-header-07).
+// keyHeader names a write, so that repeated sends are executed once (draft-ietf-httpapi-idempotency-key-header-07).
 const keyHeader = "Idempotency-Key"
 
 const (
-	repeatFor   = time.Hour // how long an answer is held
-	mostRepeats = 1000      // answers that are held
-	mostAnswers = 8 << 20   // bytes of them
+	repeatFor   = time.Hour // how long an answer is kept
+	mostRepeats = 1000      // number of kept answers
+	mostAnswers = 8 << 20   // bytes of the kept answers
 )
 
-// A string as RFC 9651 writes it, or bare.
+// keyForm matches a string as RFC 9651 writes one, or bare.
 var keyForm = regexp.MustCompile(`^(?:"[!#-\[\]-~]{1,255}"|[!#-\[\]-~]{1,255})$`)
 
-// repeats does a write once that comes again under the same key, because nobody knows whether the first answer was lost or the request was,
-// and answers the others as the first one. That is held in memory: a Deskhand that was started meanwhile does it anew.
+// repeats executes a write once when the write comes again under the same key, because a client cannot know whether the request or its
+// answer was lost, and gives the repeats the first answer. The answers are only in memory: a restarted Deskhand executes the write again.
 type repeats struct {
 	mu    sync.Mutex
 	held  map[[sha256.Size]byte]*keyed
-	done  []*keyed // those with an answer, the oldest first
+	done  []*keyed // answered writes, the oldest first
 	bytes int      // of the answers
 }
 
 // keyed is a write with a key.
 type keyed struct {
 	id, body [sha256.Size]byte
-	over     chan struct{} // closed at its end
-	answer   *answered     // what it was answered; nil before, and where it failed: that may be tried again
+	over     chan struct{} // closed when answered
+	answer   *answered     // nil before the answer, and after a failure, which may be retried
 	at       time.Time
 }
 
-// answered is an answer that is gathered.
+// answered is a recorded answer.
 type answered struct {
 	header http.Header
 	status int
@@ -69,11 +69,11 @@ func (a *answered) Write(p []byte) (int, error) {
 func (a *answered) writeTo(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // the caller is gone if this fails
+	_, _ = w.Write(a.body.Bytes()) // fails only when the caller is gone
 }
 
-// repeatable tells whether a request is a write with a key. Uploads and what is typed into a terminal are streams: to hold them would take
-// what they take, and a file that comes twice is kept once anyhow.
+// repeatable reports whether a request is a write with a key. Uploads and terminal input are streams: recording them would cost their size,
+// and a file that comes twice is stored once anyhow.
 func repeatable(r *http.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return doesMore(r) && r.Header.Get(keyHeader) != "" && (kind == "" || strings.HasPrefix(kind, "application/json"))
@@ -121,7 +121,7 @@ func (p *repeats) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	}
 }
 
-// whole is the body of a request. The window gives it no length.
+// whole returns the body of a request. In the window bodies have no length.
 func whole(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	in, err := bodyOf(w, r, maxPrompt)
 	var body []byte
@@ -131,11 +131,11 @@ func whole(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if err == nil {
 		return body, nil
 	}
-	refused, _ := errors.AsType[*refusal](err) // they all are
+	refused, _ := errors.AsType[*refusal](err) // all errors of bodyOf are refusals
 	return nil, refused
 }
 
-// take gives the write of a key, and tells whether the caller is the one to do it.
+// take returns the write of a key; mine reports whether the caller must execute the write.
 func (p *repeats) take(k keyed) (one *keyed, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,7 @@ func (p *repeats) take(k keyed) (one *keyed, mine bool) {
 	return &k, true
 }
 
-// do does a write. It goes on when its caller has gone, until the program ends: who comes again hears what has become of it.
+// do executes a write. The write continues when its caller leaves, until the program ends: a repeat gets the result.
 func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	a := &answered{header: http.Header{}}
 	defer func() {
@@ -170,25 +170,25 @@ func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	if life, ok := r.Context().Value(lifeKey{}).(context.Context); ok {
-		defer context.AfterFunc(life, cancel)() //nolint:contextcheck // the program's end is its end
+		defer context.AfterFunc(life, cancel)() //nolint:contextcheck // the end of the program ends the write
 	}
 	if g, ok := r.Context().Value(callerKey{}).(*grant); ok {
-		defer context.AfterFunc(g.ctx, cancel)() //nolint:contextcheck // so is the end of the token that it came with
+		defer context.AfterFunc(g.ctx, cancel)() //nolint:contextcheck // the end of the write's token ends the write too
 	}
-	next.ServeHTTP(a, r.WithContext(session.Patiently(ctx))) // who comes again is to hear what became of it, and not to have it twice
+	next.ServeHTTP(a, r.WithContext(session.Patiently(ctx))) // a repeat must get the result, and not execute the write twice
 	a.WriteHeader(http.StatusOK)
 	return a
 }
 
 type lifeKey struct{}
 
-// WithLife gives a call's context the life of what serves it: a call that goes on when its caller has gone ends with that.
+// WithLife adds the server's life to a call's context: a call that continues without its caller ends with that life.
 func WithLife(ctx, life context.Context) context.Context {
 	return context.WithValue(ctx, lifeKey{}, life)
 }
 
-// forget lets go of answers that are too old or too many, and of the largest where they are too large together. The newest one stays: the
-// call that has lost it comes again in a moment.
+// forget drops answers that are too old or too many, and the largest when all together are too large. The newest stays: the caller that has
+// lost the newest answer repeats the call in a moment.
 func (p *repeats) forget() {
 	for len(p.done) > 0 && (time.Since(p.done[0].at) > repeatFor || len(p.done) > mostRepeats) {
 		p.drop(0)

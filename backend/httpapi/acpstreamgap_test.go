@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// flooder makes a session per session/new, and says more about s1 than is kept when it is told to.
+// flooder is an agent that makes a session for each session/new, and on request sends more about s1 than the log keeps.
 func flooder(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewReader(stdin)
 	for n := 0; ; {
@@ -43,8 +43,8 @@ func flooder(stdin io.Reader, stdout, _ io.Writer) int {
 	}
 }
 
-// TestANewSessionAfterMuch: a session that begins after more was said than is kept is read from its beginning, and what was said about
-// others ends no client.
+// TestANewSessionAfterMuch: a session that begins after the log has dropped messages is read from its beginning, and dropped messages about
+// other sessions end no client.
 func TestANewSessionAfterMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, flooder)
@@ -53,7 +53,7 @@ func TestANewSessionAfterMuch(t *testing.T) {
 		post := func(body string) {
 			t.Helper()
 			if code := w.do("POST", "/acp/fake", body, headerPeer, id).code; code != http.StatusAccepted {
-				t.Fatal(code)
+				t.Fatalf("POST %s: got status %d, want 202", body, code)
 			}
 		}
 		post(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
@@ -69,15 +69,15 @@ func TestANewSessionAfterMuch(t *testing.T) {
 		nextEvent(t, own)
 		second := w.events(headerPeer, id, headerSession, "s2")
 		if got := nextEvent(t, second); !strings.Contains(fmt.Sprint(got), "hello") {
-			t.Error(got)
+			t.Errorf("event of s2: got %q, want hello", got)
 		}
-		post(`{"jsonrpc":"2.0","id":4,"method":"session/new","params":{}}`) // the client is still one
+		post(`{"jsonrpc":"2.0","id":4,"method":"session/new","params":{}}`) // the client still exists
 		nextEvent(t, own)
 	})
 }
 
-// TestAHistoryOfWhichTheBeginningIsGone: the stream of a session about which more was said than is kept, before it was read, does not
-// begin in the middle without a word. What is said behind that is read, and so are other sessions.
+// TestAHistoryOfWhichTheBeginningIsGone: when messages about a session were dropped before the session's stream was read, the stream does
+// not silently begin in the middle. Later messages are read, and so are other sessions.
 func TestAHistoryOfWhichTheBeginningIsGone(t *testing.T) {
 	for name, reads := range map[string]bool{"another stream has passed it over": true, "nobody has": false} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAHistoryOfWhichTheBeginningIsGone(t *testing.T) {
 				post := func(body string) {
 					t.Helper()
 					if code := w.do("POST", "/acp/fake", body, headerPeer, id).code; code != http.StatusAccepted {
-						t.Fatal(code)
+						t.Fatalf("POST %s: got status %d, want 202", body, code)
 					}
 					if own != nil {
 						nextEvent(t, own)

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// deaf answers initialize, takes no more, and lives on.
+// deaf is an agent that answers initialize, closes its stdin, and lives on.
 func deaf(woken <-chan struct{}) func(stdin io.Reader, stdout, _ io.Writer) int {
 	return func(stdin io.Reader, stdout, _ io.Writer) int {
 		_, _ = bufio.NewReader(stdin).ReadString('\n')
@@ -26,7 +26,7 @@ func deaf(woken <-chan struct{}) func(stdin io.Reader, stdout, _ io.Writer) int 
 	}
 }
 
-// TestARequestThatTheAgentDoesNotTakeIsRefused: an answer would never come.
+// TestARequestThatTheAgentDoesNotTakeIsRefused: no answer would ever come.
 func TestARequestThatTheAgentDoesNotTakeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := make(chan struct{})
@@ -34,12 +34,12 @@ func TestARequestThatTheAgentDoesNotTakeIsRefused(t *testing.T) {
 		w := newWorld(t, Config{}, deaf(woken))
 		t.Cleanup(w.api.Close)
 		id := w.connect()
-		w.do("POST", "/acp/fake", `{"jsonrpc":"2.0","method":"one"}`, headerPeer, id) // by which it is found out
+		w.do("POST", "/acp/fake", `{"jsonrpc":"2.0","method":"one"}`, headerPeer, id) // the write discovers the closed stdin
 		pass(stopGrace)
 		request := `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{}}`
-		for range 2 { // nor is the id taken by it
+		for range 2 { // the refused request does not take its id
 			if res := w.do("POST", "/acp/fake", request, headerPeer, id); res.code != http.StatusBadGateway || !strings.Contains(text(t, res), "input is closed") {
-				t.Errorf("%d", res.code)
+				t.Errorf("POST: got status %d, want 502 with \"input is closed\"", res.code)
 			}
 		}
 	})
@@ -58,12 +58,12 @@ func TestASocketWhoseAgentTakesNothingIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		say(`{"jsonrpc":"2.0","id":1,"method":"one"}`) // by which it is found out
+		say(`{"jsonrpc":"2.0","id":1,"method":"one"}`) // the write discovers the closed stdin
 		pass(stopGrace)
 		say(`{"jsonrpc":"2.0","id":2,"method":"two"}`)
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, msg, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseInternalServerErr) {
-			t.Errorf("%s %v", msg, err)
+			t.Errorf("read: got %s, %v, want a close with an internal error", msg, err)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// A message that takes minutes to come does not count as silence: its client can answer no ping in the middle of it.
+// A message that takes minutes to arrive does not count as silence: its client cannot answer pings in the middle of the message.
 func TestStandardSocketOfAClientThatSendsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
@@ -32,7 +32,7 @@ func TestStandardSocketOfAClientThatSendsSlowly(t *testing.T) {
 		msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"long","params":{"x":%q}}`, strings.Repeat("x", 1<<20))
 		const final, text, masked, long = 0x80, 1, 0x80, 127
 		frame := binary.BigEndian.AppendUint64([]byte{final | text, masked | long}, uint64(len(msg)))
-		frame = append(append(frame, 0, 0, 0, 0), msg...) // a mask that changes nothing
+		frame = append(append(frame, 0, 0, 0, 0), msg...) // a mask without effect
 		for n := range parts {
 			if _, err := conn.NetConn().Write(frame[n*len(frame)/parts : (n+1)*len(frame)/parts]); err != nil {
 				t.Fatalf("part %d: %v", n, err)
@@ -45,7 +45,7 @@ func TestStandardSocketOfAClientThatSendsSlowly(t *testing.T) {
 	})
 }
 
-// talker says a message of 8 MiB when it is told to.
+// talker is an agent that sends a message of 8 MiB on request.
 func talker(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewReader(stdin)
 	for {
@@ -65,13 +65,13 @@ func talker(stdin io.Reader, stdout, _ io.Writer) int {
 	}
 }
 
-// A client that takes minutes for a message gets all of it, and what comes behind it.
+// A client that takes minutes for one message gets the whole message, and the next.
 func TestStandardSocketOfAClientThatReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, talker)
 		t.Cleanup(w.api.Close)
 		conn := w.greet()
-		conn.SetPingHandler(func(string) error { return nil }) // it has no time for them
+		conn.SetPingHandler(func(string) error { return nil }) // busy: no pongs
 		for n, method := range []string{"long", "short"} {
 			if err := conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q}`, n, method)); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestStandardSocketOfAClientThatReadsSlowly(t *testing.T) {
 		for n, want := range []int{8 << 20, 0} {
 			kind, in, err := conn.NextReader()
 			if err != nil || kind != websocket.TextMessage {
-				t.Fatal(kind, err)
+				t.Fatalf("NextReader: got %v, %v, want a text message of %d bytes", kind, err, want)
 			}
 			var msg []byte
 			for {
