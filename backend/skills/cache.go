@@ -18,19 +18,19 @@ import (
 	"deskhand/backend/store"
 )
 
-// pin is what a source was when it was fetched.
+// pin records a source's content at its fetch.
 type pin struct {
 	Commit string  `json:"commit"`
 	Skills []Skill `json:"skills"`
-	Rules  int     `json:"rules,omitempty"` // by which it was told what can be run
+	Rules  int     `json:"rules,omitempty"` // version of the rules that marked files as executable
 }
 
-// rules is the version of what take counts as that. Raise it when more does.
+// rules is the version of the rules by which take marks files as executable. Raise rules when take marks more files.
 const rules = 1
 
 func (l *Library) pinFile(key string) string { return l.path("pins", key+".json") }
 
-// pin reads the pin of a source. One that cannot be read is none: the source is then fetched anew, which a person sees.
+// pin reads the pin of a source. An unreadable pin counts as none: the source is then fetched again, and people see that.
 func (l *Library) pin(key string) (pin, bool) {
 	data, err := os.ReadFile(l.pinFile(key))
 	if err != nil {
@@ -47,7 +47,7 @@ func (l *Library) pin(key string) (pin, bool) {
 	return p, true
 }
 
-// lookThrough tells anew what can be run of skills that an earlier version has pinned. A file that cannot be read counts.
+// lookThrough marks executable files of skills that an earlier version has pinned. An unreadable file counts as executable.
 func (l *Library) lookThrough(skills []Skill) {
 	for _, s := range skills {
 		dir, err := os.OpenRoot(l.cache().content(s))
@@ -62,7 +62,7 @@ func (l *Library) lookThrough(skills []Skill) {
 			s.Files[i].Executable = err != nil || commands(f.Path, text)
 		}
 		if dir != nil {
-			_ = dir.Close() // it was read only
+			_ = dir.Close() // only read from
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (l *Library) setPin(key string, p pin) error {
 	return store.WriteFile(l.pinFile(key), data, 0o600)
 }
 
-// Forget forgets where the sources of an entry are pinned.
+// Forget removes the pins of an entry's sources.
 func (l *Library) Forget(directory string, e Entry) {
 	for _, s := range e.Sources {
 		key := e.key(directory, s)
@@ -104,15 +104,15 @@ func (l *Library) failure(key string) string {
 	return l.failures[key]
 }
 
-// cache keeps the files of skills, each version once: content/<digest>/<name>.
+// cache stores the files of skills, each version once: content/<digest>/<name>.
 type cache struct{ dir string }
 
 func (l *Library) cache() *cache { return &cache{l.cfg.Dir} }
 
-// content is where a skill's files are. Its folder is named like the skill, which agents want.
+// content returns the folder of a skill's files. The folder has the skill's name, as agents demand.
 func (c *cache) content(s Skill) string { return filepath.Join(c.dir, "content", s.Digest, s.Name) }
 
-// sink takes the files of one skill.
+// sink receives the files of one skill.
 type sink struct {
 	cache *cache
 	name  string
@@ -137,7 +137,7 @@ func (c *cache) begin(name string) (*sink, error) {
 	return &sink{c, name, temp, dir}, nil
 }
 
-// create makes a file that nobody is to write to again: what was approved is what is there.
+// create makes a read-only file: the approved content must not change.
 func (s *sink) create(n node) (io.WriteCloser, error) {
 	if parent := path.Dir(n.path); parent != "." {
 		if err := s.dir.MkdirAll(parent, 0o700); err != nil {
@@ -151,12 +151,13 @@ func (s *sink) create(n node) (io.WriteCloser, error) {
 	return s.dir.OpenFile(n.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 }
 
-// finish puts the skill in its place, if it is kept at all. One that is there already stays, since a session may be reading it, unless somebody has changed it.
+// finish moves the skill into its place, if a cache keeps the skill. An unchanged skill that is there already stays, since a session may be
+// reading its files.
 func (s *sink) finish(ctx context.Context, skill Skill) error {
 	if s == nil || s.cache.intact(ctx, skill) {
 		return nil
 	}
-	_ = s.dir.Close() // Windows renames no directory that somebody has open
+	_ = s.dir.Close() // Windows cannot rename an open directory
 	place := filepath.Join(s.cache.dir, "content", skill.Digest)
 	if err := store.Rename(place, s.temp+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -164,16 +165,16 @@ func (s *sink) finish(ctx context.Context, skill Skill) error {
 	return errors.Join(store.Rename(s.temp, place), os.RemoveAll(s.temp+"-old"))
 }
 
-// drop removes what was not finished.
+// drop removes an unfinished skill.
 func (s *sink) drop() {
 	if s == nil {
 		return
 	}
 	_ = s.dir.Close()
-	_ = os.RemoveAll(s.temp) // it is gone when all is well; else the next start removes it
+	_ = os.RemoveAll(s.temp) // gone already after finish; otherwise the next start removes the rest
 }
 
-// complete says whether the cache holds all of these skills as they were.
+// complete reports whether the cache holds all of these skills unchanged.
 func (l *Library) complete(ctx context.Context, skills []Skill) bool {
 	for _, s := range skills {
 		if s.Problem == "" && !l.cache().intact(ctx, s) && !l.cache().mend(ctx, s) {
@@ -183,15 +184,15 @@ func (l *Library) complete(ctx context.Context, skills []Skill) bool {
 	return true
 }
 
-// intact compares what is in the cache with its digest.
+// intact reports whether a skill in the cache still has its digest.
 func (c *cache) intact(ctx context.Context, s Skill) bool { return c.compare(ctx, s, nil) }
 
-// mend puts what is still as it was into a new place without all else: programs leave things beside them, Python for one, and what one
-// session has left there is nothing for the next. It fails when a file of the skill is another or gone.
+// mend moves the unchanged files of a skill to a new place, without any additional files: programs leave files beside them, as Python does,
+// and the next session must not get those. mend fails when a file of the skill has changed or is gone.
 func (c *cache) mend(ctx context.Context, s Skill) bool { return c.compare(ctx, s, c) }
 
-// compare reads a skill of the cache again, and tells whether it is what it was. Where keep is not nil, what else is there does not
-// count, nor do modes, and the skill is kept by it.
+// compare reads a skill of the cache, and reports whether the skill is unchanged. With a non-nil keep, additional files and modes do not
+// count, and keep stores the skill.
 func (c *cache) compare(ctx context.Context, s Skill, keep *cache) bool {
 	o, err := openFolder(c.content(s), "")
 	if err != nil {
@@ -215,23 +216,23 @@ func (c *cache) compare(ctx context.Context, s Skill, keep *cache) bool {
 			}
 			continue
 		}
-		if keep != nil || runtime.GOOS == "windows" { // which has no such mode
+		if keep != nil || runtime.GOOS == "windows" { // Windows has no such mode
 			n.executable = mode
 		}
 		d.nodes = append(d.nodes, n)
 	}
 	to, err := d.copy(ctx, o, keep)
-	o.close() // Windows renames no directory that has an open one in it, and what is finished takes its place
+	o.close() // Windows cannot rename a directory that contains an open one, and finish replaces this one
 	defer to.drop()
 	return err == nil && d.Problem == "" && d.Digest == s.Digest && to.finish(ctx, d.Skill) == nil
 }
 
-// prune removes content that no pin names and no link needs: it is of pins that have moved, and of folders.
+// prune removes content that no pin names and no link needs: content of moved pins, and of folders.
 func (l *Library) prune() {
 	needed := l.linked()
 	pins, err := os.ReadDir(l.path("pins"))
 	if err != nil {
-		return // nothing is known to be unneeded
+		return // without the pins any content may be needed
 	}
 	for _, e := range pins {
 		p, ok := l.pin(strings.TrimSuffix(e.Name(), ".json"))
@@ -255,10 +256,10 @@ func (l *Library) prune() {
 	}
 }
 
-// MaxText is how long a file may be that Text gives.
+// MaxText is the longest file that Text returns.
 const MaxText = 256 << 10
 
-// Text gives a file of a skill of an entry, to be read by a person.
+// Text returns a file of an entry's skill, for a person to read.
 func (l *Library) Text(ctx context.Context, directory string, e Entry, skill, file string) (string, error) {
 	for _, src := range l.Look(ctx, directory, e).sources {
 		for _, s := range src.Skills {
@@ -296,7 +297,7 @@ func (l *Library) text(ctx context.Context, directory string, src Source, s Skil
 	return string(data), nil
 }
 
-// bytes reads a file of a skill from the cache, or from the folder that it comes from.
+// bytes reads a file of a skill from the cache, or from the source's folder.
 func (l *Library) bytes(ctx context.Context, at place, src Source, s Skill, f File) ([]byte, error) {
 	if at.folder == "" {
 		dir, err := os.OpenRoot(l.cache().content(s))
@@ -332,7 +333,7 @@ func (l *Library) bytes(ctx context.Context, at place, src Source, s Skill, f Fi
 	return nil, fs.ErrNotExist
 }
 
-// one reads a file of a draft.
+// one reads one file of a draft.
 func (d *draft) one(ctx context.Context, o origin, file string) ([]byte, error) {
 	links, problem, err := d.follow(ctx, o)
 	if err != nil || problem != "" {

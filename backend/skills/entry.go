@@ -16,22 +16,22 @@ import (
 	"unicode"
 )
 
-// Source is where skills come from.
+// Source describes where skills come from.
 type Source struct {
 	Type    string   `json:"type"` // github, git or local
 	Source  string   `json:"source"`
-	Skills  []string `json:"skills,omitempty"` // only these
+	Skills  []string `json:"skills,omitempty"` // wanted names; empty = all
 	Ref     string   `json:"ref,omitempty"`
 	Subpath string   `json:"subpath,omitempty"`
 }
 
-// Entry is one of a directory's skills.json.
+// Entry is one entry of a directory's skills.json.
 type Entry struct {
 	Name    string
 	Sources []Source
 }
 
-// Parse reads an entry in the form that package config gives it.
+// Parse reads an entry in package config's form.
 func Parse(name string, entry json.RawMessage) (Entry, error) {
 	var read struct {
 		Sources []Source `json:"sources"`
@@ -47,21 +47,21 @@ func Parse(name string, entry json.RawMessage) (Entry, error) {
 	return Entry{Name: name, Sources: read.Sources}, nil
 }
 
-// place is where a source is: an address for git with the protocols that it may speak, or a folder.
+// place locates a source: a git address with the allowed protocols, or a folder.
 type place struct {
 	folder    string
 	address   string
-	protocols string // as GIT_ALLOW_PROTOCOL wants them
-	fallback  string // what a skill at the top is called that does not say
+	protocols string // in the form of GIT_ALLOW_PROTOCOL
+	fallback  string // name of a nameless skill at the top
 }
 
 var (
 	repository = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+$`)
-	// host:path, or user@host:path; the host is not a drive's letter, and what follows is no second colon (ext::).
+	// short matches host:path, or user@host:path; the host is no drive letter, and no second colon follows (ext::).
 	short = regexp.MustCompile(`^(?:[A-Za-z0-9][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]+:[^:\\-][^\\]*$`)
 )
 
-// place finds out where a source is, or why nothing may be got from there.
+// place locates a source, or returns why the source must not be used.
 func (s Source) place(directory, github string) (place, error) {
 	if strings.HasPrefix(s.Source, "-") || strings.HasPrefix(s.Ref, "-") {
 		return place{}, fmt.Errorf("%w: what begins with - is an option and no source", ErrEntry)
@@ -80,7 +80,8 @@ func (s Source) place(directory, github string) (place, error) {
 	return place{}, fmt.Errorf("%w: a source is github, git or local", ErrEntry)
 }
 
-// inside says whether a subpath stays where it belongs. Package config has said so already; the file may have another way to us.
+// inside reports whether a subpath stays inside the source. Package config has checked that already; the file may reach this package in
+// other ways.
 func inside(subpath string) bool {
 	return subpath == "" || filepath.IsLocal(filepath.FromSlash(subpath)) && !strings.ContainsAny(subpath, ":\x00\\")
 }
@@ -90,7 +91,7 @@ func (s Source) github(base string) (place, error) {
 	if !repository.MatchString(name) || strings.Contains(name, "..") {
 		return place{}, fmt.Errorf("%w: a GitHub repository is written as owner/name", ErrEntry)
 	}
-	protocols := "https:ssh" // the person's git may turn one into the other
+	protocols := "https:ssh" // the person's git may rewrite either to the other
 	if !strings.HasPrefix(base, "https:") {
 		protocols = "http"
 	}
@@ -133,9 +134,10 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// local is a folder; with a ref, the repository there at that ref.
+// local locates a folder or, with a ref, the repository in that folder.
 func (s Source) local(directory string) (place, error) {
-	// Also on systems where it would be none: to look at one is to sign in there, and a local folder is looked at before anybody is asked.
+	// Refused on every system: on Windows, looking at such a folder signs in to the other machine, and local folders are looked at before
+	// anybody is asked.
 	if strings.HasPrefix(strings.ReplaceAll(s.Source, `\`, "/"), "//") {
 		return place{}, fmt.Errorf("%w: a local source is a folder of this machine", ErrEntry)
 	}
@@ -162,10 +164,10 @@ func fileURL(folder string) string {
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed // a drive
 	}
-	return "file://" + slashed // not escaped: git takes it as it is
+	return "file://" + slashed // not escaped: git takes the path literally
 }
 
-// key names a source of an entry of a directory: what a pin is for.
+// key identifies a source of an entry of a directory, for its pin.
 func (e Entry) key(directory string, s Source) string {
 	return digestOf(struct {
 		Directory, Entry string
@@ -173,14 +175,14 @@ func (e Entry) key(directory string, s Source) string {
 	}{directory, e.Name, s})
 }
 
-// digestOf is the sha256 of a value's JSON.
+// digestOf returns the sha256 of a value's JSON.
 func digestOf(v any) string {
-	data, _ := json.Marshal(v) // strings, numbers and lists of them
+	data, _ := json.Marshal(v) // strings, numbers and lists always encode
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// words are a source in a line.
+// words describes a source in one line.
 func (s Source) words() string {
 	text := quoted(s.Type) + " " + quoted(s.Source)
 	if s.Ref != "" {
@@ -201,8 +203,8 @@ func (s Source) words() string {
 	return text
 }
 
-// quoted is a word that a person judges by. One that could look like more than a word, or like another one, stands in quotes, with
-// control and direction characters written out.
+// quoted returns a word for a person to judge. A word that could look like several words, or like another word, is quoted, with control and
+// direction characters escaped.
 func quoted(word string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(" ,\"\\", r) }
 	switch {
@@ -214,7 +216,7 @@ func quoted(word string) string {
 	return word
 }
 
-// lookAlike tells of letters that may pass for others: all but those of ASCII, Latin ones with their marks, and those of East Asia.
+// lookAlike reports whether a letter may pass for another: all do except ASCII, Latin letters with marks, and East Asian letters.
 func lookAlike(r rune) bool {
 	const latin = 0x17F
 	eastern := r >= 0x3041 && r <= 0x30FA || r >= 0x3400 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7A3

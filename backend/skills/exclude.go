@@ -7,26 +7,26 @@ import (
 	"deskhand/backend/exclude"
 )
 
-// excluded is what our lines of info/exclude are about.
+// excluded is the comment for Deskhand's lines in info/exclude.
 const excluded = "links to skills, as long as a session needs them"
 
-// excluder tells where the links of a directory are to be named. Without git nobody asks for its status.
+// excluder returns where the links of a directory are excluded. Without git nobody asks for a status.
 func (l *Library) excluder(ctx context.Context, directory string) exclude.Place {
 	place, err := exclude.Find(ctx, l.processes, l.cfg.Environ(ctx), directory)
 	if err != nil {
-		return exclude.Place{} // the call ends
+		return exclude.Place{} // the caller has given up
 	}
 	return place
 }
 
-// exclude gives a link its line.
+// exclude sets the exclude line of a link.
 func (m *made) exclude(p exclude.Place) {
 	if p.File != "" {
 		m.Exclude, m.Pattern = p.File, p.Pattern(m.Path)
 	}
 }
 
-// excludesOf are the files that links are named in.
+// excludesOf returns the exclude files of links.
 func excludesOf(list []*made) []string {
 	var files []string
 	for _, m := range list {
@@ -37,7 +37,8 @@ func excludesOf(list []*made) []string {
 	return files
 }
 
-// writeExcludesLocked brings our part of the files to what the book says; gone are the links whose lines are there still.
+// writeExcludesLocked updates Deskhand's part of the exclude files to the book; gone are links whose lines may remain in the files. The
+// caller holds links.mu.
 func (l *Library) writeExcludesLocked(excludes []string, gone []*made) {
 	for _, file := range excludes {
 		var add []string

@@ -27,7 +27,7 @@ import (
 // manual is the file that makes a folder a skill.
 const manual = "SKILL.md"
 
-// kind of what stands in a source.
+// kind is the type of a node.
 type kind int
 
 const (
@@ -37,34 +37,34 @@ const (
 	special
 )
 
-// node is one thing of a source that is no folder; its path is slashed, and below the source's subpath.
+// node is an item of a source that is no folder; its path is slashed, and relative to the source's subpath.
 type node struct {
 	path       string
 	kind       kind
 	executable bool
 	size       int64
-	id         string // of the object in git
+	id         string // id of the object in git
 }
 
-// origin is where the files of a source are read from: a commit, or a folder.
+// origin reads the files of a source, from a commit or a folder.
 type origin interface {
-	// list gives all that is below the subpath, by path.
+	// list returns all nodes below the subpath.
 	list(ctx context.Context) ([]node, error)
-	// read gives the content of files and the targets of links, each once, in the order of nodes.
+	// read passes the content of files and the targets of links to each, in the order of nodes.
 	read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error
 }
 
 // draft is a skill that is being read.
 type draft struct {
 	Skill
-	title  string // by its SKILL.md
-	folder string // the name of the folder that it is in
-	dir    string // in the source
-	nodes  []node // paths below dir
-	copied int64  // bytes that links add, since they become copies
+	title  string // name in its SKILL.md
+	folder string // name of its folder
+	dir    string // path in the source
+	nodes  []node // paths relative to dir
+	copied int64  // bytes of links, which become copies
 }
 
-// collect finds the skills of an origin and reads them. Where keep is not nil, each skill is kept by it.
+// collect finds and reads the skills of an origin. A non-nil keep stores each skill.
 func collect(ctx context.Context, o origin, s Source, fallback string, keep *cache) ([]Skill, error) {
 	nodes, err := o.list(ctx)
 	if err != nil {
@@ -101,11 +101,11 @@ func collect(ctx context.Context, o origin, s Source, fallback string, keep *cac
 	return skills, nil
 }
 
-// weight is how many bytes the drafts have, links not counted.
+// weight returns how many bytes the drafts have, without links.
 func weight(drafts []*draft) (total int64) {
 	for _, d := range drafts {
 		if limits(d.nodes) != "" {
-			continue // nothing of it is kept
+			continue // such a draft is not stored
 		}
 		for _, n := range d.nodes {
 			total += n.size
@@ -114,7 +114,7 @@ func weight(drafts []*draft) (total int64) {
 	return total
 }
 
-// group makes a draft of each folder with a SKILL.md, with all that is below it; a SKILL.md below another belongs to that one.
+// group makes a draft of each folder with a SKILL.md, including everything below; a SKILL.md below another belongs to the outer one.
 func group(nodes []node) []*draft {
 	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.path, b.path) })
 	var dirs []string
@@ -146,7 +146,7 @@ func group(nodes []node) []*draft {
 	return drafts
 }
 
-// around is the draft that a folder belongs to; nil for none.
+// around returns the draft that contains a folder, or nil.
 func around(found map[string]*draft, dir string) *draft {
 	for ; ; dir = path.Dir(dir) {
 		if d := found[dir]; d != nil || dir == "." {
@@ -181,11 +181,11 @@ func describe(ctx context.Context, o origin, drafts []*draft, fallback string) e
 	})
 }
 
-// plainName matches the names that every agent takes.
+// plainName matches the names that every agent accepts.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
 
-// introduce takes the name and description from a SKILL.md. A name that is not plain gives way to that of the skill's folder, which an agent
-// would go by as well: the name becomes one of a folder, so it has to be one on every system.
+// introduce takes name and description from a SKILL.md. A name that is not plain is replaced by the name of the skill's folder, which
+// agents would use as well: the name becomes that of a folder, so every system must accept the name.
 func (d *draft) introduce(data []byte, fallback string) {
 	if d.dir != "." {
 		fallback = path.Base(d.dir)
@@ -210,7 +210,7 @@ func (d *draft) introduce(data []byte, fallback string) {
 	}
 }
 
-// note adds to what is odd about the skill.
+// note adds a remark about the skill.
 func (d *draft) note(format string, args ...any) {
 	if d.Note != "" {
 		d.Note += "; "
@@ -218,13 +218,13 @@ func (d *draft) note(format string, args ...any) {
 	d.Note += fmt.Sprintf(format, args...)
 }
 
-// folderName tells whether a folder may be called so everywhere: one element of a path in any script, in which nothing is unseen and which
-// no program takes for an option.
+// folderName reports whether every system accepts name for a folder: one element of a path in any script, without invisible characters, and
+// not mistakable for an option.
 func folderName(name string) bool {
 	if !portable(name) || strings.Contains(name, "/") || strings.TrimSpace(name) != name || strings.ContainsAny(name[:1], ".-") {
 		return false
 	}
-	joined := false // letters are joined by an unseen one in emoji and in the scripts of India and Iran, and nowhere else
+	joined := false // only emoji and the scripts of India and Iran join letters by an invisible character
 	for _, r := range name {
 		join := r == '\u200c' || r == '\u200d'
 		if !unicode.IsPrint(r) && (!join || !joined) {
@@ -235,7 +235,7 @@ func folderName(name string) bool {
 	return true
 }
 
-// distinguish has the later of two skills of one name go by the name of its folder.
+// distinguish renames the later of two skills of the same name after its folder.
 func distinguish(drafts []*draft) {
 	names := map[string]bool{}
 	for _, d := range drafts {
@@ -253,13 +253,13 @@ func distinguish(drafts []*draft) {
 	}
 }
 
-// How much is kept of what a SKILL.md says; its format has 64 characters for a name and 1,024 for a description.
+// Limits of the stored name and description; the format allows 64 characters for a name and 1,024 for a description.
 const (
 	longestName        = 256
 	longestDescription = 8 << 10
 )
 
-// clip is the beginning of a text.
+// clip returns the beginning of a text.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -272,7 +272,8 @@ type front struct {
 	Description string `yaml:"description"`
 }
 
-// frontMatter reads what stands between two lines of --- at the top. Beside an error it is what can be read without YAML.
+// frontMatter parses the text between two lines of --- at the top. With an error, frontMatter returns the parts that can be read without
+// YAML.
 func frontMatter(data []byte) (front, error) {
 	data = jsonerr.Text(fromUTF16(data))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
@@ -294,12 +295,12 @@ func frontMatter(data []byte) (front, error) {
 	return front{}, errors.New("it does not end with ---")
 }
 
-// labelled is what stands behind a label in a line that begins with it, as people write it who do not know what YAML has quotes for.
+// labelled returns the text after a label at the beginning of a line, as people write who do not quote for YAML.
 func labelled(text []byte, label string) string {
 	for line := range bytes.Lines(text) {
 		if value, found := bytes.CutPrefix(line, []byte(label+":")); found && utf8.Valid(value) {
 			value := strings.TrimSpace(string(value))
-			if !strings.ContainsAny(value[:min(1, len(value))], "[{|>&*!") { // which are none of a plain text
+			if !strings.ContainsAny(value[:min(1, len(value))], "[{|>&*!") { // these begin no plain text
 				return value
 			}
 		}
@@ -307,7 +308,7 @@ func labelled(text []byte, label string) string {
 	return ""
 }
 
-// fromUTF16 is a text that begins with the mark of UTF-16, in UTF-8.
+// fromUTF16 returns a text with the byte order mark of UTF-16 in UTF-8, and any other text unchanged.
 func fromUTF16(data []byte) []byte {
 	var order binary.ByteOrder
 	switch {
@@ -327,7 +328,7 @@ func fromUTF16(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// reserved are the names that Windows has taken for devices.
+// reserved reports whether Windows reserves a name for a device.
 func reserved(name string) bool {
 	name, _, _ = strings.Cut(strings.ToUpper(name), ".")
 	if slices.Contains([]string{"CON", "PRN", "AUX", "NUL"}, name) {
@@ -336,7 +337,7 @@ func reserved(name string) bool {
 	return len(name) == 4 && (strings.HasPrefix(name, "COM") || strings.HasPrefix(name, "LPT")) && name[3] >= '1' && name[3] <= '9'
 }
 
-// choose takes the drafts that are wanted: by their name, the one that their SKILL.md gives, or that of their folder.
+// choose returns the wanted drafts: by name, by the name in their SKILL.md, or by their folder.
 func choose(drafts []*draft, wanted []string) ([]*draft, error) {
 	if len(wanted) == 0 {
 		return drafts, nil
@@ -358,7 +359,7 @@ func choose(drafts []*draft, wanted []string) ([]*draft, error) {
 	return chosen, nil
 }
 
-// load reads the files of a draft, and keeps them. What the skill may not have makes it one with a problem, which is not kept.
+// load reads the files of a draft, and stores them in keep. A forbidden file gives the skill a problem, and the skill is not stored.
 func (d *draft) load(ctx context.Context, o origin, keep *cache) error {
 	to, err := d.copy(ctx, o, keep)
 	defer to.drop()
@@ -368,7 +369,8 @@ func (d *draft) load(ctx context.Context, o origin, keep *cache) error {
 	return to.finish(ctx, d.Skill)
 }
 
-// copy is load without the last step: what is kept waits in the sink, which is to be finished, and dropped; it is nil where nothing is.
+// copy is load without the last step: the stored files wait in the sink, which the caller must finish and drop; the sink is nil without a
+// keep.
 func (d *draft) copy(ctx context.Context, o origin, keep *cache) (*sink, error) {
 	d.Files = []File{}
 	if d.Problem == "" {
@@ -410,7 +412,7 @@ func (d *draft) copy(ctx context.Context, o origin, keep *cache) (*sink, error) 
 	return to, err
 }
 
-// sources are the nodes as the origin knows them, with what a link leads to in its place.
+// sources returns the nodes with the origin's paths, and links replaced by their targets.
 func (d *draft) sources(nodes []node, links map[string]node) []node {
 	list := slices.Clone(nodes)
 	for n := range list {
@@ -422,7 +424,7 @@ func (d *draft) sources(nodes []node, links map[string]node) []node {
 	return list
 }
 
-// limits is why the nodes cannot be a skill.
+// limits returns why the nodes cannot be a skill, or "".
 func limits(nodes []node) string {
 	if len(nodes) > maxFiles {
 		return fmt.Sprintf("it has %d files, and %d are the most", len(nodes), maxFiles)
@@ -453,7 +455,7 @@ func limits(nodes []node) string {
 	return ""
 }
 
-// portable says whether a name can be that of a file everywhere, and is nothing of git's.
+// portable reports whether every system accepts name for a file, and git does not use the name itself.
 func portable(name string) bool {
 	switch {
 	case name == "", name == ".", name == "..", len(name) > 200, !utf8.ValidString(name), reserved(name), strings.EqualFold(name, ".git"):
@@ -464,7 +466,7 @@ func portable(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`<>:"\|?*`, r) })
 }
 
-// collision finds a path, or a folder of it, that differs from another one by the case of its letters alone.
+// collision finds an earlier path, or one of its folders, that differs from name only by case.
 func collision(folded map[string]string, name string) (string, bool) {
 	for p := name; p != "."; p = path.Dir(p) {
 		low := strings.ToLower(p)
@@ -477,7 +479,7 @@ func collision(folded map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// follow finds the files that the links of a draft lead to. One that leads anywhere else is the problem that it returns.
+// follow finds the files that the links of a draft lead to. A link that leads anywhere else is returned as the problem.
 func (d *draft) follow(ctx context.Context, o origin) (map[string]node, string, error) {
 	var links []node
 	files := map[string]node{}
@@ -516,7 +518,7 @@ func (d *draft) follow(ctx context.Context, o origin) (map[string]node, string, 
 	return found, problem, err
 }
 
-// take reads one file.
+// take reads one file, and stores the file in sink.
 func take(n node, r io.Reader, sink *sink) (File, error) {
 	sum := sha256.New()
 	head := &head{wanted: 4}
@@ -545,7 +547,7 @@ func take(n node, r io.Reader, sink *sink) (File, error) {
 	}, nil
 }
 
-// head keeps the first bytes.
+// head keeps the first bytes of a stream.
 type head struct {
 	first  []byte
 	wanted int
@@ -556,8 +558,8 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// commands says whether agents take commands, or leave to run some, from a file: it is asked about as if it lay in the directory itself,
-// because the link that leads to it is not.
+// commands reports whether agents take commands, or permission to run some, from a file. The file is judged as if it were in the directory
+// itself, because the link to the file is not examined.
 func commands(name string, text []byte) bool {
 	if !config.IsProse(name) {
 		return config.IsManifest(name)
@@ -565,7 +567,7 @@ func commands(name string, text []byte) bool {
 	return len(text) > longestText || config.Commands(text)
 }
 
-// program says whether the first bytes are those of a script, or of a program of Linux, Windows or macOS.
+// program reports whether the first bytes are those of a script, or of a program of Linux, Windows or macOS.
 func (h *head) program() bool {
 	for _, magic := range []string{"#!", "\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
 		if bytes.HasPrefix(h.first, []byte(magic)) {
@@ -575,7 +577,7 @@ func (h *head) program() bool {
 	return false
 }
 
-// program says whether a file is named like something that is run.
+// program reports whether a file's name is that of a script or program.
 func program(name string) bool {
 	return slices.Contains([]string{
 		".sh", ".bash", ".zsh", ".fish", ".ps1", ".psm1", ".bat", ".cmd", ".exe", ".com", ".dll", ".so", ".dylib", ".py", ".pyz", ".js", ".mjs", ".cjs", ".ts",
@@ -583,7 +585,7 @@ func program(name string) bool {
 	}, strings.ToLower(path.Ext(name)))
 }
 
-// digest names a skill by its name and all of its files.
+// digest identifies a skill by its name and all of its files.
 func digest(name string, files []File) string {
 	type item struct {
 		Path, SHA256 string

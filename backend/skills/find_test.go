@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// both gives what a folder with these files has, and the same from git.
+// both returns the states of a folder with these files, and of the same files in git.
 func both(t *testing.T, d *desk, files tree, s Source) map[string]State {
 	t.Helper()
 	r := newRepo(t, files)
@@ -29,7 +29,7 @@ func TestFrontMatter(t *testing.T) {
 		"---\ndescription: 'it''s: b'\nmetadata: {x: [1, 2]}\nname: a\n---\n": {"a", "it's: b"},
 	} {
 		if got, err := frontMatter([]byte(text)); err != nil || got != want {
-			t.Errorf("%q: %+v %v", text, got, err)
+			t.Errorf("frontMatter(%q): got %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
@@ -40,7 +40,7 @@ func TestFrontMatter(t *testing.T) {
 		"", "# no front matter", "---\nname: a\n", "---\nname: [\n---\n", "---\nname: {a: b}\n---\n", "---\ndescription: a: b\n---\n", "---\n" + bomb + "name: *m\n---\n",
 	} {
 		if got, err := frontMatter([]byte(text)); err == nil {
-			t.Errorf("%.40q: %+v", text, got)
+			t.Errorf("frontMatter(%.40q): got %+v, want an error", text, got)
 		}
 	}
 }
@@ -60,25 +60,25 @@ func TestWhatIsASkill(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %d %s", sk.Name, len(sk.Files), problem))
 		}
 		if want := "alpha 3 -|c 1 -|d 1 -|e 1 -|f 0 problem"; strings.Join(got, "|") != want {
-			t.Errorf("%s: %s", kind, strings.Join(got, "|"))
+			t.Errorf("%s: got %s, want %s", kind, strings.Join(got, "|"), want)
 		}
 		if !strings.Contains(skill(t, s, "c").Note, "begin with ---") {
-			t.Errorf("%s: %+v", kind, skill(t, s, "c"))
+			t.Errorf("%s: got %+v, want a note about ---", kind, skill(t, s, "c"))
 		}
 	}
 	for kind, s := range both(t, d, tree{"SKILL.md": "# top", "sub/SKILL.md": manualOf("sub")}, Source{}) {
 		if len(s.Skills) != 1 || len(s.Skills[0].Files) != 2 { // named after the repository's folder
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: got %+v, want one skill with 2 files", kind, s)
 		}
 	}
 	for kind, s := range both(t, d, tree{"x": "y"}, Source{}) {
 		if s.State != Failed || !strings.Contains(s.Detail, "there is no SKILL.md") {
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: got %+v, want failed without a SKILL.md", kind, s)
 		}
 	}
 }
 
-// Skills as people write them: each is given under a name that a folder may have, its own or that of its folder.
+// Skills as people write them: each gets a name that a folder may have, its own or its folder's.
 func TestNamesOfSkills(t *testing.T) {
 	d := open(t)
 	utf16le := "\xff\xfe"
@@ -129,7 +129,7 @@ func TestNamesOfSkills(t *testing.T) {
 	}
 }
 
-// A folder with a name that could be seen as another one, or taken for an option, is none for a skill.
+// A folder whose name looks like another one, or like an option, is none for a skill.
 func TestFolderNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a": true, "my skill": true, "übersetzen": true, "代码审查": true, "🚀": true, "نیم\u200cفاصله": true, "A.b_c": true,
@@ -147,12 +147,12 @@ func TestOnlyTheSkillsThatAreWanted(t *testing.T) {
 	files := tree{"a/SKILL.md": manualOf("alpha"), "b/SKILL.md": manualOf("beta"), "c/SKILL.md": manualOf("gamma")}
 	for kind, s := range both(t, d, files, Source{Skills: []string{"c", "alpha", "a"}}) {
 		if len(s.Skills) != 2 || s.Skills[0].Name != "gamma" || s.Skills[1].Name != "alpha" {
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: got %+v, want gamma and alpha", kind, s)
 		}
 	}
 	for kind, s := range both(t, d, files, Source{Skills: []string{"delta"}}) {
 		if s.State != Failed || !strings.Contains(s.Detail, "no skill delta (there are alpha, beta, gamma)") {
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: got %+v, want failed without delta", kind, s)
 		}
 	}
 }
@@ -176,11 +176,11 @@ func TestLinksInASkill(t *testing.T) {
 	for kind, s := range states {
 		good := skill(t, s, "good")
 		if good.Problem != "" || len(good.Files) != 4 {
-			t.Errorf("%s: %+v", kind, good)
+			t.Errorf("%s: got %+v, want 4 files", kind, good)
 		}
 		for _, name := range []string{"out", "up", "self", "dir", "root", "none"} {
 			if sk := skill(t, s, name); !strings.Contains(sk.Problem, "x is a link to") || sk.Digest != "" {
-				t.Errorf("%s: %s: %+v", kind, name, sk)
+				t.Errorf("%s: %s: got %+v, want a refused link", kind, name, sk)
 			}
 		}
 		if len(s.Skills) != 7 {
@@ -212,7 +212,7 @@ func TestOneNameInTwoCases(t *testing.T) {
 			}
 		}
 		if !strings.Contains(skill(t, s, "files").Problem, "one name on some systems") || !strings.Contains(skill(t, s, "folders").Problem, "one name on some systems") {
-			t.Errorf("%s: %s", kind, problems(s))
+			t.Errorf("%s: got %s, want colliding names", kind, problems(s))
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestNamesOfFiles(t *testing.T) {
 		"a.": false, "a ": false, "con": false, "COM1.txt": false, "\xff": false, strings.Repeat("x", 300): false, "a*": false,
 	} {
 		if portable(name) != fits {
-			t.Errorf("%q", name)
+			t.Errorf("portable(%q): got %v, want %v", name, !fits, fits)
 		}
 	}
 }
@@ -237,11 +237,11 @@ func TestLimitsOfASkill(t *testing.T) {
 	}
 	for kind, s := range both(t, d, files, Source{}) {
 		if skill(t, s, "ok").Problem != "" {
-			t.Errorf("%s: %s", kind, problems(s))
+			t.Errorf("%s: got %s, want ok without a problem", kind, problems(s))
 		}
 		for name, want := range map[string]string{"large": "x has 16777217 bytes", "many": "it has 2001 files"} {
 			if sk := skill(t, s, name); !strings.Contains(sk.Problem, want) || len(sk.Files) > 0 {
-				t.Errorf("%s: %s: %q", kind, name, sk.Problem)
+				t.Errorf("%s: %s: got the problem %q, want %q", kind, name, sk.Problem, want)
 			}
 		}
 	}
@@ -252,13 +252,13 @@ func TestManyLargeFiles(t *testing.T) {
 	src := t.TempDir()
 	tree{"SKILL.md": manualOf("sum"), "0": "", "1": "", "2": "", "3": "", "4": ""}.write(t, src)
 	for n := range 5 {
-		if err := os.Truncate(filepath.Join(src, fmt.Sprint(n)), maxFile); err != nil { // which takes no space
+		if err := os.Truncate(filepath.Join(src, fmt.Sprint(n)), maxFile); err != nil { // sparse, takes no space
 			t.Fatal(err)
 		}
 	}
 	s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src}))
 	if sk := skill(t, s, "sum"); !strings.Contains(sk.Problem, "more than 67108864 bytes") || len(sk.Files) > 0 {
-		t.Errorf("%+v", sk)
+		t.Errorf("sum: got %+v, want too many bytes", sk)
 	}
 }
 
@@ -274,20 +274,20 @@ func TestSpecialFilesInAFolder(t *testing.T) {
 	}
 	s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src}))
 	if len(s.Skills) != 2 || !strings.Contains(skill(t, s, "s").Problem, "no regular file") || skill(t, s, "ok").Problem != "" {
-		t.Errorf("%+v", s)
+		t.Errorf("Look: got %+v, want ok, and s with an irregular file", s)
 	}
 	if s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src, Subpath: "s/pipe"})); s.State != Failed {
-		t.Errorf("%+v", s)
+		t.Errorf("Look at the subpath s/pipe: got %+v, want failed", s)
 	}
 	if s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: filepath.Join(src, "s", "pipe")})); s.State != Failed {
-		t.Errorf("%+v", s)
+		t.Errorf("Look at the source s/pipe: got %+v, want failed", s)
 	}
 	if s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: "nothing"})); s.State != Failed || !strings.Contains(s.Detail, filepath.Join(d.dir, "nothing")) {
-		t.Errorf("%+v", s)
+		t.Errorf("Look at nothing: got %+v, want failed with its path", s)
 	}
 }
 
-// A source that nobody has approved tells what it is; what it brings is shown when it can be run, and only then.
+// A source without an approval is described; its content is shown when a file can be run, and only then.
 func TestWhatIsShown(t *testing.T) {
 	d := open(t)
 	r := newRepo(t, tree{"text/SKILL.md": manualOf("text"), "code/SKILL.md": manualOf("code"), "code/run": "!#!/bin/sh\n", "code/lib.py": "x = 1\n", "code/data": "x"})
@@ -297,7 +297,7 @@ func TestWhatIsShown(t *testing.T) {
 	e := entry(src)
 	before, detail := d.Look(t.Context(), d.dir, e).Shown()
 	if want := "git " + src.Source + ", ref main, only text\nnot fetched yet"; detail != want {
-		t.Errorf("%q", detail)
+		t.Errorf("Shown: got %q, want %q", detail, want)
 	}
 	if hash, shown := e.Shown(); hash != before || shown != detail {
 		t.Errorf("of the entry alone: %q", shown)
@@ -317,9 +317,9 @@ func TestWhatIsShown(t *testing.T) {
 		}
 	}
 	if after == before || strings.Contains(detail, "data") {
-		t.Errorf("%q", detail)
+		t.Errorf("Shown: got %q, hash changed %v, want a new hash without data", detail, after != before)
 	}
-	// Of a folder: what can be run counts, and the text does not.
+	// For a folder, executable files count, and texts do not.
 	e = entry(Source{Type: "local", Source: r.dir})
 	first, _ := d.Look(t.Context(), d.dir, e).Shown()
 	if err := os.WriteFile(filepath.Join(r.dir, "code", "SKILL.md"), []byte(manualOf("code")+"more"), 0o600); err != nil {
@@ -331,22 +331,22 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	third, _ := d.Look(t.Context(), d.dir, e).Shown()
 	if first != second || second == third {
-		t.Errorf("%s %s %s", first, second, third)
+		t.Errorf("hashes: got %s %s %s, want only the third changed", first, second, third)
 	}
 }
 
-// Nothing that is shown can be dressed up as something else.
+// No shown text can look like something else.
 func TestWhatIsShownIsQuoted(t *testing.T) {
 	s := Source{Type: "git", Source: "https://a.example/x, ref v1\n  commit 0", Ref: "m\u202eain", Subpath: "a b", Skills: []string{`x"`, "y"}}
 	_, detail := entry(s).Shown()
 	want := `git "https://a.example/x, ref v1\n  commit 0", ref "m\u202eain", in "a b", only "x\"", y` + "\nnot fetched yet"
 	if detail != want {
-		t.Errorf("%s", detail)
+		t.Errorf("Shown: got %s, want %s", detail, want)
 	}
 	d := open(t)
 	for kind, s := range both(t, d, tree{"s/SKILL.md": manualOf("s"), "s/a\u202eyp.txt.sh": "x"}, Source{}) {
 		if _, detail := s.Shown(); !strings.Contains(detail, `"s/a\u202eyp.txt.sh"`) {
-			t.Errorf("%s: %s", kind, detail)
+			t.Errorf("%s: got %s, want the name quoted", kind, detail)
 		}
 	}
 }
@@ -362,7 +362,7 @@ func TestTextToRead(t *testing.T) {
 		d.completed(e)
 		for file, want := range map[string]string{"SKILL.md": manualOf("s"), "sub/a.txt": "text", "link": "text"} {
 			if got, err := d.Text(t.Context(), d.dir, e, "s", file); err != nil || got != want {
-				t.Errorf("%s: %s: %q %v", kind, file, got, err)
+				t.Errorf("%s: Text(%s): got %q, %v, want %q", kind, file, got, err, want)
 			}
 		}
 		for file, want := range map[string]error{
@@ -370,11 +370,11 @@ func TestTextToRead(t *testing.T) {
 			"sub/../SKILL.md": ErrNotFound,
 		} {
 			if got, err := d.Text(t.Context(), d.dir, e, "s", file); !errors.Is(err, want) {
-				t.Errorf("%s: %s: %q %v", kind, file, got, err)
+				t.Errorf("%s: Text(%s): got %q, %v, want %v", kind, file, got, err, want)
 			}
 		}
 		if _, err := d.Text(t.Context(), d.dir, e, "none", "SKILL.md"); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%v", err)
+			t.Errorf("Text(none): got %v, want %v", err, ErrNotFound)
 		}
 	}
 }
@@ -395,7 +395,7 @@ func TestWhatNobodyNeedsIsRemoved(t *testing.T) {
 	}
 	d.Forget(d.dir, e)
 	if s := d.Look(t.Context(), d.dir, e); s.State != Unresolved {
-		t.Errorf("%+v", s)
+		t.Errorf("Look after Forget: got %+v, want unresolved", s)
 	}
 	d.reopen()
 	if exists(d.cache().content(now.Skills[0])) {
@@ -403,7 +403,7 @@ func TestWhatNobodyNeedsIsRemoved(t *testing.T) {
 	}
 }
 
-// A link counts with the file that it becomes a copy of.
+// A link counts with the size of its copy.
 func TestLinksThatMultiplyAFile(t *testing.T) {
 	d := open(t)
 	src := t.TempDir()
@@ -416,11 +416,11 @@ func TestLinksThatMultiplyAFile(t *testing.T) {
 	}
 	s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src}))
 	if !strings.Contains(problems(s), "more than") {
-		t.Errorf("%.200s: %s", s.Detail, problems(s))
+		t.Errorf("got %.200s: %s, want too many bytes", s.Detail, problems(s))
 	}
 }
 
-// What a source may put on the disk has an end, however small it packs it.
+// The disk space of a source is limited, however small the source packs its files.
 func TestManyLargeSkills(t *testing.T) {
 	d := open(t)
 	src := t.TempDir()
@@ -433,11 +433,11 @@ func TestManyLargeSkills(t *testing.T) {
 	}
 	s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src}))
 	if s.State != Failed || !strings.Contains(s.Detail, ErrLimit.Error()) {
-		t.Errorf("%s: %s", s.State, s.Detail)
+		t.Errorf("got %s: %s, want failed with %v", s.State, s.Detail, ErrLimit)
 	}
 }
 
-// Of a large collection a few can be had.
+// A few skills of a large collection can be used.
 func TestAFewOfManySkills(t *testing.T) {
 	d := open(t)
 	src := t.TempDir()
@@ -446,9 +446,9 @@ func TestAFewOfManySkills(t *testing.T) {
 	}
 	s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src, Skills: []string{"skill-7", "s9"}}))
 	if s.State != Resolved || len(s.Skills) != 2 {
-		t.Errorf("%s: %s, %d", s.State, s.Detail, len(s.Skills))
+		t.Errorf("got %s: %s, %d skills, want 2", s.State, s.Detail, len(s.Skills))
 	}
 	if s := d.Look(t.Context(), d.dir, entry(Source{Type: "local", Source: src})); s.State != Failed || !strings.Contains(s.Detail, "201 skills") {
-		t.Errorf("%s: %s", s.State, s.Detail)
+		t.Errorf("got %s: %s, want failed with 201 skills", s.State, s.Detail)
 	}
 }

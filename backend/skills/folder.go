@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// folder is an origin: a folder of this machine. Nothing outside of it is read, whatever its links say.
+// folder is an origin in a folder of this machine. Its links are never followed out of the folder.
 type folder struct{ root *os.Root }
 
-// openFolder opens a folder, or one below it that no link leads out of.
+// openFolder opens a folder, or a subfolder without following links out.
 func openFolder(name, subpath string) (*folder, error) {
 	root, err := openDirectory(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func openFolder(name, subpath string) (*folder, error) {
 	return &folder{below}, nil
 }
 
-// cause is an error without the path that it happened on.
+// cause returns an error without its path.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -56,7 +56,7 @@ func (f *folder) list(ctx context.Context) ([]node, error) {
 			return ctx.Err()
 		case err != nil && name == ".":
 			return err
-		case err != nil: // what may not be read is no skill
+		case err != nil: // an unreadable item is no part of a skill
 			return fs.SkipDir
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
@@ -68,7 +68,7 @@ func (f *folder) list(ctx context.Context) ([]node, error) {
 		n := node{path: name, kind: special}
 		info, err := d.Info()
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 			return nil
 		case err != nil:
 			return err
@@ -119,7 +119,7 @@ func (f *folder) readOne(n node, each func(node, io.Reader) error) error {
 	return each(n, file)
 }
 
-// folder resolves a source that is a folder.
+// folder reads the skills of a source that is a folder.
 func (l *Library) folder(ctx context.Context, at place, s Source, keep bool) ([]Skill, error) {
 	o, err := openFolder(at.folder, s.Subpath)
 	if err != nil {

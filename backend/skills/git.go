@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/git"
 )
 
-// fetching is one repository of ours that a commit is fetched into. It lives as long as the fetch.
+// fetching is a temporary repository that a commit is fetched into.
 type fetching struct {
 	l       *Library
 	environ []string
@@ -29,8 +29,8 @@ type fetching struct {
 	subpath string
 }
 
-// fetch fetches a source and pins it: at the given commit, or where its ref leads. again is for a pin that is to move; else one that
-// somebody has made meanwhile is what is wanted.
+// fetch fetches a source and pins it: at the given commit, or at the commit of its ref. With again an existing pin moves; otherwise a pin
+// that another call has made meanwhile is returned.
 func (l *Library) fetch(ctx context.Context, key string, at place, s Source, commit string, again bool) (pin, error) {
 	back, err := l.fetching.take(ctx, key)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *Library) fetch(ctx context.Context, key string, at place, s Source, com
 	case l.life.Err() != nil:
 		return pin{}, ErrClosed
 	case ctx.Err() != nil:
-		return pin{}, ctx.Err() // nobody is told of it, and it is no failure
+		return pin{}, ctx.Err() // cancelled by the caller, which is no failure of the source
 	case limited.Err() != nil:
 		err = fmt.Errorf("%w: it took more than %s", ErrGit, l.patience)
 	}
@@ -88,19 +88,19 @@ func (l *Library) openGit(ctx context.Context, at place, s Source) (*fetching, e
 	return g, nil
 }
 
-// settings are those beside what package git has in every run, whatever the person's configuration says.
+// settings returns git settings besides package git's own, which override the person's configuration.
 func settings() []string {
 	return []string{
 		"core.attributesFile=" + os.DevNull, "fetch.fsckObjects=false", "http.followRedirects=initial", "http.lowSpeedLimit=100", "http.lowSpeedTime=60",
 	}
 }
 
-// say runs git and gives what it says.
+// say runs git and returns its output.
 func (g *fetching) say(ctx context.Context, whose git.Whose, args ...string) (string, error) {
 	return say(ctx, g.l, g.command(whose, args...))
 }
 
-// command works on what is here, or with git.Fetching speaks to the source.
+// command returns a command on the local repository or, with git.Fetching, on the source.
 func (g *fetching) command(whose git.Whose, args ...string) git.Command {
 	return git.Command{Whose: whose, Environ: g.environ, Dir: g.dir, GitDir: g.dir, Config: settings(), Fetch: g.at.protocols, Args: args}
 }
@@ -124,7 +124,7 @@ func run(ctx context.Context, l *Library, c git.Command) error {
 	return err
 }
 
-// complaint is what git says went wrong: its own lines about that, else the last ones.
+// complaint returns git's reasons for a failure from stderr, or else the last lines.
 func complaint(stderr string) string {
 	var said, last []string
 	for line := range strings.Lines(stderr) {
@@ -150,7 +150,7 @@ var (
 	partial = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
 )
 
-// get fetches the commit: the given one, or that of a ref.
+// get fetches the given commit, or the commit of a ref.
 func (g *fetching) get(ctx context.Context, ref, commit string) error {
 	want := commit
 	switch {
@@ -179,13 +179,13 @@ func (g *fetching) get(ctx context.Context, ref, commit string) error {
 	if err != nil {
 		return err
 	}
-	return g.tooLarge() // it may have been quicker than we look
+	return g.tooLarge() // the download may have ended before the next check
 }
 
 const fetched = "refs/deskhand/fetched"
 
-// download fetches a ref or a commit without its history, or, where the other side cannot do that (plain files over HTTP) or gives the
-// tips of branches alone (git before 2.26, and who has set it so), with it.
+// download fetches a ref or a commit without history or, where the server cannot do that (plain files over HTTP) or serves only the tips of
+// branches (git before 2.26, and servers that are configured so), with history.
 func (g *fetching) download(ctx context.Context, want string) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", g.at.address, "+" + want + ":" + fetched}
 	_, err := g.say(ctx, git.Fetching, args...)
@@ -210,7 +210,7 @@ func (g *fetching) download(ctx context.Context, want string) error {
 	return nil
 }
 
-// find gives the whole name of a ref: a branch goes before a tag.
+// find returns the full name of a ref: a branch goes before a tag.
 func (g *fetching) find(ctx context.Context, ref string) (string, error) {
 	candidates := []string{"HEAD"}
 	if ref != "" {
@@ -242,7 +242,7 @@ func (g *fetching) find(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("%w: there is no branch or tag %s", ErrNotFound, ref)
 }
 
-// plain says whether a ref is just a name: no pattern, no expression, no option (git-check-ref-format has the rules).
+// plain reports whether a ref is only a name: no pattern, no expression, no option (git-check-ref-format has the rules).
 func plain(ref string) bool {
 	if strings.HasPrefix(ref, "-") || strings.HasPrefix(ref, "/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") {
 		return false
@@ -255,7 +255,7 @@ func plain(ref string) bool {
 	return !strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) })
 }
 
-// watch ends a fetch that takes more of the disk than it may.
+// watch cancels a fetch that takes too much of the disk.
 func (g *fetching) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -289,12 +289,12 @@ func sizeOf(dir string) int64 {
 				total += info.Size()
 			}
 		}
-		return nil // what vanishes meanwhile does not count
+		return nil // files that vanish meanwhile do not count
 	})
 	return total
 }
 
-// list reads the trees of the commit. A subpath that a link stands in is none: trees do not follow links.
+// list reads the trees of the commit. A subpath with a link in it is not found: trees do not follow links.
 func (g *fetching) list(ctx context.Context) ([]node, error) {
 	tree := g.commit
 	if g.subpath != "" && g.subpath != "." {
@@ -327,7 +327,7 @@ func (g *fetching) list(ctx context.Context) ([]node, error) {
 	return nodes, run(ctx, g.l, c)
 }
 
-// parseNode reads a line of ls-tree --long: mode, type, object, size, a tab, the path.
+// parseNode parses a line of ls-tree --long: mode, type, object, size, a tab, the path.
 func parseNode(line []byte) (node, error) {
 	about, name, ok := bytes.Cut(line, []byte("\t"))
 	f := strings.Fields(string(about))
@@ -357,8 +357,8 @@ func parseNode(line []byte) (node, error) {
 	return n, nil
 }
 
-// clean says whether a path leads from folder to folder down to something. Git writes no other one and checks none out, but it lists what
-// somebody else has written.
+// clean reports whether a path is made of proper names. Git writes no other paths and checks none out, but lists those that other programs
+// have written.
 func clean(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
@@ -368,7 +368,7 @@ func clean(name string) bool {
 	return true
 }
 
-// read reads objects as they are: nothing that git does at a checkout happens to them.
+// read reads objects unchanged, without the conversions of a checkout.
 func (g *fetching) read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error {
 	if len(nodes) == 0 {
 		return nil
@@ -407,9 +407,9 @@ func readObject(out *bufio.Reader, n node, each func(node, io.Reader) error) err
 	if err := each(n, content); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, content); err != nil { // what was not wanted of it
+	if _, err := io.Copy(io.Discard, content); err != nil { // the rest that each did not read
 		return err
 	}
-	_, err = out.Discard(1) // the line end
+	_, err = out.Discard(1) // line end
 	return err
 }

@@ -108,12 +108,12 @@ func TestAddresses(t *testing.T) {
 		{Type: "github", Source: "a/b", Ref: "-x"},
 	} {
 		if _, err := s.place(d.dir, "https://github.com/"); !errors.Is(err, ErrEntry) {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("place of %+v: got %v, want %v", s, err, ErrEntry)
 		} else if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "token") {
 			t.Errorf("%+v: the error tells the secret: %v", s, err)
 		}
 		if got := d.Complete(t.Context(), d.dir, entry(s)); got.State != Failed {
-			t.Errorf("%+v: %+v", s, got)
+			t.Errorf("Complete(%+v): got %+v, want failed", s, got)
 		}
 	}
 	if exists(marker) {
@@ -124,18 +124,18 @@ func TestAddresses(t *testing.T) {
 		"http://127.0.0.1:80/a": "http", "http://localhost/a": "http", "http://[::1]:3/a": "http", "file:///a/b": "file",
 	} {
 		if p, err := (Source{Type: "git", Source: address}).place(d.dir, ""); err != nil || p.address != address || p.protocols != protocols {
-			t.Errorf("%s: %+v %v", address, p, err)
+			t.Errorf("place of %s: got %+v, %v, want protocols %s", address, p, err, protocols)
 		}
 	}
 	for _, name := range []string{"anthropics/skills", "https://github.com/anthropics/skills", "https://github.com/anthropics/skills.git", "https://github.com/anthropics/skills/"} {
 		p, err := (Source{Type: "github", Source: name}).place(d.dir, "https://github.com/")
 		if err != nil || p.address != "https://github.com/anthropics/skills.git" || p.protocols != "https:ssh" {
-			t.Errorf("%s: %+v %v", name, p, err)
+			t.Errorf("place of %s: got %+v, %v, want the repository on GitHub", name, p, err)
 		}
 	}
 }
 
-// The person's git may be set up to run things; none of that, and nothing that the repository says, runs when skills are fetched.
+// The person's git may be configured to run programs; neither those nor any file of the repository runs during a fetch.
 func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("hooks are shell scripts here")
@@ -187,7 +187,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	sk := skill(t, s, "s")
 	for file, want := range map[string]string{"data.bin": pointer, "crlf.txt": "a\n", "id.txt": "$Id$\n", "hidden.txt": "here"} {
 		if got := d.read(sk, file); got != want {
-			t.Errorf("%s: %q", file, got)
+			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestSubmodulesAreNotFetched(t *testing.T) {
 	r.commit(nil)
 	s := d.completed(entry(r.source()))
 	if len(s.Skills) != 2 || !strings.Contains(skill(t, s, "a").Problem, "another repository") || skill(t, s, "b").Problem != "" {
-		t.Errorf("%s", problems(s))
+		t.Errorf("got %s, want the submodule in a refused", problems(s))
 	}
 }
 
@@ -217,7 +217,7 @@ func TestSubpaths(t *testing.T) {
 			return d.Complete(t.Context(), d.dir, entry(Source{Type: kind, Source: r.dir, Subpath: subpath}))
 		}
 		if s := at("a/b"); s.State != Resolved || len(s.Skills) != 1 || s.Skills[0].Name != "one" {
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: a/b: got %+v, want the skill one", kind, s)
 		}
 		if s := at("a/b/one"); s.State != Resolved || len(s.Skills) != 1 {
 			t.Errorf("%s: the skill itself: %+v", kind, s)
@@ -246,7 +246,7 @@ func TestARepositoryOfManyFiles(t *testing.T) {
 	s := d.completed(entry(r.source()))
 	t.Logf("100,000 files in %s", time.Since(begun))
 	if len(s.Skills) != 1 || len(s.Skills[0].Files) != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want one skill with 2 files", s)
 	}
 	if n := sizeOf(filepath.Join(d.data, "content")); n > 10_000 {
 		t.Errorf("%d bytes are kept", n)
@@ -261,20 +261,20 @@ func TestTooLargeARepositoryIsGivenUp(t *testing.T) {
 	d.most = 64 << 10
 	r := newRepo(t, tree{"SKILL.md": manualOf("s")})
 	noise := make([]byte, 1<<20)
-	for i := range noise { // that no compression makes small
+	for i := range noise { // incompressible
 		noise[i] = byte((i * i * 2654435761) >> 13)
 	}
 	r.commit(tree{"noise": string(noise)})
 	s := d.Complete(t.Context(), d.dir, entry(r.source()))
 	if s.State != Failed || !strings.Contains(s.Detail, "too much") {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want failed with too much", s)
 	}
 	if left, _ := os.ReadDir(filepath.Join(d.data, "tmp")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }
 
-// serve serves a repository over smart HTTP, by git's own program.
+// serve serves a repository over smart HTTP with git's own program.
 func serve(t *testing.T, r *repo) *httptest.Server {
 	t.Helper()
 	exe := filepath.Join(r.git("--exec-path"), "git-http-backend")
@@ -321,7 +321,7 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-// A server that leads to another protocol is not followed there.
+// A redirect to another protocol is not followed.
 func TestRedirects(t *testing.T) {
 	d := open(t)
 	r := newRepo(t, tree{"SKILL.md": manualOf("s")})
@@ -331,7 +331,7 @@ func TestRedirects(t *testing.T) {
 	}))
 	defer server.Close()
 	if s := d.Complete(t.Context(), d.dir, entry(Source{Type: "git", Source: server.URL + "/x.git"})); s.State != Failed {
-		t.Errorf("%+v", s)
+		t.Errorf("Complete: got %+v, want failed", s)
 	}
 }
 
@@ -345,10 +345,10 @@ func TestACancelledFetchLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
 	if _, err := d.Fetch(ctx, d.dir, e); !errors.Is(err, context.Canceled) {
-		t.Fatalf("%v", err)
+		t.Fatalf("Fetch: got %v, want %v", err, context.Canceled)
 	}
-	if s := d.Look(t.Context(), d.dir, e); s.State != Unresolved { // giving up is no failure
-		t.Errorf("%+v", s)
+	if s := d.Look(t.Context(), d.dir, e); s.State != Unresolved { // a cancelled fetch is no failure
+		t.Errorf("Look: got %+v, want unresolved", s)
 	}
 	if left, _ := os.ReadDir(filepath.Join(d.data, "tmp")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
@@ -362,7 +362,7 @@ func TestACancelledFetchLeavesNothing(t *testing.T) {
 	}
 	// The end of the library ends a fetch, too.
 	d.patience = time.Minute
-	for len(asked) > 0 { // that of before, if git had come so far
+	for len(asked) > 0 { // requests of the cancelled fetch
 		<-asked
 	}
 	done := make(chan State, 1)
@@ -370,7 +370,7 @@ func TestACancelledFetchLeavesNothing(t *testing.T) {
 	<-asked
 	d.stop()
 	if s := <-done; s.State != Failed {
-		t.Errorf("%+v", s)
+		t.Errorf("Fetch: got %+v, want failed", s)
 	}
 }
 
@@ -381,13 +381,13 @@ func TestWithoutGit(t *testing.T) {
 	d.cfg.Environ = func(context.Context) []string { return []string{"PATH=" + empty} }
 	s := d.Complete(t.Context(), d.dir, entry(r.source(), Source{Type: "local", Source: r.dir}))
 	if s.State != Failed || !strings.Contains(s.Detail, "git was not found: install it") || !strings.Contains(s.Detail, empty) {
-		t.Errorf("%+v", s)
+		t.Errorf("Complete without git: got %+v, want git missing in %s", s, empty)
 	}
 	if skill(t, s, "s").Problem != "" { // a folder needs no git
-		t.Errorf("%s", problems(s))
+		t.Errorf("got %s, want no problem", problems(s))
 	}
 	if notes := d.Link(t.Context(), "u", d.dir, []string{".claude/skills"}, d.Keep(t.Context(), d.dir, entry(Source{Type: "local", Source: r.dir})).Skills); len(notes) > 0 {
-		t.Errorf("%v", notes)
+		t.Errorf("Link: got the notes %v, want none", notes)
 	}
 	d.Unlink(t.Context(), "u")
 }
@@ -408,7 +408,7 @@ func TestADamagedCacheIsMadeAnew(t *testing.T) {
 			return errors.Join(os.Rename(dir+"/SKILL.md", d.home+"/x"), os.Symlink(d.home+"/x", dir+"/SKILL.md"))
 		},
 		func(dir string) error {
-			return errors.Join(os.Remove(dir+"/same.sh"), os.Symlink("run.sh", dir+"/same.sh")) // which would change with the other
+			return errors.Join(os.Remove(dir+"/same.sh"), os.Symlink("run.sh", dir+"/same.sh")) // would change together with its target
 		},
 	} {
 		if err := damage(d.cache().content(s.Skills[0])); err != nil {
@@ -416,13 +416,13 @@ func TestADamagedCacheIsMadeAnew(t *testing.T) {
 		}
 		after := d.Keep(t.Context(), d.dir, e)
 		if after.State != Resolved || after.Commit != s.Commit || after.Skills[0].Digest != s.Skills[0].Digest {
-			t.Fatalf("%+v", after)
+			t.Fatalf("Keep: got %+v, want the same commit and digest", after)
 		}
 		if got := d.read(after.Skills[0], "run.sh") + d.read(after.Skills[0], "SKILL.md"); got != "#!/bin/sh\n"+manualOf("s") {
-			t.Errorf("%q", got)
+			t.Errorf("files: got %q, want the original text", got)
 		}
 		if info, err := os.Lstat(d.cache().content(s.Skills[0]) + "/same.sh"); err != nil || !info.Mode().IsRegular() {
-			t.Errorf("%v %v", info, err)
+			t.Errorf("same.sh: got %v, %v, want a regular file", info, err)
 		}
 		if exists(d.cache().content(s.Skills[0]) + "/more") {
 			t.Error("what was put there stays")
@@ -430,7 +430,7 @@ func TestADamagedCacheIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Git itself writes no tree with such names, and refuses to check one out; it lists them all the same.
+// Git itself writes no tree with such names, and refuses to check such a tree out, but lists the names.
 func TestNamesThatNoTreeHas(t *testing.T) {
 	d := open(t)
 	r := newRepo(t, tree{"a/SKILL.md": manualOf("a")})
@@ -450,7 +450,7 @@ func TestNamesThatNoTreeHas(t *testing.T) {
 		select {
 		case s := <-done:
 			if s.State != Failed || !strings.Contains(s.Detail, "no name of a file") || len(s.Skills) > 0 {
-				t.Errorf("%s: %+v", name, s)
+				t.Errorf("%s: got %+v, want failed for the name", name, s)
 			}
 		case <-ctx.Done():
 			t.Fatalf("%s is never done with", name)
@@ -459,16 +459,16 @@ func TestNamesThatNoTreeHas(t *testing.T) {
 	}
 }
 
-// To look at a folder of another machine is to sign in there, on Windows, and nobody was asked.
+// On Windows, looking at a folder of another machine signs in there, and nobody was asked.
 func TestFoldersOfOtherMachines(t *testing.T) {
 	for _, source := range []string{`\\host\share\skills`, `//host/share/skills`, `\\?\UNC\host\share`, `\/host/share`} {
 		if at, err := (Source{Type: "local", Source: source}).place("/somewhere", ""); err == nil {
-			t.Errorf("%s: %+v", source, at)
+			t.Errorf("place of %s: got %+v, want an error", source, at)
 		}
 	}
 }
 
-// Programs of a skill leave things beside them, Python for one. That is no reason to ask the network, which may not be there.
+// Programs of a skill, Python for one, leave files in the cache. That must not cause a fetch, for which there may be no network.
 func TestWhatASkillLeavesInTheCache(t *testing.T) {
 	d := open(t)
 	r := newRepo(t, tree{"a/SKILL.md": manualOf("a"), "a/lib/run.py": "!#!/usr/bin/python3\n"})
@@ -481,7 +481,7 @@ func TestWhatASkillLeavesInTheCache(t *testing.T) {
 	}
 	s := d.Keep(t.Context(), d.dir, e)
 	if s.State != Resolved || skill(t, s, "a").Digest != a.Digest || d.read(a, "lib/run.py") != "#!/usr/bin/python3\n" {
-		t.Errorf("%s: %s", s.State, s.Detail)
+		t.Errorf("Keep: got %s: %s, want the skill unchanged", s.State, s.Detail)
 	}
 	for _, name := range []string{"lib/__pycache__", "json.py", "out"} {
 		if exists(filepath.Join(content, name)) {
@@ -497,7 +497,7 @@ func TestWhatASkillLeavesInTheCache(t *testing.T) {
 	}
 }
 
-// A server of older habits gives the tips of branches alone: an older commit comes with all that leads to it.
+// An old server serves only the tips of branches: an older commit comes with all commits in between.
 func TestACommitThatIsNoTip(t *testing.T) {
 	d := open(t)
 	tree{".gitconfig": "[protocol]\n\tversion = 0\n"}.write(t, d.home)
@@ -506,10 +506,10 @@ func TestACommitThatIsNoTip(t *testing.T) {
 	src.Ref = r.git("rev-parse", "HEAD")
 	r.commit(tree{"a/SKILL.md": manualOf("a") + "later"})
 	if s := d.completed(entry(src)); s.Commit != src.Ref || d.read(skill(t, s, "a"), "SKILL.md") != manualOf("a") {
-		t.Errorf("%+v", s)
+		t.Errorf("Complete: got %+v, want commit %s", s, src.Ref)
 	}
 	src.Ref = strings.Repeat("0123", 10)
 	if s := d.Complete(t.Context(), d.dir, entry(src)); s.State != Failed || !strings.Contains(s.Detail, "there is no commit") {
-		t.Errorf("%+v", s)
+		t.Errorf("Complete: got %+v, want a missing commit", s)
 	}
 }

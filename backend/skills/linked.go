@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Linked gives the digest of the skill that stands at a path of a directory, slashed, where that is a link or a copy that was made here for
-// a session, and is still what was made: a person has approved it for that one. Else it is "".
+// Linked returns the digest of the skill at a path of a directory, slashed, when the path is an unchanged link or copy that this library
+// made for a session: a person has approved that skill. Otherwise Linked returns "".
 func (l *Library) Linked(ctx context.Context, directory, path string) string {
 	if real, err := filepath.EvalSymlinks(directory); err == nil {
 		directory = real

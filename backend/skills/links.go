@@ -18,33 +18,33 @@ import (
 	"deskhand/backend/store"
 )
 
-// links are those that stand, and those that a crash has left.
+// links manages the links that exist, and those that a crash has left.
 type links struct {
-	symlink func(dir *os.Root, target, name string) error // os.Root's own; tests put a file system in its place that has no links
+	symlink func(dir *os.Root, target, name string) error // os.Root.Symlink; tests replace the function to simulate a file system without links
 
 	mu   sync.Mutex // protects the fields below
 	book book
 }
 
-// book is what is written down, before it is so.
+// book is the record of links, which is written before a link is made.
 type book struct {
 	Links   []*made  `json:"links"`
 	Folders []folded `json:"folders"`
 }
 
-// made is a link that we have made, or were about to make.
+// made is a link that was made, or was about to be made.
 type made struct {
 	Directory string    `json:"directory"`
-	Path      string    `json:"path"` // below the directory, slashed
+	Path      string    `json:"path"` // relative to the directory, slashed
 	Target    string    `json:"target"`
-	Digest    string    `json:"digest"`          // of the skill
-	Copy      bool      `json:"copy,omitempty"`  // no link, but the files
-	Modes     []string  `json:"modes,omitempty"` // the files of the skill that are executable: where there are no links there may be no modes
+	Digest    string    `json:"digest"`          // of the linked skill
+	Copy      bool      `json:"copy,omitempty"`  // a copy of the files instead of a link
+	Modes     []string  `json:"modes,omitempty"` // executable files of the skill: a file system without links may have no modes either
 	Exclude   string    `json:"exclude,omitempty"`
-	Pattern   string    `json:"pattern,omitempty"` // its line there
+	Pattern   string    `json:"pattern,omitempty"` // line in the Exclude file
 	At        time.Time `json:"at"`
 
-	users map[string]bool // the sessions that need it
+	users map[string]bool // sessions that need the link
 	fresh bool            // not made yet
 }
 
@@ -54,12 +54,12 @@ type folded struct {
 	Path      string `json:"path"`
 }
 
-// keepLost is how long a link is remembered whose directory is not there: on a disk that is not plugged in, perhaps.
+// keepLost is how long a link in a missing directory is remembered: the directory may be on an unplugged disk.
 const keepLost = 60 * 24 * time.Hour
 
 func (l *Library) bookFile() string { return l.path("links.json") }
 
-// openLinks removes what a crash has left.
+// openLinks removes the links that a crash has left.
 func (l *Library) openLinks(ctx context.Context) error {
 	k := &l.links
 	k.mu.Lock()
@@ -73,7 +73,7 @@ func (l *Library) openLinks(ctx context.Context) error {
 		return fmt.Errorf("the record of links cannot be read: %w", err)
 	}
 	if err := json.Unmarshal(data, &k.book); err != nil {
-		// Without it nothing is removed that may be somebody else's; the links keep pointing into the cache.
+		// Without the record nothing is removed, because a link may be somebody else's; the links still lead into the cache.
 		l.cfg.Logger.Error("the record of links is broken; links of earlier sessions stay", "file", l.bookFile(), "error", err)
 		return os.Rename(l.bookFile(), l.bookFile()+".broken")
 	}
@@ -92,7 +92,7 @@ func (l *Library) saveBookLocked() error {
 	return store.WriteFile(l.bookFile(), data, 0o600)
 }
 
-// linked are the digests of skills that links lead to.
+// linked returns the digests of linked skills.
 func (l *Library) linked() map[string]bool {
 	l.links.mu.Lock()
 	defer l.links.mu.Unlock()
@@ -103,15 +103,15 @@ func (l *Library) linked() map[string]bool {
 	return digests
 }
 
-// Link links skills into folders of a directory (such as .claude/skills) for a user: a session. It returns what could not be linked and
-// why, for people. Skills with a problem are left out. Unlink takes it back; until then what they link to does not change.
+// Link links skills into folders of a directory (such as .claude/skills) for a user, which is a session, and returns, for people, which
+// skills could not be linked and why. Skills with a problem are left out. Until the user's Unlink the content of the links does not change.
 func (l *Library) Link(ctx context.Context, user, directory string, folders []string, skills []Skill) []string {
 	skills = slices.DeleteFunc(slices.Clone(skills), func(s Skill) bool { return s.Problem != "" })
 	if len(skills) == 0 || len(folders) == 0 {
 		return nil
 	}
 	if real, err := filepath.EvalSymlinks(directory); err == nil {
-		directory = real // two sessions may have it by two names
+		directory = real // two sessions may name one directory differently
 	}
 	ex := l.excluder(ctx, directory)
 	l.links.mu.Lock()
@@ -138,12 +138,13 @@ func (l *Library) Link(ctx context.Context, user, directory string, folders []st
 	return append(notes, l.makeLocked(root, fresh)...)
 }
 
-// openDirectory opens a directory, and does not wait for a FIFO in its place.
+// openDirectory opens a directory, and fails for a FIFO instead of waiting.
 func openDirectory(directory string) (*os.Root, error) {
 	return os.OpenRoot(directory + string(filepath.Separator) + ".")
 }
 
-// claimLocked is a link that is to be made; nil when it stands already, or cannot.
+// claimLocked adds a link to the book, or returns nil when the link exists already, or the reason why there can be none. The caller holds
+// links.mu.
 func (l *Library) claimLocked(ctx context.Context, root *os.Root, user, directory, folder string, s Skill) (*made, string) {
 	name := path.Join(filepath.ToSlash(folder), s.Name)
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -154,9 +155,9 @@ func (l *Library) claimLocked(ctx context.Context, root *os.Root, user, director
 	if at >= 0 {
 		m := b.Links[at]
 		switch {
-		case m.fresh: // another source's skill of this name, in the same call
+		case m.fresh: // a skill of the same name from another source, in the same call
 			return nil, fmt.Sprintf("%s was not linked: another skill has this name", name)
-		case !m.stands(ctx, root): // somebody has removed it, or put something of their own there
+		case !m.stands(ctx, root): // somebody has removed the link, or replaced it
 			b.Links = slices.Delete(b.Links, at, at+1)
 			l.writeExcludesLocked(excludesOf([]*made{m}), []*made{m})
 		case m.Digest == s.Digest:
@@ -185,7 +186,7 @@ func (l *Library) claimLocked(ctx context.Context, root *os.Root, user, director
 	return m, ""
 }
 
-// makeLocked makes links that are in the book, after it is written.
+// makeLocked writes the book, and then makes the links that are fresh in the book. The caller holds links.mu.
 func (l *Library) makeLocked(root *os.Root, fresh []*made) (notes []string) {
 	if len(fresh) == 0 {
 		return nil
@@ -216,13 +217,13 @@ func (l *Library) makeLocked(root *os.Root, fresh []*made) (notes []string) {
 		l.clearLocked(root, failed)
 		l.writeExcludesLocked(excludesOf(failed), failed)
 	}
-	if err := l.saveBookLocked(); err != nil { // copies are told from links, and what failed is no more in it
+	if err := l.saveBookLocked(); err != nil { // now the record tells copies from links, and lacks failed links
 		l.cfg.Logger.Error("the record of links cannot be written", "error", err)
 	}
 	return notes
 }
 
-// noteFoldersLocked writes down the folders that have to be made for a link.
+// noteFoldersLocked records the folders that must be made for a link. The caller holds links.mu.
 func (l *Library) noteFoldersLocked(root *os.Root, m *made) {
 	for dir := path.Dir(m.Path); dir != "."; dir = path.Dir(dir) {
 		_, err := root.Lstat(filepath.FromSlash(dir))
@@ -233,7 +234,7 @@ func (l *Library) noteFoldersLocked(root *os.Root, m *made) {
 	}
 }
 
-// makeOneLocked makes a link, or a copy where the system has no links.
+// makeOneLocked makes a link, or a copy where the system has no links. The caller holds links.mu.
 func (l *Library) makeOneLocked(root *os.Root, m *made) error {
 	name := filepath.FromSlash(m.Path)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -244,11 +245,11 @@ func (l *Library) makeOneLocked(root *os.Root, m *made) error {
 		return err
 	}
 	m.Copy = true
-	if err := l.saveBookLocked(); err != nil { // what is written down as a link would not be removed after a crash
+	if err := l.saveBookLocked(); err != nil { // recorded as a link, the copy would not be removed after a crash
 		return err
 	}
 	if err := root.Mkdir(name, 0o755); err != nil {
-		return err // somebody was quicker, and it is theirs
+		return err // another program was faster, and keeps its folder
 	}
 	if err := copyTree(root, m.Target, name); err != nil {
 		return errors.Join(err, root.RemoveAll(name))
@@ -293,7 +294,7 @@ func copyFile(source, root *os.Root, from, to string) error {
 	return errors.Join(err, w.Close())
 }
 
-// stands says whether what was made is there still, and is still what was made.
+// stands reports whether the link or copy still exists unchanged.
 func (m *made) stands(ctx context.Context, root *os.Root) bool {
 	name := filepath.FromSlash(m.Path)
 	if !m.Copy {
@@ -313,7 +314,7 @@ func (m *made) stands(ctx context.Context, root *os.Root) bool {
 	return o.digest(ctx, path.Base(m.Path), m.Modes) == m.Digest
 }
 
-// digest is that of a folder as a skill of this name, whose executable files are these, whatever their modes say; "" when it is none.
+// digest returns the digest of a folder as a skill of this name with these executable files, whatever their modes say; "" for no skill.
 func (f *folder) digest(ctx context.Context, name string, modes []string) string {
 	nodes, err := f.list(ctx)
 	if err != nil {
@@ -329,7 +330,7 @@ func (f *folder) digest(ctx context.Context, name string, modes []string) string
 	return d.Digest
 }
 
-// Unlink takes back the links that only this user needed; the end of ctx makes no difference.
+// Unlink removes the links that only this user needed, even if ctx ends.
 func (l *Library) Unlink(ctx context.Context, user string) {
 	l.links.mu.Lock()
 	defer l.links.mu.Unlock()
@@ -343,7 +344,7 @@ func (l *Library) Unlink(ctx context.Context, user string) {
 	}
 }
 
-// sweepLocked removes the links that nobody needs, as far as they are still ours.
+// sweepLocked removes the unchanged links that no user needs. The caller holds links.mu.
 func (l *Library) sweepLocked(ctx context.Context) {
 	idle := map[string][]*made{} // by directory
 	for _, m := range l.links.book.Links {
@@ -362,8 +363,8 @@ func (l *Library) sweepLocked(ctx context.Context) {
 	}
 }
 
-// removeLocked removes links of one directory and returns those that are to be forgotten. What cannot be removed now is tried again at
-// the next start.
+// removeLocked removes links of one directory and returns those to forget. Links that cannot be removed now are tried again at the next
+// start. The caller holds links.mu.
 func (l *Library) removeLocked(ctx context.Context, directory string, list []*made) (gone []*made) {
 	root, err := openDirectory(directory)
 	if err != nil {
@@ -377,7 +378,7 @@ func (l *Library) removeLocked(ctx context.Context, directory string, list []*ma
 	defer root.Close()
 	for _, m := range list {
 		if !m.stands(ctx, root) {
-			gone = append(gone, m) // it has gone, or is somebody else's
+			gone = append(gone, m) // removed or replaced by somebody
 			continue
 		}
 		remove := root.Remove
@@ -394,10 +395,10 @@ func (l *Library) removeLocked(ctx context.Context, directory string, list []*ma
 	return gone
 }
 
-// clearLocked removes the folders that were made for links of a directory and are empty now.
+// clearLocked removes the empty folders that were made for links of a directory. The caller holds links.mu.
 func (l *Library) clearLocked(root *os.Root, list []*made) {
 	b := &l.links.book
-	slices.SortFunc(b.Folders, func(x, y folded) int { return strings.Compare(y.Path, x.Path) }) // the inner before the outer
+	slices.SortFunc(b.Folders, func(x, y folded) int { return strings.Compare(y.Path, x.Path) }) // inner folders first
 	b.Folders = slices.DeleteFunc(b.Folders, func(f folded) bool {
 		if f.Directory != list[0].Directory {
 			return false
@@ -407,7 +408,7 @@ func (l *Library) clearLocked(root *os.Root, list []*made) {
 		if err != nil || !info.IsDir() {
 			return errors.Is(err, fs.ErrNotExist) || err == nil
 		}
-		err = root.Remove(name) // which a folder that holds something survives
+		err = root.Remove(name) // fails for a folder that is not empty
 		return err == nil || !slices.ContainsFunc(b.Links, func(m *made) bool {
 			return m.Directory == f.Directory && strings.HasPrefix(m.Path, f.Path+"/") && !slices.Contains(list, m)
 		})

@@ -15,7 +15,7 @@ import (
 
 func claude() []string { return []string{".claude/skills"} }
 
-// kept is a state whose skills are ready to be linked.
+// kept returns a state whose skills are ready for linking.
 func (d *desk) kept(files tree) State {
 	d.t.Helper()
 	src := d.t.TempDir()
@@ -42,7 +42,7 @@ func (d *desk) text(parts ...string) string {
 	return string(data)
 }
 
-// empty fails when the directory holds anything but the given names.
+// holds fails when the directory contains other names than the given ones.
 func (d *desk) holds(names ...string) {
 	d.t.Helper()
 	entries, err := os.ReadDir(d.dir)
@@ -62,7 +62,7 @@ func TestLinksComeAndGo(t *testing.T) {
 	d := open(t)
 	s := d.kept(tree{"pdf/SKILL.md": manualOf("pdf"), "pdf/run.sh": "!#!/bin/sh\n", "b/SKILL.md": manualOf("b"), "bad/SKILL.md": manualOf("bad"), "bad/x": "→/etc/passwd"})
 	if notes := d.link("one", []string{".claude/skills", ".agents/skills"}, s); len(notes) > 0 {
-		t.Fatalf("%v", notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	for _, folder := range []string{".claude", ".agents"} {
 		if d.text(folder, "skills", "pdf", "SKILL.md") != manualOf("pdf") || d.text(folder, "skills", "b", "SKILL.md") != manualOf("b") {
@@ -73,8 +73,8 @@ func TestLinksComeAndGo(t *testing.T) {
 		}
 	}
 	real, err := filepath.EvalSymlinks(d.at(".claude", "skills", "pdf"))
-	if err != nil || filepath.Base(real) != "pdf" { // agents compare a skill's name with that of its folder
-		t.Errorf("%s %v", real, err)
+	if err != nil || filepath.Base(real) != "pdf" { // agents compare a skill's name with its folder's
+		t.Errorf("link target: got %s, %v, want a folder pdf", real, err)
 	}
 	d.Unlink(t.Context(), "another")
 	if !exists(d.at(".claude/skills/pdf")) {
@@ -90,7 +90,7 @@ func TestFoldersOfOthersStay(t *testing.T) {
 	tree{".claude/skills/mine/SKILL.md": manualOf("mine"), ".agents/x": "x"}.write(t, d.dir)
 	s := d.kept(tree{"pdf/SKILL.md": manualOf("pdf")})
 	if notes := d.link("one", []string{".claude/skills", ".agents/skills", ".opencode/skills"}, s); len(notes) > 0 {
-		t.Fatalf("%v", notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	tree{".opencode/theirs": "x"}.write(t, d.dir)
 	d.Unlink(t.Context(), "one")
@@ -108,7 +108,7 @@ func TestANameThatIsTakenStays(t *testing.T) {
 	s := d.kept(tree{"a/SKILL.md": manualOf("a"), "b/SKILL.md": manualOf("b"), "c/SKILL.md": manualOf("c"), "d/SKILL.md": manualOf("d"), "e/SKILL.md": manualOf("e")})
 	notes := d.link("one", claude(), s)
 	if len(notes) != 4 || !strings.Contains(notes[0], ".claude/skills/a was not linked: there is something of this name already") {
-		t.Errorf("%v", notes)
+		t.Errorf("Link: got the notes %v, want four, the first about a", notes)
 	}
 	d.Unlink(t.Context(), "one")
 	if d.text(".claude/skills/a/SKILL.md") != "theirs" || d.text(".claude/skills/b") != "a file" || !exists(d.at(".claude/skills/c")) || !exists(d.at(".claude/skills/d")) {
@@ -127,7 +127,7 @@ func TestWhatTheUserPutsInOurPlaceStays(t *testing.T) {
 	}
 	s := d.kept(files)
 	if notes := d.link("one", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if err := os.Remove(d.at(".claude/skills", name)); err != nil {
@@ -135,9 +135,9 @@ func TestWhatTheUserPutsInOurPlaceStays(t *testing.T) {
 		}
 	}
 	tree{".claude/skills/a/SKILL.md": "theirs", ".claude/skills/b": "theirs", ".claude/skills/c": "→" + d.home}.write(t, d.dir)
-	// A second session makes what is missing, and leaves what is theirs.
+	// A second session makes the missing links, and leaves the person's files.
 	if notes := d.link("two", claude(), s); len(notes) != 3 {
-		t.Errorf("%v", notes)
+		t.Errorf("Link: got the notes %v, want three", notes)
 	}
 	if d.text(".claude/skills/d/SKILL.md") != manualOf("d") {
 		t.Error("what was removed is not made again")
@@ -155,13 +155,13 @@ func TestTwoSessionsOfOneDirectory(t *testing.T) {
 	old := d.kept(tree{"pdf/SKILL.md": manualOf("pdf")})
 	now := d.kept(tree{"pdf/SKILL.md": manualOf("pdf") + "new", "more/SKILL.md": manualOf("more")})
 	if notes := slices.Concat(d.link("claude", claude(), old), d.link("codex", []string{".agents/skills"}, old), d.link("third", claude(), old)); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	d.Unlink(t.Context(), "claude")
 	if !exists(d.at(".claude/skills/pdf")) || !exists(d.at(".agents/skills/pdf")) {
 		t.Error("gone while another session needs it")
 	}
-	notes := d.link("fourth", claude(), now) // the directory by another name
+	notes := d.link("fourth", claude(), now) // the same directory under another name
 	if len(notes) != 1 || !strings.Contains(notes[0], "stays what it was") || d.text(".claude/skills/pdf/SKILL.md") != manualOf("pdf") {
 		t.Errorf("a running session's skill has changed: %v", notes)
 	}
@@ -188,7 +188,7 @@ func TestTwoSessionsOfOneDirectory(t *testing.T) {
 func TestAfterACrash(t *testing.T) {
 	d := open(t)
 	s := d.kept(tree{"a/SKILL.md": manualOf("a"), "b/SKILL.md": manualOf("b"), "c/SKILL.md": manualOf("c")})
-	// It is in the record before it is there.
+	// The record precedes the link.
 	made := 0
 	d.links.symlink = func(dir *os.Root, target, name string) error {
 		data, err := os.ReadFile(d.bookFile())
@@ -196,12 +196,12 @@ func TestAfterACrash(t *testing.T) {
 			t.Errorf("%s is not in the record: %v", name, err)
 		}
 		if made++; made == 3 {
-			return nil // we are killed before the third is made
+			return nil // simulates a kill before the third link
 		}
 		return dir.Symlink(target, name)
 	}
 	if notes := d.link("one", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	tree{".claude/skills/c/SKILL.md": "theirs"}.write(t, d.dir)
 	d.reopen()
@@ -209,11 +209,11 @@ func TestAfterACrash(t *testing.T) {
 		t.Error("not what a start leaves")
 	}
 	if data, _ := os.ReadFile(d.bookFile()); strings.Contains(string(data), "skills/a") {
-		t.Errorf("%s", data)
+		t.Errorf("record: got %s, want no skills/a", data)
 	}
-	// A directory that is away for a while is not forgotten.
+	// The links of a directory that is away for a while are remembered.
 	if notes := d.link("two", claude(), d.kept(tree{"z/SKILL.md": manualOf("z")})); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	away := d.dir + "-away"
 	if err := os.Rename(d.dir, away); err != nil {
@@ -233,7 +233,7 @@ func TestAfterACrash(t *testing.T) {
 	if exists(d.at(".claude/skills/z")) {
 		t.Error("it stays for ever")
 	}
-	// A record that cannot be read removes nothing, and keeps nobody from starting.
+	// With an unreadable record nothing is removed, and the start succeeds.
 	if err := os.WriteFile(d.bookFile(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	unprivileged.Bind(t)
 	notes := d.link("one", claude(), s)
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], ".claude/skills/a was not linked: ") {
-		t.Errorf("%v", notes)
+		t.Errorf("Link: got the notes %v, want one about a", notes)
 	}
 	if len(d.links.book.Links)+len(d.links.book.Folders) > 0 {
 		t.Errorf("what is not there is in the record: %+v", d.links.book)
@@ -285,7 +285,7 @@ func TestHostileFolders(t *testing.T) {
 		}
 		notes := d.link("one", claude(), d.kept(tree{"a/SKILL.md": manualOf("a")}))
 		if len(notes) != 1 || !strings.Contains(notes[0], "was not linked") {
-			t.Errorf("%s: %v", what, notes)
+			t.Errorf("%s: Link: got the notes %v, want one", what, notes)
 		}
 		d.Unlink(t.Context(), "one")
 		if !exists(d.at(".claude")) {
@@ -310,16 +310,16 @@ func TestWhereThereAreNoLinks(t *testing.T) {
 	s := d.kept(tree{"a/SKILL.md": manualOf("a"), "a/sub/run.sh": "!#!/bin/sh\n", "b/SKILL.md": manualOf("b")})
 	d.links.symlink = func(*os.Root, string, string) error { return &fs.PathError{Op: "symlink", Err: syscall.EPERM} }
 	if notes := d.link("one", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	info, err := os.Stat(d.at(".claude/skills/a/sub/run.sh"))
 	if err != nil || info.Mode()&0o100 == 0 || d.text(".claude/skills/b/SKILL.md") != manualOf("b") {
-		t.Fatalf("%v %v", info, err)
+		t.Fatalf("copy: got %v, %v, want an executable file", info, err)
 	}
 	if err := os.WriteFile(d.at(".claude/skills/b/SKILL.md"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.reopen() // the record tells copies
+	d.reopen() // the record tells copies from links
 	if exists(d.at(".claude/skills/a")) {
 		t.Error("the copy is left")
 	}
@@ -340,7 +340,7 @@ func TestGitSeesNothingOfTheLinks(t *testing.T) {
 		for _, dir := range []string{"", "sub [x]"} {
 			d.dir = filepath.Join(r.dir, dir)
 			if notes := d.link("one"+dir, claude(), s); len(notes) > 0 {
-				t.Fatal(notes)
+				t.Fatalf("Link in %q: got the notes %v, want none", dir, notes)
 			}
 			if status := r.git("status", "--porcelain", "--untracked-files=all"); status != "" {
 				t.Errorf("in %q: %s", dir, status)
@@ -365,15 +365,15 @@ func TestGitSeesNothingOfTheLinks(t *testing.T) {
 			t.Errorf("after: %s", status)
 		}
 	}
-	// In a linked work tree.
+	// In a linked worktree.
 	tree := filepath.Join(real(t, t.TempDir()), "tree")
 	r.git("worktree", "add", "--quiet", tree, "-b", "other")
 	d.dir = tree
 	if notes := d.link("two", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	if status := gitIn(t, tree, "", "status", "--porcelain", "--untracked-files=all"); status != "" || !exists(filepath.Join(tree, ".claude/skills/a")) {
-		t.Errorf("%s", status)
+		t.Errorf("git status: got %s, want no file", status)
 	}
 	// After a crash.
 	d.reopen()
@@ -407,7 +407,7 @@ func TestAnExcludeFileThatIsNone(t *testing.T) {
 		before, _ := os.Lstat(filepath.Join(info, "exclude"))
 		d.dir = r.dir
 		if notes := d.link("one", claude(), s); len(notes) > 0 || !exists(d.at(".claude/skills/a")) {
-			t.Errorf("%s: %v", what, notes)
+			t.Errorf("%s: Link: got the notes %v, want none", what, notes)
 		}
 		if after, err := os.Lstat(filepath.Join(info, "exclude")); before != nil && (err != nil || !os.SameFile(before, after)) {
 			t.Errorf("%s: it was replaced: %v", what, err)
@@ -419,21 +419,21 @@ func TestAnExcludeFileThatIsNone(t *testing.T) {
 	}
 }
 
-// A person who has put a skill of their own in the place of our link sees it in git again.
+// A person who has replaced a link by a skill of their own sees the skill in git again.
 func TestOurLineGoesWithOurLink(t *testing.T) {
 	d := open(t)
 	s := d.kept(tree{"a/SKILL.md": manualOf("a")})
 	r := newRepo(t, tree{"x": "x"})
 	d.dir = r.dir
 	if notes := d.link("one", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	if err := os.Remove(d.at(".claude/skills/a")); err != nil {
 		t.Fatal(err)
 	}
 	tree{".claude/skills/a/SKILL.md": "theirs"}.write(t, r.dir)
 	if notes := d.link("two", claude(), s); len(notes) != 1 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want one", notes)
 	}
 	d.Unlink(t.Context(), "one")
 	d.Unlink(t.Context(), "two")
@@ -442,14 +442,14 @@ func TestOurLineGoesWithOurLink(t *testing.T) {
 	}
 }
 
-// File systems without links have no modes more often than not: what was executable is not, or everything is.
+// File systems without links usually have no modes: no file is executable, or every file is.
 func TestCopiesWhereThereAreNoModes(t *testing.T) {
 	for _, mode := range []os.FileMode{0o666, 0o777} {
 		d := open(t)
 		s := d.kept(tree{"a/SKILL.md": manualOf("a"), "a/run.sh": "!#!/bin/sh\n"})
 		d.links.symlink = func(*os.Root, string, string) error { return errLinkless }
 		if notes := d.link("one", claude(), s); len(notes) > 0 {
-			t.Fatal(notes)
+			t.Fatalf("Link: got the notes %v, want none", notes)
 		}
 		for _, name := range []string{"SKILL.md", "run.sh"} {
 			if err := os.Chmod(d.at(".claude/skills/a", name), mode); err != nil {
@@ -461,7 +461,7 @@ func TestCopiesWhereThereAreNoModes(t *testing.T) {
 	}
 }
 
-// A crash after one copy was made, while the next one is.
+// A crash after the first copy, during the second.
 func TestACrashBetweenCopies(t *testing.T) {
 	d := open(t)
 	s := d.kept(tree{"a/SKILL.md": manualOf("a"), "b/SKILL.md": manualOf("b")})
@@ -473,7 +473,7 @@ func TestACrashBetweenCopies(t *testing.T) {
 		return errLinkless
 	}
 	if notes := d.link("one", claude(), s); len(notes) > 0 {
-		t.Fatal(notes)
+		t.Fatalf("Link: got the notes %v, want none", notes)
 	}
 	if err := errors.Join(os.RemoveAll(d.at(".claude/skills/b")), os.WriteFile(d.bookFile(), crashed, 0o600)); err != nil {
 		t.Fatal(err)
@@ -482,7 +482,7 @@ func TestACrashBetweenCopies(t *testing.T) {
 	d.holds()
 }
 
-// Where a copy was to be, somebody has just put something of their own.
+// Another program has just made a file in place of the copy.
 func TestACopyThatComesTooLate(t *testing.T) {
 	d := open(t)
 	s := d.kept(tree{"a/SKILL.md": manualOf("a")})
@@ -491,7 +491,7 @@ func TestACopyThatComesTooLate(t *testing.T) {
 		return errLinkless
 	}
 	if notes := d.link("one", claude(), s); len(notes) != 1 {
-		t.Errorf("%v", notes)
+		t.Errorf("Link: got the notes %v, want one", notes)
 	}
 	d.Unlink(t.Context(), "one")
 	if d.text(".claude/skills/a/theirs") != "work of a day" {

@@ -17,12 +17,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a library with a home and a directory of its own.
+// desk is a library with its own home and working directory.
 type desk struct {
 	*Library
 	t    *testing.T
 	home string
-	dir  string // where agents would work
+	dir  string // working directory of agents
 	data string
 }
 
@@ -42,7 +42,7 @@ func real(t *testing.T, dir string) string {
 	return dir
 }
 
-// reopen opens the library anew, as the next start of the program does. What ran before is not told of its end.
+// reopen opens the library anew, like the next start of the program, without closing the earlier one.
 func (d *desk) reopen() {
 	d.t.Helper()
 	set, err := proxy.Open(proxy.Config{})
@@ -70,10 +70,10 @@ func homely(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "GIT_CONFIG_NOSYSTEM=1"}
 }
 
-// entry is one with these sources.
+// entry returns an entry with these sources.
 func entry(sources ...Source) Entry { return Entry{Name: "mine", Sources: sources} }
 
-// look, complete and the like, where no failure is expected.
+// completed returns Complete of an entry that must not fail.
 func (d *desk) completed(e Entry) State {
 	d.t.Helper()
 	s := d.Complete(d.t.Context(), d.dir, e)
@@ -83,7 +83,7 @@ func (d *desk) completed(e Entry) State {
 	return s
 }
 
-// skill is the one of this name.
+// skill returns the skill of that name.
 func skill(t *testing.T, s State, name string) Skill {
 	t.Helper()
 	i := slices.IndexFunc(s.Skills, func(s Skill) bool { return s.Name == name })
@@ -102,12 +102,12 @@ func (d *desk) read(s Skill, file string) string {
 	return string(data)
 }
 
-// manualOf is a SKILL.md.
+// manualOf returns the text of a SKILL.md.
 func manualOf(name string) string {
 	return "---\nname: " + name + "\ndescription: What " + name + " does.\n---\n\nDo it.\n"
 }
 
-// tree is files by path; a value that begins with "→" is a link, and "!" an executable.
+// tree is files by path; a value with the prefix "→" is a link, with "!" an executable.
 type tree map[string]string
 
 func (f tree) write(t *testing.T, dir string) {
@@ -161,7 +161,7 @@ func gitIn(t *testing.T, dir, in string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit commits files and gives the commit.
+// commit commits files and returns the commit's id.
 func (r *repo) commit(files tree) string {
 	r.t.Helper()
 	files.write(r.t, r.dir)

@@ -1,53 +1,53 @@
-// Package skills hides where a directory's skills come from and how they get to where an agent reads them: from sources (a GitHub
-// repository, another git repository, a folder of this machine) into a cache, and from there, by links, into folders of the directory.
+// Package skills hides where a directory's skills come from and how agents get them: from sources (a GitHub repository, another git
+// repository, a folder of this machine) into a cache, and from the cache, by links, into folders of the directory.
 //
 // # Sources
 //
-// An entry of skills.json names sources; each folder below a source (or below its subpath) that holds a SKILL.md is a skill, and all of
-// that folder belongs to it. A source in git is pinned: the commit that its ref led to when it was first fetched stays, for this entry of
-// this directory, until [Library.Fetch] is called; a changed source is another one. Of the commit only the files of skills are kept. A
-// folder without a ref is looked at anew each time, and copied when it is linked, so that a running session keeps what it began with.
+// An entry of skills.json names sources; each folder below a source (or below its subpath) that holds a SKILL.md is a skill, with all of
+// its files. A source in git is pinned: the commit of its ref at the first fetch stays, for this entry of this directory, until
+// [Library.Fetch] is called; a changed source is another source. Only the files of skills are kept of the commit. A folder without a ref is
+// read anew each time, and copied when linked, so that a running session keeps the skills of its start.
 //
-// # What is shown before
+// # Approval
 //
-// Fetching starts a program (git, and what the person's git starts) and makes a connection, and what it brings may hold programs. So a
-// source that nobody has approved is never fetched at a session's start: [State.Shown] of an entry that is not fetched yet tells what it
-// is, by type, address, ref and subpath. Once it is fetched, Shown is the same as before when the skills hold nothing that can be run,
-// and needs no second approval; else it tells the commit and every such file, and its hash, which is another one, covers their content.
-// A file counts as one that can be run when it is executable, begins with #!, or is named like a script or a program. Instructions for
-// the agent are text: what it does by them, its own approvals are for. The library asks nobody: who calls Complete or Fetch has made sure.
+// A fetch starts a program (git, and the programs that the person's git starts) and opens a connection, and the fetched files may contain
+// programs. So the start of a session never fetches a source that nobody has approved: for an entry that is not fetched yet, [State.Shown]
+// describes the source by type, address, ref and subpath. After the fetch, Shown is unchanged when the skills contain no program, and no
+// second approval is needed; otherwise Shown lists the commit and every such file, with a new hash that covers their content. A file counts
+// as a program when it is executable, begins with #!, or is named like a script or a program. Instructions for the agent are text: actions
+// that follow from them need the agent's own approvals. The library asks nobody: callers of Complete and Fetch must have the approval.
 //
 // # Git
 //
-// Git is the system's, by argument vector, without a terminal, with a limit on time and size, and its processes are ours to end. It may
-// speak https and ssh; http only to this machine; file only with repositories of this machine. It fetches one commit without its
-// history and nothing else: no tags, no submodules. The commit is never checked out: its files are read as objects and written by us, in
-// a repository where neither the person's configuration nor the fetched files say anything, so that hooks, filters (LFS too: a skill
-// gets the pointer) and attributes do nothing. The person's configuration counts for the connection alone: proxies, credentials.
+// Git is the system's, run by argument vector, without a terminal, with limits on time and size, and the library ends its processes. Git
+// may speak https and ssh, http only to this machine, file only with repositories of this machine. Git fetches one commit without history,
+// tags and submodules. The commit is never checked out: the library reads its objects and writes the files, in a repository where neither
+// the person's configuration nor the fetched files take effect, so that hooks, filters (LFS too: a skill gets the pointer) and attributes
+// do nothing. The person's configuration counts only for the connection: proxies, credentials.
 //
 // # What is refused
 //
-// Of a skill: links that do not lead to a file of the same skill (those that do become copies), submodules, names that some system
-// cannot hold or would hold in one file, more than 2,000 files, a file over 16 MiB, 64 MiB in all. Such a skill stays visible with its
-// problem and is not linked. Of several skills with one name, whatever the case of its letters, the first counts. Of a source: more than
-// 200 skills that are wanted, or 512 MiB; a folder of another machine, which on Windows is signed in to by looking; names in git that
-// git itself would not write.
+// In a skill: links that do not lead to a file of the same skill (the others become copies), submodules, names that some system cannot
+// store or would store as one file, more than 2,000 files, a file over 16 MiB, 64 MiB in all. Such a skill stays visible with its problem
+// and is not linked. Of several skills with the same name, ignoring case, the first counts. In a source: more than 200 wanted skills, or
+// 512 MiB; a folder of another machine, because on Windows looking at the folder signs in there; names in git that git itself would not
+// write.
 //
 // # Links
 //
-// A link stands while a session needs it. What has the name of a skill already stays, and the skill is left out, and it is said. Before a
-// link is made it is written down, and only what is written down and still the very same link is removed again: at the end of the last
-// session that needs it, and at the next start after a crash. Folders that were made for links go with the last link if they are empty.
-// Where links cannot be made (Windows without the right to) a copy takes its place, which is removed when nobody has changed it.
+// A link exists while a session needs the skill. A file that already has the name of a skill stays, and the skill is reported as left out.
+// A link is recorded before the link is made, and only a recorded and unchanged link is removed: at the end of the last session that needs
+// the skill, and at the next start after a crash. Folders that were made for links are removed with the last link, if empty. Where links
+// cannot be made (Windows without the privilege) a copy replaces the link, and is removed if unchanged.
 //
-// In a git work tree the links are named in the repository's info/exclude, between two lines that say so, as long as they stand: an
-// agent that commits all that is new would otherwise commit paths of this machine. A .gitignore would itself be something new.
+// In a git worktree the links are listed in the repository's info/exclude, between two marking lines, as long as they exist: an agent that
+// commits every new file would otherwise commit paths of this machine. A .gitignore would itself be a new file.
 //
 // # Failure
 //
-// What cannot be fetched, read or linked is told in State.Detail, Skill.Problem and the notes of Link, for people, and never keeps
-// anything else from working. A cache that was damaged is made anew, from the same commit; what programs have left beside the files of
-// a skill is taken out of it, without asking anybody.
+// A failure to fetch, read or link is reported in State.Detail, Skill.Problem and the notes of Link, for people, and never affects other
+// skills. A damaged cache is restored from the same commit; files that programs have left beside the files of a skill are removed, without
+// asking anybody.
 package skills
 
 import (
@@ -64,7 +64,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Errors of this package; their text is fit for people.
+// Errors of this package, with texts for people.
 var (
 	ErrEntry    = errors.New("the entry cannot be used")
 	ErrNoGit    = git.ErrAbsent
@@ -75,48 +75,48 @@ var (
 	ErrClosed   = errors.New("the skills are closed")
 )
 
-// Limits of what is fetched and kept.
+// Limits of fetching and storing.
 const (
-	maxListed     = 400_000 // files of a repository that are looked through
-	maxWalked     = 50_000  // files of a folder: it is looked at again and again
+	maxListed     = 400_000 // files of a repository to examine
+	maxWalked     = 50_000  // files of a folder, which is read again and again
 	maxSkills     = 200
-	maxCollection = 5_000     // skills of a source that are looked through for those that are wanted
+	maxCollection = 5_000     // skills of a source to search for the wanted ones
 	maxFiles      = 2_000     // of a skill
-	maxFile       = 16 << 20  // of one
-	maxSkill      = 64 << 20  // of all
+	maxFile       = 16 << 20  // of one file
+	maxSkill      = 64 << 20  // of all files of a skill
 	maxFrontal    = 256 << 10 // of a SKILL.md
-	longestText   = 1 << 20   // that is looked through for commands
+	longestText   = 1 << 20   // longest text that is searched for commands
 	maxSource     = 512 << 20 // of all skills of a source
-	maxDownload   = 512 << 20 // what git may take on the disk meanwhile
+	maxDownload   = 512 << 20 // disk space for git during a fetch
 	fetchLimit    = 5 * time.Minute
 )
 
-// Config of a library.
+// Config is the configuration of a Library.
 type Config struct {
-	Dir     string                         // ours alone
-	Beside  *proxy.Set                     // whose watchdog and ledger git's processes get; required
-	Environ func(context.Context) []string // where git is looked for, and what it is started in
-	GitHub  string                         // what comes before owner/repo; "" means https://github.com/
+	Dir     string                         // the library's own directory
+	Beside  *proxy.Set                     // shares its watchdog and ledger with git's processes; required
+	Environ func(context.Context) []string // the environment in which git is found and started
+	GitHub  string                         // precedes owner/repo; "" means https://github.com/
 	Logger  *slog.Logger
 }
 
-// Library is the skills of all directories of one data directory.
+// Library manages the skills of all directories of one data directory.
 type Library struct {
 	cfg       Config
 	processes *proxy.Set
-	life      context.Context //nolint:containedctx // of what runs in the library's own name
+	life      context.Context //nolint:containedctx // of the library's own work
 	stop      context.CancelFunc
 	fetching  turns
 	most      int64 // bytes of a download
 	patience  time.Duration
 
 	failMu   sync.Mutex
-	failures map[string]string // why a pin could not be made, until it is
+	failures map[string]string // why a pin could not be made, until a pin is made
 
 	links links
 }
 
-// Open opens the library, and removes the links that a run which died has left.
+// Open opens the library, and removes the links that a crashed run has left.
 func Open(ctx context.Context, cfg Config) (*Library, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -146,7 +146,7 @@ func Open(ctx context.Context, cfg Config) (*Library, error) {
 	return l, nil
 }
 
-// Close ends what is being fetched. Links stay as they are: who made them for a session takes them back before.
+// Close cancels fetches. Links stay: their users must have called Unlink before.
 func (l *Library) Close() error {
 	l.stop()
 	return l.processes.Close()
@@ -156,20 +156,20 @@ func (l *Library) path(parts ...string) string {
 	return filepath.Join(append([]string{l.cfg.Dir}, parts...)...)
 }
 
-// within is ctx that ends with the library as well, and after the given time.
+// within returns ctx limited by the given time and by the library's life.
 func (l *Library) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(l.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// turns lets one at a time have a name.
+// turns is a set of locks by name.
 type turns struct {
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed when it is given back
+	held map[string]chan struct{} // closed on release
 }
 
-// take waits for the name until ctx ends; the returned function gives it back.
+// take locks name, waiting until ctx ends; the returned function unlocks name.
 func (t *turns) take(ctx context.Context, name string) (func(), error) {
 	for {
 		t.mu.Lock()

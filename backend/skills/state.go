@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// File is one of a skill.
+// File is a file of a skill.
 type File struct {
 	Path       string `json:"path"`
 	Executable bool   `json:"executable" doc:"It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some"`
@@ -16,7 +16,7 @@ type File struct {
 	Mode       bool   `json:"mode,omitempty" doc:"It is executable by its mode"`
 }
 
-// Skill is one that a source has.
+// Skill is a skill of a source.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -26,14 +26,14 @@ type Skill struct {
 	Digest      string `json:"digest,omitempty" doc:"Of its name and files"`
 }
 
-// How far an entry's sources are.
+// The states of an entry.
 const (
-	Resolved   = "resolved"   // all are there
-	Unresolved = "unresolved" // one at least was never fetched
-	Failed     = "failed"     // one at least cannot be had
+	Resolved   = "resolved"   // all sources are available
+	Unresolved = "unresolved" // at least one source was never fetched
+	Failed     = "failed"     // at least one source is unavailable
 )
 
-// State is what there is of an entry.
+// State describes the skills of an entry.
 type State struct {
 	State  string  `json:"state" enum:"resolved,unresolved,failed"`
 	Commit string  `json:"commit,omitempty" doc:"That the source is pinned to; of several sources, one after the other"`
@@ -43,14 +43,14 @@ type State struct {
 	sources []shownSource
 }
 
-// shownSource is what a person is told of a source.
+// shownSource is the part of a source that a person sees.
 type shownSource struct {
 	Source Source
 	Commit string
 	Skills []Skill
 }
 
-// Shown is what a person approves before the entry has an effect, and the hash of just that.
+// Shown returns the text that a person approves before the entry takes effect, and the hash of exactly that text's facts.
 func (s State) Shown() (hash, detail string) {
 	var items []shownItem
 	var lines []string
@@ -66,8 +66,8 @@ func (s State) Shown() (hash, detail string) {
 	return digestOf(items), strings.Join(lines, "\n")
 }
 
-// shownItem is what of a source counts for the hash. The commit of one that holds nothing to be run does not: then there is nothing to
-// be asked anew.
+// shownItem is the part of a source that the hash covers. Without executable files the commit does not count, so that no new approval is
+// needed.
 type shownItem struct {
 	Source Source
 	Commit string
@@ -106,7 +106,7 @@ func clipped(lines []string) []string {
 	return append(lines[:shownFiles:shownFiles], fmt.Sprintf("  and %d more", len(lines)-shownFiles))
 }
 
-// Shown is what a person approves who knows nothing but the sources: that they may be fetched.
+// Shown returns the text and hash for an approval of the sources alone: that they may be fetched.
 func (e Entry) Shown() (hash, detail string) {
 	s := State{State: Unresolved}
 	for _, src := range e.Sources {
@@ -115,34 +115,34 @@ func (e Entry) Shown() (hash, detail string) {
 	return s.Shown()
 }
 
-// depth is how much is done to know a state.
+// depth says how much work resolve may do.
 type depth int
 
 const (
-	look    depth = iota // nothing is started, nothing is written
-	missing              // what was never fetched is
-	anew                 // everything is fetched
-	keep                 // nothing new is fetched, and everything is in the cache when it is over
+	look    depth = iota // starts nothing, writes nothing
+	missing              // fetches sources that were never fetched
+	anew                 // fetches everything
+	keep                 // fetches no new source, and completes the cache
 )
 
-// Look tells what there is of an entry, without starting anything.
+// Look returns the state of an entry without starting a program.
 func (l *Library) Look(ctx context.Context, directory string, e Entry) State {
 	return l.resolve(ctx, directory, e, look)
 }
 
-// Complete fetches the sources that were never fetched. Whoever calls it knows that they are approved.
+// Complete fetches the sources that were never fetched. The caller must know that they are approved.
 func (l *Library) Complete(ctx context.Context, directory string, e Entry) State {
 	return l.resolve(ctx, directory, e, missing)
 }
 
-// Fetch fetches every source anew, and moves its pin to where its ref leads now. The end of ctx ends it, and leaves the pins of sources
-// that were not fetched yet where they were.
+// Fetch fetches every source, and moves its pin to the current commit of its ref. When ctx ends, the pins of sources that were not fetched
+// yet stay.
 func (l *Library) Fetch(ctx context.Context, directory string, e Entry) (State, error) {
 	s := l.resolve(ctx, directory, e, anew)
 	return s, ctx.Err()
 }
 
-// Keep is Look that also sees to it that the files of all skills are in the cache as the state says, to be linked.
+// Keep is Look that also makes sure that the cache holds the files of all skills, for linking.
 func (l *Library) Keep(ctx context.Context, directory string, e Entry) State {
 	return l.resolve(ctx, directory, e, keep)
 }
@@ -150,7 +150,7 @@ func (l *Library) Keep(ctx context.Context, directory string, e Entry) State {
 func (l *Library) resolve(ctx context.Context, directory string, e Entry, how depth) State {
 	out := State{State: Resolved, Skills: []Skill{}}
 	var commits, details []string
-	names := map[string]string{} // folded -> as it is
+	names := map[string]string{} // folded -> as written
 	if len(e.Sources) == 0 {
 		details = append(details, "it has no sources")
 	}
@@ -178,7 +178,7 @@ func (l *Library) resolve(ctx context.Context, directory string, e Entry, how de
 	return out
 }
 
-// taken is the problem of a skill, in view of the names that others have.
+// taken returns the problem of a skill, given the names of earlier skills.
 func taken(names map[string]string, s Skill) string {
 	if s.Problem != "" {
 		return s.Problem
@@ -193,7 +193,7 @@ func taken(names map[string]string, s Skill) string {
 
 var errNotFetched = errors.New("not fetched yet")
 
-// source resolves one.
+// source resolves one source.
 func (l *Library) source(ctx context.Context, directory string, e Entry, s Source, how depth) (commit string, skills []Skill, err error) {
 	at, err := s.place(directory, l.cfg.GitHub)
 	if err != nil {
@@ -216,7 +216,7 @@ func (l *Library) source(ctx context.Context, directory string, e Entry, s Sourc
 	case how == keep && !l.complete(ctx, p.Skills):
 		p, err = l.fetch(ctx, key, at, s, p.Commit, true)
 	}
-	if err != nil && how == anew && pinned { // what was there stays
+	if err != nil && how == anew && pinned { // the earlier pin stays
 		p, _ = l.pin(key)
 	}
 	return p.Commit, p.Skills, err

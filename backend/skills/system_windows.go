@@ -2,5 +2,5 @@ package skills
 
 const openFlags = 0
 
-// linkless says whether a link could not be made because of what the system lets this user do. It has many words for that.
+// linkless reports true: Windows has many errors for a user who may not make links.
 func linkless(error) bool { return true }
