@@ -19,4 +19,4 @@ func lives(pid int) bool {
 	return p.Signal(syscall.Signal(0)) == nil
 }
 
-func fifo(*testing.T, string) {} // Windows has none
+func fifo(*testing.T, string) {} // Windows has no FIFO

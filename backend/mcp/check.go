@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	usual   = time.Minute // npx brings a server from the registry first
+	usual   = time.Minute // npx first downloads a server from the registry
 	longest = 5 * time.Minute
 
-	mostBytes   = 16 << 20 // of what a server says in one check
+	mostBytes   = 16 << 20 // of a server's output in one check
 	mostTools   = 1000
 	longestName = 200
 	longestText = 4 << 10
 )
 
-// protocol is the last version that begins with initialize.
+// protocol is the last version of the protocol that begins with initialize.
 const protocol = "2025-11-25"
 
-// Why a check failed beside what the system and the SDK say.
+// Reasons of a failed check, besides those of the system and the SDK.
 var (
 	ErrSilent = errors.New("it has not answered in time")
 	ErrFlood  = errors.New("it says more than can be an answer")
@@ -40,33 +40,33 @@ var (
 	errMoved  = errors.New("it sends elsewhere, where its headers are not for")
 )
 
-// Place is where a server is tried.
+// Place is the environment of a check.
 type Place struct {
-	Processes *proxy.Set // that starts it
-	Directory string     // of the session that it would be for
+	Processes *proxy.Set // starts the server
+	Directory string     // of the session that would use the server
 	Environ   []string   // of the agents
 }
 
-// Report is what a check has shown. With an error it is what was seen before.
+// Report is the result of a check. Together with an error it holds the findings up to the error.
 type Report struct {
 	Server *Identity
 	Tools  []Tool
-	Stderr string // the end of it
+	Stderr string // end of its stderr
 }
 
-// Identity is what a server calls itself.
+// Identity is a server's own name and version.
 type Identity struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// Tool is one of a server's tools. Its texts are cut where they are long.
+// Tool is one tool of a server. Long texts are cut.
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
-// Lookup finds a variable in an environment; the last one counts, as for a process.
+// Lookup returns a function that finds a variable in an environment; the last definition counts, as for a process.
 func Lookup(environ []string) func(string) (string, bool) {
 	return func(name string) (value string, ok bool) {
 		for _, kv := range environ {
@@ -78,7 +78,7 @@ func Lookup(environ []string) func(string) (string, bool) {
 	}
 }
 
-// Check starts or asks the server, and lists its tools. The end of ctx ends it, with all that it started.
+// Check starts or calls the server, and lists its tools. The end of ctx ends the server, with every process that the server started.
 func Check(ctx context.Context, s Server, at Place) (Report, error) {
 	limit := s.timeout
 	if limit <= 0 {
@@ -125,7 +125,7 @@ func (s Server) checkLocal(ctx context.Context, at Place, r *Report) (err error)
 	w := &wire{inst: inst, log: inst.After(0)}
 	w.life, w.end = context.WithCancel(ctx)
 	err = ask(ctx, w, r)
-	_ = w.Close() // the SDK has done so, unless it never came to it
+	_ = w.Close() // closed by the SDK already, unless the SDK was never reached
 	closed := inst.Close()
 	r.Stderr = inst.Status().StderrTail
 	if cause := w.cause(); err != nil && cause != nil {
@@ -160,8 +160,8 @@ func (s Server) checkRemote(ctx context.Context, at Place, r *Report) error {
 	return err
 }
 
-// proxied is the proxying of an environment, which never sends what is for this machine to a proxy. That of our own process would not do: started
-// from a desktop, it lacks what the person's shell sets up.
+// proxied returns the proxying of an environment, which never sends requests for this machine to a proxy. The environment of this process
+// would not do: started from a desktop, it lacks the variables that the person's shell sets.
 func proxied(environ []string) func(*http.Request) (*url.URL, error) {
 	lookup := Lookup(environ)
 	either := func(name string) string {
@@ -174,7 +174,7 @@ func proxied(environ []string) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// stay refuses to follow to another host, where the headers would go too.
+// stay refuses redirects to another host, which would get the headers too.
 func stay(r *http.Request, via []*http.Request) error {
 	const most = 5
 	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
@@ -186,7 +186,7 @@ func stay(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// ask has the server say who it is and what its tools are. It offers nothing in return: no roots, no sampling, no questions to people.
+// ask lists the server's tools. The client offers nothing in return: no roots, no sampling, no questions to people.
 func ask(ctx context.Context, transport sdk.Transport, r *Report) error {
 	us := &sdk.Implementation{Name: "deskhand", Title: "Deskhand", Version: "1"}
 	client := sdk.NewClient(us, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
@@ -194,12 +194,12 @@ func ask(ctx context.Context, transport sdk.Transport, r *Report) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = peer.Close() }() // we have what we wanted; how it takes its end is seen by its owner
+	defer func() { _ = peer.Close() }() // the tools are known; the server's owner sees how the server ends
 	if info := peer.InitializeResult().ServerInfo; info != nil {
 		r.Server = &Identity{Name: clip(info.Name, longestName), Version: clip(info.Version, longestName)}
 	}
 	if caps := peer.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
-		return nil // it has none, and need not know the question
+		return nil // a server without tools need not know the call
 	}
 	for tool, err := range peer.Tools(ctx, nil) {
 		if err != nil {

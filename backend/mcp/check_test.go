@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// place is where servers are tried, with a check at the end that nothing runs there any more.
+// place returns a place for checks, and verifies at the end of the test that no process is left there.
 func place(t *testing.T, variables ...string) mcp.Place {
 	t.Helper()
 	set, err := proxy.Open(proxy.Config{LogBytes: 4 << 20})
@@ -47,7 +47,7 @@ func self(t *testing.T) string {
 	return file
 }
 
-// local is an entry for one of the fake servers.
+// local returns an entry for one of the fake servers.
 func local(t *testing.T, what string, millis int, args ...string) mcp.Server {
 	t.Helper()
 	command, _ := json.Marshal(append([]string{self(t), asServer, what}, args...))
@@ -67,10 +67,10 @@ func TestCheckOfALocalServer(t *testing.T) {
 	for _, what := range []string{"honest", "banner"} {
 		r, err := mcp.Check(t.Context(), local(t, what, 30_000), place(t))
 		if err != nil {
-			t.Fatal(what, err)
+			t.Fatalf("Check(%s): got %v, want no error", what, err)
 		}
 		if r.Server == nil || r.Server.Name != "honest" || r.Server.Version != "1.2.3" || len(r.Tools) != 2 {
-			t.Fatalf("%s: %+v", what, r)
+			t.Fatalf("Check(%s): got %+v, want honest 1.2.3 with 2 tools", what, r)
 		}
 	}
 	r, err := mcp.Check(t.Context(), local(t, "honest", 30_000), place(t))
@@ -96,7 +96,7 @@ func TestCheckIsNotHeldUp(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r, err := mcp.Check(t.Context(), local(t, what, tc.millis), place(t))
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%v", err)
+				t.Errorf("Check(%s): got %v, want %v with %q", what, err, tc.want, tc.says)
 			}
 			if what == "dies" && !strings.Contains(r.Stderr, "no licence") {
 				t.Errorf("stderr %q", r.Stderr)
@@ -113,7 +113,7 @@ func TestCheckEndsWhatTheServerStarted(t *testing.T) {
 	at := place(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // who asked goes away once there is a grandchild
+	go func() { // cancels once there is a grandchild
 		for ctx.Err() == nil {
 			if data, _ := os.ReadFile(note); len(data) > 0 {
 				cancel()
@@ -123,7 +123,7 @@ func TestCheckEndsWhatTheServerStarted(t *testing.T) {
 	}()
 	_, err := mcp.Check(ctx, local(t, "parent", 60_000, note), at)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Check: got %v, want %v", err, context.Canceled)
 	}
 	data, err := os.ReadFile(note)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestCheckOfWhatCannotBeStarted(t *testing.T) {
 		`{"type":"local","command":"` + filepath.ToSlash(t.TempDir()) + `","args":[]}`,
 	} {
 		if _, err := mcp.Check(t.Context(), parse(t, entry), place(t)); !errors.Is(err, mcp.ErrNot) {
-			t.Errorf("%s: %v", entry, err)
+			t.Errorf("Check(%s): got %v, want %v", entry, err, mcp.ErrNot)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestCheckOfARemoteServer(t *testing.T) {
 		entry := `{"type":"remote","url":"` + s.URL + `","headers":{"X-Team":"blue"},"bearerTokenEnvVar":"MCP_TOKEN","timeoutMs":20000,"transport":"` + transport + `"}`
 		r, err := mcp.Check(t.Context(), parse(t, entry), place(t, "MCP_TOKEN=tok"))
 		if err != nil || len(r.Tools) != 2 {
-			t.Errorf("%s: %+v %v", transport, r, err)
+			t.Errorf("Check over %s: got %+v, %v, want 2 tools", transport, r, err)
 		}
 		if asked["Authorization"] != "Bearer tok" || asked["X-Team"] != "blue" {
 			t.Errorf("%s: headers %v", transport, asked)
@@ -217,12 +217,12 @@ func TestCheckOfAHostileRemoteServer(t *testing.T) {
 		for path, want := range map[string]error{"/elsewhere": nil, "/round": nil, "/silent": mcp.ErrSilent, "/flood": mcp.ErrFlood, "/prose": nil, "/none": nil} {
 			millis := 30_000
 			if path == "/silent" || path == "/prose" || path == "/none" {
-				millis = 500 // as SSE both are streams that end, or say nothing
+				millis = 500 // with SSE both are streams that end, or stay silent
 			}
 			entry := fmt.Sprintf(`{"type":"remote","url":"%s%s","headers":{"X-Key":"key"},"timeoutMs":%d,"transport":%q}`, hostile.URL, path, millis, transport)
 			_, err := mcp.Check(t.Context(), parse(t, entry), place(t))
 			if err == nil || want != nil && !errors.Is(err, want) {
-				t.Errorf("%s %s: %v", transport, path, err)
+				t.Errorf("Check over %s of %s: got %v, want %v", transport, path, err, want)
 			}
 		}
 	}

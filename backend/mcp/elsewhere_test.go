@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/mcp"
 )
 
-// A server over SSE names the address that messages go to. Another host is not asked, whatever a hostile server has us know of it.
+// A server over SSE names the address for messages. Another host gets no request, whatever a hostile server names.
 func TestMessagesGoToNoOtherHost(t *testing.T) {
 	var asked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -26,7 +26,7 @@ func TestMessagesGoToNoOtherHost(t *testing.T) {
 	entry := `{"type":"remote","transport":"sse","url":"` + server.URL + `","headers":{"X-Key":"k"},"timeoutMs":3000}`
 	_, err := mcp.Check(t.Context(), parse(t, entry), place(t))
 	if err == nil || !strings.Contains(err.Error(), "elsewhere") {
-		t.Errorf("%v", err)
+		t.Errorf("Check: got %v, want an error with \"elsewhere\"", err)
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("the other host was asked %d times", n)

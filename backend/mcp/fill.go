@@ -10,19 +10,19 @@ import (
 	"deskhand/backend/variables"
 )
 
-// filled is a server with the environment variables of its texts filled in, as far as they are set.
+// filled is a server with the variables in its texts replaced, as far as they are set.
 type filled struct {
 	Server
 
-	names   []string // of the variables that the entry names
+	names   []string // variables in the entry's texts
 	missing []string
 	foreign []string
 }
 
-// ofDirectory are the names under which editors and agents know the directory that the entry is for.
+// ofDirectory reports whether a variable is an editor's or agent's name for the directory of the entry.
 func ofDirectory(name string) bool { return name == "workspaceFolder" || name == "CLAUDE_PROJECT_DIR" }
 
-// fill fills in the variables of the command, its arguments, env, cwd, the URL and the headers.
+// fill replaces the variables in the command, its arguments, env, cwd, the URL and the headers.
 func (s Server) fill(lookup variables.Lookup, directory string) filled {
 	f := filled{Server: s}
 	find := func(name string) (string, bool) {
@@ -64,7 +64,7 @@ func (s Server) fill(lookup variables.Lookup, directory string) filled {
 	return f
 }
 
-// problem is why the server cannot be started or reached with the variables as they are.
+// problem returns why the server cannot be started or reached with the current variables.
 func (f filled) problem() error {
 	switch {
 	case len(f.missing) == 1:
@@ -79,8 +79,8 @@ func (f filled) problem() error {
 	return nil
 }
 
-// decided are the parts of what starts, or is called, that a variable decides: they are approved with the entry, so that another value is
-// another server. Values that only the server reads are none of them, nor are secrets.
+// decided returns the parts of the command or the address that contain variables: they are approved with the entry, so that another value
+// makes another server. Values that only the server reads are not included, nor are secrets.
 func (s Server) decided(f filled) (list []string) {
 	add := func(part, written, now string) {
 		if variables.Fill(written, nothing).Any() {
@@ -102,7 +102,7 @@ func (s Server) decided(f filled) (list []string) {
 	return list
 }
 
-// host is where a remote server is.
+// host returns the host of a remote server.
 func (f filled) host() string {
 	u, err := url.Parse(f.url)
 	if err != nil {
@@ -113,8 +113,8 @@ func (f filled) host() string {
 
 func nothing(string) (string, bool) { return "", true }
 
-// Written are the words of what an agent is given that come from variables, and the words of the entry that they stand for: only those
-// are for what is kept.
+// Written maps the words that an agent is given, as far as variables changed them, to the words of the entry: only the latter may be
+// stored.
 func (s Server) Written(t Target) map[string]string {
 	f := s.fill(t.Lookup, t.Directory)
 	words := map[string]string{}

@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/mcp"
 )
 
-// Variables in an entry, as .mcp.json files have them: agents get the values, and the letters of a placeholder never go out.
+// Entries may contain variables, as .mcp.json files do: agents get the values, and never a placeholder.
 func TestVariablesOfAnEntryAreFilledIn(t *testing.T) {
 	work, bin := t.TempDir(), t.TempDir()
 	tool := program(t, filepath.Join(bin, "tool"))
@@ -41,7 +41,7 @@ func TestVariablesOfAnEntryAreFilledIn(t *testing.T) {
 	} {
 		form, err := config.Canonical(config.MCP, []byte(c.entry))
 		if err != nil {
-			t.Errorf("%s: %v", c.entry, err)
+			t.Errorf("Canonical(%s): got %v, want no error", c.entry, err)
 			continue
 		}
 		raw, skip := parse(t, string(form)).For(target)
@@ -54,7 +54,7 @@ func TestVariablesOfAnEntryAreFilledIn(t *testing.T) {
 	}
 }
 
-// What a variable decides of what runs, or of where it goes, is approved with the entry; a value that only the server reads is not.
+// The parts of a command or an address that variables decide are approved with the entry; a value that only the server reads is not.
 func TestReviewCoversWhatVariablesDecide(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "server.js"), []byte("1"), 0o600); err != nil {
@@ -117,7 +117,7 @@ func TestReviewCoversWhatVariablesDecide(t *testing.T) {
 	}
 }
 
-// The values of variables are secrets by the names of the variables, also where they are a part of a text.
+// A variable's name decides whether its value is secret, even when the value is a part of a text.
 func TestVariablesAreSecrets(t *testing.T) {
 	s := parse(t, `{"type":"remote","url":"https://h/${PLACE}","headers":{"X":"key ${MY_TOKEN}"}}`)
 	lookup := mcp.Lookup([]string{"MY_TOKEN=sesame-42", "PLACE=somewhere-1"})

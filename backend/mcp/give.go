@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// Target is what a server is meant for.
+// Target describes the agent that a server is for.
 type Target struct {
-	Transports []string                         // those that the agent takes
+	Transports []string                         // transports that the agent supports
 	Directory  string                           // of the session
-	Lookup     func(name string) (string, bool) // a variable of the agents' environment
+	Lookup     func(name string) (string, bool) // returns a variable of the agents' environment
 }
 
-// Skip is a server that an agent is not given, or not all of it, and why, in words.
+// Skip is a server that an agent does not get, or not completely, with the reason in words.
 type Skip struct {
 	Server string
 	Reason string
-	Partly bool // the agent gets it all the same
+	Partly bool // the agent gets the rest
 }
 
 func (s *Skip) String() string { return fmt.Sprintf("%s: %s", s.Server, s.Reason) }
@@ -35,7 +35,7 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// For is the server in the shape of ACP v1; nil when the agent cannot have it.
+// For returns the server in the form of ACP v1, or nil when the agent cannot have the server.
 func (s Server) For(t Target) (json.RawMessage, *Skip) {
 	skip := func(format string, args ...any) (json.RawMessage, *Skip) {
 		return nil, &Skip{Server: s.Name, Reason: fmt.Sprintf(format, args...)}
@@ -80,7 +80,7 @@ func (s Server) For(t Target) (json.RawMessage, *Skip) {
 	return raw, nil
 }
 
-// encode writes without the escapes for HTML: agents show what they got.
+// encode marshals without HTML escapes: agents display the text.
 func encode(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -89,7 +89,7 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// argv is the program's file and its arguments.
+// argv returns the path of the program, and its arguments.
 func (s Server) argv(t Target) (program string, args []string, err error) {
 	dir := s.directory(t.Directory)
 	if program, err = find(s.program, dir, t.Lookup); err != nil {
@@ -106,7 +106,7 @@ func (s Server) argv(t Target) (program string, args []string, err error) {
 	return shell, append([]string{"-c", `cd -- "$1" && shift && exec "$@"`, "sh", dir, program}, args...), nil
 }
 
-// directory is where the server is to start.
+// directory returns the server's working directory.
 func (s Server) directory(session string) string {
 	if filepath.IsAbs(s.cwd) {
 		return filepath.Clean(s.cwd)
@@ -114,7 +114,7 @@ func (s Server) directory(session string) string {
 	return filepath.Join(session, s.cwd)
 }
 
-// find looks for a program. Relative directories of PATH are left out: they would mean the workspace, where anybody may put a "git".
+// find looks up a program. Relative directories of PATH are skipped: they would be in the workspace, where anybody may put a "git".
 func find(program, dir string, lookup func(string) (string, bool)) (string, error) {
 	candidates := []string{program}
 	switch {
@@ -138,8 +138,8 @@ func find(program, dir string, lookup func(string) (string, bool)) (string, erro
 	return "", fmt.Errorf("its program %s was not found", printable(program))
 }
 
-// request is the address and the headers of a remote server. Of two headers with one name the more particular wins: of a variable over
-// a written one, the bearer's variable over both.
+// request returns the address and the headers of a remote server. Of two headers with the same name the more specific wins: one from a
+// variable over a written one, and the bearer's variable over both.
 func (s Server) request(lookup func(string) (string, bool)) (address string, headers []pair, err error) {
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s Server) request(lookup func(string) (string, bool)) (address string, hea
 		u.User = nil
 	}
 	for _, name := range sortedKeys(s.headers) {
-		if strings.ContainsFunc(s.headers[name], unsendable) { // which a variable has brought: package config refuses such a text
+		if strings.ContainsFunc(s.headers[name], unsendable) { // caused by a variable: package config refuses such a text
 			return "", nil, fmt.Errorf("the value of its header %s cannot be sent with the variables as they are", printable(name))
 		}
 		set(name, s.headers[name])
@@ -181,12 +181,12 @@ func (s Server) request(lookup func(string) (string, bool)) (address string, hea
 	return u.String(), headers, nil
 }
 
-// unsendable tells of what no header may have.
+// unsendable reports whether a header may not contain a character.
 func unsendable(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// variable is a variable's value as part of a header.
+// variable returns a variable's value as part of a header.
 func variable(lookup func(string) (string, bool), name string) (string, error) {
 	value, ok := lookup(name)
 	value = strings.TrimSpace(value)

@@ -15,7 +15,7 @@ import (
 
 func everything() []string { return []string{mcp.Stdio, mcp.HTTP, mcp.SSE} }
 
-// program makes one that can be started, as far as the system looks.
+// program makes a file that the system would start.
 func program(t *testing.T, path string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -117,7 +117,7 @@ func TestAnotherDirectoryIsReachedByArguments(t *testing.T) {
 	raw, skip := s.For(mcp.Target{Transports: everything(), Directory: work, Lookup: mcp.Lookup(nil)})
 	if runtime.GOOS == "windows" {
 		if raw != nil || skip == nil {
-			t.Errorf("%s %v", raw, skip)
+			t.Errorf("For: got %s, %v, want a skip", raw, skip)
 		}
 		return
 	}
@@ -126,11 +126,11 @@ func TestAnotherDirectoryIsReachedByArguments(t *testing.T) {
 		Args    []string
 	}
 	if err := json.Unmarshal(raw, &got); err != nil || skip != nil {
-		t.Fatal(err, skip)
+		t.Fatalf("For: got %v, skip %v, want neither", err, skip)
 	}
 	want := []string{"-c", `cd -- "$1" && shift && exec "$@"`, "sh", filepath.Join(work, "sub"), filepath.Join(work, "sub", "run"), "$(touch gone)", "; exit"}
 	if got.Command != "/bin/sh" || strings.Join(got.Args, "|") != strings.Join(want, "|") {
-		t.Errorf("%+v", got)
+		t.Errorf("For: got %+v, want /bin/sh %q", got, want)
 	}
 }
 
@@ -204,11 +204,11 @@ func TestWhatPeopleAreShown(t *testing.T) {
 	}
 	got = review(t, dir, `{"type":"remote","url":"https://h/mcp?key=k1","headers":{"X-Key":"k2"},"envHeaders":{"X-B":"GITHUB_TOKEN"},"bearerTokenEnvVar":"OTHER"}`).Detail
 	if want := "https://h/mcp?key=•••• (http)\nheaders: X-Key\nsends the variables: GITHUB_TOKEN OTHER"; got != want {
-		t.Errorf("%q", got)
+		t.Errorf("Review: got %q, want %q", got, want)
 	}
 }
 
-// What is hidden is not what a hostile file may do to us: no FIFO is waited for, nothing outside is read.
+// A hostile file cannot harm the review: a FIFO blocks nothing, and no file outside is read.
 func TestReviewOfAHostileDirectory(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "x.js"), []byte("1"), 0o600); err != nil {
@@ -220,7 +220,7 @@ func TestReviewOfAHostileDirectory(t *testing.T) {
 	fifo(t, filepath.Join(dir, "pipe.js"))
 	before := review(t, dir, `{"type":"local","command":"node","args":["link.js","pipe.js","../x.js","/etc/passwd"]}`)
 	if strings.Contains(before.Detail, "runs:") {
-		t.Errorf("%s", before.Detail)
+		t.Errorf("Review: got %s, want no file to run", before.Detail)
 	}
 }
 
@@ -228,11 +228,11 @@ func TestWhatIsTakenOutOfAnAnswer(t *testing.T) {
 	lookup := mcp.Lookup([]string{"TOKEN=of-a-variable", "TEAM=blue"})
 	remote := parse(t, `{"type":"remote","url":"https://user-name:pass-word@h/?key=in-the-query&n=1","headers":{"A":"of-a-header","B":"x"},"bearerTokenEnvVar":"TOKEN","envHeaders":{"C":"TEAM"}}`)
 	if got := strings.Join(remote.Secrets(lookup), " "); got != "of-a-variable in-the-query of-a-header pass-word user-name" {
-		t.Errorf("%s", got)
+		t.Errorf("Secrets of remote: got %s, want five values", got)
 	}
 	local := parse(t, `{"type":"local","command":"c","args":[],"env":{"KEY":"of-the-env","PATH":"/usr/bin","N":"1"}}`)
 	if got := strings.Join(local.Secrets(lookup), " "); got != "of-the-env" {
-		t.Errorf("%s", got)
+		t.Errorf("Secrets of local: got %s, want of-the-env", got)
 	}
 }
 
@@ -243,17 +243,17 @@ func TestSecretsAreHiddenAndComeBack(t *testing.T) {
 	if masked != want {
 		t.Errorf("\n got %s\nwant %s", masked, want)
 	}
-	form, err := config.Canonical(config.MCP, []byte(masked)) // as it comes back
+	form, err := config.Canonical(config.MCP, []byte(masked)) // in the form that comes back
 	if err != nil {
 		t.Fatal(err)
 	}
 	back, err := mcp.Unmask(form, json.RawMessage(stored))
 	if err != nil || string(back) != stored {
-		t.Errorf("%s %v", back, err)
+		t.Errorf("Unmask: got %s, %v, want the stored entry", back, err)
 	}
 	changed := strings.Replace(masked, `"A":"••••"`, `"A":"2","N":"3"`, 1)
 	if back, err := mcp.Unmask(json.RawMessage(changed), json.RawMessage(stored)); err != nil || !strings.Contains(string(back), `{"A":"2","N":"3","E":""}`) {
-		t.Errorf("%s %v", back, err)
+		t.Errorf("Unmask: got %s, %v, want the changed headers", back, err)
 	}
 	for what, entry := range map[string]string{
 		"another host":    strings.Replace(masked, "@h/", "@evil/", 1),
@@ -265,11 +265,11 @@ func TestSecretsAreHiddenAndComeBack(t *testing.T) {
 			old = nil
 		}
 		if back, err := mcp.Unmask(json.RawMessage(entry), old); !errors.Is(err, mcp.ErrHidden) {
-			t.Errorf("%s: %s %v", what, back, err)
+			t.Errorf("Unmask with %s: got %s, %v, want %v", what, back, err, mcp.ErrHidden)
 		}
 	}
 	const local = `{"type":"local","command":"c","args":[],"env":{"K":"v"}}`
 	if masked := mcp.Mask(json.RawMessage(local)); strings.Contains(string(masked), `"v"`) {
-		t.Errorf("%s", masked)
+		t.Errorf("Mask: got %s, want no value of env", masked)
 	}
 }

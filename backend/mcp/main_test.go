@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is the server as well: with this first argument it is the one that the second names.
+// asServer is the first argument that makes the test binary a server: the second argument names which.
 const asServer = "mcp-server"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func fakeServer(what string, args []string) {
 		run(s)
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "deaf": // it does not even read
+	case "deaf": // never even reads
 		time.Sleep(time.Hour)
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no licence for", os.Getenv("FIXTURE_SECRET"))
@@ -60,7 +60,7 @@ func fakeServer(what string, args []string) {
 		for {
 			fmt.Fprintln(out, strings.Repeat("not JSON ", 100))
 		}
-	case "parent": // of a process in a session of its own, which holds stdout
+	case "parent": // parent of a process in a session of its own, which holds stdout
 		child := exec.Command(os.Args[0], asServer, "deaf")
 		child.Stdout, child.SysProcAttr = os.Stdout, apart()
 		if err := child.Start(); err != nil {

@@ -1,31 +1,31 @@
-// Package mcp hides what an MCP server of a directory's configuration is: what of an entry an agent is given, what a person has to
-// see of it before it may start, which of its values are secrets, and how one is tried.
+// Package mcp hides the entries of MCP servers in a directory's configuration: which part of an entry an agent gets, which part a person
+// must see before the server may start, which of its values are secrets, and how a server is checked.
 //
-// # Given to agents
+// # For agents
 //
-// [Server.For] writes a server as ACP v1 has it. A local one has no type there, and its program is an absolute file: it is looked for
-// at that moment on the PATH of the agents' environment, a relative path from the session's directory. What is named by a variable is
-// read at that moment too, and so are the variables in the entry's texts (package variables). What cannot be handed over is a [Skip], never a half of a server: a transport that the agent does not
-// take, a program or a variable that is not there, a value that would break out of its header. A cwd other than the session's is
-// reached by a shell that changes there, with the program and its arguments as its parameters and never as its text, since ACP has no
-// field for it; on Windows such a server is left out. The user and password of a URL become a header: fetch, which most agents use,
-// refuses a URL that has them.
+// [Server.For] returns a server in the form of ACP v1. In that form a local server has no type, and its program is an absolute path: the
+// program is looked up at that moment on PATH of the agents' environment, a relative path from the session's directory. Variables, by name
+// or in the entry's texts (package variables), are read at that moment too. A server that cannot be handed over completely is a [Skip]:
+// because the agent lacks the transport, a program or a variable is missing, or a value would break out of its header. A cwd other than the
+// session's, for which ACP has no field, is reached by a shell that changes the directory; program and arguments are parameters of the
+// shell, and never its text. On Windows such a server is skipped. The user and password of a URL become a header, because fetch, which most
+// agents use, refuses a URL that contains them.
 //
-// # Shown to people
+// # For people
 //
-// [Server.Review] tells what would run and the hash of it. Two servers have one hash only if they start the same: it covers the entry,
-// but for whether it is enabled, and the content of the files inside of the directory that it names to be run (the program, what an
-// interpreter is given, and arguments that look like scripts), and what variables decide of the command, its arguments and the host. What such a script loads is not covered. Nothing that is shown can hide
-// the rest of it: what is not plain is quoted, and letters that could pass for others are escaped. Values of env and headers are not
-// shown, but for those variables that make a program load others. In arguments only what no shell and no launcher could run is hidden:
-// a key that stands alone among them is shown.
+// [Server.Review] returns a description of the program or address, and a hash. Servers have the same hash only if they start the same: the
+// hash covers the entry, except whether the server is enabled, the content of files in the directory that would be run (the program, an
+// interpreter's script, and arguments that look like scripts), and the variables in the command, its arguments and the host. Files that
+// such a script loads are not covered. No part of the description can hide another: words that are not plain are quoted, and look-alike
+// letters are escaped. Values of env and headers are not shown, except variables that make a program load others. In arguments only values
+// that no shell and no launcher could run are hidden: a key that stands alone is shown.
 //
-// # Tried
+// # Checks
 //
-// [Check] starts or asks a server with the official SDK, and lists its tools. However the server behaves, it returns within the
-// server's time limit and two seconds, with all that the server started ended: processes run in a proxy.Set. What a server says is
-// read up to a limit, and no redirect takes its headers elsewhere. It says initialize, as agents do, and not the newer discover, at
-// which older servers have hung.
+// [Check] starts or calls a server with the official SDK, and lists its tools. However the server behaves, Check returns within the
+// server's time limit and two seconds, after ending every process of the server: processes run in a proxy.Set. The output of a server is
+// read up to a limit, and no redirect takes its headers to another host. Check calls initialize, as agents do, and not the newer discover,
+// at which older servers have hung.
 package mcp
 
 import (
@@ -36,14 +36,14 @@ import (
 	"time"
 )
 
-// Transports of servers.
+// The transports of servers.
 const (
 	Stdio = "stdio"
 	HTTP  = "http"
 	SSE   = "sse"
 )
 
-// ErrEntry is an entry that is none: package config lets no such pass.
+// ErrEntry is the error of an invalid entry, which package config never returns.
 var ErrEntry = errors.New("not an MCP server")
 
 // Server is one entry of mcp.json.
@@ -52,7 +52,7 @@ type Server struct {
 	Transport string
 	Enabled   bool
 
-	entry   json.RawMessage // in its canonical form
+	entry   json.RawMessage // canonical form
 	program string
 	args    []string
 	env     map[string]string
@@ -61,24 +61,24 @@ type Server struct {
 
 	url        string
 	headers    map[string]string
-	bearer     string            // a variable
+	bearer     string            // name of a variable
 	envHeaders map[string]string // header to variable
-	oauth      bool              // it has settings for it
+	oauth      bool              // has settings for OAuth
 }
 
-// Entry is the server as package config gives it.
+// Entry returns the server in package config's form.
 func (s Server) Entry() json.RawMessage { return s.entry }
 
-// Local tells whether it is a program that is started.
+// Local reports whether the server is a program.
 func (s Server) Local() bool { return s.Transport == Stdio }
 
-// Parse reads an entry in the form that package config gives it.
+// Parse parses an entry in package config's form.
 func Parse(name string, entry json.RawMessage) (Server, error) {
 	fields, err := members(entry)
 	if err != nil {
 		return Server{}, fmt.Errorf("%w: %q: %w", ErrEntry, name, err)
 	}
-	// Not into a struct: encoding/json would take "Command" for command, and start what nobody was shown.
+	// Not into a struct: encoding/json would accept "Command" for command, and a program that nobody was shown would start.
 	at := map[string]json.RawMessage{}
 	for _, f := range fields {
 		at[f.name] = f.value
@@ -117,7 +117,8 @@ func Parse(name string, entry json.RawMessage) (Server, error) {
 	return s, nil
 }
 
-// readCommand takes a program, or a list of it and its first arguments. A text is never split: a program may have spaces in its name.
+// readCommand reads a program, or a list of the program and its first arguments. A string is never split: a program may have spaces in its
+// name.
 func (s *Server) readCommand(raw json.RawMessage) error {
 	var words []string
 	if json.Unmarshal(raw, &s.program) == nil && s.program != "" {
@@ -133,7 +134,7 @@ func (s *Server) readCommand(raw json.RawMessage) error {
 	return nil
 }
 
-// member is one of an object, in the order of the text.
+// member is a member of an object, in the order of the text.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -150,7 +151,7 @@ func members(object json.RawMessage) ([]member, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, _ := key.(string) // an object's keys are texts
+		name, _ := key.(string) // the keys of an object are strings
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
 			return nil, err
@@ -160,7 +161,7 @@ func members(object json.RawMessage) ([]member, error) {
 	return list, nil
 }
 
-// object writes members in their order.
+// object encodes members in their order.
 func object(list []member) json.RawMessage {
 	out := []byte("{")
 	for i, m := range list {
@@ -172,11 +173,11 @@ func object(list []member) json.RawMessage {
 	return append(out, '}')
 }
 
-// quote writes a text as JSON, without the escapes that HTML would need.
+// quote encodes a text as JSON, without HTML escapes.
 func quote(s string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a text always can be
+	_ = e.Encode(s) // strings always encode
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }

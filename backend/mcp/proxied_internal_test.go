@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestACheckOfThisMachineGoesAroundAProxy, whatever the environment of agents names; that of another machine goes through it.
+// TestACheckOfThisMachineGoesAroundAProxy: a check of a server on this machine never uses a proxy of the agents' environment; a check of
+// another machine does.
 func TestACheckOfThisMachineGoesAroundAProxy(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {

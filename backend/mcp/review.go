@@ -22,19 +22,19 @@ import (
 	"deskhand/backend/variables"
 )
 
-// Review is what a person approves.
+// Review is the text that a person approves.
 type Review struct {
 	Hash   string // sha256, hex
-	Detail string // what it starts or reaches, secrets left out; several lines
+	Detail string // the program or address, without secrets; several lines
 }
 
-// file is one inside of the directory that the server runs.
+// file is a file of the directory that the server runs.
 type file struct {
 	Path string `json:"path"`
 	Sum  string `json:"sha256"`
 }
 
-// Review reads what the server would run in the directory, with the variables as lookup finds them now. dir may be nil: then no file counts.
+// Review reads the files that the server would run in the directory, with the current variables of lookup. With a nil dir no file counts.
 func (s Server) Review(dir *os.Root, directory string, lookup variables.Lookup) Review {
 	f := s.fill(lookup, directory)
 	var files []file
@@ -45,23 +45,23 @@ func (s Server) Review(dir *os.Root, directory string, lookup variables.Lookup) 
 		Name    string          `json:"name"`
 		Entry   json.RawMessage `json:"entry"`
 		Files   []file          `json:"files"`
-		Decided []string        `json:"decided,omitempty"` // by variables
+		Decided []string        `json:"decided,omitempty"` // decided by variables
 	}{s.Name, s.lasting(), files, s.decided(f)})
 	sum := sha256.Sum256(covered)
 	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(f, files)}
 }
 
-// lasting is the entry without what may be switched at will.
+// lasting returns the entry without the members that may be switched freely.
 func (s Server) lasting() json.RawMessage {
 	list, err := members(s.entry)
 	if err != nil {
-		return s.entry // Parse has read it
+		return s.entry // Parse has accepted the entry
 	}
 	return object(slices.DeleteFunc(list, func(m member) bool { return m.name == "enabled" }))
 }
 
-// scripts are the endings of arguments that a program is likely to run. A data base that is named beside them changes all the time, and
-// would have people asked until they no longer read.
+// scripts lists the extensions of arguments that a program is likely to run. A database in the arguments changes all the time, and would
+// cause so many questions that people stop reading them.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var scripts = []string{
@@ -69,7 +69,7 @@ var scripts = []string{
 	".ps1", ".bat", ".cmd", ".exe", ".jar", ".wasm", ".r", ".jl", ".go", ".rs", ".swift", ".kts", ".groovy", ".scm", ".el", ".csx", ".dll", ".so",
 }
 
-// files are those of the directory that are run: the program, what an interpreter is given first, and whatever else looks like a script.
+// files returns the files of the directory that are run: the program, an interpreter's script, and arguments that look like scripts.
 func (s Server) files(dir *os.Root, directory string) []file {
 	var list []file
 	left := int64(most)
@@ -83,11 +83,11 @@ func (s Server) files(dir *os.Root, directory string) []file {
 		}
 		return true
 	}
-	if strings.ContainsAny(s.program, `/`+string(filepath.Separator)) { // else it is looked for on PATH
+	if strings.ContainsAny(s.program, `/`+string(filepath.Separator)) { // otherwise the program is on PATH
 		add(s.program, true)
 	}
 	s.addArgs(add)
-	for _, n := range rules.Scripts(s.line()) { // what a shell, make or npm would run by these arguments
+	for _, n := range rules.Scripts(s.line()) { // run by a shell, make or npm with these arguments
 		if n.Runs && !n.Glob {
 			add(filepath.FromSlash(n.Path), n.Tasks != nil || !addedData(n.Path))
 		}
@@ -95,12 +95,12 @@ func (s Server) files(dir *os.Root, directory string) []file {
 	return list
 }
 
-// addedData tells by its name of a file that a program is given beside what it runs, and that changes all the time.
+// addedData reports whether a file is, by its name, data for the program, which changes all the time.
 func addedData(name string) bool {
 	return slices.Contains([]string{".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".log", ".csv", ".md"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// line is the program with its arguments as a shell would have it written.
+// line returns the program and its arguments as a shell command.
 func (s Server) line() string {
 	words := []string{s.program}
 	for _, arg := range s.args {
@@ -111,7 +111,7 @@ func (s Server) line() string {
 
 func (s Server) addArgs(add func(word string, always bool) bool) {
 	launcher := launches(s.program)
-	first := interprets(s.program) // what comes next is a script, whatever its name
+	first := interprets(s.program) // the next argument is a script, whatever its name
 	for _, word := range s.args {
 		_, value, given := strings.Cut(word, "=")
 		switch {
@@ -126,12 +126,12 @@ func (s Server) addArgs(add func(word string, always bool) bool) {
 	}
 }
 
-// scripted tells of a file that is likely to be run.
+// scripted reports whether a file is likely to be run.
 func scripted(path string, info fs.FileInfo) bool {
 	return info.Mode()&0o111 != 0 && os.PathSeparator == '/' || slices.Contains(scripts, strings.ToLower(filepath.Ext(path)))
 }
 
-// addModule adds the files that an interpreter may find by the name of a folder or module, and tells whether there is one.
+// addModule adds the files that an interpreter may find under the name of a folder or module, and reports whether one exists.
 func addModule(add func(string, bool) bool, word string) (found bool) {
 	for _, more := range []string{".js", ".mjs", ".cjs", ".ts", ".py", "/package.json", "/index.js", "/__main__.py", "/__init__.py"} {
 		found = add(word+more, true) || found
@@ -139,7 +139,7 @@ func addModule(add func(string, bool) bool, word string) (found bool) {
 	return found
 }
 
-// inside finds the file that a word names from base, if it is one and in the directory.
+// inside returns the regular file in the directory that a word names, relative to base, or nil.
 func inside(dir *os.Root, directory, base, word string) (string, fs.FileInfo) {
 	if !filepath.IsAbs(word) {
 		word = filepath.Join(base, word)
@@ -155,10 +155,11 @@ func inside(dir *os.Root, directory, base, word string) (string, fs.FileInfo) {
 	return path, info
 }
 
-// most is how much of a server's files is read: more than any script, and a second's worth. Of what is beyond that size and time count.
+// most is how many bytes of a server's files are read: more than any script, and a second of work. For bytes beyond that, size and time
+// count.
 const most = 256 << 20
 
-// digest is the hash of a file's content. One that cannot be read has a hash of its own, so that it counts as changed when it can be.
+// digest returns the hash of a file's content. An unreadable file has a hash of its own, so that the file counts as changed once readable.
 func digest(dir *os.Root, path string, info fs.FileInfo, left *int64) string {
 	f, err := config.OpenRegular(dir, path)
 	if err != nil {
@@ -176,12 +177,12 @@ func digest(dir *os.Root, path string, info fs.FileInfo, left *int64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Hidden stands for a secret.
+// Hidden replaces a secret.
 const Hidden = "••••"
 
 var telling = regexp.MustCompile(`(?i)^-{1,2}[\w.-]*(?:token|secret|passw|api-?key|apikey|auth|credential|bearer)[\w.-]*$`)
 
-// MaskArgs hides the values of options whose names say that they are secrets, and of addresses.
+// MaskArgs hides the values of options with secret names, and the secrets of addresses.
 func MaskArgs(args []string) []string {
 	list := slices.Clone(args)
 	for i, word := range list {
@@ -203,7 +204,7 @@ func MaskURL(address string) string {
 	return maskURL(address, Hidden, func(string) bool { return true })
 }
 
-// maskURL puts mark in the place of those secrets that may be hidden.
+// maskURL replaces those secrets of an address that may be hidden with mark.
 func maskURL(address, mark string, may func(secret string) bool) string {
 	u, variable, err := parseWritten(address)
 	if err != nil || (u.Scheme == "" || u.Host == "") && !variable {
@@ -213,7 +214,7 @@ func maskURL(address, mark string, may func(secret string) bool) string {
 	if found {
 		before += "://"
 	} else {
-		before, rest = "", address // a variable has the beginning
+		before, rest = "", address // the address begins with a variable
 	}
 	if u.User != nil {
 		end := strings.IndexAny(rest, "/?#")
@@ -234,9 +235,9 @@ func maskURL(address, mark string, may func(secret string) bool) string {
 	return before + rest
 }
 
-// parseWritten reads an address as it is written in an entry, and tells whether variables are a part of it.
+// parseWritten parses an address as written in an entry, and reports whether the address contains variables.
 func parseWritten(address string) (u *url.URL, variable bool, err error) {
-	r := variables.Fill(address, func(string) (string, bool) { return "1", true }) // which can be a host, and a port
+	r := variables.Fill(address, func(string) (string, bool) { return "1", true }) // valid as a host, and as a port
 	u, err = url.Parse(r.Text)
 	return u, r.Any(), err
 }
@@ -251,7 +252,7 @@ func maskQuery(query, mark string, may func(secret string) bool) string {
 	return strings.Join(parts, "&")
 }
 
-// Mask is an entry with its secrets hidden: the values of env and headers, the client's secret, and the password of the URL.
+// Mask returns an entry with its secrets hidden: the values of env and headers, the client's secret, and the password of the URL.
 func Mask(entry json.RawMessage) json.RawMessage {
 	list, err := members(entry)
 	if err != nil {
@@ -272,11 +273,11 @@ func Mask(entry json.RawMessage) json.RawMessage {
 
 func text(raw json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // what is no text has none
+	_ = json.Unmarshal(raw, &s) // empty when raw is no string
 	return s
 }
 
-// maskValues hides the values of an object, or of some of its members; what is empty hides nothing.
+// maskValues hides the values of an object, or of some of its members; an empty value stays.
 func maskValues(raw json.RawMessage, only []string) json.RawMessage {
 	list, err := members(raw)
 	if err != nil {
@@ -290,7 +291,7 @@ func maskValues(raw json.RawMessage, only []string) json.RawMessage {
 	return object(list)
 }
 
-// hiddenPassword is Hidden in the letters that a URL may have.
+// hiddenPassword is Hidden, escaped for a URL.
 const hiddenPassword = "%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"
 
 func maskPassword(address string) string {
@@ -309,15 +310,15 @@ func maskPassword(address string) string {
 	}
 	user, _, has := strings.Cut(rest[:at], ":")
 	if !has {
-		return scheme + "://" + hiddenPassword + rest[at:] // a user alone is a token more often than a name
+		return scheme + "://" + hiddenPassword + rest[at:] // a user without a password is usually a token
 	}
 	return scheme + "://" + user + ":" + hiddenPassword + rest[at:]
 }
 
-// ErrHidden is a hidden value with no stored one to stand for.
+// ErrHidden is the error for a hidden value without a stored value.
 var ErrHidden = errors.New("a hidden value has no stored one that it stands for")
 
-// Unmask puts the stored values back where an entry has hidden ones. stored is nil when there is none.
+// Unmask replaces hidden values by the stored ones. stored is nil for a new entry.
 func Unmask(entry, stored json.RawMessage) (json.RawMessage, error) {
 	list, err := members(entry)
 	if err != nil {
@@ -351,7 +352,7 @@ func unmaskValues(field string, raw, stored json.RawMessage) (json.RawMessage, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrEntry, err)
 	}
-	old, _ := members(stored) // nothing is stored: then nothing is found
+	old, _ := members(stored) // empty without a stored entry
 	for i, m := range list {
 		if text(m.value) != Hidden {
 			continue
@@ -365,7 +366,7 @@ func unmaskValues(field string, raw, stored json.RawMessage) (json.RawMessage, e
 	return object(list), nil
 }
 
-// unmaskURL takes the stored address back as a whole: a password that follows an edited address could go to another's server.
+// unmaskURL restores only the complete stored address: the password in an edited address could go to another server.
 func unmaskURL(address, stored string) (json.RawMessage, error) {
 	if !strings.Contains(address, hiddenPassword) {
 		return quote(address), nil
@@ -376,7 +377,7 @@ func unmaskURL(address, stored string) (json.RawMessage, error) {
 	return quote(stored), nil
 }
 
-// addressSecrets are the values that MaskURL hides, as errors that quote the address have them.
+// addressSecrets returns the values that MaskURL hides, in the form in which error messages quote an address.
 func addressSecrets(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -395,8 +396,7 @@ func addressSecrets(address string) []string {
 	return list
 }
 
-// Secrets are the values of the entry, and of the variables that it names, that must not be shown, as far as they are long enough to be
-// told from a word.
+// Secrets returns the values of the entry, and of its variables, that must not be shown, if they are long enough not to be ordinary words.
 func (s Server) Secrets(lookup func(string) (string, bool)) []string {
 	const shortest = 6
 	var list []string
@@ -419,7 +419,7 @@ func (s Server) Secrets(lookup func(string) (string, bool)) []string {
 		list = append(list, v)
 	}
 	list = slices.DeleteFunc(slices.AppendSeq(list, maps.Values(s.headers)), func(v string) bool { return len(v) < shortest })
-	// The longest first: one may be the beginning of another.
+	// Longest first: one may be the prefix of another.
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return list
 }

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// Certain are the values that the server gets and that are secrets without doubt: by the name that they go under, or since they look
-// like nothing that a person has thought of. Unlike Secrets they can be taken out of whatever is written: a value such as "production"
-// is none of them. Nor is what a shell would act on: who wrote the entry, which may come with a cloned repository, would have a part of a
-// command pass for a secret, and so be hidden from whoever is asked about that command.
+// Certain returns the values of the server that are secret without doubt: by their names, or because they look random. Unlike the values of
+// Secrets they can be redacted from any text: a value such as "production" is not included. Neither is a value that a shell would act on:
+// the author of the entry, which may come with a cloned repository, could otherwise declare a part of a command secret, and hide that part
+// from a person who is asked about the command.
 func (s Server) Certain(lookup func(string) (string, bool)) []string {
 	return slices.DeleteFunc(s.named(lookup), func(value string) bool { return !inert.MatchString(value) && !random(value) })
 }
 
-// inert is one word that no shell acts on and that is no path. Other than in what is harmless there are the signs that passwords have.
+// inert matches a single word that no shell acts on and that is no path. Unlike harmless, inert allows the characters of passwords.
 var inert = regexp.MustCompile(`^[\p{L}\p{N}_+=~%.,:@!^*?-][\p{L}\p{N}_+=~%.,:@!^*?#-]*$`)
 
-// common are words, names and numbers, as people have them for passwords while they develop something.
+// common matches words, names and numbers, which people use as passwords during development.
 var common = regexp.MustCompile(`^(?:[\p{L}_.,:-]+|[\p{N}_.,:-]+)$`)
 
-// Usual tells of a value that stands in texts for other things too, such as "postgres" or "20260101": taken out of all that is written it would
-// leave holes that nobody can fill again.
+// Usual reports whether a value also occurs in ordinary texts, such as "postgres" or "20260101": redacting the value would leave holes that
+// nobody can fill again.
 func Usual(value string) bool {
-	const unusual = 16 // from this length on it is thought to be nothing else
+	const unusual = 16 // a value of this length is taken to be unusual
 	return len(value) < unusual && common.MatchString(value)
 }
 
-// named are the values that names, or their looks, tell to be secrets.
+// named returns the values that are secret by their names or looks.
 func (s Server) named(lookup func(string) (string, bool)) []string {
 	var list []string
 	add := func(name, value string) {
 		const shortest = 8
 		if _, token, two := strings.Cut(value, " "); two && strings.EqualFold(name, "authorization") {
-			value = strings.TrimSpace(token) // the scheme before it is none
+			value = strings.TrimSpace(token) // without the scheme
 		}
 		if len(value) >= shortest && !Usual(value) && (tells(name) || random(value)) && !slices.Contains(list, value) {
 			list = append(list, value)
@@ -68,10 +68,10 @@ func (s Server) named(lookup func(string) (string, bool)) []string {
 	return list
 }
 
-// CertainIn is Certain for variables that another program gets, by the word of the person whose secrets they are: of any shape.
+// CertainIn is Certain for another program's variables whose values a person declared secret: values of any shape count.
 func CertainIn(env map[string]string) []string { return Server{env: env}.named(nil) }
 
-// addAddress adds the secrets of an address, as errors that quote it have them.
+// addAddress adds the secrets of an address, in the form in which error messages quote an address.
 func addAddress(address string, add func(name, value string)) {
 	if !strings.Contains(address, "://") {
 		return

@@ -13,14 +13,14 @@ import (
 	"deskhand/backend/variables"
 )
 
-// What is shown for approval hides less than what is written down elsewhere (MaskArgs): an entry may come with a cloned repository, and
-// who wrote it would have what runs pass for a secret. Only what no program can run is hidden here: words without anything that a shell
-// acts on, in the places where values stand.
+// A description for approval hides less than other texts do (MaskArgs): an entry may come with a cloned repository, whose author could
+// otherwise pass a program off as a secret. Only words that no program can run are hidden here: words without shell syntax, in the places
+// of values.
 
-// cover stands for what is hidden until the word is written. No word has it: package config refuses NUL.
+// cover stands for a hidden value until the word is printed. No word contains cover: package config refuses NUL.
 const cover = "\x00"
 
-// detail is what a person judges by: the entry as it is written, and what of what runs or is called is up to variables now.
+// detail returns the description for approval: the entry as written, and the parts that variables currently decide.
 func (s Server) detail(f filled, files []file) string {
 	var out strings.Builder
 	line := func(label string, words []string) {
@@ -69,7 +69,7 @@ func (s Server) detail(f filled, files []file) string {
 	return out.String()
 }
 
-// beforePath is an address up to its path, as it is written.
+// beforePath returns an address, as written, up to its path.
 func beforePath(address string) string {
 	start := 0
 	if i := strings.Index(address, "://"); i >= 0 && !strings.HasPrefix(address, "$") {
@@ -83,7 +83,7 @@ func beforePath(address string) string {
 
 var (
 	secretName = regexp.MustCompile(`(?i)token|secret|passw|api[-_]?key|access[-_]?key|private[-_]?key|auth|credential|bearer`)
-	// An option of such a name may have a program, a place or a server as its value: --password-command.
+	// An option with such a name may take a program, a place or a server as its value: --password-command.
 	otherName = regexp.MustCompile(`(?i)command|cmd|exec|prog|run|file|path|dir|ur[il]|helper|plugin|provider|script|host|server|askpass`)
 	optioned  = regexp.MustCompile(`^(-{0,2}[A-Za-z_][\w.-]*)=(.+)$`)
 	headed    = regexp.MustCompile(`^([A-Za-z0-9-]+)(: ?(?:[A-Za-z]+ )?)(\S+)$`)
@@ -93,10 +93,10 @@ var (
 
 func tells(name string) bool { return secretName.MatchString(name) && !otherName.MatchString(name) }
 
-// secretive tells of a value that may be hidden: it is no text for a shell, and no path.
+// secretive reports whether a value may be hidden: the value is neither shell syntax nor a path.
 func secretive(value string) bool { return harmless.MatchString(value) || random(value) }
 
-// random tells of a value that looks like nobody thought of it, as a package's or a file's name does not.
+// random reports whether a value looks random, unlike the name of a package or a file.
 func random(value string) bool {
 	return mixed.MatchString(value) && strings.ContainsFunc(value, unicode.IsUpper) && strings.ContainsFunc(value, unicode.IsLower) &&
 		strings.ContainsFunc(value, unicode.IsDigit)
@@ -109,7 +109,7 @@ func (s Server) shownArgs() []string {
 		if i == 0 || word == "" || word[0] == '-' || s.args[i-1] == "" || s.args[i-1][0] != '-' || strings.Contains(s.args[i-1], "=") {
 			continue
 		}
-		// To a launcher that does not know the option this is what it is to run.
+		// A launcher that does not know the option would run this word.
 		if tells(s.args[i-1]) && secretive(word) && (!launches(s.program) || random(word)) {
 			list[i] = cover
 		}
@@ -117,7 +117,7 @@ func (s Server) shownArgs() []string {
 	return list
 }
 
-// coverIn hides the secret that a word has beside its name, and those of an address.
+// coverIn hides the secret after a name in a word, and the secrets of an address.
 func coverIn(word string) string {
 	if m := optioned.FindStringSubmatch(word); m != nil && tells(m[1]) && secretive(m[2]) {
 		return m[1] + "=" + cover
@@ -135,7 +135,7 @@ func coverURL(word string) string {
 	return maskURL(word, cover, secretive)
 }
 
-// base is a program's name without its folder, its ending and its version.
+// base returns a program's name without folder, extension and version.
 func base(program string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
 	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -151,7 +151,7 @@ func launches(program string) bool {
 	}, base(program))
 }
 
-// interprets tells of a program that runs the file that it is given, whatever that is called.
+// interprets reports whether a program runs the file in its arguments, whatever the file's name.
 func interprets(program string) bool {
 	return slices.Contains([]string{
 		"node", "nodejs", "bun", "deno", "tsx", "ts-node", "python", "pythonw", "pypy", "ruby", "perl", "php", "lua", "luajit", "julia", "rscript",
@@ -166,15 +166,13 @@ var (
 	withheld = regexp.MustCompile(`TOKEN|SECRET|AUTH|PASSW|PASS$|KEY$|CREDENTIAL`)
 )
 
-// loads tells of the variables that make a program load or run something else, or get it from elsewhere: to hide those would be to hide
-// the point.
+// loads reports whether a variable makes a program load or run something else, or fetch it from elsewhere: a person must see such a value.
 func loads(name string) bool {
 	name = strings.ToUpper(name)
 	return loading.MatchString(name) && (!withheld.MatchString(name) || strings.HasSuffix(name, "ASKPASS"))
 }
 
-// printable is a word as a shell's user would write it, with nothing in it that a terminal, a window or a reader could take for
-// something else.
+// printable returns a word as a shell user would write it, without characters that a terminal, a window or a reader could misread.
 func printable(word string) string {
 	bare := strings.ReplaceAll(word, cover, "")
 	if word != "" && !strings.ContainsFunc(bare, func(r rune) bool { return r < unicode.MaxASCII && !simple(r) || r >= unicode.MaxASCII && !honest(r) }) {
@@ -186,7 +184,7 @@ func printable(word string) string {
 	return quoted(word, strconv.Quote)
 }
 
-// printableAddress is a URL with no letter that could make it look like another one's.
+// printableAddress returns a URL without letters that could make the address look like another.
 func printableAddress(address string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(address, cover, ""), func(r rune) bool { return r <= ' ' || r >= unicode.MaxASCII }) {
 		return quoted(address, strconv.QuoteToASCII)
@@ -194,7 +192,7 @@ func printableAddress(address string) string {
 	return strings.ReplaceAll(address, cover, Hidden)
 }
 
-// quoted quotes the parts of a word that are not hidden, as one.
+// quoted quotes the visible parts of a word as one word.
 func quoted(word string, quote func(string) string) string {
 	parts := strings.Split(word, cover)
 	for i, p := range parts {
@@ -208,8 +206,8 @@ func simple(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%_+=:,./~-", r)
 }
 
-// honest tells of letters that pass for no other ones, and leave what follows where it is: Latin ones with their marks, and those of
-// East Asia. All others are shown by their numbers.
+// honest reports whether a letter looks like no other, and does not change the text direction: Latin letters with marks, and East Asian
+// letters. All others are shown as numbers.
 func honest(r rune) bool {
 	switch {
 	case strings.ContainsRune("×÷ıĸŀŉſ一丶丨丿ノ", r):

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/mcp"
 )
 
-// What is hidden as a secret must never be what runs: each of these is a command line whose payload would be out of sight.
+// A hidden secret must never be a program: each of these command lines would hide its payload.
 func TestNoPayloadPassesForASecret(t *testing.T) {
 	dir := t.TempDir()
 	begin, end := "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
@@ -60,19 +60,19 @@ func TestWhatIsASecretStaysHidden(t *testing.T) {
 	}
 }
 
-// Letters that look like others, or turn the direction of what follows, are shown by their numbers.
+// Letters that look like others, or change the text direction, are shown as numbers.
 func TestLookAlikesAreTold(t *testing.T) {
 	dir := t.TempDir()
 	for _, entry := range []string{
 		`{"type":"remote","url":"https://аpi.github.com/mcp"}`,                     // a Cyrillic a
-		`{"type":"remote","url":"https://api.github.com／mcp.evil.example"}`,        // a solidus of full width
+		`{"type":"remote","url":"https://api.github.com／mcp.evil.example"}`,        // a full-width solidus
 		`{"type":"local","command":"nрx","args":["-y","server"]}`,                  // a Cyrillic r
 		`{"type":"local","command":"npx","args":["-y","ｓerver"]}`,                  // full width
 		`{"type":"local","command":"npx","args":["אב"]}`,                           // from right to left
 		`{"type":"local","command":"npx","args":["x"],"env":{"РATH":"/tmp/evil"}}`, // a Cyrillic R
 		`{"type":"local","command":"npx","args":["x"],"cwd":"ѕub"}`,                // a Cyrillic s
-		`{"type":"local","command":"npx","args":["a\u115fb","c\u3164d"]}`,          // letters that show nothing
-		`{"type":"local","command":"npx","args":["a•"]}`,                           // what hides a secret
+		`{"type":"local","command":"npx","args":["a\u115fb","c\u3164d"]}`,          // invisible letters
+		`{"type":"local","command":"npx","args":["a•"]}`,                           // the mark of a hidden secret
 	} {
 		got := review(t, dir, entry).Detail
 		for _, r := range got {
@@ -88,7 +88,7 @@ func TestLookAlikesAreTold(t *testing.T) {
 	}
 }
 
-// The values of variables that decide what runs, or where it comes from, are shown; the secrets in them are not.
+// Values of variables that decide which program runs, or its source, are shown; the secrets in them are not.
 func TestVariablesThatDecideWhatRuns(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
@@ -98,22 +98,22 @@ func TestVariablesThatDecideWhatRuns(t *testing.T) {
 	} {
 		got := review(t, dir, asJSON(t, map[string]any{"type": "local", "command": "c", "env": map[string]string{name: "https://evil.example/x"}})).Detail
 		if !strings.Contains(got, "https://evil.example/x") {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want the value shown", name, got)
 		}
 	}
 	for _, name := range []string{"NPM_CONFIG__AUTH", "GIT_TOKEN", "UV_PUBLISH_PASSWORD", "PIP_SECRET", "OPENAI_API_KEY", "GOOGLE_API_KEY", "NODE_AUTH_TOKEN", "PYTHON_API_KEY"} {
 		got := review(t, dir, asJSON(t, map[string]any{"type": "local", "command": "c", "env": map[string]string{name: "s3cretvalue"}})).Detail
 		if strings.Contains(got, "s3cretvalue") {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want the value hidden", name, got)
 		}
 	}
 	got := review(t, dir, `{"type":"local","command":"c","env":{"HTTPS_PROXY":"http://me:s3cretvalue@proxy/"}}`).Detail
 	if strings.Contains(got, "s3cretvalue") || !strings.Contains(got, "@proxy/") {
-		t.Errorf("%s", got)
+		t.Errorf("HTTPS_PROXY: got %s, want the password hidden", got)
 	}
 }
 
-// A script counts however it is named: without an ending, as the value of an option, as node finds it.
+// A script counts under any name: without an extension, as the value of an option, or by node's lookup.
 func TestScriptsCountHoweverTheyAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for file, words := range map[string][]string{
@@ -151,7 +151,7 @@ func TestScriptsCountHoweverTheyAreNamed(t *testing.T) {
 	}
 }
 
-// One large file under many names would keep us busy for as long as a hostile repository likes.
+// One large file under many names could otherwise take any amount of time.
 func TestALargeFileIsReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "big.js"), nil, 0o600); err != nil {
@@ -174,9 +174,9 @@ func TestALargeFileIsReadOnce(t *testing.T) {
 		review(t, dir, asJSON(t, map[string]any{"type": "local", "command": words}))
 		return time.Since(begun)
 	}
-	took(words[:2]) // from here on it is in memory
+	took(words[:2]) // from here on the file is in memory
 	once, all := took(words[:2]), took(words)
-	for n := 0; n < 4 && all > once*names/2; n++ { // the machine may have had something else to do
+	for n := 0; n < 4 && all > once*names/2; n++ { // the machine may have been busy
 		once, all = took(words[:2]), took(words)
 	}
 	if all > once*names/2 {
@@ -197,6 +197,6 @@ func TestALinkedScriptCounts(t *testing.T) {
 		t.Skip(err)
 	}
 	if one, two := write("1"), write("2"); one.Hash == two.Hash || !strings.Contains(one.Detail, "runs: link.js") {
-		t.Errorf("%s", one.Detail)
+		t.Errorf("Review: got %s, want link.js, with a new hash for a new target", one.Detail)
 	}
 }

@@ -2,5 +2,5 @@
 
 package mcp
 
-// sameVariable tells whether two names mean one variable.
+// sameVariable reports whether two names mean one variable.
 func sameVariable(a, b string) bool { return a == b }

@@ -2,5 +2,5 @@ package mcp
 
 import "strings"
 
-// sameVariable tells whether two names mean one variable: Windows knows no case there.
+// sameVariable reports whether two names mean one variable: Windows ignores case.
 func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }

@@ -15,20 +15,20 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// wire is a server's process as the SDK's transport and its only connection. The SDK's own transport for commands ends the process
-// that it started and leaves what that has started; an instance of package proxy ends the whole tree, and outlives no crash of ours.
+// wire is a server's process, as the SDK's transport and its only connection. The SDK's own transport for commands ends only the process
+// that it started; an instance of package proxy ends the whole tree, and does not survive a crash of Deskhand.
 type wire struct {
 	inst *proxy.Instance
 	log  *proxy.Reader
-	life context.Context //nolint:containedctx // Read is to end with Close too
+	life context.Context //nolint:containedctx // ends Read on Close
 	end  context.CancelFunc
 
-	waiting []proxy.Message // the reader's alone, like heard
+	waiting []proxy.Message // used only by the reader, like heard
 	heard   int
 
-	mu    sync.Mutex // protects what is below
-	why   error      // why it ended, when we know better than the SDK
-	first string     // line on stdout that was no message
+	mu    sync.Mutex // protects the fields below
+	why   error      // reason of the end, when more precise than the SDK's
+	first string     // first line on stdout that was no message
 }
 
 func (w *wire) Connect(context.Context) (sdk.Connection, error) { return w, nil }
@@ -39,7 +39,7 @@ func (w *wire) Close() error {
 	return nil
 }
 
-// cause is why the server did not answer, nil when that is not known.
+// cause returns why the server did not answer, or nil when unknown.
 func (w *wire) cause() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,11 +58,11 @@ func (w *wire) ended(why error) error {
 	return w.why
 }
 
-// Read gives the next message; the SDK calls it from one goroutine.
+// Read returns the next message; the SDK calls Read from one goroutine.
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(w.life, cancel)() //nolint:contextcheck // the end of either ends it
+	defer context.AfterFunc(w.life, cancel)() //nolint:contextcheck // either context ends the read
 	for {
 		if len(w.waiting) == 0 {
 			batch, err := w.log.Next(ctx)
@@ -83,11 +83,11 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decode is nil for what is no message to the SDK.
+// decode returns nil for data that is no message to the SDK.
 func (w *wire) decode(data []byte) (jsonrpc.Message, error) {
 	env, err := acp.Peek(data)
 	if err != nil {
-		return nil, nil // what is no message at all, as banners are, is passed over: so do agents
+		return nil, nil // lines such as banners are skipped, as agents do
 	}
 	switch env.Method() {
 	case "_adapter/agent_exited":
@@ -125,29 +125,29 @@ func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(w.life, cancel)() //nolint:contextcheck // the end of either ends it
+	defer context.AfterFunc(w.life, cancel)() //nolint:contextcheck // either context ends the write
 	return w.inst.Send(ctx, data)
 }
 
-// trip sends the headers with every request, to one host and no other, ends all of them with its life, and reads no more of the answers
-// than there is left.
+// trip adds the headers to every request, refuses other hosts, ends all requests with its life, and limits how many bytes of answers are
+// read.
 type trip struct {
 	scheme, host string
 
 	headers []pair
 	next    http.RoundTripper
-	life    context.Context //nolint:containedctx // the SDK's requests have contexts of their own, which outlive ours
+	life    context.Context //nolint:containedctx // the SDK's requests have contexts of their own, which live longer
 
 	mu   sync.Mutex // protects left
 	left int
 }
 
 func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != t.scheme || r.URL.Host != t.host { // as a server over SSE may say
+	if r.URL.Scheme != t.scheme || r.URL.Host != t.host { // a server over SSE may name another host
 		return nil, fmt.Errorf("%w: %s", errMoved, r.URL.Host)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(t.life, cancel) //nolint:contextcheck // the end of either ends it
+	stop := context.AfterFunc(t.life, cancel) //nolint:contextcheck // either context ends the request
 	r = r.Clone(ctx)
 	for _, h := range t.headers {
 		r.Header.Set(h.Name, h.Value)
