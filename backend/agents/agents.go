@@ -202,7 +202,7 @@ type Catalogue struct {
 	processes *proxy.Set              // npm, uv, and agents that are asked for their offers
 	asking    chan struct{}
 	work      sync.WaitGroup
-	life      context.Context // ends with Close, and every background job with it
+	life      context.Context //nolint:containedctx // ends with Close, and every background job with it
 	end       context.CancelFunc
 	around    atomic.Pointer[Surroundings]
 	vault     *vault

@@ -98,7 +98,7 @@ func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
 func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end the test
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end the test
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()

@@ -160,7 +160,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 	a := c.answers[key]
 	if a == nil || a.old(fresh) {
 		a = &answer{done: make(chan struct{})}
-		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { // other callers may wait for the answer too
+		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
 			c.mu.Unlock()
 			return offer{}, ErrClosed
 		}

@@ -165,7 +165,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
 	for {
-		j, w, err := c.job(e, p) // other callers may wait for the job too
+		j, w, err := c.job(e, p) //nolint:contextcheck // other callers may wait for the job too
 		if err != nil {
 			return Installed{}, err
 		}

@@ -198,7 +198,7 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *question, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
 	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil

@@ -54,7 +54,7 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	c.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {

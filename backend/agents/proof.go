@@ -32,7 +32,7 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) {
 		return c.asUsual(ctx, e, at, dir, values), nil
 	}, func(q *question, dir string) error {

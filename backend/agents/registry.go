@@ -272,7 +272,7 @@ func (c *Catalogue) AskRegistry(ctx context.Context) error {
 	defer c.registry.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() // both Close and the caller end it
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	_, err := c.refresh(ctx, u)
 	return err
 }
