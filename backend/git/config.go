@@ -14,8 +14,8 @@ var (
 	escapedChar = regexp.MustCompile(`\\(.)`)
 )
 
-// ParseConfig reads a file of git's configuration, without what it includes. It is for who has to tell of a file what git would do by it: what
-// git may read otherwise is an error.
+// ParseConfig parses a file of git's configuration, without the files that this one includes. Callers judge what git would do because of
+// the file, so text that git may read differently is an error.
 func ParseConfig(data []byte) (list []Setting, err error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -50,7 +50,7 @@ func ParseConfig(data []byte) (list []Setting, err error) {
 	return list, nil
 }
 
-// setting reads one, to the end of its line.
+// setting parses one setting, up to the end of its line.
 func setting(section, text string) (s Setting, rest string, err error) {
 	key := keyName.FindString(text)
 	if key == "" || section == "" {
@@ -71,7 +71,7 @@ func setting(section, text string) (s Setting, rest string, err error) {
 	return s, rest, err
 }
 
-// value reads what stands behind the =, with quotes, escapes, and lines that go on.
+// value parses the text after the =, with quotes, escapes, and continued lines.
 func value(text string) (_, rest string, err error) {
 	v := valueReader{}
 	for i := 0; i < len(text); i++ {
@@ -100,7 +100,7 @@ func value(text string) (_, rest string, err error) {
 	return v.text(), "", nil
 }
 
-// valueReader collects a value; kept is as far as blanks at its end count.
+// valueReader collects a value; kept is the length without blanks at the end.
 type valueReader struct {
 	strings.Builder
 
@@ -115,10 +115,10 @@ func (v *valueReader) put(c byte, counts bool) {
 	}
 }
 
-// escape puts what stands behind a backslash; false = git knows no such.
+// escape adds the character for an escape, and returns false for an escape that git does not know.
 func (v *valueReader) escape(c byte) bool {
 	if c == '\n' {
-		return true // the line goes on
+		return true // a continued line
 	}
 	plain, known := map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\': '\\'}[c]
 	if known {

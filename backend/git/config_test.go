@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What ParseConfig reads is what git reads: an approval goes by it.
+// ParseConfig reads the same settings as git, since approvals rely on that.
 func TestParseConfigReadsAsGitDoes(t *testing.T) {
 	t.Parallel()
 	b := set(t)

@@ -1,8 +1,8 @@
-// Package git runs the system's git, for all of the program: no other package starts it. No git of this package runs a program that a
-// repository brings with it. Hooks, watchers of files, pagers and editors are off in every run, as are aliases, since only the commands that
-// the product needs can be run. Programs that a repository's own configuration names (filters, what gets missing objects, helpers for
-// passwords) are replaced by what the person has configured for all repositories, or by nothing, before each run in somebody's repository:
-// see [Command.Whose].
+// Package git runs the system's git for the whole program: no other package starts git. No git of this package runs a program that a
+// repository brings along. Hooks, file watchers, pagers and editors are off in every run, and so are aliases, since only the product's
+// commands can be run. Programs in a repository's own configuration (filters, fetchers of missing objects, password helpers) are replaced
+// by the programs that the person has configured for all repositories, or by nothing, before each run in somebody's repository: see
+// [Command.Whose].
 package git
 
 import (
@@ -19,64 +19,67 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Errors of this package; their text is fit for people.
+// Errors of this package, with texts for people.
 var (
 	ErrAbsent = errors.New("git was not found")
 	ErrFailed = errors.New("git failed")
 )
 
-// StatusError is a git that ended with a status of its own. It is an [ErrFailed].
+// StatusError is the failure of a git that ended with a status. errors.Is finds [ErrFailed].
 type StatusError struct {
 	Code   int
 	Stderr string // its end
 }
 
-// Error is the last thing that git says: before it may stand the names of any number of files.
+// Error returns the last line of git's stderr: earlier lines may name any number of files.
 func (e *StatusError) Error() string {
 	lines := strings.Split(strings.TrimSpace(e.Stderr), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// Unwrap makes it an ErrFailed.
+// Unwrap returns ErrFailed.
 func (e *StatusError) Unwrap() error { return ErrFailed }
 
-// Whose tells whose repository git runs in, and so whose configuration counts.
+// Whose says whose repository git runs in, and so whose configuration counts.
 type Whose int
 
 const (
 	// Ours is a repository that this program has made, at Command.GitDir: nobody's configuration counts, and nothing is fetched.
 	Ours Whose = iota
-	// Fetching is a repository of ours into which git fetches: the person's configuration counts, since that has the credentials.
+	// Fetching is a repository of this program into which git fetches: the person's configuration counts, because of the credentials.
 	Fetching
-	// Unapproved is a repository of which nobody has approved anything: no filter runs, whoever has configured it, and nothing is fetched.
+	// Unapproved is a repository in which nobody has approved anything: no filter runs, whoever has configured the filter, and nothing is
+	// fetched.
 	Unapproved
-	// Theirs is a person's repository: the person's own configuration counts, with its filters; of the repository's own, what names no program.
+	// Theirs is a person's repository: the person's own configuration counts, with its filters; of the repository's own, only settings that
+	// name no program.
 	Theirs
 )
 
 // Command is one run of git.
 type Command struct {
 	Whose   Whose
-	Environ []string // git is looked for in its PATH; of git's variables those count that say how a person reaches others
-	Dir     string   // where git runs
+	Environ []string // git is looked up in its PATH; of git's variables only those count that say how a person reaches other machines
+	Dir     string   // working directory
 
-	GitDir, WorkTree, Index string // where git would not find them; "" = as git finds them
-	Objects                 string // of Ours: the objects of another repository, of which git reads some; "" = its own
+	GitDir, WorkTree, Index string // in place of those that git would find; "" = as git finds them
+	Objects                 string // of Ours: another repository's objects, which git may read too; "" = none
 
-	Config   []string // further settings, NAME=VALUE, over all others; no name has a "=" in it
-	Fetch    string   // the protocols by which Fetching and Theirs may reach others, as GIT_ALLOW_PROTOCOL has them; "" = none
-	Patterns bool     // paths among the arguments are patterns, rather than names
+	Config   []string // further settings, NAME=VALUE, which override all others; no name contains a "="
+	Fetch    string   // protocols for Fetching and Theirs, in the form of GIT_ALLOW_PROTOCOL; "" = none
+	Patterns bool     // paths in Args are patterns instead of names
 
-	Args []string // a command of git's, and its arguments
+	Args []string // a git command and its arguments
 	In   []byte
-	Read func(io.Reader) error // takes stdout; nil = nobody does
+	Read func(io.Reader) error // reads stdout; nil = nobody does
 }
 
-// Safe are the protocols that start no program which an address names.
+// Safe lists the protocols that start no program named by an address.
 const Safe = "file:http:https:ssh"
 
-// commands are those that the product needs. Whoever adds one makes sure that it starts nothing of a repository's beyond what [Run] turns off:
-// porcelain such as diff and log has programs of its own (textconv, external diffs, signatures), and a word that is no command may be an alias.
+// commands returns the product's git commands. Before adding one, make sure that the command starts no program of a repository beyond those
+// that [Run] turns off: porcelain such as diff and log has programs of its own (textconv, external diffs, signatures), and an unknown word
+// may be an alias.
 func commands() []string {
 	return []string{
 		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit-tree", "config", "diff-tree", "fast-import", "fetch",
@@ -85,7 +88,7 @@ func commands() []string {
 	}
 }
 
-// Run runs git to its end, in a Set that watches over it. A status other than 0 is a [StatusError].
+// Run runs git to its end, in a Set that supervises the process. A status other than 0 is a [StatusError].
 func Run(ctx context.Context, processes *proxy.Set, c Command) error {
 	if len(c.Args) == 0 || !slices.Contains(commands(), c.Args[0]) {
 		return fmt.Errorf("%w: %q is no command that is run here", ErrFailed, c.Args)
@@ -130,19 +133,20 @@ func (c Command) run(ctx context.Context, processes *proxy.Set, program string, 
 	return nil
 }
 
-// always are the settings of every run: nothing starts that nobody asked for, and git does nothing beside what it is asked for. They go into
-// the environment of the programs that git starts, too, so that a git below has them.
+// always returns the settings of every run: git starts no unrequested program, and does no extra work. The environment of git passes the
+// settings on to every git below.
 func always() []string {
 	return []string{
 		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=:", "sequence.editor=:",
 		"core.alternateRefsCommand=:", "core.quotePath=false", "core.longpaths=true", "core.fsyncMethod=batch", "gc.auto=0", "gc.autoDetach=false",
 		"maintenance.auto=false", "fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "submodule.recurse=false",
-		// A look at a submodule is a git of its own, by the submodule's configuration.
+		// To inspect a submodule, git starts another git with the submodule's configuration.
 		"diff.ignoreSubmodules=dirty", "status.submoduleSummary=false",
 	}
 }
 
-// theirs are git's variables that are not for another repository, but say where a person's configuration is, and how others are reached.
+// theirs returns git's variables that do not select another repository, but say where a person's configuration is, and how other machines
+// are reached.
 func theirs() []string {
 	return []string{
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_SSH", "GIT_SSH_COMMAND",
@@ -150,15 +154,15 @@ func theirs() []string {
 	}
 }
 
-// environ is what git is started in. In it git asks nobody, takes no lock that it can do without, and speaks the language in which its
-// messages are read here.
+// environ returns the environment of git, in which git asks nobody, takes no optional locks, and prints messages in the language that this
+// program parses.
 func (c Command) environ(instead [][2]string) []string {
 	env := slices.DeleteFunc(absolute(c.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		upper := strings.ToUpper(name)
 		return strings.HasPrefix(upper, "GIT_") && (c.Whose == Ours || !slices.Contains(theirs(), upper)) || name == "LC_ALL" || name == "LANGUAGE"
 	})
-	const we = "Deskhand" // of commits that nobody has made by hand, in a repository that may know no name for them
+	const we = "Deskhand" // author of automatic commits, for a repository without a name
 	env = append(
 		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
 		"GIT_AUTHOR_NAME="+we, "GIT_AUTHOR_EMAIL=deskhand@localhost", "GIT_COMMITTER_NAME="+we, "GIT_COMMITTER_EMAIL=deskhand@localhost",
@@ -174,7 +178,7 @@ func (c Command) environ(instead [][2]string) []string {
 	case Unapproved, Theirs:
 	}
 	protocols := c.Fetch
-	if protocols == "" || c.Whose == Ours || c.Whose == Unapproved { // an older git knows the protocols alone, and comes as far as to ask whether it may
+	if protocols == "" || c.Whose == Ours || c.Whose == Unapproved { // an older git knows only the protocols, and gets as far as asking whether they are allowed
 		protocols = "none"
 	}
 	if protocols == "none" || c.Whose == Fetching {
@@ -189,7 +193,7 @@ func (c Command) environ(instead [][2]string) []string {
 			env = append(env, v[0]+"="+v[1])
 		}
 	}
-	// Not by -c, which takes a "=" within a name for its end.
+	// Not with -c, which ends a name at its first "=".
 	for i, s := range instead {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
 	}
@@ -199,7 +203,7 @@ func (c Command) environ(instead [][2]string) []string {
 	return env
 }
 
-// absolute is an environment whose PATH has no directory that depends on where git runs: anybody may put a "git-lfs" there.
+// absolute returns an environment whose PATH has no directory that depends on git's working directory, where anybody may put a "git-lfs".
 func absolute(environ []string) (env []string) {
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
@@ -212,8 +216,8 @@ func absolute(environ []string) (env []string) {
 	return env
 }
 
-// find finds git in the directories of PATH. One that is not absolute is none: it would mean the directory where git is run, in which
-// anybody may put a "git".
+// find returns the path of git in PATH. A relative directory of PATH does not count: git runs in other directories, where anybody may put a
+// "git".
 func find(environ []string) (string, error) {
 	file, searched := lookUp("git", environ)
 	if file == "" {
@@ -222,13 +226,13 @@ func find(environ []string) (string, error) {
 	return file, nil
 }
 
-// Installed tells why there is no git to run; nil = there is one.
+// Installed returns why no git can be run, or nil.
 func Installed(environ []string) error {
 	_, err := find(environ)
 	return err
 }
 
-// lookUp finds a program in the absolute directories of PATH.
+// lookUp returns the path of a program in the absolute directories of PATH.
 func lookUp(name string, environ []string) (file string, searched []string) {
 	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
 		name += ".exe"
@@ -246,7 +250,7 @@ func lookUp(name string, environ []string) (file string, searched []string) {
 	return "", searched
 }
 
-// variable is the value of a variable in an environment; the last one counts.
+// variable returns the value of a variable in an environment; the last definition counts.
 func variable(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		n, v, _ := strings.Cut(kv, "=")

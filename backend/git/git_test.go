@@ -31,7 +31,7 @@ func TestFindTakesAbsoluteDirectoriesAlone(t *testing.T) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// What is a directory of that name, or may not be run, is not it.
+	// A directory of that name, or a file that is not executable, does not count.
 	if err := os.MkdirAll(filepath.Join(other, "folder", file), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestEnvironKeepsHowOthersAreReached(t *testing.T) {
 	}
 }
 
-// bench is a repository, a home with a configuration of its own, and a marker that programs leave when they run.
+// bench is a repository, a home with its own configuration, and a file in which programs leave a mark when they run.
 type bench struct {
 	t         *testing.T
 	processes *proxy.Set
@@ -177,7 +177,7 @@ func TestRunTellsHowGitEnded(t *testing.T) {
 	}
 }
 
-// hostile gives the repository every program that a repository can bring along; each writes its name when it runs.
+// hostile adds every program that a repository can bring along; each writes its name when run.
 func (b *bench) hostile() {
 	b.t.Helper()
 	program := func(name string) string { return fmt.Sprintf("echo %s >>'%s'; cat", name, b.marker) }
@@ -218,7 +218,7 @@ func (b *bench) hostile() {
 	}
 	b.write(".git/info/attributes", "*.txt filter=a=b diff=evil merge=evil\n")
 	b.write(".gitattributes", "*.go filter=evil diff=evil merge=evil\n")
-	b.write("code.go", "two\n") // as long as it was: git has to read it
+	b.write("code.go", "two\n") // the same length as before, so that git must read the file
 	b.write("new.txt", "new\n")
 }
 
@@ -265,7 +265,7 @@ func TestNoCommandStartsWhatTheRepositoryNames(t *testing.T) {
 		{"fetch", "origin"},
 	} {
 		for _, whose := range []Whose{Unapproved, Theirs} {
-			// That a command fails is no matter here, but for the first: what runs is.
+			// Except for the first, the commands may fail here: the test checks which programs run.
 			_, err := b.run(Command{Whose: whose, Fetch: Safe}, args...)
 			if args[0] == "add" {
 				if got := b.must(whose, "cat-file", "-p", ":new.txt"); err != nil || got != "new" {
@@ -283,7 +283,8 @@ func TestNoCommandStartsWhatTheRepositoryNames(t *testing.T) {
 	}
 }
 
-// What a person has configured for all repositories runs, also where the repository names the same; before anything is approved it does not.
+// A program that a person has configured for all repositories runs, even if the repository names the same program; before an approval it
+// does not.
 func TestFiltersOfThePersonRun(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -344,7 +345,7 @@ func TestSettingsThatStartPrograms(t *testing.T) {
 	}
 }
 
-// Only this package starts git: everything else goes through Run, which turns off what a repository brings along.
+// Only this package starts git: all other code goes through Run, which turns off the programs of a repository.
 func TestNobodyElseStartsGit(t *testing.T) {
 	t.Parallel()
 	names := func(e ast.Expr) bool {

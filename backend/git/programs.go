@@ -11,16 +11,16 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Setting is a setting of git's configuration. Its key has section and name in small letters, and what stands between them as it is written.
+// Setting is one setting of git's configuration. Its key has section and name in small letters, and the part in between as written.
 type Setting struct {
-	Scope      string // local, worktree, global, system…; "" = not known
+	Scope      string // local, worktree, global, system…; "" = unknown
 	Key, Value string
 }
 
-// local tells of a setting of the repository's own, rather than of the person's.
+// local reports whether a setting is the repository's own, and not the person's.
 func (s Setting) local() bool { return s.Scope == "local" || s.Scope == "worktree" }
 
-// parts are the section, what stands between, and the name of the key.
+// parts returns the section, the part in between, and the name of the key.
 func (s Setting) parts() (section, between, name string) {
 	section, rest, _ := strings.Cut(s.Key, ".")
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
@@ -29,8 +29,8 @@ func (s Setting) parts() (section, between, name string) {
 	return strings.ToLower(section), between, strings.ToLower(rest)
 }
 
-// programs are the settings that name a program, or a line for a shell, by their sections; of the value it counts that there is one. The list
-// is that of git-config(1), and of git-lfs-config(5).
+// programs lists, by section, the settings that name a program or a shell command; any value but an empty one counts. The list is that of
+// git-config(1), and of git-lfs-config(5).
 func programs() map[string][]string {
 	return map[string][]string{
 		"alias": {"*"}, "browser": {"cmd", "path"}, "core": {"askpass", "alternaterefscommand", "editor", "gitproxy", "hookspath", "pager", "sshcommand"},
@@ -43,8 +43,8 @@ func programs() map[string][]string {
 	}
 }
 
-// Starts tells whether the setting has git, or git-lfs, start a program. One that turns something on or off, and those that tools write into
-// repositories and that start what a person has installed, are none.
+// Starts reports whether the setting makes git, or git-lfs, start a program. Switches do not, and neither do settings that tools write into
+// repositories and that start a program which a person has installed.
 func (s Setting) Starts() bool {
 	section, between, name := s.parts()
 	names := programs()[section]
@@ -54,7 +54,7 @@ func (s Setting) Starts() bool {
 	switch section {
 	case "core":
 		return name == "fsmonitor" && s.Value != "" && !boolean(s.Value)
-	case "protocol": // ext::COMMAND is an address, and more such can be installed
+	case "protocol": // ext::COMMAND is an address, and other such helpers can be installed
 		return name == "allow" && s.Value != "never" && !slices.Contains(strings.Split(Safe+":git", ":"), between)
 	case "submodule":
 		return name == "update" && strings.HasPrefix(s.Value, "!") || name == "url" && helped(s.Value)
@@ -66,7 +66,7 @@ func (s Setting) Starts() bool {
 	return false
 }
 
-// helped tells of an address that is for a program: ext::sh -c …
+// helped reports whether a program handles an address: ext::sh -c …
 func helped(address string) bool { return strings.Contains(address, "::") }
 
 func boolean(value string) bool {
@@ -74,9 +74,9 @@ func boolean(value string) bool {
 }
 
 var (
-	// A helper that is part of git, or that was installed like one: git runs git-credential-NAME.
+	// A helper that is part of git, or installed in the same way: git runs git-credential-NAME.
 	helperName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-	// An alias that is one of git's commands, with options that take nothing.
+	// An alias for a git command, with options that take no values.
 	plainAlias = regexp.MustCompile(`^[a-z][a-z-]*(?: (?:--[a-z-]+|-[a-bd-tv-wy-z]+|[A-Z]+|@))*$`)
 )
 
@@ -98,7 +98,7 @@ func (s Setting) harmless(section, name string) bool {
 	return false
 }
 
-// settings reads the configuration that counts for a command, with all that it includes. Reading starts no program.
+// settings reads the configuration for a command, with all included files. Reading starts no program.
 func (c Command) settings(ctx context.Context, processes *proxy.Set, program string) (list []Setting, err error) {
 	var out []byte
 	c.Args, c.In = []string{"config", "--null", "--show-scope", "--list"}, nil
@@ -117,8 +117,8 @@ func (c Command) settings(ctx context.Context, processes *proxy.Set, program str
 	return list, nil
 }
 
-// foreign are the settings that name programs and that the repository alone has: a person has not configured the same value for all
-// repositories. With a program of its own in git-lfs, git-lfs is one of the repository's programs.
+// foreign returns the settings that name programs and that only the repository has: a person has not configured the same value for all
+// repositories. When the repository configures a program for git-lfs, git-lfs itself counts as one of the repository's programs.
 func foreign(list []Setting) (out []Setting) {
 	persons := func(s Setting) bool {
 		return slices.ContainsFunc(list, func(o Setting) bool {
@@ -141,14 +141,14 @@ func foreign(list []Setting) (out []Setting) {
 	return out
 }
 
-// Foreign are the settings that the repository alone has and that name programs. [Run] turns them off.
+// Foreign returns the settings that only the repository has and that name programs. [Run] turns these settings off.
 func Foreign(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, error) {
 	list, err := read(ctx, processes, c)
 	return foreign(list), err
 }
 
-// Missing is a filter of the person's configuration whose program is not installed; the zero value where there is none. Git tells of it by
-// what breaks.
+// Missing returns a filter of the person's configuration whose program is not installed, or the zero value. Git itself reports such a
+// filter only by failing later.
 func Missing(ctx context.Context, processes *proxy.Set, c Command) (s Setting, program string, err error) {
 	list, err := read(ctx, processes, c)
 	for _, s := range list {
@@ -163,7 +163,7 @@ func Missing(ctx context.Context, processes *proxy.Set, c Command) (s Setting, p
 	return Setting{}, "", err
 }
 
-// plainProgram is a program's name that a shell looks for in PATH, and that is none of the shell's own words.
+// plainProgram matches the name of a program that a shell looks up in PATH, and no builtin of the shell.
 var plainProgram = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*-[A-Za-z0-9_.-]+$|^[a-z]{4,}$`)
 
 func (c Command) has(program string) bool {
@@ -178,18 +178,18 @@ func read(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, erro
 	}
 	list, err := c.settings(ctx, processes, program)
 	if _, failed := errors.AsType[*StatusError](err); failed {
-		return nil, nil // the command itself says why
+		return nil, nil // the command itself reports the reason
 	}
 	return list, err
 }
 
-// fetches tells of a program by which objects are got, and which no other setting replaces.
+// fetches reports whether a setting's program fetches objects, and no other setting can replace the program.
 func (s Setting) fetches() bool {
 	section, _, name := s.parts()
 	return section == "remote" && name != "receivepack"
 }
 
-// instead is the configuration that replaces programs which may not run.
+// instead returns settings that replace programs which must not run.
 func (c Command) instead(list []Setting) (set [][2]string) {
 	if c.Whose == Unapproved {
 		for _, s := range list {
@@ -204,8 +204,9 @@ func (c Command) instead(list []Setting) (set [][2]string) {
 	return set
 }
 
-// instead is what one setting of the repository's is replaced by: the person's own, or nothing. What git takes the first of (core.gitProxy,
-// remote.NAME.uploadpack) cannot be replaced: of the first the protocol is not among the safe ones, and for the second nothing is fetched.
+// instead returns the replacement for a setting of the repository: the person's own, or nothing. Settings of which git takes the first
+// (core.gitProxy, remote.NAME.uploadpack) cannot be replaced: the former's protocol is not among the safe ones, and for the latter nothing
+// is fetched.
 func (s Setting) instead(all []Setting) (set [][2]string) {
 	var own []string
 	for _, o := range all {
@@ -219,7 +220,7 @@ func (s Setting) instead(all []Setting) (set [][2]string) {
 		return [][2]string{{s.Key, ""}, {"filter." + between + ".required", "false"}}
 	case section == "hook":
 		return [][2]string{{"hook." + between + ".enabled", "false"}}
-	case name == "helper": // an empty one makes the list begin again
+	case name == "helper": // an empty value restarts the list
 		set = [][2]string{{s.Key, ""}}
 		for _, value := range own {
 			set = append(set, [2]string{s.Key, value})
@@ -227,7 +228,7 @@ func (s Setting) instead(all []Setting) (set [][2]string) {
 		return set
 	case len(own) > 0:
 		return [][2]string{{s.Key, own[len(own)-1]}}
-	case name == "sshcommand": // an empty one would be run, too
+	case name == "sshcommand": // an empty value would be run too
 		return [][2]string{{s.Key, "ssh"}}
 	case name == "askpass":
 		return [][2]string{{s.Key, ""}}
@@ -236,5 +237,5 @@ func (s Setting) instead(all []Setting) (set [][2]string) {
 	case section == "diff", section == "merge":
 		return [][2]string{{s.Key, "false"}}
 	}
-	return nil // of commands that are not run here, or off in every run
+	return nil // settings of commands that this package does not run, or that are off in every run
 }

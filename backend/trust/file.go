@@ -22,8 +22,8 @@ import (
 	"deskhand/backend/rules"
 )
 
-// These parts of a file count: all of a script, and all of settings that are no JSON; of JSON, the members that can start a program; of
-// prose nothing, unless the prose has the agent run commands.
+// These parts of a file count: a script completely, settings in other forms than JSON completely, of JSON the members that can start a
+// program, and of prose nothing, unless the prose has the agent run commands.
 
 // part is an entry before its hash is computed.
 type part struct {

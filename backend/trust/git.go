@@ -15,8 +15,8 @@ import (
 )
 
 // Agents run git as soon as they start, and git runs the programs that .git/config and .git/hooks name. Neither travels with a clone; an
-// unpacked directory contains what its maker put there. Of a configuration, only the settings that name programs count, and of the hooks
-// only those that git would run, so that nobody is asked about an ordinary clone.
+// unpacked directory contains the files of its maker. Of a configuration, only the settings that name programs count, and of the hooks only
+// those that git would run, so that nobody is asked about an ordinary clone.
 
 // gitDirs are the git directories of a worktree: its own, and the directory that linked worktrees share. Usually the two are the same.
 type gitDirs struct{ own, common string }

@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/trust"
 )
 
-// What runs is found however it is written, and wherever it lies: one reader may take for a comment, or for data, what another one runs.
+// A program is found in any spelling and any place: one parser may take text for a comment, or for data, that another runs.
 func TestNothingHidesByHowItIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]tree{
@@ -44,7 +44,7 @@ func TestNothingHidesByHowItIsWritten(t *testing.T) {
 	}
 }
 
-// A script that is an argument is a part of what is approved, and asks again when it changes.
+// A script in the arguments is a part of the approval, and its change asks again.
 func TestScriptsInArgumentsCount(t *testing.T) {
 	t.Parallel()
 	files := tree{".gemini/settings.json": `{"mcpServers":{"x":{"command":"sh","args":["tools/run.txt"]}}}`, "tools/run.txt": "echo hi"}
@@ -54,7 +54,7 @@ func TestScriptsInArgumentsCount(t *testing.T) {
 	}
 }
 
-// A repository ends where git sees one. What git passes over, or of which the files lie elsewhere, hides nothing of what is above it.
+// A repository ends where git sees one. A .git that git ignores, or whose files lie elsewhere, hides no file above.
 func TestBrokenRepositoryHidesNothingAboveIt(t *testing.T) {
 	t.Parallel()
 	hook := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]}}`

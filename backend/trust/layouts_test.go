@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/trust"
 )
 
-// layouts are files that start programs, one for each directory; modules have the HEAD by which git knows them.
+// layouts returns files that start programs, one tree per directory; modules have the HEAD by which git recognises them.
 func layouts(t *testing.T) (list []tree) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/layouts.txt")
@@ -44,7 +44,7 @@ func TestEveryLayoutThatStartsProgramsIsFound(t *testing.T) {
 	}
 }
 
-// A directory that has been cloned, and used, asks about nothing.
+// A directory after a clone, and after use, asks nothing.
 func TestOrdinaryRepositoryAsksNothing(t *testing.T) {
 	t.Parallel()
 	large := "#!/bin/sh\ncommand -v git-lfs >/dev/null 2>&1 || { echo >&2 \"\\nThis repository is configured for Git LFS but 'git-lfs' was not found on your path.\\n\"; exit 2; }\ngit lfs pre-push \"$@\"\n"
@@ -63,7 +63,7 @@ func TestOrdinaryRepositoryAsksNothing(t *testing.T) {
 	}
 }
 
-// What git would run is found wherever a repository lies, and in whatever file its configuration includes.
+// Programs that git would run are found in any nested repository, and in every included configuration file.
 func TestRepositoriesWithProgramsAreFound(t *testing.T) {
 	t.Parallel()
 	watcher := "[core]\n\tfsmonitor = ./evil.sh\n"
@@ -93,7 +93,7 @@ func TestRepositoriesWithProgramsAreFound(t *testing.T) {
 			t.Errorf("a repository %s: got %q, want %s in it", name, got, c.want)
 		}
 	}
-	// The hook is asked about again when it changes, and its script too.
+	// A change of the hook asks again, and so does a change of its script.
 	dir := project(t, tree{".git/hooks/pre-commit": "#!/bin/sh\nsh scripts/check.txt\n", "scripts/check.txt": "one\n"})
 	before := find(t, claude, dir)
 	is(t, before, "script .git/hooks/pre-commit", "script scripts/check.txt")
@@ -103,7 +103,7 @@ func TestRepositoriesWithProgramsAreFound(t *testing.T) {
 	}
 }
 
-// What is approved of a repository is approved of its linked worktrees: the names and the hashes are the same.
+// An approval for a repository holds for its linked worktrees: names and hashes are the same.
 func TestLinkedWorktreeHasNamesOfItsRepository(t *testing.T) {
 	t.Parallel()
 	dir := project(t, tree{

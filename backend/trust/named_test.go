@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/trust"
 )
 
-// hookOf are the settings with one hook.
+// hookOf returns settings with one hook.
 func hookOf(t *testing.T, line string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": line}}}}}})
@@ -20,7 +20,7 @@ func hookOf(t *testing.T, line string) string {
 	return string(text)
 }
 
-// changes tells whether what is found in a directory is another content once the file is another.
+// changes reports whether a change of a file changes the entries of a directory.
 func changes(t *testing.T, files tree, file string) bool {
 	t.Helper()
 	dir := project(t, files)
@@ -39,10 +39,10 @@ func changes(t *testing.T, files tree, file string) bool {
 	return !slices.Equal(before, find())
 }
 
-// A script that a hook runs is a part of what is approved, however the line names it.
+// A script that a hook runs is a part of the approval, however the command line names the script.
 func TestScriptsOfHooksCount(t *testing.T) {
 	t.Parallel()
-	const plain = "echo one\n" // no ending and no mode says that it is run
+	const plain = "echo one\n" // neither extension nor mode marks it as a script
 	for _, c := range []struct{ line, file string }{
 		{`"$CLAUDE_PROJECT_DIR"/scripts/lint.sh`, "scripts/lint.sh"},
 		{`"$CLAUDE_PROJECT_DIR/scripts/with blank.sh"`, "scripts/with blank.sh"},
@@ -100,7 +100,7 @@ func TestScriptsOfHooksCount(t *testing.T) {
 			}
 		}
 	}
-	// What is not run is not asked about.
+	// Files that no command runs ask nothing.
 	for line, file := range map[string]string{`npx prettier --check "src/*.md"`: "src/a.md", `cat notes.txt`: "notes.txt", `grep -q x docs/a.txt`: "docs/a.txt", `find docs -name "*.txt"`: "docs/a.txt", `npm run lint`: "README.txt"} {
 		if changes(t, tree{".claude/settings.json": hookOf(t, line), file: plain}, file) {
 			t.Errorf("hook %s: a change of %s asks, want nothing asked: it is not run", line, file)
@@ -111,7 +111,7 @@ func TestScriptsOfHooksCount(t *testing.T) {
 	}
 }
 
-// The same holds wherever a command stands: in settings that are no JSON, in prose, beside its arguments, and in hooks of git.
+// The same holds for commands in other places: in settings in other forms than JSON, in prose, beside their arguments, and in git hooks.
 func TestScriptsOfOtherSettingsCount(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]tree{

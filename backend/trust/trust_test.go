@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/unprivileged"
 )
 
-// tree is files by their names; a text that begins with → is a link, and one that begins with #! is executable.
+// tree is files by name; a text with the prefix → is a link, and one with the prefix #! is executable.
 type tree map[string]string
 
 func (files tree) write(t testing.TB, dir string) {
@@ -43,7 +43,7 @@ func (files tree) write(t testing.TB, dir string) {
 	}
 }
 
-// repository is what git has of a directory that has just been made one; files of git's come on top.
+// repository returns git's files of a new repository in a directory.
 func repository(below string) tree {
 	files := tree{}
 	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\tbare = false\n", "objects/info/none": "", "refs/heads/none": "", "hooks/pre-commit.sample": "#!/bin/sh\n"} {
@@ -52,7 +52,7 @@ func repository(below string) tree {
 	return files
 }
 
-// project is a directory that is the root of a repository: nothing of the machine's own is looked at.
+// project makes a directory that is the root of a repository, so that no file of the machine counts.
 func project(t testing.TB, files tree) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -93,7 +93,7 @@ func is(t testing.TB, found []trust.Found, want ...string) {
 	}
 }
 
-// one is the only thing that is found.
+// one returns the only entry, and fails the test when there are others.
 func one(t testing.TB, found []trust.Found) trust.Found {
 	t.Helper()
 	if len(found) != 1 {
@@ -104,7 +104,7 @@ func one(t testing.TB, found []trust.Found) trust.Found {
 
 const hooked = `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"$CLAUDE_PROJECT_DIR/tools/check --all","timeout":5}]}]}}`
 
-// TestFindLooksWhereEachAgentLooks: the same directory, with what each of them reads.
+// TestFindLooksWhereEachAgentLooks: one directory, with the entries for each agent.
 func TestFindLooksWhereEachAgentLooks(t *testing.T) {
 	t.Parallel()
 	skill := "#!/bin/sh\n"
@@ -151,7 +151,7 @@ func TestFindLooksWhereEachAgentLooks(t *testing.T) {
 		"factory-droid":      {claudeSettings, "agent_config .factory/mcp.json", mcpFile, agentsSkill, claudeSkill},
 		"grok-build":         {claudeSettings, cursor, "agent_config .grok/settings.json", mcpFile, agentsSkill, claudeSkill},
 		"kilo":               {"agent_config .kilocode/mcp.json", openFile, agentsSkill, claudeSkill, openPlugin},
-		"codebuddy-code":     all, // of which nothing is known
+		"codebuddy-code":     all, // an unknown agent
 		"mine":               all,
 	} {
 		t.Run(agent, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestFindCountsWhatCanRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		files tree
 		want  []string
-		shows string // in the first one
+		shows string // text in the first entry
 		hides string
 	}{
 		"nothing":  {tree{}, []string{}, "", ""},
@@ -221,7 +221,7 @@ func TestFindCountsWhatCanRun(t *testing.T) {
 	}
 }
 
-// TestHashChangesOnlyWithWhatCanRun: what an agent writes into its own settings is no reason to ask, unless it can run something.
+// TestHashChangesOnlyWithWhatCanRun: an agent's own change of its settings asks only when the change can start a program.
 func TestHashChangesOnlyWithWhatCanRun(t *testing.T) {
 	t.Parallel()
 	const file = ".claude/settings.local.json"
@@ -239,12 +239,12 @@ func TestHashChangesOnlyWithWhatCanRun(t *testing.T) {
 		}
 	}
 	dir = project(t, tree{".opencode/package.json": `{"dependencies":{"@opencode-ai/plugin":"1.2.3"}}`, ".opencode/package-lock.json": `{"a":1}`})
-	is(t, find(t, "opencode", dir)) // which it writes itself
+	is(t, find(t, "opencode", dir)) // the agent writes this file itself
 	tree{".opencode/package.json": `{"dependencies":{"@opencode-ai/plugin":"1.2.3","left-pad":"1"}}`}.write(t, dir)
 	is(t, find(t, "opencode", dir), "agent_config .opencode/package.json")
 	dir = project(t, tree{"opencode.json": `{"model":"x","theme":"y"}`})
 	is(t, find(t, "opencode", dir))
-	for _, name := range []string{"opencode.json", "opencode.jsonc"} { // it publishes what is said
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} { // the setting publishes conversations
 		is(t, find(t, "opencode", project(t, tree{name: `{"model":"x","share":"auto"}`})), "agent_config "+name)
 	}
 }
@@ -261,7 +261,7 @@ func TestFindSearchesParents(t *testing.T) {
 	if err := os.Remove(filepath.Join(repo, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	is(t, find(t, "codex", below), "agent_config ../../../.codex/config.toml") // no repository: as far as it goes
+	is(t, find(t, "codex", below), "agent_config ../../../.codex/config.toml") // without a repository, up to the root
 }
 
 func TestFindLeavesHomeOut(t *testing.T) {
@@ -270,7 +270,7 @@ func TestFindLeavesHomeOut(t *testing.T) {
 	t.Setenv("USERPROFILE", home)
 	tree{".mcp.json": `{"home":1}`, ".claude/settings.json": `{"home":1}`, "work/x": ""}.write(t, home)
 	is(t, find(t, claude, filepath.Join(home, "work")))
-	is(t, find(t, claude, home), "agent_config .mcp.json") // the settings are those of the user, for all directories
+	is(t, find(t, claude, home), "agent_config .mcp.json") // the settings are the user's, for all directories
 }
 
 func TestFindSearchesFurtherDirectories(t *testing.T) {
@@ -314,12 +314,12 @@ func TestFindFollowsLinksWithoutShowingTargets(t *testing.T) {
 		t.Error("a change behind a link is not seen")
 	}
 
-	// All of it is a link.
+	// The whole folder is a link.
 	dir = project(t, tree{".claude": "→" + outside + "/claude"})
 	if f := one(t, find(t, claude, dir)); f.Kind != trust.Hook || strings.Contains(f.Detail, "check --all") || !strings.Contains(f.Detail, "outside of this directory") {
 		t.Errorf("entry of the linked folder: got %+v, want a hook without its text", f)
 	}
-	// One that a session has made is approved already.
+	// A link that a session has made is approved already.
 	linked := func(path string) bool { return path == ".claude/skills/theirs" }
 	dir = project(t, tree{".claude/skills/theirs": "→" + outside + "/skill"})
 	is(t, trust.Find(t.Context(), trust.Where{Directory: dir, Reads: reads(t, claude), Linked: linked}))
@@ -398,7 +398,7 @@ func TestFindReportsItsLimits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	trust.Find(ctx, trust.Where{Directory: dir, Reads: reads(t, claude)}) // ends
+	trust.Find(ctx, trust.Where{Directory: dir, Reads: reads(t, claude)}) // must return
 }
 
 func FuzzFind(f *testing.F) {
