@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Everything that was started under one watchdog is in the overview, whichever Set started it and however.
+// Every process that was started under one watchdog is in the overview, whichever Set started the process and in whichever way.
 func TestOverviewListsAllProcesses(t *testing.T) {
 	begun := time.Now()
 	t.Setenv(roleVariable, "watchdog")

@@ -22,7 +22,7 @@ func escape(cmd *exec.Cmd, how string) {
 	}
 }
 
-// ownCPU is what this process has used up so far, by its own account.
+// ownCPU returns the processor time of this process so far, as the process itself sees it.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,5 +8,5 @@ import (
 // escape does nothing: a job object cannot be escaped.
 func escape(*exec.Cmd, string) {}
 
-// ownCPU is not known here, and nobody asks for it.
+// ownCPU is unknown here, and no test on Windows uses the value.
 func ownCPU() time.Duration { return time.Hour }

@@ -68,13 +68,13 @@ func environOf(pid int) []byte {
 	return args
 }
 
-// startTimes gives the function that makes an instant of the start of a process.
+// startTimes returns the function that converts the start of a process to a time.
 func startTimes() (func(uint64) time.Time, error) {
 	return func(start uint64) time.Time { return time.UnixMicro(int64(start)) }, nil //nolint:gosec // not within 290,000 years
 }
 
-// argsOf is the command line of a process; nil where it is not told. The system gives the number of arguments, the path of the program, NULs,
-// the arguments, and then the environment.
+// argsOf returns the command line of a process, or nil where the system does not tell. The system returns the number of arguments, the path
+// of the program, NULs, the arguments, and then the environment.
 func argsOf(pid int) []string {
 	raw := environOf(pid)
 	if len(raw) < 4 {

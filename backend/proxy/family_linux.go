@@ -155,13 +155,13 @@ func environOf(pid int) []byte {
 	return env
 }
 
-// startTimes gives the function that makes an instant of the start of a process.
+// startTimes returns the function that converts the start of a process to a time.
 func startTimes() (func(uint64) time.Time, error) {
 	boot, err := bootTime()
 	return func(start uint64) time.Time { return boot.Add(time.Duration(start) * tick) }, err //nolint:gosec // a machine is not up for as long
 }
 
-// argsOf is the command line of a process; nil where it is not told.
+// argsOf returns the command line of a process, or nil where the system does not tell.
 func argsOf(pid int) []string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
@@ -170,7 +170,7 @@ func argsOf(pid int) []string {
 	return splitArgs(text)
 }
 
-// splitArgs takes apart arguments that end with NUL each. A process that calls itself otherwise has put one text in their place.
+// splitArgs splits arguments that each end with NUL. A process that renames itself has put a single text in their place.
 func splitArgs(text []byte) []string {
 	text = bytes.TrimRight(text, "\x00")
 	if len(text) == 0 {

@@ -109,7 +109,7 @@ func (p *picture) marked(pid int, mark string) bool { return carries(p.environ(p
 func carries(env []byte, mark string) bool {
 	run := strings.HasSuffix(mark, ".")
 	if !run && !strings.HasSuffix(mark, ";") {
-		return false // no mark of ours
+		return false // not one of Deskhand's marks
 	}
 	for variable := range bytes.SplitSeq(env, []byte{0}) {
 		list, ours := bytes.CutPrefix(variable, []byte(treeVariable+"="))
@@ -157,7 +157,7 @@ func (f *family) among(p *picture) []ident {
 	return found
 }
 
-// isMemberLocked reports whether a process is a member by anything but ancestry.
+// isMemberLocked reports whether a process is a member by anything but ancestry. The caller holds f.mu.
 func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	if _, ok := f.known[i.ident]; ok {
 		if f.heads[i.PID] != i.ident && f.isApart(i.PID, p) { // the process was seen before its exec
@@ -268,14 +268,14 @@ func (f *family) killGroups() {
 	}
 }
 
-// signalTo signals a process, unless its number belongs to another by now. The process is held before it is looked at: on Linux the signal
-// reaches that very process, or none.
+// signalTo signals a process, unless its number belongs to another by now. os.FindProcess holds the process before its start time is
+// checked: on Linux the signal reaches that very process, or none.
 func signalTo(id ident, sig syscall.Signal) error {
 	held, err := os.FindProcess(id.PID)
 	if err != nil {
-		return nil // it is gone
+		return nil // the process is gone
 	}
-	defer func() { _ = held.Release() }() // which lets go of what holds it
+	defer func() { _ = held.Release() }() // releases the handle
 	if !alive(id) {
 		return nil
 	}
@@ -302,10 +302,10 @@ func alive(id ident) bool {
 	return err == nil && p.ident == id && !p.zombie
 }
 
-// remains returns the family of all processes that an earlier run of ours has left. The groups of its agents may be others' by now.
+// remains returns the family of all processes that an earlier run of Deskhand has left. The groups of its agents may be others' by now.
 func remains(old record) *family { return newFamily(old.Run, false, old.Agents...) }
 
-// endLeftovers ends the agents of another run and all processes with its mark. kindly gives them time to end by themselves.
+// endLeftovers ends the agents of another run and all processes with its mark. With kindly they get time to end by themselves.
 func endLeftovers(run string, agents []ident, kindly bool) error {
 	f := newFamily(run, kindly, agents...)
 	if kindly {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A mark counts where it is one: what another variable happens to hold makes nobody a member. A ledger whose mark was two letters long
-// once had every process of a machine ended that had these letters anywhere in its environment.
+// Only a whole mark in treeVariable counts: the content of another variable makes no process a member. A ledger whose mark was two letters
+// long once had every process of a machine ended that had these letters anywhere in its environment.
 func TestCarriesComparesWholeMarks(t *testing.T) {
 	const mark = "aaaabbbbccccddddeeeeffffgg."
 	for variable, want := range map[string]bool{
@@ -38,7 +38,7 @@ func TestCarriesComparesWholeMarks(t *testing.T) {
 	}
 }
 
-// sleeper is a process with one more variable in its environment, and with no mark of ours that is around the test.
+// sleeper starts a process with one more variable in its environment, and without the marks of the test's own environment.
 func sleeper(t *testing.T, variable string) ident {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
@@ -76,7 +76,7 @@ func TestOlderProcessIsNoMemberByMark(t *testing.T) {
 	}
 }
 
-// While a process goes from one program to another it has no environment, and so no mark.
+// During an exec a process has no environment, and so no mark.
 func TestProcessDuringExecMayBeMember(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env   []byte
@@ -96,7 +96,7 @@ func TestProcessDuringExecMayBeMember(t *testing.T) {
 			t.Errorf("mayLack of %s: got %v, want %v", name, got, tc.want)
 		}
 	}
-	// One that has none for good is waited for in vain, and not for long.
+	// A process that never has an environment is waited for in vain, and only briefly.
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = []string{}
 	if err := cmd.Start(); err != nil {
@@ -114,7 +114,7 @@ func TestProcessDuringExecMayBeMember(t *testing.T) {
 	}
 }
 
-// The end of every instance looks for its descendants among all processes of the machine, twice.
+// The end of every instance searches all processes of the machine for its descendants, twice.
 func BenchmarkFindFamily(b *testing.B) {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {

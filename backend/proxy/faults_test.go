@@ -20,7 +20,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// endless is a line without an end, up to left bytes.
+// endless is a line of left bytes without an end.
 type endless struct{ left int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -35,7 +35,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -44,7 +44,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc) - int64(before.TotalAlloc)
 }
 
-// What the longest line costs is bounded by the limit, and not by what is sent: here it is twice as much.
+// The memory for the longest line is bounded by the limit, and not by the sent bytes: here twice as many.
 func TestEndlessLineTakesLittleMemory(t *testing.T) {
 	var lines []line
 	cost := allocated(func() { lines = readLines(t, &endless{2 * maxLine}, maxLine) })
@@ -58,12 +58,12 @@ func TestEndlessLineTakesLittleMemory(t *testing.T) {
 	if len(lines) != 1 || len(lines[0].data) != maxLine {
 		t.Fatalf("longest line: got %d lines, want 1, whole", len(lines))
 	}
-	if cost > 3*maxLine+(2<<20) { // it is copied once more, so that the log holds no more than it
+	if cost > 3*maxLine+(2<<20) { // one more copy is made, so that the log keeps only the line
 		t.Errorf("memory for the longest line: got %d MiB, want %d", cost>>20, (3*maxLine+(2<<20))>>20)
 	}
 }
 
-// A line of 64 MiB passes; one of a byte more is skipped and reported, and the next one is fine.
+// A line of 64 MiB passes; a line with one byte more is skipped and reported, and the next line passes.
 func TestLongestLineIsWhole(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := i.After(0)
@@ -91,7 +91,7 @@ func TestLongestLineIsWhole(t *testing.T) {
 	}
 }
 
-// An agent that nobody listens to goes on at full speed; the newest is kept, and no more memory than the log may have.
+// An agent without a reader runs at full speed; the newest messages are kept, within the log's memory limit.
 func TestFloodWithoutReaderIsBounded(t *testing.T) {
 	const messages, limit = 100_000, 1 << 20
 	i := startAgent(t, Config{LogBytes: limit})
@@ -119,11 +119,11 @@ func TestFloodWithoutReaderIsBounded(t *testing.T) {
 		t.Errorf("number of the newest message: got %d, want %d", newest, messages+1)
 	}
 	if isClosed(flood.Done()) {
-		t.Error("flood was answered") // it is not: the agent is only told to
+		t.Error("flood was answered") // the request has no answer: it only triggers the flood
 	}
 }
 
-// An agent that floods before it reads on, and a client that writes while it reads slowly: neither waits for the other for ever.
+// An agent that floods before reading on, and a client that writes while reading slowly, never wait for each other for ever.
 func TestFloodBothWaysLosesNothing(t *testing.T) {
 	const rounds, perRound = 20, 2000 // 5 MiB in, 8 MiB out, through a log of 256 KiB
 	i := startAgent(t, Config{LogBytes: 256 << 10})
@@ -155,8 +155,8 @@ func TestFloodBothWaysLosesNothing(t *testing.T) {
 	work.Wait()
 }
 
-// Both pipes are full and nobody moves: the reader has stopped, so the agent's stdout waits, so it does not read its stdin. Callers
-// are told when it is too much, each message is taken or refused as a whole, and the instance can be ended all the same.
+// Both pipes are full and nothing moves: the reader has stopped, so the agent's stdout blocks, so the agent does not read its stdin.
+// Callers get ErrBacklog, each message is accepted or refused as a whole, and the instance can still be ended.
 func TestCloseEndsAgentJammedBothWays(t *testing.T) {
 	cmd := agentCommand()
 	i, err := openSet(t, Config{LogBytes: 64 << 10}).Start(t.Context(), "a", "fake", cmd)
@@ -197,8 +197,8 @@ func TestCloseEndsAgentJammedBothWays(t *testing.T) {
 	}
 }
 
-// POST, GET and DELETE at random on one server_id, with real processes: there is one process at a time, every call gets an answer
-// that is its own, the numbers of a stream rise by one, and nothing is left.
+// Random POST, GET and DELETE calls on one server_id, with real processes: one process at a time, each call gets its own answer, the
+// numbers of a stream rise by one, and nothing is left.
 func TestServerIDHasOneProcessAtATime(t *testing.T) {
 	cmd := agentCommand()
 	var running, most, started atomic.Int32
@@ -216,7 +216,7 @@ func TestServerIDHasOneProcessAtATime(t *testing.T) {
 	defer stop()
 	var work sync.WaitGroup
 	var answered atomic.Int32
-	work.Go(func() { // two seconds, or on a busy machine until something has happened
+	work.Go(func() { // two seconds, or longer on a busy machine until something has happened
 		defer stop()
 		for begin := time.Now(); time.Since(begin) < 2*time.Second || (answered.Load() == 0 || started.Load() < 3) && time.Since(begin) < time.Minute; {
 			if await(ctx.Done(), 10*time.Millisecond) {
@@ -254,7 +254,7 @@ func TestServerIDHasOneProcessAtATime(t *testing.T) {
 	}
 }
 
-// counted counts the processes that run.
+// counted counts running processes.
 type counted struct {
 	Process
 	running *atomic.Int32
@@ -266,7 +266,7 @@ func (c counted) Wait() Exit {
 	return e
 }
 
-// stormCall makes one call, now and then one that ends the agent, and checks that its outcome is its own.
+// stormCall makes one call, now and then one that ends the agent, and checks that the outcome belongs to the call.
 func stormCall(ctx context.Context, t *testing.T, s *Set, cmd Command, id string, dice *rand.Rand) int32 {
 	t.Helper()
 	i, err := s.Ensure(context.WithoutCancel(ctx), "a", "fake", func(context.Context) (Command, error) { return cmd, nil })
@@ -331,13 +331,13 @@ func stormRead(ctx context.Context, t *testing.T, s *Set, dice *rand.Rand) {
 	}
 }
 
-// brokenPipe is the stdin of an agent that has closed it and lives.
+// brokenPipe is the stdin of a living agent that has closed its end.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func (brokenPipe) Close() error              { return nil }
 
-// What waits behind a line that could not be written fails with it, and not one line after another.
+// Lines that wait behind a failed write fail together with that line, and not one after another.
 func TestQueueBehindBrokenPipeFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStdin(brokenPipe{}, maxBacklog, make(chan struct{}))

@@ -29,7 +29,7 @@ type guard struct {
 	argv   []string
 	ledger string
 	logger *slog.Logger
-	run    string // start of all our marks; random, so that no other process has it
+	run    string // prefix of all marks of this run; random, so that no other process has the prefix
 	began  time.Time
 	census census
 

@@ -22,7 +22,7 @@ func agentCommand() Command {
 	if err != nil {
 		panic(err)
 	}
-	env := []string{roleVariable + "=agent", "GORACE=atexit_sleep_ms=0"} // else it sleeps a second as it exits
+	env := []string{roleVariable + "=agent", "GORACE=atexit_sleep_ms=0"} // without the option, a race build sleeps a second at exit
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, roleVariable+"=") {
 			env = append(env, kv)
@@ -75,7 +75,7 @@ func call(t *testing.T, i *Instance, msg string) *Call {
 	return c
 }
 
-// await is the outcome of a call, which must come soon.
+// outcome returns the outcome of a call, which must come soon.
 func outcome(t *testing.T, c *Call) (string, error) {
 	t.Helper()
 	if !await(c.Done(), 20*time.Second) {
@@ -215,13 +215,12 @@ func TestCallRefusesDuplicateID(t *testing.T) {
 	if answer, err := outcome(t, waiting); err != nil || answer != `{"id":1.0,"result":true}` {
 		t.Errorf("answer: got %s, error %v, want the printed response", answer, err)
 	}
-	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil { // free again
+	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil { // the id is free again
 		t.Error(err)
 	}
 }
 
-// JavaScript's JSON drops a result that is undefined. What is left names the request all the same, and is its answer; an error without
-// an id names none.
+// JavaScript's JSON drops an undefined result. The rest still names the request, and is its answer; an error without an id names none.
 func TestAnswerWithoutResultEndsCall(t *testing.T) {
 	i := startAgent(t, Config{})
 	waiting := call(t, i, `{"id":"a","method":"mute"}`)
@@ -253,7 +252,7 @@ func TestExitFailsWaitingCalls(t *testing.T) {
 	send(t, i, "exit:7")
 	for n, c := range calls {
 		_, err := outcome(t, c)
-		if n == 0 { // who is told by the call has been told by the stream
+		if n == 0 { // the stream delivers a message before its call is done
 			reader := i.After(i.log.last() - 1)
 			if batch, _, _ := reader.Poll(); len(batch) != 1 || !bytes.Contains(batch[0].Data, []byte("_adapter/agent_exited")) {
 				t.Errorf("end of the log: got %d messages, want the exit message", len(batch))
@@ -288,13 +287,13 @@ func TestExitFailsWaitingCalls(t *testing.T) {
 func TestKillIsNoticedAtOnce(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := traceOf(t, i)
-	send(t, i, "spawn:session") // it keeps stdout open
+	send(t, i, "spawn:session") // the process keeps stdout open
 	follow(t, r, "spawned")
 	waiting := call(t, i, `{"id":1,"method":"mute"}`)
 	if err := killHard(i.Status().PID); err != nil {
 		t.Fatal(err)
 	}
-	_, err := outcome(t, waiting) // within 20 s; what holds its stdout lives for an hour
+	_, err := outcome(t, waiting) // within 20 s; the process that holds its stdout lives for an hour
 	if exit, ok := errors.AsType[*ExitError](err); !ok || exit.Status.Signal != "SIGKILL" || exit.Status.ExitCode != nil {
 		t.Errorf("outcome: got error %v, want an ExitError with SIGKILL", err)
 	}
@@ -303,7 +302,7 @@ func TestKillIsNoticedAtOnce(t *testing.T) {
 	}
 }
 
-// A reader that reads slower than the agent writes gets everything, and so does one that comes and goes.
+// A reader that is slower than the agent gets everything, and so does a reader that leaves and returns.
 func TestFloodLosesNothing(t *testing.T) {
 	const messages = 60_000
 	i := startAgent(t, Config{LogBytes: 256 << 10})
@@ -326,7 +325,7 @@ func TestFloodLosesNothing(t *testing.T) {
 					}
 					next++
 				}
-				if n == 1 { // slow
+				if n == 1 { // the slow reader
 					await(nil, time.Millisecond)
 				}
 				if n == 2 {
@@ -374,7 +373,7 @@ func TestExitIsNoticedWhileReaderLags(t *testing.T) {
 	}
 }
 
-// An agent that is ended in the middle of a flood is held up for who reads, as before: every number is there up to its end.
+// An agent that is ended in the middle of a flood still waits for its reader: no number is missing up to the end.
 func TestEndLosesNothing(t *testing.T) {
 	i := startAgent(t, Config{LogBytes: 64 << 10})
 	r := i.After(0)
@@ -423,7 +422,7 @@ func TestBacklogOfAgentThatDoesNotRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := i.Send(ctx, []byte(`{"method":"`+strings.Repeat("x", 2<<20)+`"}`)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("first Send: got error %v, want context.DeadlineExceeded", err) // a single message of any size is taken
+		t.Errorf("first Send: got error %v, want context.DeadlineExceeded", err) // a single message of any size is accepted
 	}
 	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); !errors.Is(err, ErrBacklog) {
 		t.Errorf("second Call: got error %v, want ErrBacklog", err)
@@ -433,7 +432,7 @@ func TestBacklogOfAgentThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// An agent that closes its stdin and lives on answers nobody, and its callers do not wait for that.
+// An agent that closes its stdin and lives on answers no request, and its callers do not wait for an answer.
 func TestSendReportsClosedStdin(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := traceOf(t, i)

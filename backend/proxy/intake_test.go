@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// TestWideReaderConvertsUTF16: programs of Windows write it into pipes. A character may hold the byte that is a line feed in UTF-8.
+// TestWideReaderConvertsUTF16: programs of Windows write UTF-16 into pipes. A character may contain the byte that is a line feed in UTF-8.
 func TestWideReaderConvertsUTF16(t *testing.T) {
 	t.Parallel()
 	lines := []string{`{"id":1,"result":"上海 😀 Ċ"}`, `{"id":2,"result":"é"}`}
@@ -48,7 +48,7 @@ func TestWideReaderConvertsUTF16(t *testing.T) {
 	}
 }
 
-// TestTextAroundMessagesIsKept: a message counts whatever is printed around it, and the rest can be read, each text once.
+// TestTextAroundMessagesIsKept: a message counts with any text printed around, and the text itself is kept, each text once.
 func TestTextAroundMessagesIsKept(t *testing.T) {
 	t.Parallel()
 	const m = `{"jsonrpc":"2.0","method":"session/update"}`

@@ -97,7 +97,7 @@ func TestLineOfLimitWithCRLF(t *testing.T) {
 	}
 }
 
-// What is kept of a stream of mostly nothing must not keep the memory of the nothing.
+// The kept lines of a mostly blank stream must not keep the memory of the blanks.
 func TestBlankLinesHoldNoMemory(t *testing.T) {
 	const rounds = 40
 	for name, blank := range map[string]string{"line feeds": strings.Repeat("\n", maxChunk-100), "spaces": strings.Repeat(" ", maxChunk-100) + "\n"} {
@@ -122,7 +122,7 @@ func TestBlankLinesHoldNoMemory(t *testing.T) {
 	}
 }
 
-// Lines that were handed out must stay as they are while more is read into the same memory.
+// Returned lines must stay unchanged while the reader reads more into the same memory.
 func TestLinesDoNotShareBytes(t *testing.T) {
 	var text strings.Builder
 	var want []string
@@ -155,7 +155,7 @@ func FuzzLines(f *testing.F) {
 		for n, l := range lines {
 			sent := int64(len(want[n]))
 			want[n] = strings.TrimSuffix(want[n], "\r")
-			if l.length > limit { // whether a carriage return at its end counts is left open: it may be thrown away before the line feed comes
+			if l.length > limit { // a carriage return at its end may or may not count: the byte may be dropped before the line feed comes
 				if l.length != sent && l.length != int64(len(want[n])) || !strings.HasPrefix(want[n], string(l.data)) {
 					t.Fatalf("skipped line %d: length %d, want %d", n, l.length, len(want[n]))
 				}
@@ -166,7 +166,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// stepReader hands out a few bytes at a time.
+// stepReader returns a few bytes per read.
 type stepReader struct {
 	data []byte
 	step int

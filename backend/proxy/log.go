@@ -299,8 +299,8 @@ type Reader struct {
 
 	// protected by log.mu
 	next    uint64
-	dealt   uint64 // the newest message that it had taken at its last Poll
-	lagging bool   // deliver has waited for it in vain since then
+	dealt   uint64 // newest message that the reader had taken at its last Poll
+	lagging bool   // deliver has waited for the reader in vain since then
 	gap     bool
 	tookAt  time.Time
 	dropped bool

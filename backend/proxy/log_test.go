@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fill appends n messages of size bytes; it blocks when the log does.
+// fill appends n messages of size bytes, and blocks when the log does.
 func fill(l *messageLog, n, size int) {
 	for range n {
 		l.append([][]byte{make([]byte, size)}, func(int) {})
@@ -98,7 +98,7 @@ func TestAppendWaitsForReader(t *testing.T) {
 		done.Go(func() { fill(l, 10_000, kib) })
 		next := uint64(1)
 		for next <= 10_000 {
-			time.Sleep(59 * time.Second) // slow, but it takes something every minute
+			time.Sleep(59 * time.Second) // slow, but takes a message every minute
 			batch, err := r.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestOnlyStalledReaderIsDropped(t *testing.T) {
 	})
 }
 
-// A process that was stopped, or a machine that slept, wakes up with all its time used. Its readers get theirs anew: they could not
+// A process that was stopped, or a machine that slept, wakes up with the readers' time used up. The readers get new time: they could not
 // have read.
 func TestReaderIsNotDroppedAfterSleep(t *testing.T) {
 	l := newLog(10 << 10)
@@ -229,7 +229,7 @@ func TestDeliverWaitsForReaders(t *testing.T) {
 		if isClosed(done) {
 			t.Error("it does not wait for a reader that has taken the messages and not come back")
 		}
-		fill(l, 1, kib) // is not waited for
+		fill(l, 1, kib) // deliver does not wait for it
 		if _, _, err := r.Poll(); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestDeliverWaitsForReaders(t *testing.T) {
 	})
 }
 
-// A reader that lags costs one caller the limit, and not each: until it comes back nobody waits for it again.
+// A lagging reader costs a single caller the limit: until the reader returns, no other caller waits for the reader.
 func TestDeliverGivesLaggardUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(0)
@@ -281,7 +281,7 @@ func TestDeliverGivesLaggardUp(t *testing.T) {
 		}
 		poll(stalled)
 		poll(reads)
-		poll(reads) // it has come back
+		poll(reads) // the reader has returned
 		took := func() time.Duration {
 			begin := time.Now()
 			l.deliver(t.Context())
@@ -364,7 +364,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Many readers that come, go and lag, and one appender: each sees an unbroken run with the right bytes.
+// Many readers that join, leave and lag, with one appender: each sees an unbroken sequence with the right bytes.
 func TestLogUnderLoadLosesNothing(t *testing.T) {
 	const messages = 20_000
 	l := newLog(64 << 10)
@@ -393,7 +393,7 @@ func TestLogUnderLoadLosesNothing(t *testing.T) {
 					}
 					next++
 				}
-				if n > 2 && rounds%50 == 49 { // leave and come back to the same place
+				if n > 2 && rounds%50 == 49 { // leave and return to the same position
 					again := l.after(next - 1)
 					if _, gap := again.Gap(); gap {
 						t.Errorf("reader %d: got a gap at %d, want none", n, next)

@@ -22,7 +22,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// asAgent makes the test binary the agent that its value names; asServer a process with a Set of its own.
+// roleVariable selects the role of the test binary: an agent, or a process with its own Set.
 const roleVariable = "PROXY_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func fakeAgent() {
 	}
 }
 
-// act does what a method asks for, and reports whether the method is one of those.
+// act executes a method, and reports whether the method is one of these.
 func act(out *bufio.Writer, word, arg string) bool {
 	n, _ := strconv.Atoi(arg)
 	switch word {
@@ -80,13 +80,13 @@ func act(out *bufio.Writer, word, arg string) bool {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "leaving")
 		os.Exit(n)
-	case "print": // whatever follows, as it is
+	case "print": // prints arg unchanged
 		io.WriteString(out, arg)
 	case "flood":
 		for i := range n {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"tick","params":{"n":%d,"pad":"%s"}}`+"\n", i+1, strings.Repeat("x", 140))
 		}
-	case "long": // a message of so many bytes
+	case "long": // a message of arg bytes
 		head, tail := `{"method":"long","params":"`, `"}`
 		io.WriteString(out, head)
 		for left := n - len(head) - len(tail); left > 0; left -= 1 << 20 {
@@ -95,21 +95,21 @@ func act(out *bufio.Writer, word, arg string) bool {
 		io.WriteString(out, tail+"\n")
 	case "stderr":
 		fmt.Fprint(os.Stderr, arg)
-	case "stubborn": // deaf to EOF and SIGTERM
+	case "stubborn": // ignores EOF and SIGTERM
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ready"}`)
 		out.Flush()
 		time.Sleep(time.Hour)
-	case "deaf": // its stdin is closed, its stdout is not
+	case "deaf": // stdin is closed, stdout is not
 		os.Stdin.Close()
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ready"}`)
 		out.Flush()
 		time.Sleep(time.Hour)
-	case "spawn": // a descendant; arg says what it escapes
+	case "spawn": // a descendant; arg says how the descendant escapes
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"spawned","params":{"pid":%d}}`+"\n", spawnSleeper(arg))
-	case "run": // a descendant that ends, waited for
+	case "run": // a descendant that ends, and is waited for
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"ran","params":{"cpu":%v}}`+"\n", runSleeper(arg).Seconds())
-	case "wait": // as long as a descendant that was spawned, if it is not orphaned
+	case "wait": // until a spawned descendant ends, unless orphaned
 		time.Sleep(time.Hour)
 	default:
 		return false
@@ -117,7 +117,7 @@ func act(out *bufio.Writer, word, arg string) bool {
 	return true
 }
 
-// spawnSleeper starts a process that is deaf to signals and holds the agent's stdout open.
+// spawnSleeper starts a process that ignores signals and holds the agent's stdout open.
 func spawnSleeper(how string) int {
 	cmd := sleeperCommand(how)
 	if err := cmd.Start(); err != nil {
@@ -127,7 +127,7 @@ func spawnSleeper(how string) int {
 	return cmd.Process.Pid
 }
 
-// runSleeper runs a descendant to its end and tells how much CPU the system says it took.
+// runSleeper runs a descendant to its end and returns the processor time that the system reports.
 func runSleeper(how string) time.Duration {
 	cmd := sleeperCommand(how)
 	if err := cmd.Run(); err != nil {
@@ -149,14 +149,14 @@ func sleeperCommand(how string) *exec.Cmd {
 func fakeSleeper(how string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	switch how {
-	case "daemon": // one generation more, whose parent is gone
+	case "daemon": // one more generation, whose parent is gone
 		os.Setenv(roleVariable, "sleeper:")
 		spawnSleeper("session")
 		return
 	case "burn":
 		burn()
 		return
-	case "busy": // CPU and memory, and a word of it on the agent's stdout
+	case "busy": // uses CPU and memory, and reports that on the agent's stdout
 		held := occupy(64 << 20)
 		fmt.Printf(`{"jsonrpc":"2.0","method":"busy","params":{"pid":%d,"cpu":%v}}`+"\n", os.Getpid(), burn().Seconds())
 		time.Sleep(time.Hour)
@@ -165,7 +165,7 @@ func fakeSleeper(how string) {
 	time.Sleep(time.Hour)
 }
 
-// burn works until it has taken some CPU, and tells how much.
+// burn works until some processor time is used, and returns the time.
 func burn() time.Duration {
 	for {
 		for n := range 1 << 16 {
@@ -177,7 +177,7 @@ func burn() time.Duration {
 	}
 }
 
-// occupy takes so much memory and writes on every page of it.
+// occupy allocates size bytes and writes to every page.
 func occupy(size int) []byte {
 	held := make([]byte, size)
 	for n := 0; n < size; n += 4 << 10 {
@@ -186,8 +186,8 @@ func occupy(size int) []byte {
 	return held
 }
 
-// fakeServer owns a Set with a watchdog and a ledger, starts one agent, and lives until it is killed. What comes on stdin goes to the
-// agent, what the agent says to stdout.
+// fakeServer owns a Set with a watchdog and a ledger, starts one agent, and lives until killed. Its stdin goes to the agent, the agent's
+// messages to its stdout.
 func fakeServer(ledger string) {
 	self, _ := os.Executable()
 	os.Setenv(roleVariable, "watchdog")

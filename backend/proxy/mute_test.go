@@ -11,8 +11,8 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// An agent whose output has ended is ended with it, since nothing can come of it any more. A program at a pseudo-terminal writes there, and
-// has no output of its own from the beginning.
+// An agent is ended after the end of its output, because no more answers can come. A program at a pseudo-terminal writes to the terminal,
+// and has no output of its own from the beginning.
 func TestEndOfOutputEndsAgentsAndNoTerminals(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal *os.File

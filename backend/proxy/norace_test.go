@@ -2,5 +2,5 @@
 
 package proxy
 
-// slack is how much longer things may take than they should: the machine of a test is busy.
+// slack is how much longer than expected things may take on a busy machine.
 const slack = 4

@@ -11,14 +11,14 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// voiceless is a process that nothing can be told, as on Windows.
+// voiceless is a process that cannot receive signals, as on Windows.
 type voiceless struct{ proxy.Process }
 
 func (voiceless) Interrupt() error { return proxy.ErrNoSignal }
 func (voiceless) Terminate() error { return proxy.ErrNoSignal }
 
-// TestCloseSkipsGraceWithoutSignals: an agent that ignores the end of its stdin is killed next where it cannot be asked to end, and an
-// interrupt says that there was none.
+// TestCloseSkipsGraceWithoutSignals: an agent that ignores the end of its stdin and cannot receive signals is killed next, and an interrupt
+// returns ErrNoSignal.
 func TestCloseSkipsGraceWithoutSignals(t *testing.T) {
 	for heard, most := range map[bool]time.Duration{true: 1600 * time.Millisecond, false: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -2,23 +2,23 @@ package proxy
 
 import "time"
 
-// ProcessID names one process for ever: a number alone is used again.
+// ProcessID identifies a process for ever, while a process number alone is used again.
 type ProcessID struct {
 	PID   int
 	Start uint64 // in the system's own unit
 }
 
-// Relative is an agent's process, or one that descends from it.
+// Relative is an agent's process, or one of its descendants.
 type Relative struct {
 	ProcessID
-	Parent    int // the number of its parent
-	Session   int // the number of its session, as setsid(2) makes one
+	Parent    int // process number of its parent
+	Session   int // number of its session, see setsid(2)
 	StartedAt time.Time
-	Args      []string // as the process was started, or as it calls itself; nil where the system does not tell
+	Args      []string // as the process was started, or renamed itself; nil where the system does not tell
 }
 
-// Kin is the processes of one instance at one moment.
+// Kin is the processes of an instance at one moment.
 type Kin struct {
 	Head Relative   // the agent itself
-	All  []Relative // the agent among them, in no order
+	All  []Relative // includes the agent; in no order
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// kinOf finds a process of an instance by its number.
+// kinOf returns a process of an instance by its number.
 func kinOf(t *testing.T, i *Instance, pid int) Relative {
 	t.Helper()
 	kin, err := i.Kin()
@@ -48,7 +48,7 @@ func TestPartEndsWhatItNamesAndNothingElse(t *testing.T) {
 	r := traceOf(t, i)
 	for _, how := range []string{"", "group", "session", "daemon"} {
 		pid := spawned(t, i, r, how)
-		if how == "daemon" { // who was spawned is gone; its child is what is left
+		if how == "daemon" { // the spawned process is gone; its child is left
 			pid = newest(t, i)
 		}
 		other := spawned(t, i, r, "")
@@ -59,20 +59,20 @@ func TestPartEndsWhatItNamesAndNothingElse(t *testing.T) {
 		if n, err := part.Running(); n != 1 || err != nil {
 			t.Errorf("escape %q: %d processes run (%v), want 1", how, n, err)
 		}
-		if err := part.End(20*time.Millisecond, 10*time.Second); err != nil { // it is deaf to SIGTERM
+		if err := part.End(20*time.Millisecond, 10*time.Second); err != nil { // the process ignores SIGTERM
 			t.Errorf("escape %q: %v", how, err)
 		}
 		if n, err := part.Running(); n != 0 || err != nil || !gone(pid) {
 			t.Errorf("escape %q: after the end %d processes run (%v)", how, n, err)
 		}
-		kinOf(t, i, other) // which fails when the process is gone
+		kinOf(t, i, other) // fails when the process is gone
 		if !i.live() {
 			t.Fatalf("escape %q: the agent has ended with the part", how)
 		}
 	}
 }
 
-// newest is the process of an instance that started last.
+// newest returns the process of an instance that started last.
 func newest(t *testing.T, i *Instance) int {
 	t.Helper()
 	var pid int
@@ -109,7 +109,7 @@ func TestPartTakesNoOtherProcessOfTheNumber(t *testing.T) {
 			t.Errorf("%s: %d processes run (%v), want none", name, n, err)
 		}
 		if err := part.End(0, time.Second); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: End: got error %v, want none", name, err)
 		}
 	}
 	kinOf(t, i, id.PID)

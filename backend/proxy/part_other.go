@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Kin fails: this system is not asked for an agent's processes.
+// Kin returns errors.ErrUnsupported: on this system the processes of an agent are not listed.
 func (*Instance) Kin() (Kin, error) { return Kin{}, errors.ErrUnsupported }
 
-// Part is some of the processes that an instance has started. There is none on this system.
+// Part is a subset of the processes that an instance has started, and always empty on this system.
 type Part struct{}
 
-// Part fails, like Kin.
+// Part returns errors.ErrUnsupported, like Kin.
 func (*Instance) Part([]ProcessID) (*Part, error) { return nil, errors.ErrUnsupported }
 
-// Running tells of no process.
+// Running returns 0.
 func (*Part) Running() (int, error) { return 0, nil }
 
-// End has nothing to end.
+// End does nothing.
 func (*Part) End(time.Duration, time.Duration) error { return nil }

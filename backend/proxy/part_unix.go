@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kin tells the agent and all processes that descend from it. It fails with errors.ErrUnsupported where the instance is no process of the
-// system, or the system does not tell.
+// Kin returns the agent and all its descendants. Kin fails with errors.ErrUnsupported where the instance is no process of the system, or
+// the system does not tell.
 func (i *Instance) Kin() (Kin, error) {
 	f := familyOf(i.process)
 	if f == nil {
@@ -39,8 +39,8 @@ func (i *Instance) Kin() (Kin, error) {
 	return kin, nil
 }
 
-// Part is some of the processes that an instance has started: those that are named, what descends from them, and what is of their sessions,
-// as long as these are not the agent's.
+// Part is a subset of the processes that an instance has started: the named processes, their descendants, and the members of their
+// sessions, except for the agent's session.
 type Part struct {
 	family *family
 
@@ -49,7 +49,8 @@ type Part struct {
 	sessions map[int]struct{}
 }
 
-// Part makes a part of the processes with these ids. Those that are gone, or are not the instance's, are left out.
+// Part returns the part that begins with the processes of these ids. Processes that are gone, or do not belong to the instance, are left
+// out.
 func (i *Instance) Part(ids []ProcessID) (*Part, error) {
 	f := familyOf(i.process)
 	if f == nil {
@@ -62,13 +63,14 @@ func (i *Instance) Part(ids []ProcessID) (*Part, error) {
 	part := &Part{family: f, known: map[ident]struct{}{}, sessions: map[int]struct{}{}}
 	for _, id := range f.among(p) {
 		if slices.Contains(ids, ProcessID(id)) {
-			part.takeLocked(p.all[id.PID]) // nobody else has it yet
+			part.takeLocked(p.all[id.PID]) // no other goroutine has part yet
 		}
 	}
 	return part, nil
 }
 
-// takeLocked makes a process one of the part. The agent's own session, and the agent itself, never are.
+// takeLocked adds a process to the part, unless the process is the agent itself, and its session, unless that is the agent's. The caller
+// holds t.mu.
 func (t *Part) takeLocked(p procInfo) {
 	if t.family.heads[p.PID] == p.ident {
 		return
@@ -79,7 +81,7 @@ func (t *Part) takeLocked(p procInfo) {
 	}
 }
 
-// Running tells how many processes of the part run. Once there is none there will be none.
+// Running returns the number of running processes of the part. After a 0 the number stays 0.
 func (t *Part) Running() (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,13 +92,13 @@ func (t *Part) Running() (int, error) {
 		}
 	}
 	if n > 0 {
-		return n, nil // a look at all processes of the machine is only worth it at the end
+		return n, nil // a survey of all processes of the machine is only worth its cost at the end
 	}
 	members, err := t.membersLocked()
 	return len(members), err
 }
 
-// membersLocked are the processes of the part that run.
+// membersLocked returns the running processes of the part. The caller holds t.mu.
 func (t *Part) membersLocked() ([]ident, error) {
 	p, err := look()
 	if err != nil {
@@ -104,7 +106,7 @@ func (t *Part) membersLocked() ([]ident, error) {
 	}
 	var found []ident
 	kin := t.family.among(p)
-	for grew := true; grew; { // a child may stand before its parent
+	for grew := true; grew; { // a child may precede its parent
 		grew = false
 		for _, id := range kin {
 			info := p.all[id.PID]
@@ -128,8 +130,8 @@ func (t *Part) membersLocked() ([]ident, error) {
 	return found, nil
 }
 
-// End ends the processes of the part: each has grace after SIGTERM before it gets SIGKILL. It fails with ErrStuck where some do not die
-// within patience of that.
+// End ends the processes of the part: each gets SIGTERM, then grace, then SIGKILL. End fails with ErrStuck when some are left after
+// patience.
 func (t *Part) End(grace, patience time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +140,7 @@ func (t *Part) End(grace, patience time.Duration) error {
 		return err
 	}
 	for _, id := range members {
-		_ = signalTo(id, unix.SIGTERM) // who cannot be told is still there below
+		_ = signalTo(id, unix.SIGTERM) // a process that cannot be signalled is found again below
 	}
 	waitGone(members, time.Now().Add(grace))
 	for deadline := time.Now().Add(patience); ; {
@@ -150,7 +152,7 @@ func (t *Part) End(grace, patience time.Duration) error {
 			return fmt.Errorf("%w: %v", ErrStuck, left)
 		}
 		for _, id := range left {
-			_ = signalTo(id, unix.SIGKILL) // the same
+			_ = signalTo(id, unix.SIGKILL) // as above
 		}
 		waitGone(left, deadline)
 	}

@@ -65,7 +65,7 @@ func (p *osProcess) start() error {
 			return err
 		}
 		<-time.After(pause)
-		c := p.cmd // a Cmd can be started once
+		c := p.cmd // a Cmd can be started only once
 		p.cmd = &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, SysProcAttr: c.SysProcAttr, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
 	}
 }
@@ -152,12 +152,12 @@ func (p *osProcess) Settle() {
 	p.stderr.settle()
 }
 
-// outlet is our end of a pipe to which the agent writes. When the process and all its known descendants are gone, the pipe should be at
-// its end; if an unknown process holds the other end open, settle makes the pipe end with the bytes that it holds.
+// outlet is this process's end of a pipe to which the agent writes. When the process and all its known descendants are gone, the pipe
+// should be at its end; if an unknown process holds the other end open, settle makes the pipe end with the bytes in its buffer.
 type outlet struct {
 	file    *os.File
 	settled bool
-	left    int // how much is read after settle at most
+	left    int // limit of the bytes read after settle
 }
 
 // settledBytes is more than a pipe can hold: a process that still writes then has escaped, and is not read for ever.

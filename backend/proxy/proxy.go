@@ -66,7 +66,7 @@ type Command struct {
 	Terminal *os.File
 
 	Purpose string // why the program is started, for lists of running programs; "" = the Set's purpose
-	For     string // for whom, for a program of Run: any word
+	For     string // on whose behalf, for a program of Run: any word
 
 	// Merged puts the program's stderr into its stdout, in the order of the writes. For programs of Run only.
 	Merged bool

@@ -30,7 +30,7 @@ func TestRunReturnsExitAndOutput(t *testing.T) {
 	if err != nil || ran.Code != 3 || ran.Signal != "" || ran.StderrTail != "said\n" || string(got) != large {
 		t.Errorf("Run: got %+v, error %v, %d bytes, want code 3 and all bytes", ran, err, len(got))
 	}
-	// Neither who reads nothing of what it says nor what reads nothing of what it is told holds anything up.
+	// Neither a caller that reads none of the output nor a program that reads none of the input blocks the run.
 	ran, err = s.Run(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", "yes | head -c 1000000"}}, []byte(large), func(io.Reader) error { return nil })
 	if err != nil || ran.Code != 0 {
 		t.Errorf("Run without readers: got %+v, error %v, want code 0", ran, err)
@@ -46,7 +46,7 @@ func TestRunReturnsExitAndOutput(t *testing.T) {
 	}
 }
 
-// All that a run has started ends with it, however it ends, what has left its group and session included.
+// All processes that a run has started end with the run, however the run ends, including those that left its group and session.
 func TestDescendantsEndWithRun(t *testing.T) {
 	s, err := Open(Config{})
 	if err != nil {
@@ -88,7 +88,7 @@ func TestDescendantsEndWithRun(t *testing.T) {
 	}
 }
 
-// What has got away holds nobody up, even if it holds the other end of what we write to.
+// A process that has escaped blocks nobody, even if the process holds the other end of the run's stdin.
 func TestRunDoesNotWaitForEscapedProcess(t *testing.T) {
 	s, err := Open(Config{})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestRunDoesNotWaitForEscapedProcess(t *testing.T) {
 	}
 	defer s.Close()
 	pid := filepath.Join(t.TempDir(), "pid")
-	// A daemon twice over, without our mark, and without a parent by the time that anybody looks.
+	// A daemon twice removed, without a mark, and without a parent by the time of any search.
 	script := `exec 3<&0; (env -i PATH="$PATH" setsid sh -c 'exec 3<&0; env -i PATH="$PATH" setsid sh -c "echo \$\$ >'$0'.new; mv '$0'.new '$0'; exec sleep 1000" <&3 >/dev/null 2>&1 &' <&3 &) ; while [ ! -e $0 ]; do sleep 0.01; done`
 	defer func() {
 		text, err := os.ReadFile(pid)

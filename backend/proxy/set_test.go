@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// echo writes every line back and ends with its stdin; "exit N" ends it with a code.
+// echo is an agent that writes every line back and ends with its stdin; "exit N" ends echo with a code.
 func echo(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewScanner(stdin)
 	for in.Scan() {
@@ -144,7 +144,7 @@ func TestRemoveCancelsBootstrap(t *testing.T) {
 	})
 }
 
-// A start that does not listen to its cancellation holds neither DELETE nor the next instance, and its process does not stay.
+// A start that ignores its cancellation blocks neither DELETE nor the next instance, and its process does not stay.
 func TestRemoveDoesNotWaitForDeafBootstrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
@@ -198,7 +198,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 		if got := read(t, own); got != want[2] {
 			t.Errorf("log of the second process: got %s, want %s", got, want[2])
 		}
-		if err := first.Close(); err != nil { // it is history, and takes nothing with it
+		if err := first.Close(); err != nil { // an earlier instance, whose end does not affect the later one
 			t.Error(err)
 		}
 		say(t, second, `"three"`)
@@ -219,7 +219,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 	})
 }
 
-// read is what a reader has, one message a line.
+// read returns the messages of a reader, one per line.
 func read(t *testing.T, r *proxy.Reader) string {
 	t.Helper()
 	var lines []string
@@ -361,7 +361,7 @@ func TestClosedSetRefusesCalls(t *testing.T) {
 			t.Error(err)
 		}
 		if got := read(t, r); !strings.HasSuffix(got, "EOF") {
-			t.Error(got)
+			t.Errorf("messages: got %q, want EOF at the end", got)
 		}
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -369,7 +369,7 @@ func TestClosedSetRefusesCalls(t *testing.T) {
 	})
 }
 
-// Everything at once on few server_ids: no call may hang, and Close must end all of it.
+// All kinds of calls at once on few server_ids: no call may hang, and Close must end everything.
 func TestSetUnderLoadKeepsOneProcessPerServerID(t *testing.T) {
 	s := open(t, proxy.Config{LogBytes: 32 << 10})
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -403,7 +403,7 @@ func TestSetUnderLoadKeepsOneProcessPerServerID(t *testing.T) {
 	work.Wait()
 }
 
-// late is a process that a busy machine takes a while to kill.
+// late is a process that takes a while to be killed, as on a busy machine.
 type late struct {
 	proxy.Process
 	takes time.Duration
@@ -421,7 +421,7 @@ func (l late) Kill(patience time.Duration) error {
 	return l.Process.Kill(patience)
 }
 
-// deafAgent starts agents that end with the test, or when they are killed.
+// deafAgent starts agents that end with the test, or when killed.
 func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
 	t.Helper()
 	end := make(chan struct{})
@@ -432,7 +432,7 @@ func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
 	})
 }
 
-// A DELETE has its time, the end of the program has more: what is gone when Close returns is no error.
+// A DELETE has a time limit, and the end of the program a longer one: an agent that is gone when Close returns is no error.
 func TestCloseWaitsForLateExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := deafAgent(t)
@@ -452,7 +452,7 @@ func TestCloseWaitsForLateExit(t *testing.T) {
 	})
 }
 
-// drowsy is a process of a busy machine: it is dead at once, and heard to be a second later.
+// drowsy is a process on a busy machine: dead at once, but reported a second later.
 type drowsy struct{ proxy.Process }
 
 func (d drowsy) Wait() proxy.Exit {
@@ -461,7 +461,7 @@ func (d drowsy) Wait() proxy.Exit {
 	return exit
 }
 
-// Whoever is killed is not left, however late we hear of it.
+// A killed process is not reported as left, however late its end is noticed.
 func TestCloseWaitsForLateNoticeOfExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := deafAgent(t)

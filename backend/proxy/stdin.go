@@ -19,7 +19,7 @@ type stdin struct {
 	limit   int             // of the waiting bytes
 	ended   <-chan struct{} // closed when the process has ended
 	scratch []byte
-	wake    chan struct{} // holds one token when run has something to look at
+	wake    chan struct{} // holds one token when run must look at the queue
 
 	mu      sync.Mutex // protects the fields below
 	queue   []outgoing

@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// watched is a process whose end is noted, and may be held up as that of a descendant which does not die.
+// watched is a process whose end is recorded, and may be delayed as if a descendant did not die.
 type watched struct {
 	proxy.Process
 	ended func()
@@ -34,7 +34,7 @@ func (w watched) Kill(patience time.Duration) error {
 	return w.Process.Kill(patience)
 }
 
-// deaf listens to nothing, and ends when it is killed.
+// deaf is an agent that reads nothing, and ends when killed.
 func deaf(t *testing.T) proxytest.Agent {
 	t.Helper()
 	return func(io.Reader, io.Writer, io.Writer) int {
@@ -43,7 +43,7 @@ func deaf(t *testing.T) proxytest.Agent {
 	}
 }
 
-// One process per server_id, while one is being removed too: who removes or starts it meanwhile waits for its end.
+// A server_id has one process at a time, even during a removal: calls that remove or start the server_id meanwhile wait for the end.
 func TestStartWaitsForRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int32
@@ -88,8 +88,8 @@ func TestStartWaitsForRemoval(t *testing.T) {
 	})
 }
 
-// Whoever waits for an end, to start anew after it, is a caller that waits: a removal meanwhile refuses it at once, and what it answers
-// for is still gone afterwards.
+// A caller that waits for an end, to start anew after that, is refused by a removal at once, and the removed process is gone when the
+// removal returns.
 func TestRemovalRefusesCallersThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -117,7 +117,7 @@ func TestRemovalRefusesCallersThatWait(t *testing.T) {
 		start(t, s, "a")
 		callers.Go(func() { _ = s.Remove("a") })
 		synctest.Wait()
-		refused() // waits for what is being removed
+		refused() // waits for the process that is being removed
 		if err := s.Remove("a"); err != nil || len(s.List()) > 0 {
 			t.Errorf("Remove once more: got error %v, %d left, want none", err, len(s.List()))
 		}
@@ -125,7 +125,7 @@ func TestRemovalRefusesCallersThatWait(t *testing.T) {
 
 		say(t, start(t, s, "a"), `"exit 0"`)
 		synctest.Wait()
-		refused() // waits for what ends by itself
+		refused() // waits for the process that ends by itself
 		callers.Go(func() { _ = s.Remove("a") })
 		synctest.Wait()
 		close(hold)
@@ -136,7 +136,7 @@ func TestRemovalRefusesCallersThatWait(t *testing.T) {
 	})
 }
 
-// The oldest of the exited ones is forgotten, not the one that is ending.
+// The oldest exited instance is forgotten, not the one that is ending.
 func TestEndingInstanceIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})

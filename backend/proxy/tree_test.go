@@ -33,7 +33,7 @@ func spawned(t *testing.T, i *Instance, r *trace, how string) int {
 
 func hasMark(pid int, mark string) bool { return bytes.Contains(environOf(pid), []byte(mark)) }
 
-// left are the processes whose environment holds the text.
+// left returns the processes whose environment contains the text.
 func left(t *testing.T, text string) []procInfo {
 	t.Helper()
 	all, err := processes()
@@ -49,7 +49,7 @@ func left(t *testing.T, text string) []procInfo {
 	return found
 }
 
-// marked gives the agents of a test a variable that all their descendants share.
+// marked returns an agent's command with a variable that all descendants inherit.
 func marked(t *testing.T) (Command, string) {
 	t.Helper()
 	cmd := agentCommand()
@@ -66,7 +66,7 @@ func gone(pid int) bool {
 	})
 }
 
-// comesTrue waits for what other processes do.
+// comesTrue waits until holds returns true.
 func comesTrue(holds func() bool) bool {
 	for range 500 {
 		if holds() {
@@ -113,20 +113,21 @@ func TestCloseEndsStubbornTree(t *testing.T) {
 	}
 }
 
-// A descendant that is another process every millisecond is gone before any list of processes is read. The group's signal reaches it.
+// A descendant that replaces itself every millisecond is gone before any list of processes is read. The group's signal reaches the
+// descendant.
 func TestCloseEndsDescendantThatHops(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "hop")
 	if err := os.WriteFile(script, []byte("trap '' TERM\n[ -d \"$1\" ] || exit\n: >\"$1/$$\"\nsh \"$0\" \"$1\" &\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hops := filepath.Join(dir, "hops") // a file for each process; without the directory they end
+	hops := filepath.Join(dir, "hops") // one file per process; without the directory the processes end
 	count := func() int {
 		files, _ := os.ReadDir(hops)
 		return len(files)
 	}
 	s := openSet(t, Config{})
-	for n := range 10 { // one alone may be caught by luck
+	for n := range 10 { // a single try may succeed by luck
 		if err := os.Mkdir(hops, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func TestCloseEndsDescendantThatHops(t *testing.T) {
 	}
 }
 
-// An instance that somebody else is removing is not forgotten by the Set's Close.
+// Close of the Set waits for an instance that another caller is removing.
 func TestSetCloseWaitsForRemovals(t *testing.T) {
 	cmd, mark := marked(t)
 	s := openSet(t, Config{})
@@ -181,7 +182,7 @@ func TestSetCloseWaitsForRemovals(t *testing.T) {
 }
 
 func TestCloseIsQuickWhenTheAgentEndsOnEOF(t *testing.T) {
-	// Half a second later it is told to end; on a busy machine it may not have come to its end by then.
+	// Half a second later the agent gets SIGTERM, and on a busy machine may not have ended by then.
 	var took time.Duration
 	var s Status
 	for range 5 {
@@ -218,7 +219,7 @@ func TestExitEndsDescendants(t *testing.T) {
 	}
 }
 
-// server is a process of ours with a Set, which a test may kill.
+// server is another process of this program with a Set, which a test may kill.
 type server struct {
 	cmd   *exec.Cmd
 	in    *bufio.Writer
@@ -280,7 +281,7 @@ func (s *server) send(t *testing.T, method string) {
 	}
 }
 
-// stubbornTree makes the server's agent a tree of every kind of descendant, deaf to everything.
+// stubbornTree gives the server's agent descendants of every kind, which ignore everything.
 func (s *server) stubbornTree(t *testing.T) []int {
 	t.Helper()
 	pids := []int{s.agent}
@@ -305,7 +306,7 @@ func TestWatchdogEndsAgentsWhenDeskhandIsKilled(t *testing.T) {
 			t.Errorf("process %d of the tree: got it alive, want it ended", n)
 		}
 	}
-	// The watchdog itself carries the mark too: it ends last.
+	// The watchdog itself carries the mark too, and ends last.
 	if !comesTrue(func() bool { return len(left(t, mark)) == 0 }) {
 		t.Errorf("processes with the mark: got %+v, want none", left(t, mark))
 	}
@@ -316,7 +317,7 @@ func TestLedgerEndsLeftoversOfEarlierRun(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	s := startServer(t, ledger, mark, "PROXY_TEST_NO_WATCHDOG=1")
 	pids := s.stubbornTree(t)
-	t.Cleanup(func() { // should the test fail, nobody else ends them
+	t.Cleanup(func() { // if the test fails, nobody else ends the processes
 		if !t.Failed() {
 			return
 		}
@@ -445,7 +446,7 @@ func TestStartSucceedsWithoutWatchdog(t *testing.T) {
 	}
 }
 
-// Marks of a Deskhand within an agent of another are found by both.
+// A Deskhand below another's agent passes the outer marks on, and both Deskhands find the process.
 func TestMarksOfNestedDeskhandsAreKept(t *testing.T) {
 	t.Setenv(treeVariable, "outer.1;")
 	s := openSet(t, Config{})
@@ -462,7 +463,7 @@ func TestMarksOfNestedDeskhandsAreKept(t *testing.T) {
 	}
 }
 
-// pidIn waits for a file that tells a process number.
+// pidIn waits for a file that contains a process number.
 func pidIn(t *testing.T, file string) (pid int) {
 	t.Helper()
 	if !comesTrue(func() bool {
@@ -475,8 +476,8 @@ func pidIn(t *testing.T, file string) (pid int) {
 	return pid
 }
 
-// A browser that an agent has opened is not the agent's, though a look at what runs found it while its parent was still there. An agent
-// that descends from such a browser is as any other.
+// A browser that an agent has opened is not the agent's, even if a search found the browser while its parent still ran. An agent that
+// descends from such a browser is like any other.
 func TestApartProcessOutlivesAgent(t *testing.T) {
 	dir := t.TempDir()
 	pidFile, told := filepath.Join(dir, "pid"), filepath.Join(dir, "told")
@@ -532,7 +533,7 @@ func TestApartProcessOutlivesAgent(t *testing.T) {
 	}
 }
 
-// What has the agent's mark is the agent's, whatever else it says.
+// A process with the agent's mark belongs to the agent, whatever else its environment says.
 func TestMarkedProcessIsNotApart(t *testing.T) {
 	dir := t.TempDir()
 	pidFile := filepath.Join(dir, "pid")

@@ -15,7 +15,7 @@ import (
 type Usage struct {
 	ServerID  string // "" for a program
 	Agent     string // for a program, the name of its file
-	Purpose   string // of the program's Command, else of its Set
+	Purpose   string // purpose of the program's Command, else of its Set
 	For       string // for a program, its Command's For
 	PID       int    // of the agent itself
 	StartedAt time.Time

@@ -48,7 +48,7 @@ func measure(families []*family, pss bool) (self Member, trees [][]Member, err e
 // Measures says whether the system tells the use of processes.
 const Measures = true
 
-// measureOne measures a process outside of all families: a child of ours that has not been waited for, so that its number is its own.
+// measureOne measures a process outside of all families: a child that has not been waited for, so that its number cannot be reused.
 func measureOne(pid int, pss bool) (m Member, err error) {
 	boot, err := bootTime()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// surveyed is the usage of the one instance of a set.
+// surveyed returns the usage of the only instance of a set.
 func surveyed(t *testing.T, pss bool, s *Set) Usage {
 	t.Helper()
 	_, usage, err := Survey(pss, s)
@@ -35,7 +35,7 @@ func (u Usage) find(pid int) (Member, bool) {
 	return u.Tree[n], true
 }
 
-// sizes is what the system says of a process's memory when it has looked at every page.
+// sizes returns the system's exact numbers of a process's memory, which need a walk over every page.
 func sizes(t *testing.T, pid int) map[string]int64 {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -69,7 +69,7 @@ func TestSurveyMeasuresWholeTree(t *testing.T) {
 	r := traceOf(t, i)
 	want := []int{i.Status().PID}
 	for _, how := range escapes {
-		if how == "daemon" { // the daemon is another process than the one that was spawned
+		if how == "daemon" { // the daemon is another process than the spawned one
 			continue
 		}
 		want = append(want, spawned(t, i, r, how))
@@ -116,7 +116,7 @@ func TestSurveyMeasuresWholeTree(t *testing.T) {
 	}
 }
 
-// What a command has used is not forgotten when it ends.
+// The processor time of a command is kept after its end.
 func TestSurveyKeepsCPUOfEndedChildren(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
@@ -165,7 +165,8 @@ func TestSurveyMeasuresItself(t *testing.T) {
 	}
 }
 
-// What the engine of a window takes is ours, in processes beside this one. The program that they were started from is counted with us.
+// The engine of a window runs in processes beside this one, and counts as part of this program, with the program that started those
+// processes.
 func TestSurveyCountsEngine(t *testing.T) {
 	begin := func(name string) (pid int) {
 		t.Helper()
@@ -200,8 +201,8 @@ func TestSurveyCountsEngine(t *testing.T) {
 		}
 		return self
 	}
-	// counted is what is counted with us of the memory beside our own, and holds with what the system says of the processes that should be.
-	// Other tests allocate meanwhile, also between one look and the next.
+	// counted compares the memory counted for other processes with the system's exact numbers for the processes that should count. Other
+	// tests allocate meanwhile, also between two measurements.
 	counted := func(what string, pids ...int) {
 		t.Helper()
 		const off = 16 << 20
@@ -211,7 +212,7 @@ func TestSurveyCountsEngine(t *testing.T) {
 			rss, pss, wantRSS, wantPSS = all.RSS-own["Rss"], all.PSS-own["Pss"], 0, 0
 			for _, pid := range pids {
 				now := sizes(t, pid)
-				wantRSS += now["Private_Clean"] + now["Private_Dirty"] // what of it is shared is counted already
+				wantRSS += now["Private_Clean"] + now["Private_Dirty"] // shared pages are counted already
 				wantPSS += now["Pss"]
 			}
 			if max(rss-wantRSS, wantRSS-rss, pss-wantPSS, wantPSS-pss) <= off {
@@ -232,7 +233,7 @@ func TestSurveyCountsEngine(t *testing.T) {
 	}
 }
 
-// A name may look like the fields after it.
+// A name may look like the fields that follow.
 func TestSurveyReadsStrangeNames(t *testing.T) {
 	for _, name := range []string{"a b", "x) R 1 1 1 (y", "((", ") Z 0", "new\nline", "\xff\xfe(", "\x1b[31m"} {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestSurveyTellsSetsApart(t *testing.T) {
 	}
 }
 
-// Between the look at all processes and the measurement of one, it may have ended, and its number may be another's.
+// Between the listing of all processes and the measurement of one, the process may have ended, and its number may be another's.
 func TestMemberReportsGoneProcess(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
@@ -361,7 +362,7 @@ func TestSurveyOfChangingTree(t *testing.T) {
 	}
 }
 
-// An instance that is being removed is shown until nothing of it is left, and then no more.
+// An instance that is being removed is listed until all of its processes are gone, and no longer.
 func TestSurveyDuringEnd(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
@@ -398,7 +399,7 @@ func TestLeftoversNamesWithoutEnding(t *testing.T) {
 	want := []int{srv.agent, srv.pid(t, "spawned")}
 	srv.send(t, "stubborn")
 	srv.pid(t, "ready")
-	t.Cleanup(func() { // should the test fail, nobody else ends them
+	t.Cleanup(func() { // if the test fails, nobody else ends the processes
 		if t.Failed() {
 			for _, pid := range want {
 				_ = killHard(pid)
@@ -422,7 +423,7 @@ func TestLeftoversNamesWithoutEnding(t *testing.T) {
 	}
 }
 
-// A status bar asks every few seconds. Ten agents with five descendants each, and 300 other processes younger than they are.
+// A status bar asks every few seconds. Ten agents with five descendants each, and 300 younger processes of others.
 func BenchmarkSurvey(b *testing.B) {
 	s, err := Open(Config{})
 	if err != nil {
@@ -453,7 +454,7 @@ func BenchmarkSurvey(b *testing.B) {
 			for b.Loop() {
 				_, usage, err := Survey(pss, s)
 				if err != nil || len(usage[0]) != 10 || len(usage[0][9].Tree) != 6 {
-					b.Fatal(err, usage)
+					b.Fatalf("Survey: got %+v, %v, want 10 trees of 6", usage, err)
 				}
 			}
 		})
