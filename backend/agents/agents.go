@@ -94,7 +94,7 @@ const (
 	Broken     = "broken"
 )
 
-// Agent is one agent as people see it.
+// Agent is an agent as people see it.
 type Agent struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
@@ -166,7 +166,7 @@ type Config struct {
 	Desktop bool
 	// ShellPatience is how long the login shell may take; 0 means 10 s.
 	ShellPatience time.Duration
-	// Dir is the directory that agents are installed into, one subdirectory per agent; "" turns installing off.
+	// Dir is the directory that agents are installed into, a subdirectory per agent; "" turns installing off.
 	Dir string
 	// WriteFile replaces a file atomically (store.WriteFile); nil turns installing off.
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
@@ -276,7 +276,7 @@ func (c *Catalogue) backgroundLocked(f func()) bool {
 	return !c.closed
 }
 
-// entry is one row of the table: how an agent is started, and the facts that are known about the agent.
+// entry is a row of the table: how an agent is started, and the facts that are known about the agent.
 type entry struct {
 	id, name, source string
 	command          string // an absolute path, or a name to look up on PATH
@@ -315,7 +315,7 @@ func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
 	return list, err
 }
 
-// Agent returns one agent of the table, or ErrUnknown.
+// Agent returns an agent of the table, or ErrUnknown.
 func (c *Catalogue) Agent(id string) (Agent, error) {
 	e, err := c.row(id)
 	if err != nil {

@@ -49,7 +49,7 @@ func packedAgent(version, before string) string {
 //go:embed testdata/agent.tar.bz2
 var bzipped []byte
 
-// item is one entry of an archive.
+// item is an entry of an archive.
 type item struct {
 	name string
 	text string
@@ -172,7 +172,7 @@ func here() string {
 	return runtime.GOOS + "-" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 }
 
-// lists writes agents.json with one agent that comes from the archive.
+// lists writes agents.json with an agent that comes from the archive.
 func (y *yard) lists(version, archive, cmd, sum string) {
 	y.t.Helper()
 	if !strings.Contains(archive, "://") {
@@ -505,7 +505,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 	}
 }
 
-// Two agents may use one id, one after the other: an installation of the first is never started as the second.
+// Two agents may use the same id in turn: an installation of the first is never started as the second.
 func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 	y := openYard(t)
 	y.reg.publishClaude("0.101.0", "")

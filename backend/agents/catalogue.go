@@ -27,7 +27,7 @@ type catalogueFile struct {
 	} `json:"deskhand"`
 }
 
-// registryEntry is one agent of the registry.
+// registryEntry is an agent of the registry.
 type registryEntry struct {
 	ID           string       `json:"id"`
 	Name         string       `json:"name"`
@@ -54,13 +54,13 @@ type npmPackage struct {
 	Env     map[string]string `json:"env"`
 }
 
-// binaryTarget is a program for one kind of machine.
+// binaryTarget is a program for a kind of machine.
 type binaryTarget struct {
 	Archive string            `json:"archive"` // URL of the archive, or of a bare program
 	Cmd     string            `json:"cmd"`     // path of the program in the archive
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
-	SHA256  string            `json:"sha256"` // of the archive, in hexadecimal; only newer entries have one
+	SHA256  string            `json:"sha256"` // of the archive, in hexadecimal; absent in older entries
 }
 
 // The ways an agent is installed.

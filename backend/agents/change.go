@@ -20,7 +20,7 @@ var (
 	ErrNotOurs    = errors.New("it was not installed by Deskhand")
 )
 
-// News is one event of an installation, for the callback of Watch.
+// News is an event of an installation, for the callback of Watch.
 type News struct {
 	Agent string
 	Progress

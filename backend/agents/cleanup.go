@@ -32,7 +32,7 @@ func (u *CleanUp) settings(environ []string) string {
 	return filepath.Join(home, filepath.FromSlash(u.Settings))
 }
 
-// isOff reports whether a settings file turns the deletion off. A file that cannot be read, such as one with comments, does not.
+// isOff reports whether a settings file turns the deletion off. A file that cannot be read, for example because of comments, does not.
 func (u *CleanUp) isOff(file string) bool {
 	data, err := os.ReadFile(file)
 	if err != nil {

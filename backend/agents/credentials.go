@@ -105,13 +105,13 @@ func (l lookout) codex() bool {
 	return auth.text("OPENAI_API_KEY") || auth.object("tokens").text("access_token")
 }
 
-// opencode reads auth.json, one entry per provider: {"type":"api","key"} or {"type":"oauth","access","expires"}.
+// opencode reads auth.json, an entry per provider: {"type":"api","key"} or {"type":"oauth","access","expires"}.
 func (l lookout) opencode(provider string) bool {
 	entry := readObject(l.in("XDG_DATA_HOME", filepath.Join(".local", "share"), "opencode", "auth.json")).object(provider)
 	return entry.text("key") || entry.text("access") && !entry.expired("expires")
 }
 
-// object is a JSON object of another program's file: a missing field, or one of another type, reads as empty.
+// object is a JSON object of another program's file: a field that is missing, or of another type, reads as empty.
 type object map[string]json.RawMessage
 
 // maxCredentials is well above the size of such a file. Claude's grows to megabytes with its history of projects.

@@ -100,7 +100,7 @@ func (c *Catalogue) Envs() (list []map[string]string) {
 	return list
 }
 
-// customAgent is one entry of agents.json.
+// customAgent is an entry of agents.json.
 type customAgent struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`

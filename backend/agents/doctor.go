@@ -38,7 +38,7 @@ func (r Report) Healthy() bool {
 	return n > 0 && (r.Steps[n-1].Step == stepSession || r.Steps[n-1].Step == stepLogin) && r.Steps[n-1].OK
 }
 
-// Step is one step of a start.
+// Step is a step of a start.
 type Step struct {
 	Step   string `json:"step" enum:"resolve,spawn,initialize,session,login" doc:"login is there of agents that tell as whom they are signed in"`
 	OK     bool   `json:"ok"`
@@ -116,7 +116,7 @@ func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	return t.report, nil
 }
 
-// trial is one start of an agent that is tested.
+// trial is the start of an agent that is tested.
 type trial struct {
 	c      *Catalogue
 	e      entry
@@ -125,7 +125,7 @@ type trial struct {
 	report Report
 }
 
-// step runs one step and records its duration.
+// step runs a step and records its duration.
 func (t *trial) step(name string, f func() (string, error)) bool {
 	began := time.Now()
 	detail, err := f()

@@ -110,7 +110,7 @@ func TestOfAgents(t *testing.T) {
 	}
 }
 
-// stepsOf returns the names of the steps, the failed one marked, and the last step.
+// stepsOf returns the names of the steps, with a mark at the failed step, and the last step.
 func stepsOf(r agents.Report) (string, agents.Step) {
 	var names []string
 	var last agents.Step

@@ -253,7 +253,7 @@ func equalJSON(t *testing.T, a, b string) bool {
 	return one.String() == two.String()
 }
 
-// Two Deskhands write into one agents.json.
+// Two Deskhands write into the same agents.json.
 func TestTwoWriteDefinitions(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -292,7 +292,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 	t.Logf("%d of 120 were written", len(want))
 }
 
-// One mistake hides one agent: later agents of the file are still there.
+// A mistake hides a single agent: later agents of the file are still there.
 func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
 	t.Parallel()
 	c, _ := openFile(t, `{"agents":[{"id":"Bad Id","command":"x"},{"id":"claude","command":"x"},{"id":"one","command":"x"},{"id":"one","command":"y"},{"id":"two","command":"x"}]}`)

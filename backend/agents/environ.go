@@ -26,7 +26,7 @@ func (d Directory) String() string { return d.Path + " (" + d.Source + ")" }
 
 // Surroundings is the environment in which agents, node and npm are found and started.
 type Surroundings struct {
-	Shell       string        // the login shell that was asked; "" without one
+	Shell       string        // the login shell that was asked; "" = none
 	Took        time.Duration // how long the shell took
 	Problem     string        // why the shell gave no environment
 	Directories []Directory   // absolute directories of PATH, each once, then the known install directories
@@ -103,7 +103,7 @@ func nameOf(kv string) string {
 	return name
 }
 
-// reading is one reading of the login shell.
+// reading is a reading of the login shell.
 type reading struct{ done chan struct{} }
 
 // Look reads the login shell in the background. Until the shell has answered or timed out, the calls that need an agent wait: Command,
@@ -111,7 +111,7 @@ type reading struct{ done chan struct{} }
 // answer changes, the callback of Watch is called as at the end of an installation.
 func (c *Catalogue) Look() { c.reread(true) }
 
-// reread starts a reading and returns it. A running reading is returned instead, and a finished one unless fresh is set.
+// reread starts a reading and returns it. A running reading is returned instead, and so is a finished reading unless fresh is set.
 func (c *Catalogue) reread(fresh bool) *reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +269,7 @@ func loopback() []string { return []string{"127.0.0.1", "localhost", "::1"} }
 
 // exceptLoopback adds this machine to NO_PROXY, where the environment names a proxy: agents are given addresses on this machine, those of
 // Deskhand's own tools and of the person's servers, and would send the secrets in those addresses to the proxy. Both spellings get the
-// values of either, since some programs read only one of the two. Calling exceptLoopback twice changes nothing more.
+// values of either, since some programs read only either. Calling exceptLoopback twice changes nothing more.
 func exceptLoopback(env []string) []string {
 	either := func(name string) []string { return []string{lookup(env, name), lookup(env, strings.ToLower(name))} }
 	if !slices.ContainsFunc(proxies(), func(name string) bool { return strings.Join(either(name), "") != "" }) {

@@ -165,7 +165,7 @@ func executable(file string) error {
 }
 
 // withExtensions returns the file names under which Windows starts a command: command with each extension, and command itself first when
-// command already has one of the extensions.
+// command already has such an extension.
 func withExtensions(command, pathext string) []string {
 	if pathext == "" {
 		pathext = ".com;.exe;.bat;.cmd" // the default of Windows

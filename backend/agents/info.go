@@ -19,7 +19,7 @@ type InfoQuery struct {
 	Fresh  bool // ignores earlier answers of the agent
 }
 
-// Info is one agent as the API describes it.
+// Info is an agent as the API describes it.
 type Info struct {
 	ID                   string            `json:"id"`
 	Name                 string            `json:"name"`
@@ -68,7 +68,7 @@ func plainCapabilities() Capabilities {
 	return Capabilities{ToolCalls: true, ToolResults: true, TextMessages: true, StreamingDeltas: true}
 }
 
-// Info describes one agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
+// Info describes an agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
 func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -131,7 +131,7 @@ const (
 	failureLife = 30 * time.Second
 )
 
-// answer holds an agent's answer, or one that is awaited.
+// answer holds an agent's answer, perhaps still awaited.
 type answer struct {
 	done  chan struct{}
 	at    time.Time // valid once done is closed, like offer and err
@@ -149,7 +149,7 @@ func (a *answer) old(fresh bool) bool {
 	}
 }
 
-// offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share one answer.
+// offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share the answer.
 func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
 	cmd := c.command(ctx, e, at, "")
 	if ctx.Err() != nil {

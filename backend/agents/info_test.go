@@ -200,7 +200,7 @@ func TestManyAsksAtOnce(t *testing.T) {
 		kinds = append(kinds, "crowd"+n)
 	}
 	c, dir := fakes(t, kinds...)
-	// All share one directory, where each agent can count the others.
+	// All share a directory, where each agent can count the others.
 	crowd := filepath.Join(dir, "crowd")
 	for _, kind := range kinds {
 		if err := os.RemoveAll(filepath.Join(dir, kind)); err != nil {

@@ -36,7 +36,7 @@ type Installed struct {
 	Artifacts        []Artifact `json:"artifacts"`
 }
 
-// Artifact is one program of an agent. The agent_process is the program that is started; native_agent is the same file for an agent that
+// Artifact is a program of an agent. The agent_process is the program that is started; native_agent is the same file for an agent that
 // speaks ACP by itself, and is left out for an adapter, which brings the agent along.
 type Artifact struct {
 	Kind    string `json:"kind" enum:"native_agent,agent_process"`
@@ -53,7 +53,7 @@ const (
 	StepSwitch   = "switch"
 )
 
-// Progress is one report of a running installation.
+// Progress is a report of a running installation.
 type Progress struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
 	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
@@ -77,7 +77,7 @@ func (e *InstallError) Is(target error) bool { return target == ErrInstall }
 // Unwrap returns the reason.
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// plan identifies an installation: equal plans of one agent share one installation.
+// plan identifies an installation: equal plans of an agent share an installation.
 type plan struct {
 	version   string // exact
 	asked     bool   // the caller demands this version and no other
@@ -183,7 +183,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 	}
 }
 
-// already returns the installed agent that satisfies a plan, if there is one. Versions are only known of Deskhand's own installations.
+// already returns the installed agent that satisfies a plan, if any. Versions are only known of Deskhand's own installations.
 func (c *Catalogue) already(e entry, p plan) (Installed, bool) {
 	at, err := c.find(e)
 	ours := e.source == OnPath && e.known.via != ""
@@ -232,7 +232,7 @@ func (c *Catalogue) installable(e entry) error {
 	return nil
 }
 
-// job is one installation under way.
+// job is a running installation.
 type job struct {
 	plan   plan
 	cancel context.CancelFunc
@@ -247,7 +247,7 @@ type job struct {
 	last    Progress
 }
 
-// waiter is one caller of Install, with the progress that the caller has not received yet.
+// waiter is a caller of Install, with the progress that the caller has not received yet.
 type waiter struct {
 	wake chan struct{}
 	news []Progress
@@ -256,7 +256,7 @@ type waiter struct {
 // maxNews limits the progress that is kept for a slow caller.
 const maxNews = 1000
 
-// job returns the running installation of an agent, or begins one. The caller waits as w; w is nil when the running installation has
+// job returns the running installation of an agent, or begins another. The caller waits as w; w is nil when the running installation has
 // another plan.
 func (c *Catalogue) job(e entry, p plan) (j *job, w *waiter, err error) {
 	c.mu.Lock()
@@ -313,7 +313,7 @@ func (j *job) join() *waiter {
 	return w
 }
 
-// leave removes a waiter. The last one to leave ends the job.
+// leave removes a waiter. The last to leave ends the job.
 func (j *job) leave(w *waiter) (last bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -356,7 +356,7 @@ func (j *job) pass(w *waiter, progress func(Progress)) {
 	}
 }
 
-// tell reports progress to all waiters, and keeps the report, without its log line, for later ones.
+// tell reports progress to all waiters, and keeps the report, without its log line, for later waiters.
 func (j *job) tell(p Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -403,7 +403,7 @@ func (c *Catalogue) install(ctx context.Context, e entry, p plan, tell func(Prog
 	return Installed{}, failed
 }
 
-// installation is one run of the steps.
+// installation is a run of the steps.
 type installation struct {
 	c    *Catalogue
 	e    entry
@@ -415,7 +415,7 @@ type installation struct {
 	stderr  string // of the program that failed
 	supply  supply
 	dir     string // directory that is being filled
-	final   bool   // dir is its final place, instead of one to rename
+	final   bool   // dir is its final place, and never renamed
 	kept    bool   // dir is in use now
 	planned bool   // only a plan: nothing is installed
 	at      release
@@ -427,7 +427,7 @@ type installation struct {
 	measured bool  // the numbers are those of the catalogue
 }
 
-// supply is one way to get an agent's files into the directory of an installation.
+// supply is a way to get an agent's files into the directory of an installation.
 type supply interface {
 	// resolve finds out the packages and their size, and writes nothing permanent.
 	resolve(ctx context.Context) error
@@ -563,7 +563,7 @@ func (i *installation) verify(ctx context.Context) error {
 // verifyLimit is how long a new agent may take to answer: OpenCode takes 4 s on an idle machine.
 const verifyLimit = 2 * time.Minute
 
-// change makes the new version the one in use. After the first rename the context is ignored: the remaining work takes no time.
+// change puts the new version into use. After the first rename the context is ignored: the remaining work takes no time.
 func (i *installation) change(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -274,7 +274,7 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 	}
 }
 
-func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share one shop, in sequence
+func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share a shop, in sequence
 	s := openShop(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})

@@ -62,7 +62,7 @@ type LoginMethods struct {
 	Warning string        `json:"warning,omitempty" doc:"Where values are kept in a file: why"`
 }
 
-// LoginMethod is one way to sign in.
+// LoginMethod is a way to sign in.
 type LoginMethod struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -74,14 +74,14 @@ type LoginMethod struct {
 	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
 	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
 	env      map[string]string // of type terminal
-	anyOne   bool              // at least one value is needed, and one is enough
+	anyOne   bool              // a single value is needed, and enough
 	confirms bool              // of type env: authenticate tells the agent that the values are there
 }
 
 // Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
 func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
 
-// LoginVar is one value of a login method.
+// LoginVar is a value of a login method.
 type LoginVar struct {
 	Name     string `json:"name"`
 	Label    string `json:"label,omitempty"`
@@ -108,7 +108,7 @@ const (
 // starting.
 const longestValue = 32<<10 - 1
 
-// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts one.
+// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
 const apiKey = "api-key"
 
 // Login returns the ways to sign in to an agent. Login starts the agent when the agent has not been asked before.
@@ -135,7 +135,7 @@ func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) 
 	return l, nil
 }
 
-// LoginMethod returns one method of Login, or ErrNoMethod.
+// LoginMethod returns a method of Login, or ErrNoMethod.
 func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMethod, error) {
 	s, err := c.signIn(ctx, id)
 	if err != nil {
@@ -264,7 +264,7 @@ const (
 // enough: node programs usually call xdg-open, which ignores BROWSER on most desktops.
 func browserPrograms() []string { return []string{"open-url", "xdg-open"} }
 
-// browser returns a directory with programs that open a page in a browser which outlives the agent. Each program is one file and no command
+// browser returns a directory with programs that open a page in a browser which outlives the agent. Each program is a single file and no command
 // line: agents differ in how they treat blanks in BROWSER. On macOS, where the system itself starts browsers, browser returns "", and
 // likewise on Windows, where agents open pages without a program on PATH.
 func (c *Catalogue) browser() (string, error) {
@@ -494,7 +494,7 @@ func (c *Catalogue) UsesKeyring(agent string) bool {
 // Secrets returns the secret values that agents were given since the start, or that were recalled. They must not be written anywhere else.
 func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
 
-// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ones are left out.
+// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
 func signInOf(began json.RawMessage) signIn {
 	var r struct {
 		Methods []json.RawMessage `json:"authMethods"`

@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// guests is a catalogue with agents that want a login: demo agents, one for each way to sign in, and scripts.
+// guests is a catalogue with agents that want a login: a demo agent for each way to sign in, and scripts.
 type guests struct {
 	*agents.Catalogue
 	t    *testing.T

@@ -31,7 +31,7 @@ func keyringUnlocked(ctx context.Context) error {
 	return err
 }
 
-// unlocked examines the collection that package keyring uses: the one named login, else the default.
+// unlocked examines the collection that package keyring uses: login, else the default.
 func unlocked(conn *dbus.Conn) (err error) {
 	for _, path := range []dbus.ObjectPath{"/org/freedesktop/secrets/collection/login", "/org/freedesktop/secrets/aliases/default"} {
 		var locked bool

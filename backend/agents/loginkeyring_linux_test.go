@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// keyringScenario runs one scenario with a keyring in a separate process: the library keeps its connection to the bus for the life of the
+// keyringScenario runs a scenario with a keyring in a separate process: the library keeps its connection to the bus for the life of the
 // process.
 func keyringScenario(arg string) error {
 	what, dir, _ := strings.Cut(arg, ":")
@@ -316,7 +316,7 @@ func TestBusWithoutAKeyring(t *testing.T) {
 	}
 }
 
-// secrets is a small secret service, as much as go-keyring uses of GNOME Keyring and KWallet, with one open collection.
+// secrets is a small secret service, as much as go-keyring uses of GNOME Keyring and KWallet, with a single open collection.
 type secrets struct {
 	mu     sync.Mutex
 	locked bool

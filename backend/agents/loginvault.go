@@ -18,7 +18,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// vault stores the values that people enter for agents. One file lists the values and their agents; the values themselves are in the
+// vault stores the values that people enter for agents. A file lists the values and their agents; the values themselves are in the
 // system's keyring, or, without a keyring, in that file, which only its owner may read. A keyring may ask its owner for a password, so the
 // vault reads the keyring only when an agent starts, and before that only as far as recall is allowed to.
 type vault struct {
@@ -48,11 +48,11 @@ const keyringLimit = 2 * time.Minute
 
 var errSilent = errors.New("the keyring has not answered")
 
-// kept is one value.
+// kept is a stored value.
 type kept struct {
 	Secret bool   `json:"secret"`
 	Place  string `json:"place"`           // system or file
-	Key    string `json:"key,omitempty"`   // its name in the keyring, a new one for each new value
+	Key    string `json:"key,omitempty"`   // its name in the keyring, new for each value
 	Value  string `json:"value,omitempty"` // when stored in the file
 }
 
@@ -170,7 +170,7 @@ func (v *vault) keep(ctx context.Context, agent string, vars []LoginVar, values 
 	return place, warning, nil
 }
 
-// put stores one value, in the file when the keyring fails with err.
+// put stores a value, in the file when the keyring fails with err.
 func (v *vault) put(ctx context.Context, place, name, value string) (kept, error) {
 	var err error
 	if place == keptInKeyring {
@@ -322,7 +322,7 @@ func (v *vault) valueOf(ctx context.Context, k kept, silent error) (string, erro
 	return v.get(ctx, k.Key)
 }
 
-// shortestSecret is the shortest value that is redacted: shorter ones would remove ordinary words from conversations.
+// shortestSecret is the shortest value that is redacted: shorter values would remove ordinary words from conversations.
 const shortestSecret = 8
 
 // hide has a value redacted from everything that is written.

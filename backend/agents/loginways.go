@@ -38,7 +38,7 @@ func (w wireMethod) method() (LoginMethod, bool) {
 		m.Link = w.Link
 	}
 	if _, gateway := w.Meta["gateway"]; gateway {
-		return m, false // a gateway needs an address, and choosing a gateway without one undoes the earlier login
+		return m, false // a gateway needs an address, and choosing a gateway without an address undoes the earlier login
 	}
 	_, takesKey := w.Meta[apiKey]
 	switch w.Type {
@@ -99,7 +99,7 @@ func reserved(name string) bool {
 // tells the agent that the values are there.
 type wayValues struct {
 	Vars   []wayValue `json:"vars"`
-	AnyOne bool       `json:"anyOne"` // one of the values is enough
+	AnyOne bool       `json:"anyOne"` // a single value is enough
 }
 
 type wayValue struct {

@@ -11,7 +11,7 @@ import (
 // Modes is data of the catalogue: in which modes of an agent a person is asked before the agent changes a file or runs a command. A mode in
 // none of the lists has not been examined by anybody; a newer version may have added the mode.
 type Modes struct {
-	Begin    []string `json:"begin"`    // modes for new conversations when nobody has chosen one: the first that the agent offers
+	Begin    []string `json:"begin"`    // modes for new conversations when nobody has chosen a mode: the first that the agent offers
 	Asking   []string `json:"asking"`   // the agent asks, or changes nothing
 	Deciding []string `json:"deciding"` // the agent decides alone, at least about some changes
 	Settings []string `json:"settings"` // the agent asks as its own settings say

@@ -131,7 +131,7 @@ func (i *npmSupply) fetch(ctx context.Context) error {
 	return i.runNPM(ctx, i.argv("rebuild", "--ignore-scripts=false", "--", i.e.known.npm))
 }
 
-// program returns the package's program as npx would choose it: by name, or the only one.
+// program returns the package's program as npx would choose it: by name, or the only program.
 func (i *npmSupply) program() (string, error) {
 	dir := path.Join("node_modules", i.e.known.npm)
 	data, err := os.ReadFile(filepath.Join(i.dir, filepath.FromSlash(dir), "package.json"))

@@ -89,7 +89,7 @@ func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (
 	return inst, nil
 }
 
-// question is a conversation with one agent process that is probed.
+// question is a conversation with a probed agent process.
 type question struct {
 	inst     *proxy.Instance
 	last     int

@@ -23,7 +23,7 @@ const (
 )
 
 // Prove begins a conversation with an agent in an empty directory, as for a person, and ends the conversation: an agent's answer to
-// authenticate proves little, and some agents are signed in for one process only. The agent gets values beside the stored ones. A
+// authenticate proves little, and some agents are signed in for a single process. The agent gets values beside the stored ones. A
 // *LoginError with Unproven says why no conversation can begin. The end of ctx ends the agent.
 func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]string) error {
 	e, at, err := c.ready(ctx, id)
@@ -122,7 +122,7 @@ func (a account) words() string {
 // accounts holds the last account that an agent reported.
 type accounts struct {
 	last atomic.Pointer[account]
-	news chan struct{} // capacity one
+	news chan struct{} // capacity 1
 }
 
 // take stores the account of a notification.
@@ -143,7 +143,7 @@ func (s *accounts) take(msg []byte) {
 }
 
 // account returns the account that an agent reports; told is false when the agent reports none. initialized, the answer to initialize, says
-// whether the agent will report one; since is when that answer came.
+// whether the agent will report an account; since is when that answer came.
 func (q *question) account(ctx context.Context, initialized json.RawMessage, since time.Time) (a account, told bool) {
 	now := q.accounts.last.Load()
 	if now == nil && tellsAccount(initialized) {

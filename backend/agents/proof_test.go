@@ -14,7 +14,7 @@ import (
 
 const beginsNothing = `say '"error":{"code":-32000,"message":"API key is missing"}'`
 
-// An agent that reports a login which holds for one process only, or not at all, is not signed in.
+// An agent that reports a login which holds for a single process, or not at all, is not signed in.
 func TestLoginIsProvenByAConversation(t *testing.T) {
 	t.Parallel()
 	needShell(t)

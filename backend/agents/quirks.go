@@ -27,7 +27,7 @@ type Quirks struct {
 	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"It deletes conversations by itself"`
 }
 
-// Refuses reports whether a request of the agent is a private one that only its vendor's client can answer.
+// Refuses reports whether a request of the agent is private, so that only its vendor's client can answer.
 func (q Quirks) Refuses(method string) bool {
 	return slices.ContainsFunc(q.Refuse, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
 }

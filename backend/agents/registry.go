@@ -31,7 +31,7 @@ const (
 	followOff     = "off"
 	registryName  = "registry.json" // in Config.Dir, beside the agents' directories; no id contains a dot
 	registryMax   = 8 << 20
-	registryLimit = 30 * time.Second // for one request
+	registryLimit = 30 * time.Second // per request
 	notBefore     = time.Minute      // after the start, which has other work
 	followEvery   = 24 * time.Hour
 	againAfter    = time.Hour // after a failed request
@@ -60,7 +60,7 @@ type registryDocument struct {
 	Agents  []json.RawMessage `json:"agents"`
 }
 
-// parseRegistry refuses any other document. Entries that do not fit are skipped: one new kind must not hide all others.
+// parseRegistry refuses any other document. Entries that do not fit are skipped: a new kind must not hide all others.
 func parseRegistry(data []byte) (registryDocument, error) {
 	var d registryDocument
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -405,7 +405,7 @@ func (c *Catalogue) changing(f func()) {
 
 func (c *Catalogue) copyFile() string { return filepath.Join(c.cfg.Dir, registryName) }
 
-// readCopy returns the stored copy for u, or an empty one.
+// readCopy returns the stored copy for u, which may be empty.
 func (c *Catalogue) readCopy(u *url.URL) registryCopy {
 	data, err := os.ReadFile(c.copyFile())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,7 +35,7 @@ type registry struct {
 	hold     map[string]chan string // tarballs to hold back; the channel gets each request
 }
 
-// pack is one version of a package.
+// pack is a version of a package.
 type pack struct {
 	manifest map[string]any
 	tarball  []byte

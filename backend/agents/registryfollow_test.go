@@ -105,7 +105,7 @@ func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	return byID
 }
 
-// TestAskingTheRegistryNow: a command that ends within a minute gets newer versions too, with one request a day in total.
+// TestAskingTheRegistryNow: a command that ends within a minute gets newer versions too, with a single request a day in total.
 func TestAskingTheRegistryNow(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
 	x.says(http.StatusServiceUnavailable, "", "")

@@ -78,7 +78,7 @@ func (q *question) sessions(ctx context.Context, directory, cursor string) (list
 	return list, cursor, true, nil
 }
 
-// list returns one page of session/list, and the next cursor.
+// list returns a page of session/list, and the next cursor.
 func (q *question) list(ctx context.Context, directory, cursor string) ([]acp.Listed, string, error) {
 	params := map[string]any{}
 	if directory != "" {

@@ -23,7 +23,7 @@ import (
 // returns at once in any other.
 
 const (
-	shellPatience = 10 * time.Second       // slow rc files are common; a longer one waits for something
+	shellPatience = 10 * time.Second       // slow rc files are common; longer than that, a file waits for something
 	shellLimit    = 1 << 20                // of its environment; the system allows a program less
 	shellGrace    = time.Second            // for work of the shell after its answer
 	pipeGrace     = 200 * time.Millisecond // to read the rest of the pipe when the shell has ended and another process holds the pipe
@@ -68,7 +68,7 @@ func PrintEnvironment(out io.Writer) error {
 	return nil
 }
 
-// quote returns a text as one word of a shell.
+// quote returns a text as a single word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // ask returns the environment that the shell gives to programs, within the shell's patience. The shell gets no input and no terminal. Every
@@ -100,7 +100,7 @@ func (s shell) ask(ctx context.Context) ([]string, error) {
 	}
 }
 
-// shellOptions returns the options for running one command in a login shell, and those that make the shell interactive too.
+// shellOptions returns the options for running a command in a login shell, and those that make the shell interactive too.
 func shellOptions(file string) (interactive, options []string, err error) {
 	switch filepath.Base(file) {
 	case "bash", "zsh", "fish", "ksh", "ksh93", "mksh":
@@ -162,7 +162,7 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 type patient struct {
 	pipe *os.File
 	life context.Context
-	late bool // one read after the deadline is done
+	late bool // the read after the deadline is done
 }
 
 func (p *patient) Read(into []byte) (int, error) {

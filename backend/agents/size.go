@@ -79,7 +79,7 @@ func (l lockFile) sum(ctx context.Context, main lockedPackage, ask func(lockedPa
 	return total
 }
 
-// unpacked requests one manifest: <registry>/<name>/<version>, which precedes the "/-/" of the tarball's URL.
+// unpacked requests a manifest: <registry>/<name>/<version>, which precedes the "/-/" of the tarball's URL.
 func (p lockedPackage) unpacked(ctx context.Context, client *http.Client) (int64, error) {
 	base, _, ok := strings.Cut(p.Resolved, "/-/")
 	if !ok {
@@ -102,7 +102,7 @@ func (p lockedPackage) unpacked(ctx context.Context, client *http.Client) (int64
 	return manifest.Dist.UnpackedSize, err
 }
 
-// packed requests the length of one tarball.
+// packed requests the length of a tarball.
 func (p lockedPackage) packed(ctx context.Context, client *http.Client) (int64, error) {
 	resp, err := request(ctx, client, http.MethodHead, p.Resolved)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	newPrefix   = ".new-"
 )
 
-// release is one installed version.
+// release is an installed version.
 type release struct {
 	Version   string    `json:"version"`
 	Package   string    `json:"package"`

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// tool is one run of npm or uv for an installation.
+// tool is a run of npm or uv for an installation.
 type tool struct {
 	*installation
 	name     string

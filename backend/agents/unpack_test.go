@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// zeros returns an archive with one file of n zero bytes, which packs to almost nothing.
+// zeros returns an archive with a file of n zero bytes, which packs to almost nothing.
 func zeros(t *testing.T, n int64) io.Reader {
 	t.Helper()
 	var buf bytes.Buffer

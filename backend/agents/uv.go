@@ -23,7 +23,7 @@ var validPython = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-
 
 // The directories of uv in the directory of the version.
 const (
-	uvTools = "tools" // one environment per tool; there is one tool
+	uvTools = "tools" // an environment per tool, of which there is one
 	uvBin   = "bin"   // programs to start
 )
 
@@ -86,7 +86,7 @@ func uvError(tail string) string {
 	return strings.Join(found, ": ")
 }
 
-// program returns the tool's program as uvx would choose it: by the name of the package, or the only one.
+// program returns the tool's program as uvx would choose it: by the name of the package, or the only program.
 func (u *uvSupply) program() (string, error) {
 	if err := u.check(); err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (u *uvSupply) program() (string, error) {
 	return path.Join(uvBin, names[0]), nil
 }
 
-// check verifies that the installed package is the requested one. The record of the package names the checksum of each file, so the
+// check verifies that the requested package is installed. The record of the package names the checksum of each file, so the
 // checksum of the record stands for all.
 func (u *uvSupply) check() error {
 	base, _, _ := strings.Cut(u.e.known.python, "[")

@@ -14,7 +14,7 @@ var (
 	escapedChar = regexp.MustCompile(`\\(.)`)
 )
 
-// ParseConfig parses a file of git's configuration, without the files that this one includes. Callers judge what git would do because of
+// ParseConfig parses a file of git's configuration, without the included files. Callers judge what git would do because of
 // the file, so text that git may read differently is an error.
 func ParseConfig(data []byte) (list []Setting, err error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
@@ -50,7 +50,7 @@ func ParseConfig(data []byte) (list []Setting, err error) {
 	return list, nil
 }
 
-// setting parses one setting, up to the end of its line.
+// setting parses a setting, up to the end of its line.
 func setting(section, text string) (s Setting, rest string, err error) {
 	key := keyName.FindString(text)
 	if key == "" || section == "" {

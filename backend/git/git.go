@@ -56,7 +56,7 @@ const (
 	Theirs
 )
 
-// Command is one run of git.
+// Command is a run of git.
 type Command struct {
 	Whose   Whose
 	Environ []string // git is looked up in its PATH; of git's variables only those count that say how a person reaches other machines
@@ -77,7 +77,7 @@ type Command struct {
 // Safe lists the protocols that start no program named by an address.
 const Safe = "file:http:https:ssh"
 
-// commands returns the product's git commands. Before adding one, make sure that the command starts no program of a repository beyond those
+// commands returns the product's git commands. Before adding another, make sure that the command starts no program of a repository beyond those
 // that [Run] turns off: porcelain such as diff and log has programs of its own (textconv, external diffs, signatures), and an unknown word
 // may be an alias.
 func commands() []string {

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Setting is one setting of git's configuration. Its key has section and name in small letters, and the part in between as written.
+// Setting is a setting of git's configuration. Its key has section and name in small letters, and the part in between as written.
 type Setting struct {
 	Scope      string // local, worktree, global, system…; "" = unknown
 	Key, Value string
@@ -29,7 +29,7 @@ func (s Setting) parts() (section, between, name string) {
 	return strings.ToLower(section), between, strings.ToLower(rest)
 }
 
-// programs lists, by section, the settings that name a program or a shell command; any value but an empty one counts. The list is that of
+// programs lists, by section, the settings that name a program or a shell command; any value except "" counts. The list is that of
 // git-config(1), and of git-lfs-config(5).
 func programs() map[string][]string {
 	return map[string][]string{
@@ -118,7 +118,7 @@ func (c Command) settings(ctx context.Context, processes *proxy.Set, program str
 }
 
 // foreign returns the settings that name programs and that only the repository has: a person has not configured the same value for all
-// repositories. When the repository configures a program for git-lfs, git-lfs itself counts as one of the repository's programs.
+// repositories. When the repository configures a program for git-lfs, git-lfs itself counts as the repository's program.
 func foreign(list []Setting) (out []Setting) {
 	persons := func(s Setting) bool {
 		return slices.ContainsFunc(list, func(o Setting) bool {

@@ -100,7 +100,7 @@ type MadeToken struct {
 	Secret string `json:"secret" doc:"The token itself. It is told here and never again"`
 }
 
-// Call is one line of the audit.
+// Call is a line of the audit.
 type Call struct {
 	Seq    int64        `json:"seq"`
 	At     session.Time `json:"at" doc:"When it came"`
@@ -129,7 +129,7 @@ const (
 	refusedTokenName   = "token.name"     // empty, too long, or with invisible characters
 	refusedTokenTaken  = "token.taken"    // params name
 	refusedTokenExpiry = "token.expiry"   // in the past, or too far away
-	refusedTokenScope  = "token.scope"    // no scope, or an unknown one
+	refusedTokenScope  = "token.scope"    // no scope, or an unknown scope
 	refusedTokenMany   = "token.too_many" // params max
 	refusedNotOwn      = "access.not_own" // not allowed to a caller with a named token
 )
@@ -239,7 +239,7 @@ func (a *Access) addLocked(t Token, hash tokenHash) {
 	a.tokens[t.ID], a.byHash[hash] = g, g
 }
 
-// Tokens returns all tokens, the newest first, including expired ones until somebody removes them.
+// Tokens returns all tokens, the newest first, including expired tokens until somebody removes them.
 func (a *Access) Tokens() []Token {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -398,7 +398,7 @@ func (a *Access) note(c Call, peer string) {
 	}
 }
 
-// Calls returns the calls after a seq, the oldest first, or the last ones for 0; more reports whether there are further ones.
+// Calls returns the calls after a seq, the oldest first, or the last calls for 0; more reports whether there are further ones.
 func (a *Access) Calls(after int64, limit int) (list []Call, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

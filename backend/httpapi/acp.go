@@ -37,7 +37,7 @@ func serverID(w http.ResponseWriter, r *http.Request) (string, bool) {
 	return id, true
 }
 
-// serverStatus is one row of GET /v1/acp.
+// serverStatus is a row of GET /v1/acp.
 type serverStatus struct {
 	ServerID    string      `json:"serverId"`
 	Agent       string      `json:"agent"`
@@ -123,7 +123,7 @@ func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// postMessage sends one message to an agent, and returns the answer of a request.
+// postMessage sends a message to an agent, and returns the answer of a request.
 func (a *API) postMessage(w http.ResponseWriter, r *http.Request) {
 	id, ok := serverID(w, r)
 	if !ok {

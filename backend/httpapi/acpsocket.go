@@ -28,7 +28,7 @@ const socketPatience = time.Minute
 // vanished is how long a client may be silent, although clients answer pings: TCP alone would take a quarter of an hour to give up.
 const vanished = 2 * time.Minute
 
-// socket is a client on one WebSocket, which carries all messages as text. The agent ends with the socket.
+// socket is a client on a WebSocket, which carries all messages as text. The agent ends with the socket.
 type socket struct {
 	s    *standard
 	conn *websocket.Conn
@@ -37,7 +37,7 @@ type socket struct {
 	ctx  context.Context //nolint:containedctx // ends with the connection, and with it every wait for the agent
 	stop context.CancelFunc
 
-	mu sync.Mutex // a WebSocket allows one writer at a time
+	mu sync.Mutex // a WebSocket allows a single writer
 }
 
 // hijackable finds the connection of a wrapped response.
@@ -137,7 +137,7 @@ func (k *socket) initialize() (acp.Envelope, bool) {
 	}
 }
 
-// read returns the next message; invalid ones are answered and skipped.
+// read returns the next message; invalid messages are answered and skipped.
 func (k *socket) read() (acp.Envelope, bool) {
 	for {
 		kind, in, err := k.conn.NextReader()
@@ -166,12 +166,12 @@ func (k *socket) read() (acp.Envelope, bool) {
 }
 
 // heard extends the time until the client counts as gone. Writers may call heard too: the deadline is set on the connection itself, because
-// a WebSocket allows one reader at a time.
+// a WebSocket allows a single reader.
 func (k *socket) heard() {
 	_ = k.conn.NetConn().SetReadDeadline(time.Now().Add(vanished)) // fails only with the connection
 }
 
-// arriving reads a message that may take long: no ping is answered in the middle of a message. The first message has one deadline for all
+// arriving reads a message that may take long: no ping is answered in the middle of a message. The first message has a single deadline for all
 // of it.
 type arriving struct {
 	io.Reader

@@ -40,10 +40,10 @@ func (s *standard) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mostStreams is how many different sessions one client may read in its life.
+// mostStreams is how many different sessions a client may read in its life.
 const mostStreams = 1024
 
-// take reserves a session's stream for one reader.
+// take reserves a session's stream for a reader.
 func (p *peer) take(session string) (*mail, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *peer) giveBack(m *mail) {
 	m.taken = false
 }
 
-// stream sends the messages of one stream. over reports that the client's agent must be ended: the process has ended, or messages are lost.
+// stream sends the messages of a stream. over reports that the client's agent must be ended: the process has ended, or messages are lost.
 func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, session string, m *mail) (over bool) {
 	reader := p.inst.After(m.at)
 	defer reader.Close()

@@ -65,7 +65,7 @@ func talker(stdin io.Reader, stdout, _ io.Writer) int {
 	}
 }
 
-// A client that takes minutes for one message gets the whole message, and the next.
+// A client that takes minutes for a message gets the whole message, and the next.
 func TestStandardSocketOfAClientThatReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, talker)

@@ -19,7 +19,7 @@ import (
 
 // The protocol's own transport, at /acp/{agent}: streamable HTTP and WebSocket, as in its RFD and the SDKs. Each client has its own agent
 // process, which initialize starts. The messages of the process are in its log, as for every instance, and each stream of the client reads
-// the log separately and selects its messages: those of one session, or all others. So no message is queued twice, unread messages stay as
+// the log separately and selects its messages: those of a session, or all others. So no message is queued twice, unread messages stay as
 // long as the log keeps them, and a slow reader holds the agent up. Errors are plain text, as the RFD demands.
 
 // The headers of the transport.
@@ -66,7 +66,7 @@ func (s *standard) close() {
 	s.sockets.Wait()
 }
 
-// peer is one client of the transport, with its agent.
+// peer is a client of the transport, with its agent.
 type peer struct {
 	id, agent string
 	inst      *proxy.Instance

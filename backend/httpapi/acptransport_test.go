@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// speaker is an agent that sends a notification about each request before its answer. speaker makes one session, s1; "session/prompt" asks
+// speaker is an agent that sends a notification about each request before its answer. speaker makes a session, s1; "session/prompt" asks
 // for a permission and is answered after that; "exit" ends speaker, "farewell" after some messages.
 func speaker(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewReader(stdin)

@@ -155,7 +155,7 @@ func (a *API) installAgent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// patience is how long a caller may take for one event of an installation before the installation is cancelled.
+// patience is how long a caller may take for an event of an installation before the installation is cancelled.
 const patience = 60 * time.Second
 
 // streamInstall installs an agent and streams the progress. The installer waits until the caller has taken each event; when the caller
@@ -215,7 +215,7 @@ func (a *API) install(ctx context.Context, id string, q agents.InstallRequest) <
 	return events
 }
 
-// event encodes one server-sent event.
+// event encodes a server-sent event.
 func event(name string, record any) []byte {
 	data, err := json.Marshal(record)
 	if err != nil {

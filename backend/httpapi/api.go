@@ -47,7 +47,7 @@ type Config struct {
 
 	Roots          []string      // directories for files and agents; empty means the user's home
 	Private        []string      // Deskhand's own directories, which no path may reach
-	MaxUpload      int64         // bytes of one upload; 0 means 2 GiB
+	MaxUpload      int64         // bytes of an upload; 0 means 2 GiB
 	RequestTimeout time.Duration // of requests to agents; 0 means none
 	Logger         *slog.Logger
 }

@@ -52,7 +52,7 @@ func (a *API) asset(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendAsset answers with a file, always whole: WebKit's custom schemes cannot handle 304, so no validator is sent that would let a client
-// ask for one. Files with a hash of their content in the name may be cached for ever.
+// ask for a 304. Files with a hash of their content in the name may be cached for ever.
 func (a *API) sendAsset(w http.ResponseWriter, r *http.Request, name string) {
 	f, err := a.cfg.Assets.Open(name)
 	if err != nil {

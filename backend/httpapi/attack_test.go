@@ -88,7 +88,7 @@ func (a *target) nothingReached(what string) {
 	}
 }
 
-// said is one answer on a connection.
+// said is an answer on a connection.
 type said struct {
 	code   int
 	header http.Header
@@ -254,7 +254,7 @@ func TestAttackTokensAreComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// Rule 3: Host must be exactly one of the server's names, and given once.
+// Rule 3: Host must be exactly a name of the server, and given once.
 func TestAttackHost(t *testing.T) {
 	a := attacked(t, Config{AllowHosts: []string{"desk.example"}}).counted()
 	_, port, _ := net.SplitHostPort(a.addr)
@@ -675,7 +675,7 @@ func TestAttackOversizeBodies(t *testing.T) {
 	}
 }
 
-// archive returns a tar with one file.
+// archive returns a tar with a single file.
 func archive(size int) string {
 	var out strings.Builder
 	w := tar.NewWriter(&out)
@@ -944,7 +944,7 @@ func TestAttackSlowBodies(t *testing.T) {
 	}
 }
 
-// The client's routes are paced like the runtime's: a long message that keeps coming passes, and a stalled one does not. huma's own limit,
+// The client's routes are paced like the runtime's: a long message that keeps coming passes, and a stalled message does not. huma's own limit,
 // 5 s for the whole body, would end both.
 func TestSlowBodiesOfAClient(t *testing.T) {
 	const head = "POST /client/login HTTP/1.1\nHost: 127.0.0.1:2468\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n"
@@ -1014,7 +1014,7 @@ func TestSlowButHonest(t *testing.T) {
 		}
 	})
 	inTime(t, func(w *world) {
-		for range 2 { // on one connection
+		for range 2 { // on the same connection
 			got := w.do("POST", "/v1/acp/a?agent=fake", `{"jsonrpc":"2.0","id":1,"method":"sleep:3m"}`)
 			if body := text(w.t, got); got.code != 200 || !strings.Contains(body, "result") {
 				w.t.Errorf("an agent that thinks: %d %s", got.code, body)

@@ -22,7 +22,7 @@ type noted struct {
 func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 func (n *noted) WriteHeader(status int) {
-	if n.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // an informational status precedes the final one
+	if n.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // an informational status precedes the final status
 		n.status = status
 	}
 	n.ResponseWriter.WriteHeader(status)
@@ -37,7 +37,7 @@ func (n *noted) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// ReadFrom keeps the fast path from a file to the socket, where the server has one.
+// ReadFrom keeps the fast path from a file to the socket, where the server has such a path.
 func (n *noted) ReadFrom(from io.Reader) (int64, error) {
 	if n.status == 0 {
 		n.status = http.StatusOK
@@ -59,7 +59,7 @@ func held(r *http.Request) bool {
 	return inside && (strings.HasSuffix(path, "/frames") || strings.HasSuffix(path, "/stderr"))
 }
 
-// longestPath is the longest path in the audit; longer ones are cut.
+// longestPath is the longest path in the audit; longer paths are cut.
 const longestPath = 512
 
 func (a *Access) noteCall(r *http.Request, n *noted, v *visit, came time.Time) {
@@ -83,7 +83,7 @@ func (a *Access) noteCall(r *http.Request, n *noted, v *visit, came time.Time) {
 	a.note(c, peerOf(r))
 }
 
-// addressOf returns the caller's address for people; peerOf is for counting guesses, and treats a network as one peer.
+// addressOf returns the caller's address for people; peerOf is for counting guesses, and treats a network as a single peer.
 func addressOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -224,7 +224,7 @@ func done(err error) (*none, error) {
 	return &none{}, nil
 }
 
-// byID is the parameter of routes about one thing.
+// byID is the parameter of routes about a single thing.
 type byID struct {
 	ID string `path:"id" maxLength:"64"`
 }

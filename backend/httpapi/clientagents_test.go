@@ -83,7 +83,7 @@ func openClinic(t *testing.T, registry string) *clinic {
 	return c
 }
 
-// call makes one call and checks the status; out may be nil.
+// call makes a call and checks the status; out may be nil.
 func (c *clinic) call(method, path, body string, status int, out any) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url+"/client/"+path, strings.NewReader(body))
@@ -118,7 +118,7 @@ func (c *clinic) refused(method, path, body string, status int, code string) {
 	}
 }
 
-// until reads events up to the wanted one, and returns the types of the earlier ones.
+// until reads events up to the wanted event, and returns the types of the earlier events.
 func (c *clinic) until(wanted func(kind string, data []byte) bool) (before []string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
@@ -145,7 +145,7 @@ func (c *clinic) upsert() (a agents.Agent, before []string) {
 	return a, before
 }
 
-// put installs fake versions of Claude's adapter; the last is the one in use.
+// put installs fake versions of Claude's adapter; the last is in use.
 func (c *clinic) put(versions ...string) {
 	c.t.Helper()
 	var record map[string]any

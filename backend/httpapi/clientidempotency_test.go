@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A session that is made twice under one key, because the first answer was lost, is made once.
+// A session that is made twice under the same key, because the first answer was lost, is made once.
 func TestASessionIsMadeOnceUnderOneKey(t *testing.T) {
 	c := openSettings(t, "")
 	body, err := json.Marshal(session.New{Agent: "mock", Cwd: t.TempDir()})

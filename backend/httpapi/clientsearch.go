@@ -39,7 +39,7 @@ func (c *Client) searchRoutes() {
 // IncompleteHeader marks an export that lacks unreadable parts.
 const IncompleteHeader = "Deskhand-Incomplete"
 
-// exportRoute sends a whole conversation, or the readable part of a damaged one. The export goes to a temporary file first, so that an
+// exportRoute sends a whole conversation, or the readable part of a damaged conversation. The export goes to a temporary file first, so that an
 // error is reported as a problem instead of cutting the file off.
 func (c *Client) exportRoute() {
 	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "A whole conversation, as a file", http.StatusOK)

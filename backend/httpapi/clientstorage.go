@@ -154,7 +154,7 @@ func (c *Client) moveRoutes() {
 		})
 }
 
-// storagePart is one part of the data directory.
+// storagePart is a part of the data directory.
 type storagePart struct {
 	Kind  string `json:"kind" enum:"database,blobs,agents,skills,snapshots,rest"`
 	Bytes int64  `json:"bytes"`

@@ -29,13 +29,13 @@ import (
 // browsed directories.
 
 const (
-	mostListed  = 5_000     // entries of one directory
+	mostListed  = 5_000     // entries of a directory
 	mostLinks   = 200       // links whose targets are resolved
 	mostWhole   = 1 << 20   // bytes of a text that is shown whole, and can be changed
 	mostOfLarge = 256 << 10 // bytes that are shown of a larger text
 )
 
-// treeEntry is one row of a directory, or one directory of the session.
+// treeEntry is a row of a directory, or a directory of the session.
 type treeEntry struct {
 	Name     string     `json:"name"`
 	Path     string     `json:"path" doc:"Absolute"`
@@ -256,7 +256,7 @@ func textOf(data []byte, whole bool) (string, bool) {
 	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-// treeAt returns the tree and the path of a request about one file.
+// treeAt returns the tree and the path of a request about a file.
 func (c *Client) treeAt(r *http.Request) (tree *files.Tree, path string, err error) {
 	if path, err = pathOf(r); err != nil {
 		return nil, "", err

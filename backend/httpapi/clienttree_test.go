@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// forest is a client API with one session in its own directory.
+// forest is a client API with a session in its own directory.
 type forest struct {
 	*clinic
 	id, work, private string

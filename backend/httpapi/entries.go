@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/files"
 )
 
-// entryCalls serves the three calls on one kind of configuration entry.
+// entryCalls serves the three calls on a kind of configuration entry.
 type entryCalls struct {
 	api         *API
 	kind        config.Kind

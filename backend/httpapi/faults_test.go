@@ -404,7 +404,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm makes one random call.
+// storm makes a random call.
 func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.Int32) {
 	t.Helper()
 	path := "/v1/acp/a?agent=fake"

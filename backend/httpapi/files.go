@@ -20,7 +20,7 @@ import (
 // defaultUpload is the longest body of an upload by default.
 const defaultUpload = 2 << 30
 
-// fsEntry is one row of a directory.
+// fsEntry is a row of a directory.
 type fsEntry struct {
 	Name      string     `json:"name"`
 	Path      string     `json:"path" doc:"Absolute. One that is no UTF-8 is base64: and its bytes in base64url, and every call takes it so"`
@@ -29,7 +29,7 @@ type fsEntry struct {
 	Modified  time.Time  `json:"modified"`
 }
 
-// fsStat describes one path.
+// fsStat describes a path.
 type fsStat struct {
 	Path      string     `json:"path" doc:"Absolute"`
 	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`

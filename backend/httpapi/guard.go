@@ -17,8 +17,8 @@ import (
 // gate guards everything on a listener. Its checks, in order:
 //
 //  1. Host must name this server, unlike that of a page whose name was rebound to its address (421). A request to a proxy (GET http://…) has two
-//     hosts, of which net/http reports only one, and is refused: this server is no proxy.
-//  2. Origin, if present, must be this server's or an allowed one, and the browser must not mark the request as cross-site (403).
+//     hosts, of which net/http reports only the second, and is refused: this server is no proxy.
+//  2. Origin, if present, must be this server's or allowed, and the browser must not mark the request as cross-site (403).
 //  3. A preflight is answered; its origin has been checked by then.
 //  4. The token, where needed (401): that of the data directory, that of a tab for this start, or a named token with the scope. One peer may guess
 //     ten times a minute, all peers together a hundred times; after that a wrong token is a 429. A right token always passes.
@@ -154,7 +154,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Acp-Connection-Id, Acp-Session-Id, Last-Event-ID, Prefer, Idempotency-Key, "+
 		"Range, If-Range, If-None-Match, If-Modified-Since")
-	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // the page is an allowed one by now
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // the page is allowed by now
 		h.Set("Access-Control-Allow-Private-Network", "true")
 	}
 	h.Set("Access-Control-Max-Age", "600")

@@ -26,7 +26,7 @@ const (
 	mostAnswers = 8 << 20   // bytes of the kept answers
 )
 
-// keyForm matches a string as RFC 9651 writes one, or bare.
+// keyForm matches a string in the form of RFC 9651, or bare.
 var keyForm = regexp.MustCompile(`^(?:"[!#-\[\]-~]{1,255}"|[!#-\[\]-~]{1,255})$`)
 
 // repeats executes a write once when the write comes again under the same key, because a client cannot know whether the request or its

@@ -27,7 +27,7 @@ func mediaType(r *http.Request) string {
 	return t
 }
 
-// query is the parameters of a request. A duplicate parameter is ambiguous, and refused like an unreadable one.
+// query is the parameters of a request. A duplicate parameter is ambiguous, and refused like an unreadable parameter.
 type query url.Values
 
 func queryOf(r *http.Request) (query, error) {
@@ -154,7 +154,7 @@ func qualityOf(params string) int {
 	return 1000
 }
 
-// listIn returns all lines of a header as one list. Separators inside quoted strings are removed, where they separate nothing.
+// listIn returns all lines of a header as a list. Separators inside quoted strings are removed, where they separate nothing.
 func listIn(r *http.Request, header string) string {
 	text := strings.Join(r.Header.Values(header), ",")
 	if !strings.Contains(text, `"`) {

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// endpoint is one call of /v1: its handler together with its description in the document, so that neither can be missing.
+// endpoint is a call of /v1: its handler together with its description in the document, so that neither can be missing.
 type endpoint struct {
 	pattern string // "METHOD /path/{name}"
 	serve   http.HandlerFunc
@@ -128,7 +128,7 @@ func (s *spec) document(endpoints []endpoint) ([]byte, error) {
 	return json.MarshalIndent(api, "", "  ")
 }
 
-// operation describes one endpoint.
+// operation describes an endpoint.
 func (s *spec) operation(shared map[string]*huma.Response, e endpoint) *huma.Operation {
 	method, path, _ := strings.Cut(e.pattern, " ")
 	op := &huma.Operation{

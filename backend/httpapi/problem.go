@@ -65,7 +65,7 @@ func statusOf(suffix string) int {
 	}
 }
 
-// runtimeProblem is the one table from the runtime's errors to problems. Other errors go to the log only. Agents come first: a failed
+// runtimeProblem is the only table from the runtime's errors to problems. Other errors go to the log only. Agents come first: a failed
 // installation wraps the exit of npm's process.
 func runtimeProblem(err error) Problem {
 	for _, part := range []func(error) (Problem, bool){agentProblem, requestProblem, instanceProblem, fileProblem, entryProblem} {

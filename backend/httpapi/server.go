@@ -40,7 +40,7 @@ func pace(w http.ResponseWriter, r *http.Request) *http.Request {
 	return paced
 }
 
-// readDeadline is the interface that http.ResponseController looks for, used directly to avoid one allocation per request.
+// readDeadline is the interface that http.ResponseController looks for, used directly to avoid an allocation per request.
 type readDeadline interface{ SetReadDeadline(time.Time) error }
 
 // pacedBody counts only the time spent waiting for the caller: a slow disk, or the start of an agent, costs the caller nothing.

@@ -15,7 +15,7 @@ type strangers struct {
 	peers map[string]*burst
 }
 
-// burst counts the lines of one peer within ten minutes of the first.
+// burst counts the lines of a peer within ten minutes of the first.
 type burst struct {
 	since time.Time
 	lines int
@@ -28,7 +28,7 @@ const (
 	burstLasts    = 10 * time.Minute
 )
 
-// strange reports whether a line is about a call that no token let in, although one was needed.
+// strange reports whether a line is about a call that no token let in, although the call needed a token.
 func strange(c Call) bool {
 	return c.By == byNobody || c.By == byNothing && (c.Method == http.MethodOptions || openToAll(c.Path))
 }

@@ -17,12 +17,12 @@ const (
 	stopGrace = 5 * time.Second
 	// largeMessage is the size from which a message is written directly, without another copy.
 	largeMessage = 64 << 10
-	// pieceBytes is the size of one write. After each piece the log learns that the client still reads: a batch may take minutes on a slow
+	// pieceBytes is the size of a single write. After each piece the log learns that the client still reads: a batch may take minutes on a slow
 	// line, and must not get the reader dropped.
 	pieceBytes = 64 << 10
 )
 
-// streamMessages sends the log of an instance as server-sent events: the kept messages, then new ones.
+// streamMessages sends the log of an instance as server-sent events: the kept messages, then the new.
 func (a *API) streamMessages(w http.ResponseWriter, r *http.Request) {
 	id, ok := serverID(w, r)
 	if !ok {
@@ -60,7 +60,7 @@ func (a *API) streamMessages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream is one response of server-sent events.
+// stream is a response of server-sent events.
 type stream struct {
 	w      http.ResponseWriter
 	out    *http.ResponseController

@@ -15,7 +15,7 @@ import (
 // Tabs manages browser tabs that a link has let in. A tab has a token, which the tab sends with every call, and a key, which the tab sends
 // to nobody.
 //
-// The token is valid for one start of the program: another program that takes the port later, and receives the token, has a token that
+// The token is valid for a single start of the program: another program that takes the port later, and receives the token, has a token that
 // opens nothing. After a restart the program proves knowledge of the key, for the address that the tab uses, and both derive the token of
 // the new start from the key.
 //

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// started returns the client API of one start, and a tab that its link has let in.
+// started returns the client API of a start, and a tab that its link has let in.
 func started(t *testing.T) http.Handler {
 	t.Helper()
 	tabs := NewTabs(clientToken)

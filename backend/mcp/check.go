@@ -22,7 +22,7 @@ const (
 	usual   = time.Minute // npx first downloads a server from the registry
 	longest = 5 * time.Minute
 
-	mostBytes   = 16 << 20 // of a server's output in one check
+	mostBytes   = 16 << 20 // of a server's output in a check
 	mostTools   = 1000
 	longestName = 200
 	longestText = 4 << 10
@@ -60,7 +60,7 @@ type Identity struct {
 	Version string `json:"version"`
 }
 
-// Tool is one tool of a server. Long texts are cut.
+// Tool is a tool of a server. Long texts are cut.
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`

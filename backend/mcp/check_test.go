@@ -47,7 +47,7 @@ func self(t *testing.T) string {
 	return file
 }
 
-// local returns an entry for one of the fake servers.
+// local returns an entry for a fake server.
 func local(t *testing.T, what string, millis int, args ...string) mcp.Server {
 	t.Helper()
 	command, _ := json.Marshal(append([]string{self(t), asServer, what}, args...))

@@ -139,7 +139,7 @@ func find(program, dir string, lookup func(string) (string, bool)) (string, erro
 }
 
 // request returns the address and the headers of a remote server. Of two headers with the same name the more specific wins: one from a
-// variable over a written one, and the bearer's variable over both.
+// variable over a written header, and the bearer's variable over both.
 func (s Server) request(lookup func(string) (string, bool)) (address string, headers []pair, err error) {
 	u, err := url.Parse(s.url)
 	if err != nil {

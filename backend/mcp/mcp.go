@@ -46,7 +46,7 @@ const (
 // ErrEntry is the error of an invalid entry, which package config never returns.
 var ErrEntry = errors.New("not an MCP server")
 
-// Server is one entry of mcp.json.
+// Server is an entry of mcp.json.
 type Server struct {
 	Name      string
 	Transport string

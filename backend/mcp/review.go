@@ -318,7 +318,7 @@ func maskPassword(address string) string {
 // ErrHidden is the error for a hidden value without a stored value.
 var ErrHidden = errors.New("a hidden value has no stored one that it stands for")
 
-// Unmask replaces hidden values by the stored ones. stored is nil for a new entry.
+// Unmask replaces hidden values by the stored values. stored is nil for a new entry.
 func Unmask(entry, stored json.RawMessage) (json.RawMessage, error) {
 	list, err := members(entry)
 	if err != nil {

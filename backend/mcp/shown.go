@@ -192,7 +192,7 @@ func printableAddress(address string) string {
 	return strings.ReplaceAll(address, cover, Hidden)
 }
 
-// quoted quotes the visible parts of a word as one word.
+// quoted quotes the visible parts of a word as a single word.
 func quoted(word string, quote func(string) string) string {
 	parts := strings.Split(word, cover)
 	for i, p := range parts {

@@ -151,7 +151,7 @@ func TestScriptsCountHoweverTheyAreNamed(t *testing.T) {
 	}
 }
 
-// One large file under many names could otherwise take any amount of time.
+// A large file under many names could otherwise take any amount of time.
 func TestALargeFileIsReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "big.js"), nil, 0o600); err != nil {

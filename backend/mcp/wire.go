@@ -58,7 +58,7 @@ func (w *wire) ended(why error) error {
 	return w.why
 }
 
-// Read returns the next message; the SDK calls Read from one goroutine.
+// Read returns the next message; the SDK calls Read from a single goroutine.
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

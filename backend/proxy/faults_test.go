@@ -58,12 +58,12 @@ func TestEndlessLineTakesLittleMemory(t *testing.T) {
 	if len(lines) != 1 || len(lines[0].data) != maxLine {
 		t.Fatalf("longest line: got %d lines, want 1, whole", len(lines))
 	}
-	if cost > 3*maxLine+(2<<20) { // one more copy is made, so that the log keeps only the line
+	if cost > 3*maxLine+(2<<20) { // another copy is made, so that the log keeps only the line
 		t.Errorf("memory for the longest line: got %d MiB, want %d", cost>>20, (3*maxLine+(2<<20))>>20)
 	}
 }
 
-// A line of 64 MiB passes; a line with one byte more is skipped and reported, and the next line passes.
+// A line of 64 MiB passes; a line with another byte is skipped and reported, and the next line passes.
 func TestLongestLineIsWhole(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := i.After(0)
@@ -266,7 +266,7 @@ func (c counted) Wait() Exit {
 	return e
 }
 
-// stormCall makes one call, now and then one that ends the agent, and checks that the outcome belongs to the call.
+// stormCall makes one call, which now and then ends the agent, and checks that the outcome belongs to the call.
 func stormCall(ctx context.Context, t *testing.T, s *Set, cmd Command, id string, dice *rand.Rand) int32 {
 	t.Helper()
 	i, err := s.Ensure(context.WithoutCancel(ctx), "a", "fake", func(context.Context) (Command, error) { return cmd, nil })

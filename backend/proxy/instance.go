@@ -495,7 +495,7 @@ func (i *Instance) shut(full pressure) error {
 		return nil
 	}
 	err := i.process.Kill(killGrace)
-	if await(i.exited, reapPatience) { // a killed process needs a processor to die on, and this one needs one to notice
+	if await(i.exited, reapPatience) { // a killed process needs a processor to die on, and this process needs a processor to notice
 		return i.left
 	}
 	return errors.Join(ErrStuck, err)

@@ -72,7 +72,7 @@ func fakeAgent() {
 	}
 }
 
-// act executes a method, and reports whether the method is one of these.
+// act executes a method, and reports whether the method is known.
 func act(out *bufio.Writer, word, arg string) bool {
 	n, _ := strconv.Atoi(arg)
 	switch word {
@@ -149,7 +149,7 @@ func sleeperCommand(how string) *exec.Cmd {
 func fakeSleeper(how string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	switch how {
-	case "daemon": // one more generation, whose parent is gone
+	case "daemon": // another generation, whose parent is gone
 		os.Setenv(roleVariable, "sleeper:")
 		spawnSleeper("session")
 		return

@@ -198,7 +198,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 		if got := read(t, own); got != want[2] {
 			t.Errorf("log of the second process: got %s, want %s", got, want[2])
 		}
-		if err := first.Close(); err != nil { // an earlier instance, whose end does not affect the later one
+		if err := first.Close(); err != nil { // an earlier instance, whose end does not affect the later instance
 			t.Error(err)
 		}
 		say(t, second, `"three"`)
@@ -219,7 +219,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 	})
 }
 
-// read returns the messages of a reader, one per line.
+// read returns the messages of a reader, line by line.
 func read(t *testing.T, r *proxy.Reader) string {
 	t.Helper()
 	var lines []string
@@ -432,7 +432,7 @@ func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
 	})
 }
 
-// A DELETE has a time limit, and the end of the program a longer one: an agent that is gone when Close returns is no error.
+// A DELETE has a time limit, and the end of the program a longer limit: an agent that is gone when Close returns is no error.
 func TestCloseWaitsForLateExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := deafAgent(t)

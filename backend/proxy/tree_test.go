@@ -121,7 +121,7 @@ func TestCloseEndsDescendantThatHops(t *testing.T) {
 	if err := os.WriteFile(script, []byte("trap '' TERM\n[ -d \"$1\" ] || exit\n: >\"$1/$$\"\nsh \"$0\" \"$1\" &\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hops := filepath.Join(dir, "hops") // one file per process; without the directory the processes end
+	hops := filepath.Join(dir, "hops") // a file per process; without the directory the processes end
 	count := func() int {
 		files, _ := os.ReadDir(hops)
 		return len(files)
@@ -332,7 +332,7 @@ func TestLedgerEndsLeftoversOfEarlierRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.cmd.Wait()
-	for n := 0; len(left(t, mark)) < len(escapes); n++ { // all but the unmarked one, and the agent
+	for n := 0; len(left(t, mark)) < len(escapes); n++ { // all but the unmarked process, and the agent
 		if n == 500 {
 			t.Fatal("nothing is left to reap")
 		}

@@ -69,7 +69,7 @@ func TestSurveyMeasuresWholeTree(t *testing.T) {
 	r := traceOf(t, i)
 	want := []int{i.Status().PID}
 	for _, how := range escapes {
-		if how == "daemon" { // the daemon is another process than the spawned one
+		if how == "daemon" { // the daemon is another process than the spawned process
 			continue
 		}
 		want = append(want, spawned(t, i, r, how))

@@ -112,7 +112,7 @@ func (l *Library) cache() *cache { return &cache{l.cfg.Dir} }
 // content returns the folder of a skill's files. The folder has the skill's name, as agents demand.
 func (c *cache) content(s Skill) string { return filepath.Join(c.dir, "content", s.Digest, s.Name) }
 
-// sink receives the files of one skill.
+// sink receives the files of a skill.
 type sink struct {
 	cache *cache
 	name  string
@@ -222,7 +222,7 @@ func (c *cache) compare(ctx context.Context, s Skill, keep *cache) bool {
 		d.nodes = append(d.nodes, n)
 	}
 	to, err := d.copy(ctx, o, keep)
-	o.close() // Windows cannot rename a directory that contains an open one, and finish replaces this one
+	o.close() // Windows cannot rename a directory that contains an open directory, and finish replaces this directory
 	defer to.drop()
 	return err == nil && d.Problem == "" && d.Digest == s.Digest && to.finish(ctx, d.Skill) == nil
 }
@@ -333,7 +333,7 @@ func (l *Library) bytes(ctx context.Context, at place, src Source, s Skill, f Fi
 	return nil, fs.ErrNotExist
 }
 
-// one reads one file of a draft.
+// one reads a file of a draft.
 func (d *draft) one(ctx context.Context, o origin, file string) ([]byte, error) {
 	links, problem, err := d.follow(ctx, o)
 	if err != nil || problem != "" {

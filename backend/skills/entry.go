@@ -25,7 +25,7 @@ type Source struct {
 	Subpath string   `json:"subpath,omitempty"`
 }
 
-// Entry is one entry of a directory's skills.json.
+// Entry is an entry of a directory's skills.json.
 type Entry struct {
 	Name    string
 	Sources []Source
@@ -182,7 +182,7 @@ func digestOf(v any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// words describes a source in one line.
+// words describes a source in a line.
 func (s Source) words() string {
 	text := quoted(s.Type) + " " + quoted(s.Source)
 	if s.Ref != "" {

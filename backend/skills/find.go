@@ -114,7 +114,7 @@ func weight(drafts []*draft) (total int64) {
 	return total
 }
 
-// group makes a draft of each folder with a SKILL.md, including everything below; a SKILL.md below another belongs to the outer one.
+// group makes a draft of each folder with a SKILL.md, including everything below; a SKILL.md below another belongs to the outer draft.
 func group(nodes []node) []*draft {
 	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.path, b.path) })
 	var dirs []string
@@ -218,7 +218,7 @@ func (d *draft) note(format string, args ...any) {
 	d.Note += fmt.Sprintf(format, args...)
 }
 
-// folderName reports whether every system accepts name for a folder: one element of a path in any script, without invisible characters, and
+// folderName reports whether every system accepts name for a folder: a single element of a path in any script, without invisible characters, and
 // not mistakable for an option.
 func folderName(name string) bool {
 	if !portable(name) || strings.Contains(name, "/") || strings.TrimSpace(name) != name || strings.ContainsAny(name[:1], ".-") {
@@ -518,7 +518,7 @@ func (d *draft) follow(ctx context.Context, o origin) (map[string]node, string, 
 	return found, problem, err
 }
 
-// take reads one file, and stores the file in sink.
+// take reads a file, and stores the file in sink.
 func take(n node, r io.Reader, sink *sink) (File, error) {
 	sum := sha256.New()
 	head := &head{wanted: 4}

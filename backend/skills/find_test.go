@@ -129,7 +129,7 @@ func TestNamesOfSkills(t *testing.T) {
 	}
 }
 
-// A folder whose name looks like another one, or like an option, is none for a skill.
+// A folder whose name looks like another, or like an option, is none for a skill.
 func TestFolderNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a": true, "my skill": true, "übersetzen": true, "代码审查": true, "🚀": true, "نیم\u200cفاصله": true, "A.b_c": true,

@@ -468,7 +468,7 @@ func TestFoldersOfOtherMachines(t *testing.T) {
 	}
 }
 
-// Programs of a skill, Python for one, leave files in the cache. That must not cause a fetch, for which there may be no network.
+// Programs of a skill, for example in Python, leave files in the cache. That must not cause a fetch, for which there may be no network.
 func TestWhatASkillLeavesInTheCache(t *testing.T) {
 	d := open(t)
 	r := newRepo(t, tree{"a/SKILL.md": manualOf("a"), "a/lib/run.py": "!#!/usr/bin/python3\n"})

@@ -111,7 +111,7 @@ func (l *Library) Link(ctx context.Context, user, directory string, folders []st
 		return nil
 	}
 	if real, err := filepath.EvalSymlinks(directory); err == nil {
-		directory = real // two sessions may name one directory differently
+		directory = real // two sessions may name a directory differently
 	}
 	ex := l.excluder(ctx, directory)
 	l.links.mu.Lock()
@@ -363,7 +363,7 @@ func (l *Library) sweepLocked(ctx context.Context) {
 	}
 }
 
-// removeLocked removes links of one directory and returns those to forget. Links that cannot be removed now are tried again at the next
+// removeLocked removes links of a directory and returns those to forget. Links that cannot be removed now are tried again at the next
 // start. The caller holds links.mu.
 func (l *Library) removeLocked(ctx context.Context, directory string, list []*made) (gone []*made) {
 	root, err := openDirectory(directory)

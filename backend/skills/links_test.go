@@ -42,7 +42,7 @@ func (d *desk) text(parts ...string) string {
 	return string(data)
 }
 
-// holds fails when the directory contains other names than the given ones.
+// holds fails when the directory contains other names than the given.
 func (d *desk) holds(names ...string) {
 	d.t.Helper()
 	entries, err := os.ReadDir(d.dir)

@@ -42,7 +42,7 @@ func real(t *testing.T, dir string) string {
 	return dir
 }
 
-// reopen opens the library anew, like the next start of the program, without closing the earlier one.
+// reopen opens the library anew, like the next start of the program, without closing the earlier library.
 func (d *desk) reopen() {
 	d.t.Helper()
 	set, err := proxy.Open(proxy.Config{})

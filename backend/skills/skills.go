@@ -80,9 +80,9 @@ const (
 	maxListed     = 400_000 // files of a repository to examine
 	maxWalked     = 50_000  // files of a folder, which is read again and again
 	maxSkills     = 200
-	maxCollection = 5_000     // skills of a source to search for the wanted ones
+	maxCollection = 5_000     // skills of a source to search for the wanted skills
 	maxFiles      = 2_000     // of a skill
-	maxFile       = 16 << 20  // of one file
+	maxFile       = 16 << 20  // of a file
 	maxSkill      = 64 << 20  // of all files of a skill
 	maxFrontal    = 256 << 10 // of a SKILL.md
 	longestText   = 1 << 20   // longest text that is searched for commands
@@ -100,7 +100,7 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Library manages the skills of all directories of one data directory.
+// Library manages the skills of all directories of a data directory.
 type Library struct {
 	cfg       Config
 	processes *proxy.Set

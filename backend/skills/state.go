@@ -193,7 +193,7 @@ func taken(names map[string]string, s Skill) string {
 
 var errNotFetched = errors.New("not fetched yet")
 
-// source resolves one source.
+// source resolves a source.
 func (l *Library) source(ctx context.Context, directory string, e Entry, s Source, how depth) (commit string, skills []Skill, err error) {
 	at, err := s.place(directory, l.cfg.GitHub)
 	if err != nil {
