@@ -251,7 +251,10 @@ func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
 			d.write(".gitattributes", attributes, "a", "1\r\n2\r\n")
 			d.repository()
 			tree := d.late(d.made(), true, func() { d.write("a", "agent") })
-			want(t, "what is not known", leftPaths(tree), "a")
+			// Whether .gitattributes is known as well depends on whether git's index is of the same moment as the file.
+			if left := leftPaths(tree); !slices.Contains(strings.Fields(left), "a") {
+				t.Errorf("the files that are not known: got %q, want a among them", left)
+			}
 		})
 	}
 }

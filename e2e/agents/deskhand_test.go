@@ -23,6 +23,8 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/e2e/agents/llm"
+
+	"deskhand/backend/transcript"
 )
 
 // TestAgentThroughDeskhand is the whole way of one prompt with every agent: session, prompt, shell tool with approval, file, final
@@ -61,7 +63,7 @@ func TestAgentThroughDeskhand(t *testing.T) {
 				entries, requests := s.entriesOf(f.session.ID)
 				mustTellTheStory(t, entries, requests)
 				if live := f.sorted(); !reflect.DeepEqual(live, entries) {
-					t.Errorf("the events told\n%s\nbut the transcript is\n%s", transcript(live), transcript(entries))
+					t.Errorf("the events told\n%s\nbut the transcript is\n%s", readable(live), readable(entries))
 				}
 				s.stop()
 				p.mustBeGone(t, 2*time.Second)
@@ -127,24 +129,24 @@ func commandOf(r session.Request) string {
 	return text
 }
 
-func mustTellTheStory(t *testing.T, entries []session.Entry, requests []session.Request) {
+func mustTellTheStory(t *testing.T, entries []transcript.Entry, requests []session.Request) {
 	t.Helper()
 	if got := said(entries); !strings.Contains(got, firstWords) || !strings.Contains(got, lastWords) {
 		t.Errorf("the agent said %q", got)
 	}
-	user := slices.ContainsFunc(entries, func(e session.Entry) bool { return e.Kind == "user" && e.Text == "Please write the proof." })
+	user := slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Kind == "user" && e.Text == "Please write the proof." })
 	// Some give the output with the tool call, some as that of a terminal of theirs.
-	printed := func(tool *session.ToolCall) bool {
-		return strings.Contains(fmt.Sprintf("%s %s", tool.Content, tool.RawOutput), "scripted-proof") || slices.ContainsFunc(entries, func(e session.Entry) bool {
+	printed := func(tool *transcript.ToolCall) bool {
+		return strings.Contains(fmt.Sprintf("%s %s", tool.Content, tool.RawOutput), "scripted-proof") || slices.ContainsFunc(entries, func(e transcript.Entry) bool {
 			return e.Kind == "terminal" && strings.Contains(string(slices.Concat(tool.Content...)), e.Terminal.TerminalID) && strings.Contains(e.Text, "scripted-proof")
 		})
 	}
-	tool := slices.ContainsFunc(entries, func(e session.Entry) bool {
+	tool := slices.ContainsFunc(entries, func(e transcript.Entry) bool {
 		return e.Kind == "tool" && e.Tool.Status == "completed" && printed(e.Tool)
 	})
-	request := slices.ContainsFunc(entries, func(e session.Entry) bool { return e.Kind == "request" })
+	request := slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Kind == "request" })
 	if !user || !tool || !request {
-		t.Errorf("prompt %v, completed tool call with its output %v, request %v in\n%s", user, tool, request, transcript(entries))
+		t.Errorf("prompt %v, completed tool call with its output %v, request %v in\n%s", user, tool, request, readable(entries))
 	}
 	if !slices.ContainsFunc(requests, func(r session.Request) bool { return r.Status == "answered" && r.AnsweredBy == "browser" }) {
 		t.Errorf("no answered request among %+v", requests)
@@ -152,7 +154,7 @@ func mustTellTheStory(t *testing.T, entries []session.Entry, requests []session.
 }
 
 // mustBeStored compares what the API gave with what the file holds, read with nothing of Deskhand's but the name of the file.
-func mustBeStored(t *testing.T, p place, entries []session.Entry) {
+func mustBeStored(t *testing.T, p place, entries []transcript.Entry) {
 	t.Helper()
 	file := filepath.Join(p.lookup("XDG_DATA_HOME"), "deskhand", "deskhand.db")
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?mode=ro")
@@ -165,13 +167,13 @@ func mustBeStored(t *testing.T, p place, entries []session.Entry) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	var stored []session.Entry
+	var stored []transcript.Entry
 	for rows.Next() {
 		var data []byte
 		if err := rows.Scan(&data); err != nil {
 			t.Fatal(err)
 		}
-		var entry session.Entry
+		var entry transcript.Entry
 		decode(t, data, &entry)
 		stored = append(stored, entry)
 	}
@@ -179,7 +181,7 @@ func mustBeStored(t *testing.T, p place, entries []session.Entry) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(stored, entries) {
-		t.Errorf("stored is\n%s\nbut shown was\n%s", transcript(stored), transcript(entries))
+		t.Errorf("stored is\n%s\nbut shown was\n%s", readable(stored), readable(entries))
 	}
 	var in, out int
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FILTER (WHERE dir = 'in'), count(*) FILTER (WHERE dir = 'out') FROM frame").Scan(&in, &out); err != nil {
@@ -212,8 +214,8 @@ func TestResumeAfterRestart(t *testing.T) {
 
 			s = startServer(t, p)
 			after, _ := s.entriesOf(id)
-			if !slices.EqualFunc(before, after[:min(len(before), len(after))], func(a, b session.Entry) bool { return reflect.DeepEqual(a, b) }) {
-				t.Errorf("before\n%s\nafter\n%s", transcript(before), transcript(after))
+			if !slices.EqualFunc(before, after[:min(len(before), len(after))], func(a, b transcript.Entry) bool { return reflect.DeepEqual(a, b) }) {
+				t.Errorf("before\n%s\nafter\n%s", readable(before), readable(after))
 			}
 			f = follow(s)
 			s.call("GET", "/client/sessions/"+id, nil, &f.session)
@@ -286,9 +288,9 @@ func killAndCompare(t *testing.T, s *server, f *feed, p place) {
 	s = startServer(t, p)
 	entries, _ := s.entriesOf(f.session.ID)
 	for _, was := range shown {
-		now := slices.IndexFunc(entries, func(e session.Entry) bool { return e.ID == was.ID })
+		now := slices.IndexFunc(entries, func(e transcript.Entry) bool { return e.ID == was.ID })
 		if now < 0 || !strings.HasPrefix(entries[now].Text, was.Text) {
-			t.Errorf("lost: %s\nnow there is\n%s", transcript([]session.Entry{was}), transcript(entries))
+			t.Errorf("lost: %s\nnow there is\n%s", readable([]transcript.Entry{was}), readable(entries))
 		}
 	}
 	var after session.Session
@@ -334,12 +336,12 @@ func TestPromptCommand(t *testing.T) {
 	}
 }
 
-func sortEntries(list []session.Entry) {
-	slices.SortFunc(list, func(a, b session.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+func sortEntries(list []transcript.Entry) {
+	slices.SortFunc(list, func(a, b transcript.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // said is all that the agent said.
-func said(entries []session.Entry) string {
+func said(entries []transcript.Entry) string {
 	var text strings.Builder
 	for _, entry := range entries {
 		if entry.Kind == "agent" {
@@ -349,8 +351,8 @@ func said(entries []session.Entry) string {
 	return text.String()
 }
 
-// transcript is a form of entries for people.
-func transcript(entries []session.Entry) string {
+// readable returns entries as lines for people.
+func readable(entries []transcript.Entry) string {
 	var lines []string
 	for _, entry := range entries {
 		line, err := json.Marshal(entry)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -87,7 +87,7 @@ func TestGeminiOverTwoRestarts(t *testing.T) {
 // chooseModel changes the model, which the agent offers in the older way.
 func (f *feed) chooseModel(model string) {
 	f.s.t.Helper()
-	is := func(o session.ConfigOption) bool { return o.Category == "model" }
+	is := func(o transcript.ConfigOption) bool { return o.Category == "model" }
 	i := slices.IndexFunc(f.session.ConfigOptions, is)
 	if i < 0 {
 		f.s.t.Fatalf("no model among the options %+v", f.session.ConfigOptions)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -236,8 +237,8 @@ func (m *matrix) turn(text string) string {
 }
 
 // entries are those of one turn.
-func (m *matrix) entries(turn string) []session.Entry {
-	return slices.DeleteFunc(m.f.sorted(), func(e session.Entry) bool { return e.Turn != turn })
+func (m *matrix) entries(turn string) []transcript.Entry {
+	return slices.DeleteFunc(m.f.sorted(), func(e transcript.Entry) bool { return e.Turn != turn })
 }
 
 func (m *matrix) echo() string {
@@ -320,12 +321,12 @@ func (m *matrix) edit() string {
 	turn := m.turn("Please edit the notes.")
 	asked := m.allowAll(turn)
 	mustHold(m.t(), filepath.Join(m.p.work, "notes.txt"), "beta\n")
-	shown := slices.ContainsFunc(m.entries(turn), func(e session.Entry) bool {
+	shown := slices.ContainsFunc(m.entries(turn), func(e transcript.Entry) bool {
 		return e.Tool != nil && e.Tool.Status == "completed" && slices.ContainsFunc(e.Tool.Content, isDiff)
 	})
 	switch {
 	case !shown:
-		m.t().Logf("%s", transcript(m.entries(turn)))
+		m.t().Logf("%s", readable(m.entries(turn)))
 		return fails + " no diff"
 	case asked == 0:
 		return works + " unasked"
@@ -355,7 +356,7 @@ func (m *matrix) question() string {
 	case !waits && strings.Contains(said(m.entries(turn)), llm.NoTool):
 		return fails + " no tool"
 	case !waits:
-		m.t().Logf("%s", transcript(m.entries(turn)))
+		m.t().Logf("%s", readable(m.entries(turn)))
 		return fails + " nobody is asked"
 	case request.Kind == "form":
 		m.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{Action: "accept", Content: m.fill(request.Schema)}, nil)
@@ -403,7 +404,7 @@ func (m *matrix) cancel() string {
 	m.s.call("POST", "/client/sessions/"+m.f.session.ID+"/cancel", nil, nil)
 	end := m.f.done(turn)
 	m.f.ready()
-	if slices.ContainsFunc(m.f.sorted(), func(e session.Entry) bool {
+	if slices.ContainsFunc(m.f.sorted(), func(e transcript.Entry) bool {
 		return e.Divider != nil && (e.Divider.Code == "turn.killed" || e.Divider.Code == "turn.interrupt_sent")
 	}) {
 		return fails + " only by force"
@@ -418,16 +419,16 @@ func (m *matrix) cancel() string {
 func (m *matrix) config() string {
 	m.ready()
 	options := m.f.session.ConfigOptions
-	i := slices.IndexFunc(options, func(o session.ConfigOption) bool { return o.Type == "select" && len(o.Choices) > 1 })
+	i := slices.IndexFunc(options, func(o transcript.ConfigOption) bool { return o.Type == "select" && len(o.Choices) > 1 })
 	if i < 0 {
 		return fails + " none"
 	}
 	option := options[i]
-	other := option.Choices[slices.IndexFunc(option.Choices, func(c session.ConfigChoice) bool { return c.Value != option.Value })].Value
+	other := option.Choices[slices.IndexFunc(option.Choices, func(c transcript.ConfigChoice) bool { return c.Value != option.Value })].Value
 	for _, value := range []string{other, option.Value} {
 		m.s.call("POST", "/client/sessions/"+m.f.session.ID+"/config", map[string]string{"id": option.ID, "value": value}, nil)
 		m.f.until(option.ID+" "+value, func() bool {
-			return slices.ContainsFunc(m.f.session.ConfigOptions, func(o session.ConfigOption) bool { return o.ID == option.ID && o.Value == value })
+			return slices.ContainsFunc(m.f.session.ConfigOptions, func(o transcript.ConfigOption) bool { return o.ID == option.ID && o.Value == value })
 		})
 	}
 	return works + " " + option.ID
@@ -611,7 +612,7 @@ func (m *matrix) callServers() (missing []string) {
 			continue
 		}
 		missing = append(missing, server.kind)
-		if slices.ContainsFunc(m.f.sorted(), func(e session.Entry) bool { return e.Notice != nil && strings.Contains(e.Notice.Title, server.name) }) {
+		if slices.ContainsFunc(m.f.sorted(), func(e transcript.Entry) bool { return e.Notice != nil && strings.Contains(e.Notice.Title, server.name) }) {
 			continue
 		}
 		m.t().Logf("nobody is told that %s is missing:\n%s", server.name, m.f.transcript())
@@ -645,7 +646,9 @@ func (m *matrix) restart() string {
 		all := fmt.Sprint(r.Messages)
 		return strings.Contains(all, "The lighthouse says hello.") && strings.Contains(all, "go on after the restart")
 	})
-	i := slices.IndexFunc(m.f.sorted(), func(e session.Entry) bool { return e.Divider != nil && strings.HasPrefix(e.Divider.Code, "session.") })
+	i := slices.IndexFunc(m.f.sorted(), func(e transcript.Entry) bool {
+		return e.Divider != nil && strings.HasPrefix(e.Divider.Code, "session.")
+	})
 	if i < 0 {
 		t.Fatalf("no divider in\n%s", m.f.transcript())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -73,7 +74,7 @@ func steerIt(t *testing.T, f *feed, model *llm.Model) {
 	f.until("the first words", func() bool { return strings.Contains(f.said(), "beginning of a long") })
 	f.s.call("POST", "/client/sessions/"+f.session.ID+"/prompt", map[string]string{"message": "Please turn to the quay.", "when": "steer"}, nil)
 	f.until("the message in the turn", func() bool {
-		return slices.ContainsFunc(f.sorted(), func(e session.Entry) bool {
+		return slices.ContainsFunc(f.sorted(), func(e transcript.Entry) bool {
 			return e.Kind == "user" && e.Turn == turn && e.Text == "Please turn to the quay."
 		})
 	})
@@ -106,8 +107,8 @@ func forkIt(t *testing.T, s *server, f *feed, model *llm.Model) {
 	if got := dividersOf(entries); !slices.Equal(got, want) || (g.session.ACPSessionID == fork.ACPSessionID) != (len(want) == 2) {
 		t.Errorf("dividers %v, session %s of %s", got, g.session.ACPSessionID, fork.ACPSessionID)
 	}
-	if parent, _ := s.entriesOf(f.session.ID); len(dividersOf(parent)) > 0 || slices.ContainsFunc(parent, func(e session.Entry) bool { return e.Kind == "raw" }) {
-		t.Errorf("the parent shows the fork:\n%s", transcript(parent))
+	if parent, _ := s.entriesOf(f.session.ID); len(dividersOf(parent)) > 0 || slices.ContainsFunc(parent, func(e transcript.Entry) bool { return e.Kind == "raw" }) {
+		t.Errorf("the parent shows the fork:\n%s", readable(parent))
 	}
 }
 
@@ -128,14 +129,14 @@ func importIt(t *testing.T, s *server, agent realAgent, p place, acpID string, m
 	f.only = f.session.ID
 	f.ready()
 	entries, _ := s.entriesOf(f.session.ID)
-	user := slices.ContainsFunc(entries, func(e session.Entry) bool {
+	user := slices.ContainsFunc(entries, func(e transcript.Entry) bool {
 		return e.Kind == "user" && strings.Contains(e.Text, "Please echo the lighthouse.")
 	})
 	if !user || !strings.Contains(said(entries), "The lighthouse says hello.") || !slices.Equal(dividersOf(entries), []string{"session.imported"}) {
-		t.Errorf("imported\n%s", transcript(entries))
+		t.Errorf("imported\n%s", readable(entries))
 	}
-	if slices.ContainsFunc(entries, func(e session.Entry) bool { return e.Kind == "raw" }) {
-		t.Errorf("not understood:\n%s", transcript(entries))
+	if slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Kind == "raw" }) {
+		t.Errorf("not understood:\n%s", readable(entries))
 	}
 	if end := f.done(f.prompt("Please go on after the import.")); end.StopReason != "end_turn" || !strings.Contains(f.said(), "The import goes on.") {
 		t.Errorf("done: want end.StopReason \"end_turn\" and f.said() with \"The import goes on.\", got end %+v\nf.transcript() %s", end, f.transcript())
@@ -154,7 +155,7 @@ func mustKnow(t *testing.T, model *llm.Model, before, asked string) {
 	}
 }
 
-func dividersOf(entries []session.Entry) (codes []string) {
+func dividersOf(entries []transcript.Entry) (codes []string) {
 	for _, e := range entries {
 		if e.Divider != nil {
 			codes = append(codes, e.Divider.Code)

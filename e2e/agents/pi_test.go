@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -96,10 +97,10 @@ func TestPi(t *testing.T) {
 		if got := said(entries); !strings.Contains(got, fmt.Sprintf("Written %d.", n)) {
 			t.Errorf("round %d: the agent said %q", n, got)
 		}
-		if n == 0 && !slices.ContainsFunc(entries, func(e session.Entry) bool {
+		if n == 0 && !slices.ContainsFunc(entries, func(e transcript.Entry) bool {
 			return e.Kind == "notice" && strings.Contains(e.Notice.Title, "skills of this directory were not given to Pi")
 		}) {
-			t.Errorf("nothing is said of the skills that it does not get:\n%s", transcript(entries))
+			t.Errorf("nothing is said of the skills that it does not get:\n%s", readable(entries))
 		}
 		f.end(p)
 	}

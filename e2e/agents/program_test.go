@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // binVariable names the deskhand under test; without it one is built from this tree for the run.
@@ -211,7 +212,7 @@ type feed struct {
 	count   int
 	only    string // a session's id: what belongs to others is not taken
 	session session.Session
-	entries map[string]session.Entry
+	entries map[string]transcript.Entry
 	turns   map[string]session.Turn
 	asked   map[string]session.Request
 }
@@ -219,7 +220,7 @@ type feed struct {
 func follow(s *server) *feed {
 	s.t.Helper()
 	f := &feed{
-		s: s, entries: map[string]session.Entry{}, turns: map[string]session.Turn{}, asked: map[string]session.Request{},
+		s: s, entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, asked: map[string]session.Request{},
 	}
 	var start struct {
 		Gen   string
@@ -272,11 +273,11 @@ func (f *feed) take(event session.Event) {
 	case "session.upsert":
 		decode(f.s.t, event.Data, &f.session)
 	case "entry.upsert":
-		var entry session.Entry
+		var entry transcript.Entry
 		decode(f.s.t, event.Data, &entry)
 		f.entries[entry.ID] = entry
 	case "entry.append":
-		var more session.Append
+		var more transcript.Append
 		decode(f.s.t, event.Data, &more)
 		entry, ok := f.entries[more.ID]
 		if !ok {
@@ -302,8 +303,8 @@ func (f *feed) take(event session.Event) {
 // said is all that the agent said, in order.
 func (f *feed) said() string { return said(f.sorted()) }
 
-func (f *feed) sorted() []session.Entry {
-	list := make([]session.Entry, 0, len(f.entries))
+func (f *feed) sorted() []transcript.Entry {
+	list := make([]transcript.Entry, 0, len(f.entries))
 	for _, entry := range f.entries {
 		list = append(list, entry)
 	}
@@ -311,7 +312,7 @@ func (f *feed) sorted() []session.Entry {
 	return list
 }
 
-func (f *feed) transcript() string { return transcript(f.sorted()) }
+func (f *feed) transcript() string { return readable(f.sorted()) }
 
 // waiting is the request that waits for a person, if any.
 func (f *feed) waiting() (session.Request, bool) {
@@ -374,14 +375,14 @@ func (f *feed) done(turn string) session.Turn {
 }
 
 // entriesOf loads the session's transcript as a window that opens would, page by page.
-func (s *server) entriesOf(id string) ([]session.Entry, []session.Request) {
+func (s *server) entriesOf(id string) ([]transcript.Entry, []session.Request) {
 	s.t.Helper()
-	var all []session.Entry
+	var all []transcript.Entry
 	var requests []session.Request
 	path := "/client/sessions/" + id + "/entries?limit=3"
 	for before := ""; ; {
 		var page struct {
-			Items    []session.Entry
+			Items    []transcript.Entry
 			Next     json.RawMessage
 			Requests []session.Request
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -107,7 +108,7 @@ func TestClaudeAsks(t *testing.T) {
 	r = f.waits()
 	f.s.call("POST", "/client/requests/"+r.ID+"/answer", session.Answer{Action: "cancel"}, nil)
 	end = f.done(turn)
-	aborted := slices.ContainsFunc(f.sorted(), func(e session.Entry) bool { return e.Turn == turn && e.Tool != nil && e.Tool.Status == "failed" })
+	aborted := slices.ContainsFunc(f.sorted(), func(e transcript.Entry) bool { return e.Turn == turn && e.Tool != nil && e.Tool.Status == "failed" })
 	if !aborted && strings.Count(f.said(), "I go on.") > before {
 		t.Errorf("cancelled: %s\n%s", end.StopReason, f.transcript())
 	}

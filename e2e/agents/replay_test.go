@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 )
 
 // TestReplay: what a real agent did is the same conversation when its recording plays its part.
@@ -34,7 +35,7 @@ func TestReplay(t *testing.T) {
 			then, _ := s.entriesOf(was.session.ID)
 			again, _ := s.entriesOf(now.session.ID)
 			if a, b := anyone(then), anyone(again); !reflect.DeepEqual(a, b) {
-				t.Errorf("the replay is\n%s\nbut then it was\n%s", transcript(again), transcript(then))
+				t.Errorf("the replay is\n%s\nbut then it was\n%s", readable(again), readable(then))
 			}
 			if _, err := os.Stat(filepath.Join(p.work, "proof.txt")); err == nil {
 				t.Error("the replay ran the command")
@@ -84,8 +85,8 @@ func (s *server) export(id, format string) []byte {
 }
 
 // anyone is a transcript without ids and times.
-func anyone(entries []session.Entry) []session.Entry {
-	list := make([]session.Entry, len(entries))
+func anyone(entries []transcript.Entry) []transcript.Entry {
+	list := make([]transcript.Entry, len(entries))
 	for i, e := range entries {
 		e.ID, e.Session, e.Turn, e.Seq, e.At, e.Request = "", "", "", 0, session.Time{}, ""
 		if e.Tool != nil {

@@ -84,7 +84,7 @@ func TestFilesBothWaysOverRestarts(t *testing.T) {
 					}
 				}
 				if given != n+1 {
-					t.Errorf("round %d: the agent has given %d files, want %d\n%s", n, given, n+1, transcript(entries))
+					t.Errorf("round %d: the agent has given %d files, want %d\n%s", n, given, n+1, readable(entries))
 				}
 				if status := p.git(t, "status", "--porcelain", "--untracked-files=all"); strings.Contains(status, ".deskhand") {
 					t.Errorf("round %d: git offers %s", n, status)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
 
@@ -51,7 +52,7 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 				f.until("the row of the command", func() bool { return len(f.stragglers(true)) > 0 })
 				rows := f.stragglers(true)
 				if got := rows[0].Straggler; len(rows) != 1 || got.Command != command || got.Title == "" || rows[0].Turn != turn {
-					t.Errorf("told is\n%s\nwant one row of %q in turn %s", transcript(rows), command, turn)
+					t.Errorf("told is\n%s\nwant one row of %q in turn %s", readable(rows), command, turn)
 				}
 				cmd := exec.CommandContext(t.Context(), deskhand(), "sessions", "end", f.session.ID, strconv.Itoa(rows[0].Straggler.PID))
 				cmd.Env = p.env
@@ -73,10 +74,10 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 				return nil
 			})
 			if rows := f.stragglers(true); len(rows) > 0 {
-				t.Errorf("still told as running is\n%s", transcript(rows))
+				t.Errorf("still told as running is\n%s", readable(rows))
 			}
 			if n := len(f.stragglers(false)); n > 0 && !slices.Contains(leavers, agent.ID) {
-				t.Errorf("%s leaves its commands now, for a moment at least:\n%s", agent.ID, transcript(f.stragglers(false)))
+				t.Errorf("%s leaves its commands now, for a moment at least:\n%s", agent.ID, readable(f.stragglers(false)))
 			}
 			if _, err := os.Stat(filepath.Join(p.work, "end.txt")); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the command went on to its end: %v", err)
@@ -92,8 +93,8 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 }
 
 // stragglers are the rows of commands that run on, or that have ended.
-func (f *feed) stragglers(running bool) []session.Entry {
-	return slices.DeleteFunc(f.sorted(), func(e session.Entry) bool { return e.Straggler == nil || e.Straggler.Running != running })
+func (f *feed) stragglers(running bool) []transcript.Entry {
+	return slices.DeleteFunc(f.sorted(), func(e transcript.Entry) bool { return e.Straggler == nil || e.Straggler.Running != running })
 }
 
 // allowing sends a prompt, allows what the agent asks for, and returns the turn when a file of its command is there.

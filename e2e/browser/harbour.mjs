@@ -44,9 +44,13 @@ export async function begin(desk, title, { agent = "keeper", cwd = desk.work, me
 }
 
 export const waiting = (desk, count) => until(`${count} requests`, async () => (await desk.api("GET", "/client/inbox?limit=200")).items.length >= count, 60_000);
+/** A row that moves as it is clicked, since another conversation begins meanwhile, is clicked once more: a person would do so, too. */
 export const show = async (app, title) => {
-  await app.sidebar.getByRole("treeitem", { name: title }).first().click();
-  await app.page.getByRole("heading", { name: title, level: 1 }).first().waitFor();
+  const heading = app.page.getByRole("heading", { name: title, level: 1 }).first();
+  await until(`the conversation ${title}`, async () => {
+    await app.sidebar.getByRole("treeitem", { name: title }).first().click();
+    return heading.waitFor({ timeout: 2_000 }).then(() => true, () => false);
+  });
 };
 
 /** What stands in the list when one has worked for a while. */

@@ -112,7 +112,7 @@ test("paths in an answer open files at their lines, in the directories of the co
     await until("the line is in sight", () => panel.getByText(text).first().isVisible());
     await panel.getByRole("button", { name: "Back to the files" }).click();
   };
-  assert.equal(await answer.locator("a.path").count(), 4);
+  await until("four links to files", async () => (await answer.locator("a.path").count()) === 4);
   assert.deepEqual(await answer.locator("span.path").allInnerTexts(), ["outside", "elsewhere"]);
   assert.deepEqual(asked.filter((one) => one.includes("/tree/file")), [], "nothing is looked up that nobody points at");
   for (const name of ["main.go", "the same"]) await opens(answer.getByRole("link", { name, exact: true }), "theFunction");
