@@ -226,7 +226,9 @@ type agentsInstall struct {
 }
 
 func (c *agentsInstall) Run(p *Program) error {
+	i := &installer{p: p}
 	return p.insist(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		i.api = api
 		list, err := api.agents(ctx, true, true)
 		if err != nil {
 			return err
@@ -236,7 +238,7 @@ func (c *agentsInstall) Run(p *Program) error {
 		}
 		a, err := list.one(c.Agent)
 		if err == nil {
-			err = c.install(ctx, &installer{p: p, api: api}, a)
+			err = c.install(ctx, i, a)
 		}
 		if err != nil {
 			return err
@@ -249,6 +251,9 @@ func (c *agentsInstall) Run(p *Program) error {
 func (c *agentsInstall) install(ctx context.Context, i *installer, a backend.Agent) error {
 	version := cmp.Or(c.Version, a.Pinned)
 	if a.IsInstalled() && a.IsFound() && a.Version == version && !c.Reinstall {
+		if i.waited {
+			return i.outcome(a, version)
+		}
 		i.p.say("%s %s is installed already; --reinstall installs it anew.\n", plain(a.Name), plain(version))
 		return nil
 	}

@@ -255,6 +255,32 @@ func TestCommandsShareAnInstallation(t *testing.T) {
 	}
 }
 
+// TestInstallationOfAnotherIsReportedAfterItsProcessEnded: a command that waits for another command's installation reports it as installed,
+// even when the process of that installation ends before the command has read the outcome.
+func TestInstallationOfAnotherIsReportedAfterItsProcessEnded(t *testing.T) {
+	t.Parallel()
+	dir, d := t.TempDir(), openDepot(t)
+	d.offer(t, dir, "1.0.0")
+	release := d.hold()
+	first := start(t, dir, "agents", "install", "packed", "--yes")
+	first.says("downloading")
+	waiting := start(t, dir, "agents", "install", "packed", "--yes")
+	waiting.says("is being installed already")
+	if err := waiting.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatalf("SIGSTOP: got error %v, want none", err)
+	}
+	release()
+	if _, code := first.end(); code != 0 {
+		t.Errorf("the first: got exit %d, want 0\n%s", code, first.stderr)
+	}
+	if err := waiting.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatalf("SIGCONT: got error %v, want none", err)
+	}
+	if _, code := waiting.end(); code != 0 || !strings.Contains(waiting.stderr.String(), "Packed 1.0.0 is installed.") {
+		t.Errorf("the waiting command: got exit %d, want 0 and %q\n%s", code, "Packed 1.0.0 is installed.", waiting.stderr)
+	}
+}
+
 // TestInstallationOutlastsTheCommandItRunsIn: the process of an ended turn finishes the installation that another command began there.
 func TestInstallationOutlastsTheCommandItRunsIn(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,8 @@ type installer struct {
 
 	line  string // the progress shown last
 	drawn bool   // line stands in the terminal's last row, which the next progress replaces
+
+	waited bool // get has waited for an installation that another caller began
 }
 
 // plan looks up the downloads of an installation, and tells the person their size. plan fails where the disk has no room for them.
@@ -86,6 +88,7 @@ func (i *installer) get(ctx context.Context, a backend.Agent, version string) er
 		err := i.api.call(ctx, "POST", path, wishOf(version), nil)
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "agent.installing" {
 			i.p.say("%s is being installed already; waiting for that.\n", plain(a.Name))
+			i.waited = true
 			return "", nil
 		}
 		ours = err == nil
