@@ -78,7 +78,7 @@ func (r *reading) disastrous(p *part) string {
 	if first.lost {
 		return ""
 	}
-	name := strings.TrimSuffix(lower(base(first.text)), ".exe")
+	name := programName(first.text)
 	switch {
 	case first.text == bombWord:
 		return "fork_bomb"
@@ -229,7 +229,7 @@ func (r *reading) removesAll(name string, p *part) bool {
 		return r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
 	case "find", "gfind":
 		removes := flagIs(words, "-delete") || slices.ContainsFunc(p.within, func(q *part) bool {
-			return slices.Contains([]string{"rm", "shred", "unlink"}, lower(base(q.words[0].text)))
+			return slices.Contains([]string{"rm", "shred", "unlink"}, programName(q.words[0].text))
 		})
 		filtered := slices.ContainsFunc(words, func(w word) bool {
 			return slices.Contains([]string{"-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-mtime", "-mmin", "-size", "-empty", "-user"}, w.text)

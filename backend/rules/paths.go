@@ -227,6 +227,9 @@ func base(p string) string {
 	return p[strings.LastIndexByte(p, '/')+1:]
 }
 
+// programName returns the name by which the built-in rules know a program: without directory, case and Windows' .exe.
+func programName(p string) string { return strings.TrimSuffix(lower(base(p)), ".exe") }
+
 // credential reports whether p is a file by which somebody logs in or is let in. A path that is not absolute is taken from the home
 // directory.
 func (r *reading) credential(p string) bool {

@@ -330,6 +330,12 @@ func TestJudgeDecidesCommandLines(t *testing.T) {
 		{"sudo find . -name x -exec y {} +", ask},
 		{"sudo find . -name x", allow},
 		{"sudo rm -rf /", deny},
+		{"sudo.exe rm -rf /", deny},
+		{"/usr/bin/Sudo.EXE rm.exe -rf /", deny},
+		{"timeout.exe 5 rm -rf ~", deny},
+		{"nice.exe git status", ask}, // a program of its own, perhaps
+		{"find.exe / -exec rm.exe {} +", deny},
+		{"su.exe -c 'rm -rf /'", deny},
 		{"sudo -u root rm -rf /", deny},
 		{"sudo -- sh -c 'rm -rf /'", deny},
 		{"nice timeout 5 env X=1 rm -rf ~", deny},

@@ -107,7 +107,7 @@ func (s *scripts) call(n *syntax.CallExpr) {
 	}
 	options := slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "-") })
 	for i, w := range words {
-		s.program(strings.TrimSuffix(lower(base(w.text)), ".exe"), words[i+1:], options)
+		s.program(programName(w.text), words[i+1:], options)
 	}
 }
 

@@ -74,7 +74,7 @@ func (r *reading) run(words []word, depth int, fed bool) *part {
 			return p
 		}
 	}
-	name := lower(base(first.text))
+	name := programName(first.text)
 	if w, ok := wrapperOf(name); ok {
 		r.wraps(p, w, depth, fed)
 		return p
@@ -142,7 +142,8 @@ func (r *reading) wraps(p *part, w wrapper, depth int, fed bool) {
 		p.doubt = q.doubt
 	}
 	p.within = append(p.within, q)
-	// A name that equals a wrapper's only without case may be a program of its own, and so may a name with a directory.
+	// A name that equals a wrapper's only without case may be a program of its own, and so may a name with a directory or
+	// with .exe.
 	name := p.words[0].text
 	_, exact := wrapperOf(name)
 	p.through = exact && w.through && (name != "command" || i == 1)
@@ -242,7 +243,7 @@ func isShell(name string) bool {
 
 // interprets reports whether the program runs its input.
 func interprets(name string) bool {
-	name = strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
+	name = strings.TrimRight(name, "0123456789.")
 	switch name {
 	case "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "rscript", "psql", "mysql", "sqlite", "at", "batch", "crontab", "ed", "gdb", "ssh", "docker", "kubectl", "make", "bc", "awk", "source":
 		return true
