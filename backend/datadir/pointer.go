@@ -69,7 +69,7 @@ func writeJSON(file string, value any) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(store.WriteFile(file, data, 0o600), store.SyncDir(filepath.Dir(file)))
+	return store.WriteFile(file, data, 0o600)
 }
 
 func jsonText(value any) ([]byte, error) {

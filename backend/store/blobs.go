@@ -58,7 +58,7 @@ func (b *Blobs) Put(data []byte) (string, error) {
 	if err := WriteFile(file, short, 0o600); err != nil {
 		return "", err
 	}
-	return name, syncDir(filepath.Dir(file))
+	return name, nil
 }
 
 // makeFor makes the directory of a file.

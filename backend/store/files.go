@@ -13,7 +13,7 @@ import (
 const unfinished = ".new-"
 
 // WriteFile replaces a file atomically: the new content is written beside the file, synced, and renamed. A reader sees the old or the new
-// content.
+// content. Content and name are on the disk when WriteFile returns without an error; after an error the new content may be there.
 func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*")
 	if err != nil {
@@ -32,6 +32,9 @@ func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(name), err), Remove(f.Name()))
+	}
+	if err := syncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("syncing the directory of %s: %w", filepath.Base(name), err)
 	}
 	return nil
 }

@@ -32,9 +32,6 @@ func Beside() []string {
 	return []string{databaseName + logEnd, databaseName + indexEnd, databaseName + rollbackEnd}
 }
 
-// SyncDir waits until the names in a directory are on the disk.
-func SyncDir(dir string) error { return syncDir(dir) }
-
 // RecordName is the name of a file in an unfinished copy. The file lists the names that Write has made there, each with a NUL behind the
 // name; the name of a directory ends in a slash.
 const RecordName = "deskhand.copied"

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"deskhand/backend/store"
+	"deskhand/backend/unprivileged"
 )
 
 func open(t *testing.T, dir string) *store.DB {
@@ -207,6 +208,19 @@ func TestWriteFileLeavesNoRemains(t *testing.T) {
 	files, _ := os.ReadDir(dir)
 	if data, _ := os.ReadFile(name); string(data) != "two" || len(files) != 2 {
 		t.Fatalf("replaced file: got %q among %v, want two among 2 files", data, files)
+	}
+}
+
+// A directory that may be written but not read cannot be synced, and WriteFile must say so.
+func TestWriteFileSyncsDirectory(t *testing.T) {
+	unprivileged.Bind(t)
+	dir := filepath.Join(t.TempDir(), "d")
+	if err := os.Mkdir(dir, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	if err := store.WriteFile(filepath.Join(dir, "f"), nil, 0o600); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("WriteFile into a directory that cannot be synced: got error %v, want %v", err, os.ErrPermission)
 	}
 }
 
