@@ -160,7 +160,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
-	a.v.c.tells(agent)
+	a.v.c.rememberSecrets(agent)
 	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
 	switch {
 	case errors.Is(err, agents.ErrUnknown):
@@ -171,7 +171,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 		return nil, transcript.ProblemFile, err
 	}
 	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
-		a.v.c.background(func() { _ = a.v.c.recall(a.v.c.ctx, agents.IfUnlocked) })
+		a.v.c.background(func() { _ = a.v.c.loadSecrets(a.v.c.ctx, agents.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))
@@ -343,7 +343,7 @@ func (a *agentProcess) ended(err error) {
 func (a *agentProcess) fail(code string, params ...string) {
 	exit := &transcript.Exit{Problem: code, Params: bad(code, params...).Params, At: Time{Time: time.Now()}}
 	for name, text := range exit.Params {
-		exit.Params[name] = a.v.c.secret.text(text)
+		exit.Params[name] = a.v.c.secret.Text(text)
 	}
 	if a.inst != nil {
 		exit.StderrTail = a.stderr()
@@ -353,7 +353,7 @@ func (a *agentProcess) fail(code string, params ...string) {
 }
 
 func (a *agentProcess) stderr() string {
-	return a.v.c.secret.text(a.inst.Status().StderrTail)
+	return a.v.c.secret.Text(a.inst.Status().StderrTail)
 }
 
 // within fails the generation when the handshake does not move on in time.
@@ -593,7 +593,7 @@ const longestWords = 8 << 10
 
 // words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
 func (c *Client) words(failure *acp.Error) string {
-	return transcript.Clip(c.secret.text(failure.Sentence()), longestWords)
+	return transcript.Clip(c.secret.Text(failure.Sentence()), longestWords)
 }
 
 func (c *Client) turnError(failure *acp.Error) *transcript.TurnError {

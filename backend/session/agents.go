@@ -45,7 +45,7 @@ func (c *Client) announce(n agents.News) {
 		c.failures.set(n.Agent, c.failure(n.Err))
 	default:
 		c.failures.set(n.Agent, nil)
-		n.Log = c.secret.text(n.Log)
+		n.Log = c.secret.Text(n.Log)
 		c.feed.publish(Event{Type: eventInstall, Data: mustJSON(InstallProgress{n.Agent, n.Progress})})
 		return
 	}
@@ -120,7 +120,7 @@ func (c *Client) PrepareAgents(ctx context.Context, settled, newest bool) (unask
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if err := c.cfg.Agents.AskRegistry(ctx); err != nil {
-			return c.secret.text(err.Error())
+			return c.secret.Text(err.Error())
 		}
 	}
 	return ""
@@ -134,7 +134,7 @@ func (c *Client) agent(id string) (agents.Agent, error) {
 
 // told is an agent as it may be told of: why it wants a login is in its own words, which may hold the key that it has refused.
 func (c *Client) told(a agents.Agent) agents.Agent {
-	a.Detail = c.secret.text(a.Detail)
+	a.Detail = c.secret.Text(a.Detail)
 	return c.failures.of(a)
 }
 
@@ -202,9 +202,9 @@ func (c *Client) failure(err error) *agents.Failure {
 	if err == nil || errors.Is(err, agents.ErrCancelled) || errors.Is(err, agents.ErrClosed) || errors.Is(err, context.Canceled) {
 		return nil
 	}
-	f := &agents.Failure{Code: refusedInstallation, Detail: c.secret.text(err.Error())}
+	f := &agents.Failure{Code: refusedInstallation, Detail: c.secret.Text(err.Error())}
 	if failed, ok := errors.AsType[*agents.InstallError](err); ok {
-		f.Detail, f.Stderr = c.secret.text(failed.Err.Error()), c.secret.text(failed.Stderr)
+		f.Detail, f.Stderr = c.secret.Text(failed.Err.Error()), c.secret.Text(failed.Stderr)
 	}
 	return f
 }
@@ -246,7 +246,7 @@ func (c *Client) Uninstall(id string) error {
 func (c *Client) Plan(ctx context.Context, id, version string) (agents.Plan, error) {
 	p, err := c.cfg.Agents.Plan(ctx, id, version)
 	if failed, ok := errors.AsType[*agents.InstallError](err); ok && ctx.Err() == nil {
-		return p, &RefusedError{Code: refusedPlan, Params: map[string]string{"agent": id, "detail": c.secret.text(failed.Err.Error())}}
+		return p, &RefusedError{Code: refusedPlan, Params: map[string]string{"agent": id, "detail": c.secret.Text(failed.Err.Error())}}
 	}
 	return p, refusedAgent(id, err)
 }
@@ -272,10 +272,10 @@ func (c *Client) Undefine(id string) error {
 
 // TestDefinition is TestAgent for an agent that is not written down yet.
 func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agents.Report, error) {
-	c.tells(d.ID) // what it has hidden is what is stored
+	c.rememberSecrets(d.ID) // what it has hidden is what is stored
 	entered := maps.Clone(d.Env)
 	maps.DeleteFunc(entered, func(_, value string) bool { return value == agents.Masked })
-	c.secret.told.add(mcp.CertainIn(entered))
+	c.secret.Remember(mcp.CertainIn(entered))
 	r, err := c.cfg.Agents.TestDefinition(ctx, d)
 	if err != nil {
 		return r, refusedAgent(d.ID, err)
@@ -286,7 +286,7 @@ func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agent
 
 // TestAgent starts an agent and tells how that went.
 func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error) {
-	c.tells(id)
+	c.rememberSecrets(id)
 	r, err := c.cfg.Agents.Test(ctx, id)
 	if err != nil {
 		return r, refusedAgent(id, err)
@@ -299,20 +299,20 @@ func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error
 
 // clean takes secrets out of what the agent wrote: reports are sent to others.
 func (c *Client) clean(r *agents.Report) {
-	r.Stderr, r.Capabilities = c.secret.text(r.Stderr), c.secret.redact(r.Capabilities)
-	r.Agent.Detail = c.secret.text(r.Agent.Detail)
+	r.Stderr, r.Capabilities = c.secret.Text(r.Stderr), c.secret.Message(r.Capabilities)
+	r.Agent.Detail = c.secret.Text(r.Agent.Detail)
 	if i := r.AgentInfo; i != nil {
-		i.Name, i.Version, i.Title = c.secret.text(i.Name), c.secret.text(i.Version), c.secret.text(i.Title)
+		i.Name, i.Version, i.Title = c.secret.Text(i.Name), c.secret.Text(i.Version), c.secret.Text(i.Title)
 	}
 	for n, m := range r.AuthMethods {
-		r.AuthMethods[n].Name, r.AuthMethods[n].Description = c.secret.text(m.Name), c.secret.text(m.Description)
+		r.AuthMethods[n].Name, r.AuthMethods[n].Description = c.secret.Text(m.Name), c.secret.Text(m.Description)
 	}
 	for n := range r.Steps {
-		r.Steps[n].Detail = c.secret.text(r.Steps[n].Detail)
+		r.Steps[n].Detail = c.secret.Text(r.Steps[n].Detail)
 	}
 	for _, a := range r.Advice {
 		for name, value := range a.Params {
-			a.Params[name] = c.secret.text(value)
+			a.Params[name] = c.secret.Text(value)
 		}
 	}
 }

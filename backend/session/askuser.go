@@ -51,13 +51,13 @@ func (r *Request) answers() [][]string {
 // askUser opens the request; ended hears once what has become of it.
 func (v *conversation) askUser(id string, questions []Question, ended chan<- Request) error {
 	r := &openRequest{ended: ended, Request: Request{
-		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.text(questions[0].Prompt),
+		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.Text(questions[0].Prompt),
 		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	for _, q := range questions {
-		shown := Question{Prompt: v.c.secret.text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []QuestionOption{}}
+		shown := Question{Prompt: v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []QuestionOption{}}
 		for _, o := range q.Options {
-			shown.Options = append(shown.Options, QuestionOption{ID: o.ID, Label: v.c.secret.text(o.Label), Description: v.c.secret.text(o.Description)})
+			shown.Options = append(shown.Options, QuestionOption{ID: o.ID, Label: v.c.secret.Text(o.Label), Description: v.c.secret.Text(o.Description)})
 		}
 		r.Questions = append(r.Questions, shown)
 	}

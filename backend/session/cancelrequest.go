@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
 
@@ -129,7 +130,7 @@ func (v *conversation) dropUnsentPrompt(b begunTurn) {
 		return
 	}
 	v.state.sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
-	if strings.Contains(textOfPrompt(v.turn.prompt), redacted) {
+	if strings.Contains(textOfPrompt(v.turn.prompt), redact.Mark) {
 		v.tellLost("Your message was not sent", putSecretIn)
 	}
 }

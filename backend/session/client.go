@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
+	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
@@ -100,7 +101,7 @@ type Client struct {
 	cfg     Config
 	feed    *Feed
 	journal journal.Journal
-	secret  redactor
+	secret  redact.Redactor
 	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
@@ -155,13 +156,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Remotes == nil {
 		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
 	c.remotes.Use(remotes.Sessions{
-		Clean: c.secret.text, InUse: usesOf, EndAgents: c.endAgentsAt,
+		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
 		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
 	})
 	c.files.Patience, c.moves.Patience = host.PatientOne, host.PatientMany
@@ -175,13 +176,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	c.recallLogged(ctx, agents.InFile) // before anything is written
+	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
-	c.wg.Go(func() { c.recallLogged(c.ctx, agents.IfUnlocked) })
+	c.wg.Go(func() { c.loadSecretsLogged(c.ctx, agents.IfUnlocked) })
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
 	c.wg.Go(func() { c.keyboard.watch(c.ctx, c.tellKeyboard) })
 	for _, f := range work {
@@ -351,7 +352,7 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	}
 	now := Time{Time: time.Now()}
 	r := row{Session: Session{
-		ID: id, Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
+		ID: id, Title: strings.TrimSpace(c.secret.Text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
 		Directories: further, Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	if r.Title != "" {

@@ -314,7 +314,7 @@ func (v *conversation) composePrompt(turn string) {
 			}
 			v.composing = nil
 			if err != nil {
-				v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: v.c.secret.text(err.Error())}
+				v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: v.c.secret.Text(err.Error())}
 				v.do(doStopped{turn, stopError})
 				return
 			}

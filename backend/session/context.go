@@ -119,7 +119,7 @@ func (c *Client) Stderr(ctx context.Context, id string) (Stderr, error) {
 	if !out.Elsewhere {
 		list := c.cfg.Proxy.List()
 		if i := slices.IndexFunc(list, func(p proxy.Status) bool { return p.ServerID == serverIDOf(s) }); i >= 0 && list[i].Phase != proxy.Starting {
-			out.Text, out.Running, out.PID = c.secret.text(list[i].StderrTail), list[i].Phase == proxy.Running, list[i].PID
+			out.Text, out.Running, out.PID = c.secret.Text(list[i].StderrTail), list[i].Phase == proxy.Running, list[i].PID
 			return out, nil
 		}
 	}

@@ -342,7 +342,7 @@ func (v *conversation) disarm() {
 // frame adds a frame to the journal and folds it into the transcript, secrets taken out before either.
 func (v *conversation) frame(dir journal.Direction, data []byte) {
 	v.frames++
-	f := journal.Frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.redact(data)}
+	f := journal.Frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.Message(data)}
 	v.step.frames = append(v.step.frames, f)
 	v.fold.Apply(f)
 }
@@ -565,7 +565,7 @@ func (v *conversation) prepare(id string, m said) {
 	v.turn = v.newTurn(id, mustJSON(map[string]string{"type": "text", "text": m.text}))
 	v.turn.attachments = v.planned(m.files)
 	if v.row.Title == "" {
-		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(m.title())), titleByPrompt
+		v.row.Title, v.row.titleBy = titleOf(v.c.secret.Text(m.title())), titleByPrompt
 	}
 	v.row.Exit = nil
 	v.row.ArchivedAt = nil // what is spoken in is not put away
@@ -615,7 +615,7 @@ func (v *conversation) nameAfterAgent(was string) {
 
 func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	if p.Title != nil {
-		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.text(*p.Title)), titleByPerson
+		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.Text(*p.Title)), titleByPerson
 	}
 	if p.Labels != nil {
 		v.row.Labels = *p.Labels

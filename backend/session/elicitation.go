@@ -43,13 +43,13 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
 		return false
 	}
-	r.Title = v.c.secret.text(string(p.Message))
+	r.Title = v.c.secret.Text(string(p.Message))
 	switch p.Mode {
 	case "form":
 		if !showable(p.Schema) {
 			return false
 		}
-		r.Kind, r.Schema = kindForm, v.c.secret.redact(p.Schema)
+		r.Kind, r.Schema = kindForm, v.c.secret.Message(p.Schema)
 		return true
 	case "url":
 		return v.readURL(r, p)
@@ -62,7 +62,7 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 // readURL refuses an address that is not opened whatever the person says: people see why, and are not asked.
 func (v *conversation) readURL(r *openRequest, p elicitation) bool {
 	to, err := readDestination(string(p.URL))
-	if err == nil && v.c.secret.text(to.url) != to.url {
+	if err == nil && v.c.secret.Text(to.url) != to.url {
 		err = errors.New("it holds a secret")
 	}
 	if err == nil && p.ElicitationID == "" {

@@ -131,8 +131,8 @@ func (a *agentProcess) outfit() {
 				raw, skip = e.server.For(target)
 			}
 			if raw != nil {
-				c.secret.told.add(e.server.Certain(target.Lookup))
-				c.secret.told.fill(e.server.Written(target))
+				c.secret.Remember(e.server.Certain(target.Lookup))
+				c.secret.RememberFilled(e.server.Written(target))
 				given = append(given, raw)
 			}
 			if skip != nil {
@@ -319,5 +319,5 @@ func (c *Client) variables(ctx context.Context) func(name string) (string, bool)
 
 func (c *Client) executable(ctx context.Context, s mcp.Server, root *os.Root, directory string) Executable {
 	r := s.Review(root, directory, c.variables(ctx))
-	return Executable{Kind: "mcp", Name: s.Name, Hash: r.Hash, Detail: c.secret.known(r.Detail), off: !s.Enabled, server: &s}
+	return Executable{Kind: "mcp", Name: s.Name, Hash: r.Hash, Detail: c.secret.KnownOnly(r.Detail), off: !s.Enabled, server: &s}
 }

@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/prose"
+	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
 
@@ -57,11 +58,11 @@ func (x *Export) WriteTo(w io.Writer) (int64, error) {
 // cleaning takes out the secrets that are known by now. It wants each record in one Write, as json.Encoder and fmt.Fprintf do it.
 type cleaning struct {
 	w      io.Writer
-	secret redactor
+	secret redact.Redactor
 }
 
 func (c cleaning) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(c.w, c.secret.known(string(p))); err != nil {
+	if _, err := io.WriteString(c.w, c.secret.KnownOnly(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -104,18 +105,18 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 type outgoing struct {
 	c       *Client
 	s       Session
-	secret  redactor // which knows the secrets of the conversation's directory, too
-	unknown error    // the secrets that it does not know, since they cannot be read
+	secret  redact.Redactor // which knows the secrets of the conversation's directory, too
+	unknown error           // the secrets that it does not know, since they cannot be read
 }
 
 // outgoing makes one ready; unread is what recall could not read.
 func (c *Client) outgoing(ctx context.Context, s Session, unread error) outgoing {
 	secrets, err := c.serverSecrets(ctx, s)
-	o := outgoing{c: c, s: s, secret: c.secret.with(secrets), unknown: errors.Join(unread, err)}
+	o := outgoing{c: c, s: s, secret: c.secret.With(secrets), unknown: errors.Join(unread, err)}
 	if o.unknown != nil {
 		c.cfg.Logger.Warn("a conversation goes out, and secrets that it may hold cannot be read", "session", s.ID, "error", o.unknown)
 	}
-	o.s.Title = o.secret.text(s.Title)
+	o.s.Title = o.secret.Text(s.Title)
 	return o
 }
 
@@ -146,14 +147,14 @@ const askKeyring = 20 * time.Second
 func (c *Client) recallAsking(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askKeyring)
 	defer cancel()
-	return c.recall(ctx, agents.Asking)
+	return c.loadSecrets(ctx, agents.Asking)
 }
 
 // recallAtOnce is for what people wait for: it asks nobody.
 func (c *Client) recallAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
-	return c.recall(ctx, agents.IfUnlocked)
+	return c.loadSecrets(ctx, agents.IfUnlocked)
 }
 
 // serverSecrets are those that the MCP servers of a session's directory have now: the program that gave them to its agent may have ended
@@ -323,7 +324,7 @@ func (o outgoing) eachBlob(list []transcript.Attachment, each func(sha string, d
 			lost = cmp.Or(lost, fmt.Errorf("%s is lost: %w", a.Filename, err))
 			continue
 		}
-		if err := each(a.SHA256, o.secret.file(data)); err != nil {
+		if err := each(a.SHA256, o.secret.File(data)); err != nil {
 			return lost, err
 		}
 	}

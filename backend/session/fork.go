@@ -149,7 +149,7 @@ func (v *conversation) madeFork(result json.RawMessage, failure *acp.Error) (pee
 }
 
 func (v *conversation) notMade(why error) error {
-	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": v.c.secret.text(why.Error())}}
+	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": v.c.secret.Text(why.Error())}}
 }
 
 // endFork tells who waits.

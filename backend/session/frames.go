@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
 
@@ -242,7 +243,7 @@ func (s *frameScanner) look(f journal.Stored) lookedAt {
 		return out
 	}
 	if out.Truncated = len(f.Data) > frameBody; !out.Truncated {
-		out.Body = asJSON([]byte(s.c.secret.known(string(f.Data))))
+		out.Body = asJSON([]byte(s.c.secret.KnownOnly(string(f.Data))))
 	}
 	return out
 }
@@ -378,7 +379,7 @@ func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[as
 
 // searched are the forms that a text may have in a message, in small letters; nil for none.
 func searched(text string) (forms [][]byte) {
-	for _, form := range written(text) {
+	for _, form := range redact.Forms(text) {
 		forms = append(forms, bytes.ToLower([]byte(form)))
 	}
 	return forms
@@ -401,5 +402,5 @@ func (c *Client) FrameBody(ctx context.Context, id string, seq int64) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return asJSON([]byte(c.secret.known(string(f.Data)))), nil
+	return asJSON([]byte(c.secret.KnownOnly(string(f.Data)))), nil
 }

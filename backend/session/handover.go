@@ -56,7 +56,7 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.outgoing(ctx, s, c.recallAtOnce(ctx)).secret.text(h.markdown()), nil
+	return c.outgoing(ctx, s, c.recallAtOnce(ctx)).secret.Text(h.markdown()), nil
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

@@ -85,7 +85,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if directory != "" {
 		directory = filepath.Clean(directory)
 	}
-	c.tells(agent)
+	c.rememberSecrets(agent)
 	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
 	if err != nil {
 		return AgentSessions{}, c.notListed(ctx, agent, err)
@@ -99,7 +99,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 		page.Next = next
 	}
 	for i, l := range list {
-		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
+		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.Text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
 		if !l.UpdatedAt.IsZero() {
 			page.Items[i].UpdatedAt = &Time{Time: l.UpdatedAt}
 		}
@@ -122,7 +122,7 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 	case errors.Is(err, agents.ErrNotInstalled):
 		return &RefusedError{Code: transcript.ProblemMissing, Params: map[string]string{"agent": name}}
 	}
-	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.text(err.Error())}}
+	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.Text(err.Error())}}
 }
 
 // sessionsOf are our sessions with an agent of this machine, by the agent's ids. Of two with the same id the newer counts.
@@ -166,7 +166,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	r.facts.Start.Model = "" // it goes on with its own
 	r.ACPSessionID, r.Directories = from.ACPSessionID, choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
-	if title := strings.TrimSpace(c.secret.text(from.Title)); title != "" {
+	if title := strings.TrimSpace(c.secret.Text(from.Title)); title != "" {
 		r.Title, r.titleBy, r.facts.Title = titleOf(title), titleByAgent, title
 	}
 	return c.begin(ctx, r)

@@ -315,9 +315,9 @@ func (c *Client) endLogin(a *attempt, err error) Login {
 		return l
 	}
 	return c.showLogin(a, func(l *Login) {
-		l.State, l.Proving, l.Code, l.Detail = loginFailed, false, refusedLoginFailed, c.secret.text(err.Error())
+		l.State, l.Proving, l.Code, l.Detail = loginFailed, false, refusedLoginFailed, c.secret.Text(err.Error())
 		if failed, ok := errors.AsType[*agents.LoginError](err); ok {
-			l.Detail, l.Stderr = c.secret.text(failed.Words()), c.secret.text(failed.Stderr)
+			l.Detail, l.Stderr = c.secret.Text(failed.Words()), c.secret.Text(failed.Stderr)
 			if failed.Unproven {
 				l.Code = failedUnproven
 			}
@@ -441,12 +441,12 @@ func (c *Client) refusedLogin(agent string, err error) error {
 		{proxy.ErrTerminal, refusedTerminal, false},
 	} {
 		if errors.Is(err, row.err) && !errors.Is(err, agents.ErrUnknown) {
-			params := map[string]string{"agent": agent, "detail": c.secret.text(err.Error())}
+			params := map[string]string{"agent": agent, "detail": c.secret.Text(err.Error())}
 			return &RefusedError{Code: row.code, Params: params, Bad: row.bad}
 		}
 	}
 	if failed, ok := errors.AsType[*agents.LoginError](err); ok {
-		params := map[string]string{"agent": agent, "detail": c.secret.text(failed.Words()), "stderr": c.secret.text(failed.Stderr)}
+		params := map[string]string{"agent": agent, "detail": c.secret.Text(failed.Words()), "stderr": c.secret.Text(failed.Stderr)}
 		return &RefusedError{Code: refusedLoginFailed, Params: params}
 	}
 	return refusedAgent(agent, err)

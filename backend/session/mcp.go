@@ -279,14 +279,13 @@ func (c *Client) try(ctx context.Context, directory string, s mcp.Server) (MCPTe
 	if ctx.Err() != nil {
 		return MCPTest{}, ctx.Err()
 	}
-	clean := c.secret
-	clean.own = slices.Concat(clean.own, s.Secrets(mcp.Lookup(environ)))
-	t := MCPTest{OK: err == nil, Millis: time.Since(begun).Milliseconds(), Server: r.Server, Tools: r.Tools, Stderr: clean.text(r.Stderr)}
+	clean := c.secret.With(s.Secrets(mcp.Lookup(environ)))
+	t := MCPTest{OK: err == nil, Millis: time.Since(begun).Milliseconds(), Server: r.Server, Tools: r.Tools, Stderr: clean.Text(r.Stderr)}
 	for i := range t.Tools {
-		t.Tools[i].Description = clean.text(t.Tools[i].Description)
+		t.Tools[i].Description = clean.Text(t.Tools[i].Description)
 	}
 	if err != nil {
-		t.Detail = clean.text(strings.ToValidUTF8(err.Error(), "?"))
+		t.Detail = clean.Text(strings.ToValidUTF8(err.Error(), "?"))
 	}
 	return t, nil
 }

@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
+	"deskhand/backend/redact"
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
 	"deskhand/backend/transcript"
@@ -201,7 +202,7 @@ func (t *remoteTransport) heard(l remote.Line) {
 	t.a.post(func() {
 		v.row.Line = nil
 		if l.State != remote.LineUp {
-			v.row.Line = &Line{State: l.State, Detail: c.secret.text(l.Detail), Since: Time{Time: time.Now()}}
+			v.row.Line = &Line{State: l.State, Detail: c.secret.Text(l.Detail), Since: Time{Time: time.Now()}}
 		}
 		v.saveRow()
 	})
@@ -387,7 +388,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	v.row.Exit = nil
 	for id, r := range v.requests {
 		raw, known := past.requests[id]
-		if !known || !r.wait(raw, v.c.secret.text) {
+		if !known || !r.wait(raw, v.c.secret.Text) {
 			v.do(doResolve{id, statusExpired})
 		}
 	}
@@ -423,7 +424,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 		if env.Kind == acp.Response {
 			answered = past.asks[env.Key()]
 		}
-		whole := !bytes.Contains(line, []byte(redacted))
+		whole := !bytes.Contains(line, []byte(redact.Mark))
 		if answered != "" {
 			unanswered[answered] = !whole
 		}
@@ -450,7 +451,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 	return lines, true
 }
 
-const putSecretIn = "Where one stood it now says " + redacted + ": put it in, and send the message again."
+const putSecretIn = "Where one stood it now says " + redact.Mark + ": put it in, and send the message again."
 
 // tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
 func (v *conversation) tellLost(title, then string) {

@@ -67,7 +67,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	case method == "elicitation/create":
 		ok = v.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
-		ok = readQuestion(r, m.Params, v.c.secret.text)
+		ok = readQuestion(r, m.Params, v.c.secret.Text)
 	case v.c.cfg.Agents.Quirks(v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		return
@@ -90,7 +90,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 		return
 	}
 	if !ok {
-		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(v.c.secret.redact(data))
+		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(v.c.secret.Message(data))
 	}
 	unread := v.row.Unread
 	v.opens(r)
@@ -137,11 +137,11 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	}
 	r.Kind = kindPermission
 	for _, o := range p.Options {
-		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: v.c.secret.text(o.Name), Kind: o.Kind})
+		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: v.c.secret.Text(o.Name), Kind: o.Kind})
 	}
 	r.labelOptions()
 	r.Choice = permission.IsChoice(r.offer(metaOf(p.ToolCall)))
-	patch, err := acp.ParseToolCall(v.c.secret.redact(p.ToolCall))
+	patch, err := acp.ParseToolCall(v.c.secret.Message(p.ToolCall))
 	if err != nil {
 		return true // it can be answered all the same
 	}
@@ -160,7 +160,7 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 		v.readWhole(r)
 	}
 	r.Choice = r.Choice || permission.IsChoice(r.offer(nil))
-	r.readAsked(p.ToolCall, v.c.secret.text)
+	r.readAsked(p.ToolCall, v.c.secret.Text)
 	return true
 }
 
@@ -285,7 +285,7 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 	default:
 		v.out(acp.NewResponse(r.id, result))
 	}
-	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(a)), surface
+	r.Answer, r.AnsweredBy = v.c.secret.Message(mustJSON(a)), surface
 	if err := v.wish(doResolve{r.ID, status}); err != nil {
 		return err
 	}

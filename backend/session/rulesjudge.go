@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
 	"deskhand/backend/permission"
+	"deskhand/backend/redact"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
 	"deskhand/backend/transcript"
@@ -33,7 +34,7 @@ type RequestRule struct {
 
 func (c *Client) openRules() *rulebook.Book {
 	return rulebook.New(rulebook.Config{
-		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.text, Hidden: redacted, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: c.judgeAgain,
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: c.judgeAgain,
 		Writable: func() error {
 			if err := c.ReadOnly(); err != nil {
 				return err
@@ -170,7 +171,7 @@ func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	}
 	rule := d.Rule
 	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
-	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: d.option})), answeredByRule
+	r.Answer, r.AnsweredBy = v.c.secret.Message(mustJSON(Answer{OptionID: d.option})), answeredByRule
 	v.ruled().Hit(d.Decision)
 	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
 	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{

@@ -67,13 +67,13 @@ func (c *Client) readSkills(ctx context.Context, root *os.Root, directory string
 
 func (c *Client) skillExecutable(e skillEntry) Executable {
 	hash, detail := e.state.Shown()
-	return Executable{Kind: "skill", Name: e.entry.Name, Hash: hash, Detail: c.secret.known(detail), skill: &e}
+	return Executable{Kind: "skill", Name: e.entry.Name, Hash: hash, Detail: c.secret.KnownOnly(detail), skill: &e}
 }
 
 // mayFetch is what is approved of an entry whose sources may be fetched.
 func (c *Client) mayFetch(e skills.Entry) Executable {
 	hash, detail := e.Shown()
-	return Executable{Kind: "skill", Name: e.Name, Hash: hash, Detail: c.secret.known(detail)}
+	return Executable{Kind: "skill", Name: e.Name, Hash: hash, Detail: c.secret.KnownOnly(detail)}
 }
 
 // findSkills finds the directory's skills as what they would bring.

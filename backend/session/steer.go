@@ -100,7 +100,7 @@ func (v *conversation) sendSteering(item string) {
 	a, open := v.agent, true
 	settle := func(delivered bool, why string) {
 		if open && why != "" {
-			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.text(why)}})
+			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.Text(why)}})
 		}
 		open = false
 		v.do(doSteered{item, delivered})

@@ -9,7 +9,7 @@ func (c *Client) Publish(kind string, record any) {
 // left where it is.
 func (c *Client) Hide(secret string) {
 	if len(secret) >= shortestHidden {
-		c.secret.told.add([]string{secret})
+		c.secret.Remember([]string{secret})
 	}
 }
 

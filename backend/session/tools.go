@@ -24,7 +24,7 @@ func (a *agentProcess) withTools() []any {
 	}
 	a.forgetSecrets() // the tools that they opened have ended
 	a.secrets = secretsOf(server)
-	a.v.c.secret.told.add(a.secrets)
+	a.v.c.secret.Remember(a.secrets)
 	return append([]any{server}, a.servers...)
 }
 
@@ -62,7 +62,7 @@ func (a *agentProcess) tellOfUnlisted(reason string) {
 
 // forgetSecrets lets go of those of our own tools, which open nothing any more: every message is searched for all that are known.
 func (a *agentProcess) forgetSecrets() {
-	a.v.c.secret.told.drop(a.secrets)
+	a.v.c.secret.Forget(a.secrets)
 	a.secrets = nil
 }
 

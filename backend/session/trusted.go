@@ -28,7 +28,7 @@ func (c *Client) readThere(ctx context.Context, directory string, further []stri
 	found := trust.Find(ctx, w)
 	list := make([]Executable, 0, len(found))
 	for _, f := range found {
-		list = append(list, Executable{Kind: f.Kind, Name: f.Name, Hash: f.Hash, Detail: c.secret.known(f.Detail)})
+		list = append(list, Executable{Kind: f.Kind, Name: f.Name, Hash: f.Hash, Detail: c.secret.KnownOnly(f.Detail)})
 	}
 	if err := c.judge(ctx, directory, list); err != nil { // then nothing counts as approved
 		c.cfg.Logger.Error("approvals cannot be read", "directory", directory, "error", err)

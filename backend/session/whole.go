@@ -141,7 +141,7 @@ func (c *Client) partsOf(ctx context.Context, id string) ([]permission.Part, err
 	}
 	list := r.call().Parts(s.Cwd)
 	for i := range list {
-		list[i].Text = c.secret.known(list[i].Text)
+		list[i].Text = c.secret.KnownOnly(list[i].Text)
 	}
 	return list, nil
 }

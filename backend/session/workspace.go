@@ -440,7 +440,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 // frame is how the journal of a session tells of the move: the next of its frames.
 func (m *move) frame(v *conversation) journal.Frame {
 	data := mustJSON(transcript.Note{Note: transcript.NoteMoved, From: m.from.Path, To: m.to.Path})
-	return journal.Frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: journal.Note, Data: v.c.secret.redact(data)}
+	return journal.Frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: journal.Note, Data: v.c.secret.Message(data)}
 }
 
 // paths are the directories of a session after the move.

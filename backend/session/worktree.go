@@ -328,7 +328,7 @@ func (c *Client) freeBranch(ctx context.Context, place worktree.Place, name stri
 	for range tries {
 		const short = 6
 		id := uuid.NewString()[:short]
-		branch = prefix + slug(c.secret.text(name)) + "-" + id
+		branch = prefix + slug(c.secret.Text(name)) + "-" + id
 		path = treePath(place, branch)
 		taken, err := c.worktrees.git.Has(ctx, place, branch)
 		switch {
@@ -526,7 +526,7 @@ func (c *Client) refusedTree(err error, path string, r treeRow) error {
 		params["path"] = r.path
 	}
 	if list[i].code == refusedWorktreeFailed {
-		params["detail"] = c.secret.text(err.Error())
+		params["detail"] = c.secret.Text(err.Error())
 	}
 	return &RefusedError{Code: list[i].code, Params: params, Bad: list[i].code == refusedWorktreeName}
 }

@@ -160,7 +160,7 @@ func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
 		"raw: broken_update", "raw: invalid_stdout", "agent: still here")
 }
 
-// The journal of before may have what is no JSON, see redactor: its entry is a record like any other.
+// The journal of before may have what is no JSON, see redact.Redactor: its entry is a record like any other.
 func TestAFrameThatIsNoJSONIsShownAsAText(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

@@ -1,4 +1,4 @@
-package session
+package redact
 
 import (
 	"bytes"
@@ -15,10 +15,11 @@ import (
 	"testing"
 
 	"deskhand/backend/mcp"
+	"deskhand/backend/record"
 )
 
-func TestRedact(t *testing.T) {
-	r := redactor{own: []string{"our-own", "", `a"key<b`}}
+func TestMessageRedactsSecrets(t *testing.T) {
+	r := New([]string{"our-own", "", `a"key<b`}, nil)
 	for name, tc := range map[string]struct{ in, want string }{
 		"nothing":        {`{"a":"disk-usage of task-runner through eyJ"}`, `{"a":"disk-usage of task-runner through eyJ"}`},
 		"anthropic":      {`{"a":"key sk-ant-api03-AAAAAAAAAAAAAAAAAAAA end"}`, `{"a":"key [redacted] end"}`},
@@ -49,15 +50,15 @@ func TestRedact(t *testing.T) {
 		"not JSON":       {`"mcpServers" sk-ant-api03-AAAAAAAAAAAAAAAAAAAA`, `"mcpServers" [redacted]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(r.redact([]byte(tc.in))); got != tc.want {
-				t.Errorf("\n got %s\nwant %s", got, tc.want)
+			if got := string(r.Message([]byte(tc.in))); got != tc.want {
+				t.Errorf("Message(%s):\n got %s\nwant %s", tc.in, got, tc.want)
 			}
 		})
 	}
 }
 
-// A shell runs the lines of a command: whatever stands between the marks of a key is hidden from who is asked only where it is one.
-func TestNoCommandIsTakenForAKey(t *testing.T) {
+// A shell runs the lines of a command, so a text between the marks of a key is hidden only when the text is a key.
+func TestMessageShowsCommandsBetweenMarksOfAKey(t *testing.T) {
 	const line = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	padded := func(path string) string { return strings.Repeat("/", len(line)-len(path)) + path }
 	root := strings.Repeat("/proc/self/root", 4) // as long as one likes, and no two slashes side by side
@@ -91,20 +92,20 @@ func TestNoCommandIsTakenForAKey(t *testing.T) {
 			want = ": [redacted]" + tc.body[strings.LastIndex(tc.body, tc.tail):]
 		}
 		got := map[string]string{}
-		if err := json.Unmarshal((redactor{}).redact(bytes.ReplaceAll(mustJSON(map[string]string{"command": tc.body}), []byte(`\u003e`), []byte(">"))), &got); err != nil {
+		if err := json.Unmarshal((Redactor{}).Message(bytes.ReplaceAll(record.JSON(map[string]string{"command": tc.body}), []byte(`\u003e`), []byte(">"))), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got["command"] != want {
-			t.Errorf("%s: %q is shown as %q", name, tc.body, got["command"])
+			t.Errorf("Message of a command with %s: got %q, want %q", name, got["command"], want)
 		}
-		if got := (redactor{}).text(tc.body); got != want {
-			t.Errorf("%s: %q is shown as %q", name, tc.body, got)
+		if got := (Redactor{}).Text(tc.body); got != want {
+			t.Errorf("Text of %s: got %q, want %q", name, got, want)
 		}
 	}
 }
 
-// What programs write as keys is hidden but for a last line that is shorter, however many slashes their lines have, and however they are shown.
-func TestKeysAreHidden(t *testing.T) {
+// Every line of a key is redacted except for a shorter last line, with any number of slashes, and with the prefixes of shown lines.
+func TestMessageRedactsKeys(t *testing.T) {
 	made := func(text []byte, err error) string {
 		t.Helper()
 		if err != nil {
@@ -157,11 +158,11 @@ func TestKeysAreHidden(t *testing.T) {
 				shown = append(shown, added.String(), numbered.String())
 			}
 			for _, text := range shown {
-				msg := mustJSON(map[string]string{"text": "it is\n" + text})
-				got := string((redactor{}).redact(msg))
+				msg := record.JSON(map[string]string{"text": "it is\n" + text})
+				got := string((Redactor{}).Message(msg))
 				for line := range strings.Lines(key) {
 					if line = strings.TrimSpace(line); len(line) >= widthOfKey && strings.Contains(got, line) || strings.Contains(got, "BEGIN") {
-						t.Fatalf("%s stays", got)
+						t.Fatalf("Message(%s): got %s, want no line of the key", msg, got)
 					}
 				}
 			}
@@ -169,9 +170,9 @@ func TestKeysAreHidden(t *testing.T) {
 	}
 }
 
-// A secret may look like a part of JSON: what was JSON is JSON without it too, and says the rest.
-func TestJSONStaysJSON(t *testing.T) {
-	r := redactor{own: []string{"12345678", `"abcdefgh`, `abcdefgh\`, "nabcdefgh", `","b":"x`, "no-utf8\xff"}}
+// A secret may look like a part of the JSON.
+func TestMessageStaysJSON(t *testing.T) {
+	r := New([]string{"12345678", `"abcdefgh`, `abcdefgh\`, "nabcdefgh", `","b":"x`, "no-utf8\xff"}, nil)
 	for in, want := range map[string]string{
 		`{"used":12345678, "size":200000}`:                      `{"used":"[redacted]", "size":200000}`,
 		`{"id":-1.12345678e+12,"n":7}`:                          `{"id":"[redacted]","n":7}`,
@@ -186,55 +187,55 @@ func TestJSONStaysJSON(t *testing.T) {
 		`12345678 is no JSON as a whole, nor is "abcdefgh`:      `[redacted] is no JSON as a whole, nor is [redacted]`,
 		`{"params":{"mcpServers":[],"env":["12345678"],"n":1}}`: `{"params":{"env":["[redacted]"],"mcpServers":[],"n":1}}`,
 	} {
-		for _, got := range []string{string(r.redact([]byte(in))), r.known(in)} {
+		for _, got := range []string{string(r.Message([]byte(in))), r.KnownOnly(in)} {
 			if json.Valid([]byte(in)) != json.Valid([]byte(got)) || got != want && !strings.Contains(in, "mcpServers") {
-				t.Errorf("\n  of %s\n got %s\nwant %s", in, got, want)
+				t.Errorf("redacting %s:\n got %s\nwant %s", in, got, want)
 			}
 		}
-		if got := string(r.redact([]byte(in))); got != want {
-			t.Errorf("\n  of %s\n got %s\nwant %s", in, got, want)
+		if got := string(r.Message([]byte(in))); got != want {
+			t.Errorf("redacting %s:\n got %s\nwant %s", in, got, want)
 		}
 	}
 }
 
-func FuzzJSONStaysJSON(f *testing.F) {
+func FuzzMessageStaysJSON(f *testing.F) {
 	f.Add(`{"used":12345678,"a":"\"b"}`, "12345678")
 	f.Add(`["a\\",1e5,{"":null}]`, `a\`)
 	f.Fuzz(func(t *testing.T, msg, secret string) {
-		r := redactor{own: []string{secret}}
-		if got := r.redact([]byte(msg)); json.Valid([]byte(msg)) && !json.Valid(got) {
-			t.Errorf("%q without %q is %q", msg, secret, got)
+		r := New([]string{secret}, nil)
+		if got := r.Message([]byte(msg)); json.Valid([]byte(msg)) && !json.Valid(got) {
+			t.Errorf("Message(%q) without %q: got %q, want JSON", msg, secret, got)
 		}
 	})
 }
 
-func TestWhatAgentsAreGivenIsTakenOut(t *testing.T) {
-	r := redactor{told: &told{}}
-	r.told.add(mcp.CertainIn(map[string]string{
+func TestTextRedactsRememberedSecrets(t *testing.T) {
+	r := New(nil, nil)
+	r.Remember(mcp.CertainIn(map[string]string{
 		"SERVICE_TOKEN": "correct horse battery", "PASSWORD": "short", "MODE": "production", "PROXY": "http://me:0pen-sesame@proxy:80", "TOKEN_FILE": "/home/me/token",
 	}))
 	const said = "correct horse battery short production 0pen-sesame /home/me/token"
-	if got := r.text(said); got != "[redacted] short production [redacted] /home/me/token" {
-		t.Errorf("%s", got)
+	if got := r.Text(said); got != "[redacted] short production [redacted] /home/me/token" {
+		t.Errorf("Text(%q): got %q, want the remembered secrets redacted", said, got)
 	}
 }
 
-func BenchmarkRedact(b *testing.B) {
-	r := redactor{own: []string{strings.Repeat("a", 64)}}
+func BenchmarkMessage(b *testing.B) {
+	r := New([]string{strings.Repeat("a", 64)}, nil)
 	msg := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + strings.Repeat("some words of an answer, ", 4) + `"}}}}`)
 	b.SetBytes(int64(len(msg)))
 	for b.Loop() {
-		r.redact(msg)
+		r.Message(msg)
 	}
 }
 
-// What is the bytes of a file stays as it is whatever it looks like; a secret beside it goes.
-func TestTheBytesOfFilesAreNotRedacted(t *testing.T) {
-	r := redactor{own: []string{"our-own-token", "AAAA1234"}}
+// The bytes of a file stay even when a part looks like a secret. A secret beside them is redacted.
+func TestMessageKeepsBytesOfFiles(t *testing.T) {
+	r := New([]string{"our-own-token", "AAAA1234"}, nil)
 	key := "AIza" + strings.Repeat("x", 36)
 	data := strings.Repeat("AAAA1234"+key, 40) // 48 bytes each
 	if len(data)%4 != 0 || len(data) < shortestData {
-		t.Fatal(len(data))
+		t.Fatalf("data of %d bytes: want a multiple of 4 that is at least %d", len(data), shortestData)
 	}
 	for name, tc := range map[string]struct{ in, want string }{
 		"image":            {`{"type":"image","data":"` + data + `","mimeType":"image/png"}`, `{"type":"image","data":"` + data + `","mimeType":"image/png"}`},
@@ -246,18 +247,18 @@ func TestTheBytesOfFilesAreNotRedacted(t *testing.T) {
 		"another name":     {`{"text":"` + data + `"}`, ""},
 		"in a text":        {`{"text":"\"data\":\"` + data + `\""}`, ""},
 	} {
-		got := string(r.redact([]byte(tc.in)))
+		got := string(r.Message([]byte(tc.in)))
 		if tc.want == "" && strings.Contains(got, key) || tc.want != "" && got != tc.want {
-			t.Errorf("%s: %.200s", name, got)
+			t.Errorf("Message of %s: got %.200s, want %.200s", name, got, tc.want)
 		}
-		if known := r.known(tc.in); strings.Contains(known, "our-own-token") || tc.want != "" && name == "image" && known != tc.in {
-			t.Errorf("%s: known %.200s", name, known)
+		if known := r.KnownOnly(tc.in); strings.Contains(known, "our-own-token") || tc.want != "" && name == "image" && known != tc.in {
+			t.Errorf("KnownOnly of %s: got %.200s", name, known)
 		}
 	}
 }
 
-// An agent may print anything. Each of these took minutes to hours when the whole text was looked through from each mark on.
-func TestManyMarksAreLookedThroughOnce(t *testing.T) {
+// Each of these texts took minutes to hours when the rest of the text was searched from each mark.
+func TestMessageSearchesManyMarksInLinearTime(t *testing.T) {
 	const many = 1 << 16
 	for _, text := range []string{
 		strings.Repeat("-----BEGIN PRIVATE KEY-----\n", many),
@@ -265,9 +266,9 @@ func TestManyMarksAreLookedThroughOnce(t *testing.T) {
 		strings.Repeat("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", many/4),
 		strings.Repeat("eyJ", many), strings.Repeat("ask-", many), strings.Repeat("earer ", many), strings.Repeat("xoxb", many),
 	} {
-		for _, msg := range [][]byte{[]byte(text), mustJSON(map[string]string{"text": text})} {
-			if got := (redactor{}).redact(msg); string(got) != string(msg) {
-				t.Errorf("%.60s is %.60s", msg, got)
+		for _, msg := range [][]byte{[]byte(text), record.JSON(map[string]string{"text": text})} {
+			if got := (Redactor{}).Message(msg); string(got) != string(msg) {
+				t.Errorf("Message: got %.60s, want %.60s as it is", got, msg)
 			}
 		}
 	}
@@ -278,8 +279,8 @@ func TestManyMarksAreLookedThroughOnce(t *testing.T) {
 		"eyJx." + token:                         "eyJx.[redacted]",
 		"-----BEGIN PRIVATE KEY-----\n" + key(): "-----BEGIN PRIVATE KEY-----\n[redacted]\nAA==\n-----END PRIVATE KEY-----",
 	} {
-		if got := (redactor{}).text(text); got != want {
-			t.Errorf("%s is %s", text, got)
+		if got := (Redactor{}).Text(text); got != want {
+			t.Errorf("Text(%q): got %q, want %q", text, got, want)
 		}
 	}
 }
