@@ -106,7 +106,7 @@ describe('calls', () => {
     await client.events(undefined, 25, new AbortController().signal);
     await client.events({ gen: 'g', seq: 7 }, 25, new AbortController().signal);
     await client.events({ gen: 'g', seq: 8 }, 25, new AbortController().signal);
-    // The address stays the same: engines keep each.
+    // The place in the feed goes into a header, so that the address is the same in each call: engines keep every address.
     expect([0, 1, 2].map((n) => call(n).path)).toEqual([
       '/client/events',
       '/client/events?wait=25',
@@ -129,7 +129,7 @@ describe('a write that was lost on its way', () => {
     vi.useFakeTimers();
     fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await expect(prompt()).rejects.toMatchObject({ code: 'network' });
-    fetched.mockResolvedValueOnce(new Response('{"turn":', { status: 202 })); // it breaks off
+    fetched.mockResolvedValueOnce(new Response('{"turn":', { status: 202 })); // the body breaks off
     await expect(prompt()).rejects.toThrow();
     fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await expect(client.prompt('s1', 'do something else', 'queue', [])).rejects.toThrow();

@@ -54,10 +54,10 @@ import type {
   StartMode,
 } from './records';
 
-// All calls of the client API. URLs are relative: the same code runs in the window, where the routes are mounted beside the
-// assets and need no token, and in a browser on loopback, where the link's one-time code is exchanged for one; see tab.ts.
+// All calls of the client API. URLs are relative, because the same code runs in the window and in a browser on loopback. In the window the
+// routes are mounted beside the assets and need no token; in a browser the client exchanges the link's code for a token (see tab.ts).
 
-/** The parts of the page that the client touches, so that a test can give others. */
+/** The parts of the page that the client uses. Tests give parts of their own. */
 export interface Surroundings {
   fetch: typeof fetch;
   surface: string;
@@ -65,15 +65,15 @@ export interface Surroundings {
   host: string;
 }
 
-/** What is looked for. */
+/** A search over conversations. */
 export interface SearchQuery {
   q: string;
   agent?: string;
-  /** Its id. */
+  /** A workspace's id. */
   workspace?: string;
-  /** The one conversation to look through: then every place in it is told. */
+  /** A session's id. A search in one session returns every place that matches. */
   session?: string;
-  /** Said then or later, said before then. */
+  /** The period of the entries: from is inclusive, to is exclusive. */
   from?: string;
   to?: string;
   before?: string;
@@ -85,20 +85,20 @@ const endings: Readonly<Record<ExportFormat, string>> = { md: 'md', json: 'json'
 interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   body?: unknown;
-  /** A body that is no JSON. */
+  /** The body, where the body is not JSON. */
   bytes?: Uint8Array<ArrayBuffer>;
   signal?: AbortSignal;
   /**
-   * What else would be a query. Engines keep every address that a page has asked for, as long as the page lives: where each call had
-   * another one, sixty a second, a page took 30 MiB an hour for them.
+   * Values that would otherwise be in the query. Engines keep every address that a page has requested for the life of the page: with a new
+   * address in each of sixty calls a second, a page grew by 30 MiB an hour.
    */
   headers?: Record<string, string>;
   /**
-   * To do it twice would make two of something, so that it has a key. What sets something has none: the same wish may come again after
-   * another one, and has to be done again.
+   * Sends an idempotency key. Calls that create something set once, because a repeated call would create a second record. Calls that set a
+   * value do not: the same value may be set again later, and must then take effect.
    */
   once?: boolean;
-  /** Lets the request outlive the page: for what is saved at the last moment. */
+  /** Lets the request outlive the page, for a draft that is saved while the page closes. */
   keepalive?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class Client {
   #fetch: typeof fetch;
   #tab: Tab;
   #surface: string;
-  /** Writes whose answer did not come: each with the key that it had, and since when. */
+  /** Writes that got no answer: the idempotency key of each, and when the call failed. */
   #unanswered = new Map<string, { key: string; since: number }>();
   #questionListeners = new Set<(question: Request) => void>();
 
@@ -117,26 +117,26 @@ export class Client {
     this.#surface = around.surface ?? surface();
   }
 
-  /** Exchanges the code of a link for a token; false when the fragment holds none. */
+  /** Exchanges the code of a link for a token. It returns false when the fragment has no code. */
   async login(fragment: string): Promise<boolean> {
     const code = new URLSearchParams(fragment.replace(/^#/, '')).get('code');
     if (!code) return false;
-    // A token of an earlier start would be refused before the code is looked at.
+    // The server would refuse the token of an earlier start before it reads the code.
     this.#tab.forget();
     await this.#tab.take(await this.#json<Granted>('/client/login', { method: 'POST', body: { code } }));
     return true;
   }
 
   hello = (signal?: AbortSignal) => this.#json<Hello>('/client/hello', { ...when({ signal }) });
-  /** The agents; fresh has the server read the login shell anew, which takes seconds. */
+  /** Lists the agents. With fresh the server reads the login shell again, which takes seconds. */
   agents = (signal?: AbortSignal, all?: boolean, fresh?: boolean) =>
     this.#json<AgentList>(`/client/agents${search({ all, fresh })}`, { ...when({ signal }) });
-  /** What a first message could be about. */
+  /** Returns the suggestions for a first message: whether the directory has files, a repository, tests. */
   starters = (session: string) =>
     this.#json<{ files: boolean; repository: boolean; tests?: string }>(
       `/client/sessions/${part(session)}/starters`,
     );
-  /** What is checked out where a conversation works. */
+  /** Returns the branch or commit that is checked out in the session's directory. */
   branch = (session: string) =>
     this.#json<{ name?: string; commit?: string }>(`/client/sessions/${part(session)}/branch`);
   inbox = (signal?: AbortSignal) => this.#list<Request>('/client/inbox', signal);
@@ -158,7 +158,7 @@ export class Client {
   }
 
   session = (id: string) => this.#json<Session>(`/client/sessions/${part(id)}`);
-  /** Begins one. A work tree takes as long as git does to make it. */
+  /** Begins a session. With a worktree the call lasts until git has made the worktree. */
   createSession = (body: NewSession) =>
     this.#json<Session>('/client/sessions', {
       method: 'POST',
@@ -169,10 +169,10 @@ export class Client {
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
     this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
 
-  // How conversations come and go. What starts an agent takes as long as it does.
+  // The life of a session. Calls that start an agent last until the agent has started.
 
   deleteSession = (id: string) => this.#done(`/client/sessions/${part(id)}`, undefined, 'DELETE');
-  /** Takes a deletion back, for a moment after it. */
+  /** Undoes a deletion. The server allows that for a short time after the deletion. */
   restoreSession = (id: string) =>
     this.#json<Session>(`/client/sessions/${part(id)}/restore`, { method: 'POST' });
   forkSession = (id: string) =>
@@ -181,7 +181,7 @@ export class Client {
       once: true,
       signal: unlimited(),
     });
-  /** Begins one with another agent, to which what was said is handed over in the draft. */
+  /** Begins a session with another agent; the server puts the transcript so far into the new session's draft. */
   continueSession = (id: string, agent: string) =>
     this.#json<Session>(`/client/sessions/${part(id)}/continue`, {
       method: 'POST',
@@ -189,7 +189,7 @@ export class Client {
       once: true,
       signal: unlimited(),
     });
-  /** The conversations that an agent keeps by itself. */
+  /** Lists the sessions that an agent itself has stored. */
   async agentSessions(
     agent: string,
     wanted: { directory?: string; before?: string },
@@ -216,7 +216,7 @@ export class Client {
     });
 
   workspaces = (signal?: AbortSignal) => this.#list<KnownWorkspace>('/client/workspaces', signal);
-  /** Tells where a directory is now. */
+  /** Stores the new path of a directory that was moved. */
   relink = (id: string, path: string) =>
     this.#json<KnownWorkspace>(`/client/workspaces/${part(id)}/relink`, { method: 'POST', body: { path } });
 
@@ -233,7 +233,7 @@ export class Client {
 
   entries = (id: string, before?: number, limit = 200, signal?: AbortSignal) =>
     this.#entries(id, { before, limit }, signal);
-  /** What stands around a place. */
+  /** Returns the entries before and after a position. */
   entriesAround = (id: string, around: number, limit = 200, signal?: AbortSignal) =>
     this.#entries(id, { around, limit }, signal);
   entriesAfter = (id: string, after: number, limit = 200, signal?: AbortSignal) =>
@@ -256,7 +256,7 @@ export class Client {
     };
   }
 
-  /** Looks through every conversation, the newest first. */
+  /** Searches every session, the newest first. */
   async find(wanted: SearchQuery, signal: AbortSignal): Promise<Found> {
     const found = await this.#json<Found & { items: Found['items'] | null }>(
       `/client/search${search({ ...wanted })}`,
@@ -265,7 +265,7 @@ export class Client {
     return { ...found, items: found.items ?? [] };
   }
 
-  /** A whole conversation as a file. It takes as long as it is long. */
+  /** Downloads a whole session as a file. Long sessions take long, so the call has no time limit but the caller's signal. */
   exportSession = (id: string, format: ExportFormat, signal: AbortSignal) =>
     this.#send(`/client/sessions/${part(id)}/export${search({ format })}`, { signal }, async (answer) => ({
       name: fileNameOf(answer.headers.get('Content-Disposition')) ?? `conversation.${endings[format]}`,
@@ -278,8 +278,8 @@ export class Client {
   }
 
   /**
-   * Sends a message, with the attachments of these ids. While a turn runs it waits for its end, cancels it and goes next, or reaches the
-   * agent within it. What travels along is read and copied before the answer, which may take longer than other calls.
+   * Sends a message with the attachments of the given ids. While a turn runs, the message waits in the queue, replaces the turn, or reaches
+   * the agent within the turn. The server copies the attached files before the answer, so the call may take longer than others.
    */
   prompt = (
     id: string,
@@ -305,7 +305,7 @@ export class Client {
     this.#done(`/client/sessions/${part(id)}/queue/${part(item)}`, undefined, 'DELETE');
   restoreQueued = (id: string, item: string) =>
     this.#json<QueueItem>(`/client/sessions/${part(id)}/queue/${part(item)}/restore`, { method: 'POST' });
-  /** Ends a command of a stopped turn that still runs, by the entry that tells of it. */
+  /** Ends a straggler, which the transcript shows as the given entry. */
   endStraggler = (id: string, entry: string) =>
     this.#done(`/client/sessions/${part(id)}/stragglers/${part(entry)}/end`);
   cancel = (id: string) => this.#done(`/client/sessions/${part(id)}/cancel`);
@@ -316,24 +316,24 @@ export class Client {
       body: { id: option, value },
     });
 
-  // In which mode and with which model new conversations begin: in one directory, or in all where there is none.
+  // Returns the mode and model in which new sessions begin in the directory cwd; an empty cwd stands for all directories.
 
   startMode = (id: string, cwd: string, signal?: AbortSignal) =>
     this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { ...when({ signal }) });
   chooseStart = (id: string, cwd: string, body: StartChoice) =>
     this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { method: 'PUT', body });
 
-  // Agents. How far an installation has come is told by events; these answer as soon as it has begun, or is over.
+  // Installation of agents. These calls return when an installation has begun or ended; events report the progress.
 
   install = (id: string, version?: string) =>
     this.#json<Agent>(`/client/agents/${part(id)}/install`, { method: 'POST', body: when({ version }) });
   cancelInstall = (id: string) => this.#done(`/client/agents/${part(id)}/install`, undefined, 'DELETE');
   rollback = (id: string) => this.#json<Agent>(`/client/agents/${part(id)}/rollback`, { method: 'POST' });
   removeAgent = (id: string) => this.#done(`/client/agents/${part(id)}`, undefined, 'DELETE');
-  /** Starts the agent for once. It takes as long as the agent does; the end of the signal ends it. */
+  /** Starts the agent for a test. The call lasts as long as the agent takes; the caller ends the test by the signal. */
   testAgent = (id: string, signal: AbortSignal) =>
     this.#json<TestReport>(`/client/agents/${part(id)}/test`, { method: 'POST', signal });
-  /** What an installation would bring, and whether there is room for it. It may take seconds. */
+  /** Returns the size of an installation and whether the disk has room for it. The call may take seconds. */
   installPlan = (id: string, version: string | undefined, signal: AbortSignal) =>
     this.#json<InstallPlan>(`/client/agents/${part(id)}/plan`, {
       method: 'POST',
@@ -341,7 +341,7 @@ export class Client {
       signal,
     });
 
-  // Agents of agents.json.
+  // The agents of agents.json.
 
   agentDefinition = (id: string, signal?: AbortSignal) =>
     this.#json<AgentDefinition>(`/client/agents/${part(id)}/definition`, { ...when({ signal }) });
@@ -351,13 +351,13 @@ export class Client {
       body: definition,
     });
   forgetAgent = (id: string) => this.#done(`/client/agents/${part(id)}/definition`, undefined, 'DELETE');
-  /** Starts an agent as it would be saved. */
+  /** Tests an agent that is not saved yet. */
   testDefinition = (definition: AgentDefinition, signal: AbortSignal) =>
     this.#json<TestReport>('/client/agents/test', { method: 'POST', body: { definition }, signal });
 
-  // Login. How one goes on is told by events.
+  // Login. Events report how a login goes on.
 
-  /** The ways to log in. An agent that nobody has asked yet is started for it, which takes as long as it does. */
+  /** Lists the ways to log in. The server starts an agent that has not been asked yet, and answers when the agent has answered. */
   loginMethods = (id: string, signal: AbortSignal) =>
     this.#json<LoginMethods>(`/client/agents/${part(id)}/login`, { signal });
   startLogin = (id: string, method: string, values?: Record<string, string>) =>
@@ -370,7 +370,7 @@ export class Client {
   logout = (id: string, signal: AbortSignal) =>
     this.#empty(`/client/agents/${part(id)}/logout`, { method: 'POST', signal });
 
-  // The terminal of a login.
+  // Reads the terminal of a login.
 
   terminal = (id: string, after: number, wait: number, signal: AbortSignal) =>
     this.#json<TerminalOutput>(`/client/terminals/${part(id)}${search({ wait })}`, {
@@ -388,8 +388,8 @@ export class Client {
   patchSettings = (body: SettingsPatch) =>
     this.#json<Settings>('/client/settings', { method: 'PATCH', body });
 
-  // What a directory brings to its agents. Whatever a person stores here is approved by that; a server only if it is still what they
-  // have seen, which is its hash in the list, and none for a new one.
+  // The MCP servers and skills of a directory. Storing an entry approves the entry. To approve a stored MCP server, a caller sends the hash
+  // that the person has seen in the list; a new server has no hash.
 
   mcpServers = (directory: string, signal?: AbortSignal) =>
     this.#equipment<McpServer>(`/client/config/mcp${search({ directory })}`, signal);
@@ -400,7 +400,7 @@ export class Client {
     });
   removeMcp = (directory: string, name: string, keepalive = false) =>
     this.#empty(`/client/config/mcp${search({ directory, name })}`, { method: 'DELETE', keepalive });
-  /** Starts or asks a server: as it is stored, or as it would be. The end of the signal ends it. */
+  /** Tests an MCP server, either the stored entry or an unsaved change. The caller ends the test by the signal. */
   testMcp = (
     directory: string,
     name: string,
@@ -423,7 +423,7 @@ export class Client {
     });
   removeSkills = (directory: string, name: string, keepalive = false) =>
     this.#empty(`/client/config/skills${search({ directory, name })}`, { method: 'DELETE', keepalive });
-  /** Gets the sources anew. It takes as long as git does; the end of the signal ends it. */
+  /** Fetches a skill source again. The call lasts until git has finished; the caller ends it by the signal. */
   fetchSkills = (directory: string, name: string, signal: AbortSignal) =>
     this.#json<SkillEntry>(`/client/config/skills/fetch${search({ directory, name })}`, {
       method: 'POST',
@@ -436,12 +436,12 @@ export class Client {
 
   approve = (directory: string, hashes: readonly string[]) =>
     this.#done('/client/trust', { directory, hashes });
-  /** What there is in a directory now that starts programs. */
+  /** Lists everything in a directory that starts programs. */
   trusted = (directory: string, signal?: AbortSignal) =>
     this.#json<{ items: Executable[] }>(`/client/trust${search({ directory })}`, {
       ...when({ signal }),
     }).then(({ items }) => items);
-  /** What was approved, in all directories. */
+  /** Lists the approvals of all directories. */
   approvals = (signal?: AbortSignal) =>
     this.#json<{ items: Approval[] }>('/client/trust/approvals', { ...when({ signal }) }).then(
       ({ items }) => items,
@@ -457,7 +457,7 @@ export class Client {
       items: (at.items as Directory['items'] | null) ?? [],
     }));
 
-  // Runtimes elsewhere. What asks them takes as long as the line does.
+  // Remote runtimes. Calls that ask a runtime last as long as the network takes.
 
   places = (signal?: AbortSignal) => this.#list<Site>('/client/places', signal);
   addPlace = (body: NewSite) =>
@@ -475,14 +475,14 @@ export class Client {
 
   answer = (request: string, body: Answer) => this.#done(`/client/requests/${part(request)}/answer`, body);
 
-  // Answers that are remembered.
+  // The rulebook.
 
   rules = (signal?: AbortSignal) => this.#list<Rule>('/client/rules', signal);
   addRule = (body: NewRule) => this.#json<Rule>('/client/rules', { method: 'POST', body, once: true });
   changeRule = (id: string, body: RulePatch) =>
     this.#json<Rule>(`/client/rules/${part(id)}`, { method: 'PATCH', body });
   removeRule = (id: string) => this.#done(`/client/rules/${part(id)}`, undefined, 'DELETE');
-  /** What a rule would have decided of what was asked for; replaces is the one that it is a change of. */
+  /** Returns how a rule would have answered earlier requests. replaces is the id of the rule that the given rule changes. */
   simulateRule = (rule: NewRule, replaces: string | undefined, signal: AbortSignal) =>
     this.#json<Simulated>('/client/rules/simulate', {
       method: 'POST',
@@ -499,34 +499,34 @@ export class Client {
   suggestRules = (request: string, signal: AbortSignal) =>
     this.#json<RuleSuggestions>(`/client/requests/${part(request)}/rules`, { signal });
 
-  // Questions keep the names and the routes that programs around them have always used.
+  // The names and routes of questions are older than this client, and other programs use them: they stay.
 
-  /** Calls back for every question, form or address that begins to wait; the returned function ends it. */
+  /** Calls the listener for every question, form or URL request that arrives. The returned function removes the listener. */
   onQuestion(listener: (question: Request) => void): () => void {
     this.#questionListeners.add(listener);
     return () => this.#questionListeners.delete(listener);
   }
 
-  /** Answers all questions of a request: a list of chosen ids, or words of one's own, for each. */
+  /** Answers all questions of a request: for each question a list of chosen ids, or free text. */
   replyQuestion = (of: Pick<Request, 'id' | 'session'>, answers: string[][]) =>
     this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reply`, { answers });
   rejectQuestion = (of: Pick<Request, 'id' | 'session'>) =>
     this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reject`);
 
-  // The calls of attachments and of Discord are attachments/calls.ts's and discord.ts's, which are loaded with what shows them and make
-  // them by these.
+  // attachments/calls.ts and discord.ts use the following methods for their calls. Those files are loaded later, with the components that
+  // need them.
 
-  /** A call whose answer is JSON. */
+  /** Makes a call whose answer is JSON. */
   json = <T>(path: string, signal: AbortSignal, body?: unknown, method: 'POST' | 'PUT' = 'POST') =>
     this.#json<T>(path, { signal, ...(body === undefined ? {} : { method, body }) });
-  // Two that have no answer but that it was done. What may take longer than other calls brings its own signal.
+  // The next two make calls without an answer body. A caller gives a signal of its own where a call may take longer than others.
   remove = (path: string, signal?: AbortSignal) =>
     this.#empty(path, { method: 'DELETE', ...when({ signal }) });
   post = (path: string, body?: unknown, signal?: AbortSignal) =>
     this.#empty(path, { method: 'POST', ...when({ body, signal }) });
   put = <T>(path: string, body: unknown) => this.#json<T>(path, { method: 'PUT', body });
   blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
-  /** What a request has to bring that is not made here. Who makes one tells doubt when nobody has answered. */
+  /** Returns the headers for a request that the caller makes itself. The caller calls doubt when nobody has answered. */
   async headers(): Promise<Headers> {
     await this.#tab.ready();
     return this.#headers();
@@ -537,14 +537,14 @@ export class Client {
   }
 
   #headers(): Headers {
-    // The surface is told so that others can see where an answer was given; it grants nothing.
+    // The surface lets other surfaces show where an answer was given. It grants no rights.
     const headers = new Headers({ Accept: 'application/json', 'Deskhand-Surface': this.#surface });
     const { token } = this.#tab;
     if (token) headers.set('Authorization', `Bearer ${token}`);
     return headers;
   }
 
-  /** Passes the feed's events to those who asked for one kind of them. */
+  /** Passes requests of the feed to the listeners of onQuestion. */
   deliver(events: readonly Event[]): void {
     for (const event of events) {
       if (event.type === 'entry.upsert' || event.type === 'queue.upsert') this.#heard(event);
@@ -571,7 +571,7 @@ export class Client {
 
   #empty(path: string, call: Call): Promise<void> {
     return this.#send(path, call, async (answer) => {
-      await answer.arrayBuffer(); // nothing, but until it has ended the connection is taken
+      await answer.arrayBuffer(); // the connection stays in use until the empty body has ended
     });
   }
 
@@ -588,8 +588,8 @@ export class Client {
   }
 
   /**
-   * The key of what is done once. One that was lost on its way, there or back, has the same when it is given again within a minute: whoever presses the
-   * button once more must not have said it twice.
+   * Returns the idempotency key of a call. A call that failed less than a minute ago and is made again has the same key, so that a person
+   * who presses the button twice does not send the message twice.
    */
   #keyOf(what: string): string {
     const lost = this.#unanswered.get(what);
@@ -605,7 +605,7 @@ export class Client {
     }
   }
 
-  /** A message has come in: what is said in the same words after that is another one. */
+  /** Forgets the key of a prompt that has arrived after all: the next prompt with the same text is a new message. */
   #heard({ session, data }: Event) {
     const { kind, text, message = kind === 'user' ? text : undefined } = data as Partial<Entry & QueueItem>;
     if (session === undefined || message === undefined) return;
@@ -614,7 +614,7 @@ export class Client {
         this.#unanswered.delete(what);
   }
 
-  /** Makes a call and reads its answer. Whoever gives a signal limits the time; else it is limited here. */
+  /** Makes a call and reads the answer. The caller's signal limits the time; without a signal the default limit holds. */
   #send<T>(path: string, call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
     const what = `${path} ${JSON.stringify(call.body)}`;
     const key = call.once ? this.#keyOf(what) : '';
@@ -636,7 +636,7 @@ export class Client {
     return call.signal ? run(call.signal) : limited(run);
   }
 
-  /** Sends a call to who has proved to be the program, and once more where that was started anew meanwhile. */
+  /** Sends a call to the server once the server has proved its identity, and once more after a restart of the server. */
   async #ask(path: string, call: Call, key: string, signal: AbortSignal): Promise<Response> {
     const wait = this.#tab.ready();
     if (wait) await wait;
@@ -678,7 +678,7 @@ function search(values: Record<string, string | number | boolean | undefined>): 
   return text ? `?${text}` : '';
 }
 
-/** Leaves undefined members out, which optional members of strict types ask for. */
+/** Leaves out undefined members: exactOptionalPropertyTypes does not accept undefined for an optional member. */
 function when<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -2,28 +2,28 @@ import type { Client } from './client';
 import { unlimited } from './limit';
 import type { components } from './schema';
 
-// The surface of Discord: its records and its calls, which are loaded with the part of the page that shows it.
+// Records and calls of the Discord surface. The file is loaded with the settings that show Discord.
 
 type Schemas = components['schemas'];
 
-/** The bot, who is heard, and which channels are bound. */
+/** The bot, the people that the bot answers, and the bound channels. */
 export type DiscordState = Schemas['DiscordState'];
 export type DiscordBinding = Schemas['DiscordBinding'];
 export type DiscordSetup = Schemas['DiscordSetup'];
 export type DiscordBind = Schemas['DiscordBind'];
-/** One thing that must be so for the surface to work. */
+/** A condition that must hold for the surface to work, and whether it does. */
 export type DiscordCheck = Schemas['DiscordCheck'];
 export type DiscordServer = Schemas['DiscordServer'];
 export type DiscordChannel = Schemas['DiscordChannel'];
 
 const path = '/client/discord';
 
-// Discord answers as soon as it likes; the server ends what takes too long.
+// Calls that ask Discord have no time limit here: the server has its own.
 
 export const discordState = (client: Client, signal = unlimited()) => client.json<DiscordState>(path, signal);
 export const setUpDiscord = (client: Client, body: DiscordSetup) =>
   client.json<DiscordState>(path, unlimited(), body, 'PUT');
-/** Off, without token and bindings. */
+/** Switches the surface off and removes the token and the bindings. */
 export const forgetDiscord = (client: Client) => client.remove(path);
 
 export async function checkDiscord(client: Client, signal: AbortSignal): Promise<DiscordCheck[]> {
@@ -31,7 +31,7 @@ export async function checkDiscord(client: Client, signal: AbortSignal): Promise
   return items ?? [];
 }
 
-/** The channels that could be bound. */
+/** Lists the channels that can be bound. */
 export async function discordServers(client: Client, signal: AbortSignal): Promise<DiscordServer[]> {
   const { items } = await client.json<{ items: DiscordServer[] | null }>(`${path}/channels`, signal);
   return items ?? [];

@@ -1,25 +1,25 @@
-/** What went wrong in a call: a stable code and its parameters. The words for it are in the catalogue. */
+/** An error of a call: a stable code and its parameters. The catalogue of strings has the text for the code. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
   constructor(
     readonly code: string,
     readonly params: Record<string, string> = {},
-    /** The HTTP status; 0 when no answer came. */
+    /** The HTTP status, or 0 when no answer came. */
     readonly status = 0,
-    /** What the server wrote for a developer; shown only where no text for the code is known. */
+    /** The server's text for developers. The page shows detail only for a code without a text of its own. */
     readonly detail = '',
   ) {
     super(`${code}${detail ? `: ${detail}` : ''}`);
   }
 }
 
-/** The same call would be refused again: it is the call that is wrong, and not that nobody could answer it. */
+/** Reports whether the server refused the call itself (4xx), so that the same call would be refused again. */
 export function isRefused(thrown: unknown): thrown is ApiError {
   return thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
 }
 
-/** Whatever was thrown, as an ApiError. */
+/** Converts any thrown value to an ApiError. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof Error) return new ApiError('internal', {}, 0, thrown.message);
@@ -30,7 +30,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a problem+json body; a body that is none still gives an error with a code. */
+/** Reads a problem+json body. Any other body gives an error with the code "http". */
 export function problem(status: number, body: unknown): ApiError {
   if (!isObject(body)) return new ApiError('http', { status: String(status) }, status);
   const params: Record<string, string> = {};

@@ -75,7 +75,7 @@ describe('the loop', () => {
   beforeEach(() => vi.useFakeTimers());
   afterEach(() => vi.useRealTimers());
 
-  /** A host that answers with what it is given, and then holds. */
+  /** A host that gives the listed answers one after the other, and then none. */
   function host(answers: (EventBatch | Error)[]) {
     const links: string[] = [];
     const applied: number[] = [];

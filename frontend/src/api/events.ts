@@ -3,9 +3,9 @@ import { asApiError } from './errors';
 import { backOff, limited } from './limit';
 import type { EventBatch } from './records';
 
-// The feed: one held request after the other. What to do after each is decided by a pure function; the loop below carries it out.
+// The feed: a long poll, repeated. The pure function decide chooses the next step after each answer; Feed carries the step out.
 
-/** Where the reader stands; undefined before the first answer and after a gap. */
+/** The reader's position in the feed. It is undefined before the first answer and after a gap. */
 export interface Place {
   gen: string;
   seq: number;
@@ -13,7 +13,7 @@ export interface Place {
 
 export interface FeedState {
   place: Place | undefined;
-  /** How many calls in a row brought nothing. */
+  /** Failed calls in a row. */
   failures: number;
 }
 
@@ -24,19 +24,19 @@ export type Outcome =
   | { kind: 'failed'; status: number };
 
 export type Step =
-  | { do: 'ask' } // the next held request
-  | { do: 'apply'; batch: EventBatch } // then ask
-  | { do: 'load'; place: Place } // fetch snapshots, then follow from there
-  | { do: 'pause'; ms: number } // reconnecting: wait, then ask
-  | { do: 'stop' }; // not signed in: nothing to retry
+  | { do: 'ask' } // make the next call
+  | { do: 'apply'; batch: EventBatch } // then make the next call
+  | { do: 'load'; place: Place } // fetch all snapshots, then follow from place
+  | { do: 'pause'; ms: number } // wait, then make the next call
+  | { do: 'stop' }; // not signed in: a retry would fail too
 
 export const holdSeconds = 25;
 const longestPause = 10_000;
 
 /**
- * How often a stream is asked for. What is shown of it changes no oftener (Markdown is parsed every 50 ms), and each question costs the page,
- * the engine's network process and the server something: sixty a second were a sixth of all that the page's script did. What comes alone, or
- * as one of a few, is asked for at once.
+ * The least time in milliseconds between two calls while a stream runs. The page draws no more often (Markdown is parsed every 50 ms), and
+ * each call costs the page, the engine's network process and the server: sixty calls a second took a sixth of the page's script time. The
+ * first few answers in a row are followed by a call at once.
  */
 export const pace = 50;
 const fewInARow = 4;
@@ -50,7 +50,7 @@ export function decide(state: FeedState, outcome: Outcome): [FeedState, Step] {
     case 'batch': {
       const { gen, seq, reset } = outcome.batch;
       if (reset || state.place?.gen !== gen) {
-        // What was held is of another start of the program, or has a gap: all of it is read again.
+        // The stored position belongs to another start of the server or lies before a gap: everything is read again.
         return [
           { place: undefined, failures: 0 },
           { do: 'load', place: { gen, seq } },
@@ -78,10 +78,10 @@ function retry(state: FeedState): [FeedState, Step] {
   ];
 }
 
-/** What the feed needs from the program around it. */
+/** The owner of a feed: its calls to the server, and the receiver of its events. */
 export interface FeedHost {
   ask(place: Place | undefined, wait: number, signal: AbortSignal): Promise<EventBatch>;
-  /** Fetches every snapshot. A failure is retried like a failed request. */
+  /** Fetches every snapshot. The feed retries a failed load like a failed call. */
   load(signal: AbortSignal): Promise<void>;
   apply(batch: EventBatch): void;
   link(link: 'live' | 'reconnecting' | 'signed_out', error?: ApiError): void;
@@ -96,12 +96,12 @@ export class Feed {
     this.#host = host;
   }
 
-  /** Runs until close. */
+  /** Runs the feed until close. */
   async run(): Promise<void> {
     let state = start;
     let step: Step = { do: 'ask' };
     let asked = 0;
-    let soon = 0; // how many answers in a row came within the pace
+    let soon = 0; // answers in a row that came within the pace
     while (!this.#ended.signal.aborted) {
       let outcome: Outcome;
       switch (step.do) {
@@ -115,7 +115,7 @@ export class Feed {
           this.#host.apply(step.batch);
           const rest = asked + pace - performance.now();
           soon = rest > 0 ? soon + 1 : 0;
-          // A hidden page would be woken once a second.
+          // Engines let the timers of a hidden page fire once a second at most, so a hidden page does not pause.
           if (soon >= fewInARow && !step.batch.more && document.visibilityState !== 'hidden')
             await this.#pause(rest);
           step = { do: 'ask' };
@@ -134,7 +134,7 @@ export class Feed {
     }
   }
 
-  /** Tries again at once: the machine woke up, or the network is back. */
+  /** Ends a pause at once: the machine woke up, or the network is back. */
   wake(): void {
     this.#wake?.();
   }

@@ -1,4 +1,4 @@
-/** The name that a Content-Disposition gives a file; undefined when it gives none. Only the last part of a path counts. */
+/** Returns the file name of a Content-Disposition header, without directories; undefined when the header names none. */
 export function fileNameOf(disposition: string | null): string | undefined {
   if (!disposition) return undefined;
   const coded = /filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(disposition)?.[1];

@@ -1,6 +1,6 @@
-// Collects what arrives and hands it on once per animation frame, in order.
+// Collects values and passes them on once per animation frame, in order.
 
-/** Asks for a call before the next paint; while the page is hidden there is none, so a timer does. */
+/** Calls run before the next paint. A hidden page paints nothing, so there a timer calls run. */
 function nextFrame(run: () => void): void {
   if (document.visibilityState === 'hidden') {
     setTimeout(run, 100);
@@ -13,7 +13,7 @@ function nextFrame(run: () => void): void {
     clearTimeout(timer);
     run();
   };
-  // A window that is covered may get no frames though it counts as visible.
+  // A covered window may get no frames although its visibilityState is "visible".
   const timer = setTimeout(once, 500);
   requestAnimationFrame(once);
 }
@@ -36,7 +36,7 @@ export class FrameBatch<T> {
     this.#schedule(() => this.flush());
   }
 
-  /** Hands on what waits at once. */
+  /** Passes on at once all values that wait. */
   flush(): void {
     this.#asked = false;
     if (this.#waiting.length === 0) return;

@@ -1,14 +1,14 @@
-/** How long a call may take before it counts as lost: as long as the held request, which takes 25 s by itself. */
+/** The time limit of a call in milliseconds. A held request alone takes up to 25 s. */
 export const giveUpAfter = 40_000;
 
-/** The signal of a call that takes as long as it takes: nothing ends it. */
+/** Returns a signal that never ends its call. */
 export function unlimited(): AbortSignal {
   return new AbortController().signal;
 }
 
 /**
- * Runs a call with a signal that ends it: when the time is over, or when an outer signal does. By hand and not by
- * AbortSignal.any, which the oldest engines that we build for do not have.
+ * Runs a call with a signal that aborts after ms, or when the outer signal does. AbortSignal.any would do the same, but the oldest
+ * supported engines lack it.
  */
 export async function limited<T>(
   call: (signal: AbortSignal) => Promise<T>,
@@ -30,7 +30,7 @@ export async function limited<T>(
 
 const firstPause = 250;
 
-/** How long to wait before the next try: after each failure in a row twice as long, up to the longest. */
+/** Returns the pause before the next try, which doubles with each failure in a row up to longest. */
 export function backOff(failures: number, longest: number): number {
   return Math.min(firstPause * 2 ** failures, longest);
 }

@@ -1,14 +1,14 @@
 import type { components } from './schema';
 
-// Where agents run: this computer, and runtimes elsewhere.
+// The places where agents run: this computer and remote runtimes.
 
 type Schemas = components['schemas'];
 
-/** Where agents run. */
+/** A place where agents run. */
 export type Site = Schemas['Place'];
 export type NewSite = Schemas['NewPlace'];
 export type SitePatch = Schemas['PlacePatch'];
-/** What became of one that was removed: agents that could not be ended may go on there. */
+/** The result of removing a place, with the agents that could not be ended and may go on there. */
 export type SiteRemoved = Schemas['PlaceRemoved'];
 export type SiteAgent = Schemas['PlaceAgent'];
 export type SiteDirectory = Schemas['FarDirectories'];

@@ -1,4 +1,5 @@
-// The records of the client API under short names. Their shapes are generated from the backend's own, see package.json, schema.
+// Short names for the records of the client API. Their shapes are generated from the backend's OpenAPI document; see the script "schema" in
+// package.json.
 import type { components } from './schema';
 
 type Schemas = components['schemas'];
@@ -7,10 +8,10 @@ export type Workspace = Schemas['Workspace'];
 export type Exit = Schemas['Exit'];
 export type TurnError = Schemas['TurnError'];
 export type Turn = Schemas['Turn'];
-/** A prompt that waits; its id is that of the turn that it becomes. */
+/** A prompt that waits in the queue. Its id becomes the id of its turn. */
 export type QueueItem = Schemas['QueueItem'];
 export type QueuePatch = Schemas['QueuePatch'];
-/** What has become of a prompt. */
+/** The state of a prompt after it was sent. */
 export type Sent = Schemas['Sent'];
 export type Usage = Schemas['Usage'];
 export type ConfigChoice = Schemas['ConfigChoice'];
@@ -20,13 +21,13 @@ export type StartMode = Schemas['StartMode'];
 export type StartChoice = Schemas['Choice'];
 export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
-/** Where a conversation comes from, when it was not begun here from nothing. */
+/** The origin of a session that was imported, or that continues another session. */
 export type Origin = Schemas['Origin'];
-/** A conversation that an agent keeps by itself. */
+/** A session that an agent itself has stored. */
 export type AgentSession = Schemas['AgentSession'];
 export type AgentSessionPage = Schemas['AgentSessions'];
 export type KnownWorkspace = Schemas['KnownWorkspace'];
-/** What is kept, and what it takes of the disk. */
+/** The stored data and its size on the disk. */
 export type StorageState = Schemas['Storage'];
 export type Verification = Schemas['Verification'];
 export type Finding = Schemas['Finding'];
@@ -43,12 +44,12 @@ export type Divider = Schemas['Divider'];
 export type Entry = Schemas['Entry'];
 /** A file that travels with a message, or that an agent gave. */
 export type Attachment = Schemas['Attachment'];
-/** What was taken in, and what was not. */
+/** The files that were attached, and the problems of those that were not. */
 export type AttachResult = Schemas['AttachResult'];
 export type AttachProblem = Schemas['AttachProblem'];
-/** A file of a conversation, and where it stands in it. */
+/** A file of a session, with its position in the transcript. */
 export type SessionFile = Schemas['SessionFile'];
-/** A path below the directory of a conversation. */
+/** A path below the directory of a session. */
 export type FoundPath = Schemas['FoundPath'];
 export type EntryKind = Entry['kind'];
 export type RequestOption = Schemas['RequestOption'];
@@ -66,18 +67,18 @@ export type Hello = Schemas['Hello'];
 export type Agent = Schemas['Agent'];
 export type AgentSize = NonNullable<Agent['size']>;
 export type Installing = Schemas['Installing'];
-/** What an event tells of an installation that runs. */
+/** The progress of a running installation, as an event reports it. */
 export type InstallProgress = Schemas['InstallProgress'];
 export type Failure = Schemas['Failure'];
 export type TestReport = Schemas['Report'];
 export type AgentList = Schemas['AgentList'];
 export type EntryPage = Schemas['Transcript'];
-/** A page of what a search found, and a place in a conversation that it found. */
+/** A page of search results, and a single result. */
 export type Found = Schemas['Found'];
 export type Hit = Schemas['Hit'];
 export type ExportFormat = 'md' | 'json' | 'recording';
 export type Directory = Schemas['DirectoryList'];
-/** What one held request answers. */
+/** The answer of one held request. */
 export type EventBatch = Schemas['Batch'];
 export type NewSession = Schemas['New'];
 export type SessionPatch = Schemas['Patch'];
@@ -85,7 +86,7 @@ export type SessionPatch = Schemas['Patch'];
 export type LoginMethods = Schemas['LoginMethods'];
 export type LoginMethod = Schemas['LoginMethod'];
 export type LoginVar = Schemas['LoginVar'];
-/** A login that runs, or how it ended. */
+/** A login that runs or has ended. */
 export type Login = Schemas['Login'];
 export type TerminalOutput = Schemas['TerminalOutput'];
 export type InstallPlan = Schemas['Plan'];
@@ -93,33 +94,33 @@ export type InstallPlan = Schemas['Plan'];
 export type AgentDefinition = Schemas['Definition'];
 export type ProcessList = Schemas['ProcessList'];
 export type AgentProcesses = Schemas['AgentProcesses'];
-/** What runs because of us, as an event tells it. */
+/** The processes that Deskhand has started, as an event reports them. */
 export type ProcessSum = Schemas['ProcessSummary'];
 export type Settings = Schemas['Settings'];
 export type SettingsPatch = Schemas['SettingsPatch'];
 
-/** An answer that is remembered. */
+/** A remembered answer. */
 export type Rule = Schemas['Rule'];
 export type NewRule = Schemas['NewRule'];
 export type RulePatch = Schemas['RulePatch'];
-/** What an entry tells of an answer that nobody was asked for. */
+/** The rule behind an entry that was answered without asking a person. */
 export type RuleAnswer = Schemas['RuleAnswer'];
-/** What may be remembered of an answer, and what is dangerous about it. */
+/** The rules that a person may store with an answer, and the dangers of each. */
 export type RuleSuggestions = Schemas['RuleSuggestions'];
 export type RuleSuggestion = Schemas['RuleSuggestion'];
-/** What a rule would have decided of what was asked for before. */
+/** The answers that a rule would have given to earlier requests. */
 export type Simulated = Schemas['Simulated'];
 
-/** Something of a directory that starts programs, or reaches out, when an agent starts there. */
+/** Something in a directory that starts programs, or connects somewhere, when an agent starts there. */
 export type Executable = Schemas['Executable'];
-/** Something of a directory that a person has approved. */
+/** A person's approval of one executable in one directory. */
 export type Approval = Schemas['Approval'];
-/** The server hands entries on as they are: they are objects. */
+/** The server passes entries on without checking them: they are objects. */
 export type McpServer = Schemas['MCPServer'] & { entry: Record<string, unknown> };
 export type McpTest = Schemas['MCPTest'];
 export type Skill = Schemas['Skill'];
 export type SkillEntry = Schemas['SkillEntry'] & { entry: Record<string, unknown> };
-/** What a directory has of one kind, and what of its file cannot be read. */
+/** The entries of one kind in a directory. problem says which part of the file cannot be read. */
 export interface Equipment<T> {
   items: T[];
   path: string;

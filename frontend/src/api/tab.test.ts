@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { Client } from './client';
 
-// The program, as far as a tab sees it: it can be started anew, and somebody else can take its port.
+// The server as a tab sees it. It can restart, and another program can take its port.
 
 const host = '127.0.0.1:2468';
 const id = 'AAAAAAAAAAAAAAAAAAAAAA';
@@ -22,7 +22,7 @@ let who: Who;
 let start: string;
 let held: Map<string, string>;
 let client: Client;
-/** What came: the path, and all that it brought. */
+/** The received requests: the path, and the rest as text. */
 let seen: { by: Who; path: string; all: string }[];
 
 const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
@@ -34,9 +34,9 @@ async function serve(path: string, init?: RequestInit): Promise<Response> {
   switch (who) {
     case 'nobody':
       throw new TypeError('Failed to fetch');
-    case 'thief': // it says what it likes, such as the answer of before
+    case 'thief': // the thief answers as he likes, for example with a recorded answer
       return json({ items: [], start: 'one', proof: await sign('deskhand tab proof', host, 'old', 'one') });
-    case 'relay': // the program runs at another port by now, and proves itself for that
+    case 'relay': // the real server runs at another port by now, and proves itself for that port
       return json({
         start,
         proof: await sign('deskhand tab proof', '127.0.0.1:9999', body['nonce'] ?? '', start),
@@ -113,7 +113,7 @@ describe('a tab', () => {
   test('that was loaded anew goes on as well, and keeps its key where no page finds it', async () => {
     client = open();
     await client.inbox();
-    // Its key comes beside the first calls.
+    // The tab fetches its key in parallel to the first calls.
     await vi.waitFor(async () => {
       who = 'nobody';
       await expect(client.inbox()).rejects.toMatchObject({ code: 'network' });

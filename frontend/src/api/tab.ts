@@ -1,14 +1,13 @@
 import { ApiError } from './errors';
 
-// How this tab shows who it is, and how the program shows that it is the one which let the tab in.
-//
-// The token is good until the program ends. After each call that found nobody, the program has to prove itself before the token, or
-// anything else, is sent again: somebody else may have taken the port. The proof is made with a key that is never sent; the program and
-// the tab both derive the token of a new start from it.
+// How this tab authenticates to the server, and how the server proves that it is the program that admitted the tab.
+// The token is valid until the server ends. When a call finds nobody, another program may take the port; so the server must prove itself
+// before the tab sends the token, or anything else, again. The proof is made with a key that is never sent. Server and tab both derive the
+// token of the next start from that key.
 
 const tokenKey = 'deskhand.token';
 
-/** What a link is exchanged for. Bytes are in base64url. */
+/** The server's answer to the code of a link. Bytes are in base64url. */
 export interface Granted {
   tab?: string;
   key?: string;
@@ -18,14 +17,14 @@ export interface Granted {
 export interface Parts {
   fetch: typeof fetch;
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-  /** Where the page is from, as the browser names it to the program. */
+  /** The host of the page, as the browser sends it to the server. */
   host: string;
 }
 
 export class Tab {
   #parts: Parts;
   #id = '';
-  /** It cannot be read again, and goes with the page: a page of somebody else's at this address must not find it. */
+  /** The key is not extractable and ends with the page: another page at this address must not find it. */
   #key: CryptoKey | undefined;
   #proving: Promise<void> | undefined;
   #doubted = false;
@@ -48,33 +47,36 @@ export class Tab {
   async take(granted: Granted): Promise<void> {
     this.#parts.storage.setItem(tokenKey, granted.token);
     this.#asked = true;
-    // Only a page of this machine, or of https, has what makes a proof. Elsewhere the tab needs a new link after a restart.
+    // WebCrypto exists only on loopback and https pages. On other pages the tab needs a new link after a restart.
     if (!granted.tab || !granted.key || !globalThis.crypto?.subtle) return;
     const hmac = { name: 'HMAC', hash: 'SHA-256' };
     this.#key = await crypto.subtle.importKey('raw', bytes(granted.key), hmac, false, ['sign']);
     this.#id = granted.tab;
   }
 
-  /** Nobody answered, or somebody who does not know the token: whoever answers next may be another program. */
+  /**
+   * Makes the tab ask for a proof before the next call. Callers call doubt when nobody answered or the token was refused: the next answer
+   * may come from another program.
+   */
   doubt(): void {
     this.#doubted = this.#key !== undefined;
   }
 
-  /** What a call has to wait for, if anything: it is rejected where the program does not prove itself. */
+  /** Returns a promise while a call must wait for the proof. The promise is rejected when the server cannot prove itself. */
   ready(): Promise<void> | undefined {
     if (this.#doubted) return (this.#proving ??= this.#prove().finally(() => (this.#proving = undefined)));
     if (!this.#asked) this.#remember();
     return undefined;
   }
 
-  /** The token was refused. Tells whether there is another one by now, because the program was started anew. */
+  /** Reports, after a token was refused, whether the tab has a new token by now because the server restarted. */
   async renewed(refused: string | null): Promise<boolean> {
     this.doubt();
     await this.ready();
     return this.token !== refused;
   }
 
-  /** A page that was loaded anew has the token of before alone, and asks for the rest. */
+  /** Fetches the tab's key. A page that was reloaded has only its token. */
   #remember(): void {
     this.#asked = true;
     const token = this.token;
@@ -82,7 +84,7 @@ export class Tab {
     void this.#parts
       .fetch('/client/tab', { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store' })
       .then(async (answer) => (answer.ok ? this.take((await answer.json()) as Granted) : undefined))
-      .catch(() => undefined); // without it the tab needs a new link after a restart
+      .catch(() => undefined); // without the key the tab needs a new link after a restart
   }
 
   async #prove(): Promise<void> {

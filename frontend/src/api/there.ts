@@ -3,7 +3,10 @@ import { limited } from './limit';
 
 const part = encodeURIComponent;
 
-/** Whether a file is there, in one of the conversation's directories. Its first byte is asked for: an empty file has none, and is there. */
+/**
+ * Reports whether a file exists in one of the session's directories. It reads the first byte; a range error means an empty file, which
+ * exists.
+ */
 export const isThere = async (client: Client, session: string, path: string): Promise<boolean> =>
   limited(async (signal) => {
     const headers = await client.headers();

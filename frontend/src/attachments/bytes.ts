@@ -1,15 +1,15 @@
 import type { Client } from '../api/client';
 
-// Bytes of attachments for the page. The routes want a token, which an <img> does not bring, and the window's engine plays no sound or
-// film from the program's own scheme: so what is shown is fetched, and given to the elements as blob: addresses.
+// Fetches the bytes of attachments and gives them to elements as blob: addresses. An <img> cannot send the token that the routes require,
+// and the window's engine plays no sound or film from the program's own scheme.
 
 const mostKept = 24 * 1024 * 1024;
-/** A larger one is fetched anew rather than the others be forgotten for it. */
+/** A larger file is fetched each time: keeping it would push out all others. */
 const mostOfOne = 8 * 1024 * 1024;
 
 const kept = new Map<string, Blob>();
 
-/** The bytes of a path of the API. Those of an attachment never change, so they are kept for a while. */
+/** Returns the bytes of an API path. The bytes of an attachment never change, so the newest are kept up to mostKept. */
 export async function bytesOf(
   client: Pick<Client, 'blob'>,
   path: string,

@@ -3,7 +3,7 @@ import { multipart, upload } from './calls';
 
 const desktop = window as unknown as { go?: unknown };
 
-// jsdom has no such method.
+// jsdom lacks Blob.arrayBuffer.
 beforeAll(() => {
   Blob.prototype.arrayBuffer ??= function (this: Blob) {
     return new Promise((done) => {
@@ -47,7 +47,7 @@ test('an answer that is no JSON is a failure: what is taken in next waits for it
     upload = {};
     onload?: () => void;
     status = 200;
-    response = null; // as for a page of a proxy
+    response = null; // as for an HTML page of a proxy
     open = vi.fn();
     setRequestHeader = vi.fn();
     send = () => queueMicrotask(() => this.onload?.());

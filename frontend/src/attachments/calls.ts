@@ -3,7 +3,7 @@ import { ApiError, problem } from '../api/errors';
 import { surface } from '../shell/wails';
 import type { Attachment, AttachResult, FoundPath, SessionFile } from '../api/records';
 
-// The calls of the client API that are about attachments.
+// The attachment calls of the client API.
 
 const part = encodeURIComponent;
 
@@ -17,7 +17,7 @@ const taken = ({ items, problems }: Lists): AttachResult => ({
   problems: problems ?? [],
 });
 
-/** Takes in files of this computer, by their paths. With follow also those that links outside of the directories lead to. */
+/** Attaches files of this computer by their paths. With follow, links may lead out of the session's directories. */
 export async function attachPaths(
   client: Client,
   session: string,
@@ -37,7 +37,7 @@ export async function attachPaths(
 export const attachmentOf = (client: Client, id: string, signal: AbortSignal) =>
   client.json<Attachment>(`/client/attachments/${part(id)}`, signal);
 
-/** Takes in a file that has only its bytes; tells how many of them have gone. */
+/** Uploads a file that has no path, and reports how many bytes have been sent. */
 export async function upload(
   client: Client,
   file: File,
@@ -47,7 +47,7 @@ export async function upload(
   const { body, type } = await multipart(file);
   const headers = await client.headers();
   signal.throwIfAborted();
-  // Only this way of asking tells how far it has come.
+  // fetch reports no progress of an upload; XMLHttpRequest does.
   const request = new XMLHttpRequest();
   const abort = () => request.abort();
   signal.addEventListener('abort', abort);
@@ -62,7 +62,7 @@ export async function upload(
         const { status, response } = request;
         if (status < 200 || status >= 300) fail(problem(status, response));
         else if (response === null)
-          fail(new ApiError('protocol', {}, status)); // it is no JSON
+          fail(new ApiError('protocol', {}, status)); // the body is not JSON
         else done(taken(response as Lists));
       };
       request.onerror = () => {
@@ -78,8 +78,8 @@ export async function upload(
 }
 
 /**
- * A form of one file, made by hand: the window's engine loses files that stand in a FormData on the way to a scheme of the program's
- * own, so there it is given bytes. A browser reads the file from the disk while it sends it.
+ * Builds a multipart form with one file by hand. The window's engine drops the files of a FormData that goes to the program's own scheme,
+ * so there the body is bytes. In a browser the body is a Blob, which the browser reads from the disk while it sends.
  */
 export async function multipart(file: File): Promise<{ body: Blob | ArrayBuffer; type: string }> {
   const boundary = `deskhand-${crypto.randomUUID()}`;
@@ -98,7 +98,7 @@ export const contentPath = (id: string, download = false) =>
   `/client/attachments/${part(id)}/content${download ? '?download=1' : ''}`;
 export const thumbnailPath = (id: string) => `/client/attachments/${part(id)}/thumbnail`;
 
-/** The files that went into a conversation and came out of it, the newest first. */
+/** Lists the files that were sent or given in a session, the newest first. */
 export async function sessionFiles(
   client: Client,
   session: string,
@@ -112,7 +112,7 @@ export async function sessionFiles(
   return { items: page.items ?? [], next: page.next === undefined ? undefined : String(page.next) };
 }
 
-/** What is below the directory of a conversation and fits what is typed. */
+/** Finds the paths below the session's directory that match the typed text. */
 export async function findPaths(client: Client, session: string, typed: string, signal: AbortSignal) {
   const found = await client.json<{ items: FoundPath[] | null; more?: boolean }>(
     `/client/sessions/${part(session)}/paths?limit=20&q=${part(typed)}`,

@@ -14,7 +14,7 @@ const file = (id: string, part: Partial<Attachment> = {}): Attachment => ({
   ...part,
 });
 
-/** An XMLHttpRequest that answers when it is told to. */
+/** A fake XMLHttpRequest that answers when the test says so. */
 class Line {
   static all: Line[] = [];
   upload: { onprogress?: (event: { loaded: number }) => void } = {};
@@ -66,7 +66,7 @@ test('paths are taken in together; what is wrong with one keeps the others', asy
   expect(chips.coming.map((one) => one.name)).toEqual(['4 files']);
   await chips.ended();
   await settle();
-  expect([names(chips), chips.coming.length, saved()]).toEqual(['a,b', 0, ['a,b']]); // a is there already
+  expect([names(chips), chips.coming.length, saved()]).toEqual(['a,b', 0, ['a,b']]); // a is attached already
   expect(chips.troubles.map((one) => [one.name, one.follow])).toEqual([
     ['gone.txt', undefined],
     ['link.txt', '/x/link.txt'],
@@ -125,11 +125,11 @@ test('what is too much is not sent', () => {
 test('they are kept in their order, and what another window does is taken over', async () => {
   const chips = new Chips({ id: 's1', attachments: [file('a'), file('b'), file('c')] }, client);
   chips.remove('b');
-  chips.told([file('a'), file('b'), file('c')]); // of before
+  chips.told([file('a'), file('b'), file('c')]); // from before
   expect(names(chips)).toBe('a,c');
   await chips.flush();
   expect(saved()).toEqual(['a,c']);
-  chips.told([file('a', { travels: 'embedded' }), file('c', { travels: 'link', copied: true })]); // the echo
+  chips.told([file('a', { travels: 'embedded' }), file('c', { travels: 'link', copied: true })]); // the server's echo
   expect(chips.items.map((one) => one.travels)).toEqual(['embedded', 'link']);
   chips.told([file('c')]);
   expect(names(chips)).toBe('c');

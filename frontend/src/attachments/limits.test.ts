@@ -21,7 +21,7 @@ test('a problem is about one of the paths', () => {
   const asked = ['/a/one', '/b/two', '/c/two'];
   expect(pathOf({ name: '/a/one', code: '', params: {} }, asked)).toBe('/a/one');
   expect(pathOf({ name: 'two', code: '', params: { path: '/c/two' } }, asked)).toBe('/c/two');
-  expect(pathOf({ name: 'two', code: '', params: {} }, asked)).toBeUndefined(); // of two, and nobody says which
+  expect(pathOf({ name: 'two', code: '', params: {} }, asked)).toBeUndefined(); // two paths match, and the problem does not say which
   expect(pathOf({ name: 'three', code: '', params: {} }, asked)).toBeUndefined();
 });
 

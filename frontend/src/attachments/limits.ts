@@ -4,13 +4,13 @@ import { lookup, t } from '../strings/t';
 import { baseName } from '../ui/format';
 import type { AttachProblem } from '../api/records';
 
-// What may be attached, in words. The server has the last word; what it would refuse anyhow is not sent to it first.
+// The limits of attachments, and their texts. The server decides; the page only refuses early the files that the server would refuse too.
 
 export const mostFiles = 100;
 export const mostBytes = 50 * 1024 * 1024;
 export const mostText = '50 MiB';
 
-/** Why a file cannot be attached. */
+/** Returns the text that says why a file cannot be attached. */
 export function troubleText(of: string, thrown: unknown): string {
   const error = asApiError(thrown);
   const name = reveal(of);
@@ -21,15 +21,15 @@ export function troubleText(of: string, thrown: unknown): string {
   );
 }
 
-/** The path that a problem is about, of those that were asked for. */
+/** Returns the requested path that a problem is about; undefined when two paths match. */
 export function pathOf({ name, params }: AttachProblem, asked: readonly string[]): string | undefined {
   const exact = asked.find((path) => path === (params?.['path'] ?? name));
   if (exact !== undefined) return exact;
   const alike = asked.filter((path) => baseName(path) === baseName(name));
-  return alike.length === 1 ? alike[0] : undefined; // of two it may be the other
+  return alike.length === 1 ? alike[0] : undefined; // two paths have this name
 }
 
-/** The name of what was pasted without one. */
+/** Makes up a file name for pasted data that has none. */
 export function pastedName(type: string, at: Date): string {
   const two = (value: number) => String(value).padStart(2, '0');
   const stamp = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`;
@@ -45,7 +45,7 @@ const endings: Readonly<Record<string, string>> = {
   'image/tiff': 'tiff',
 };
 
-/** What was pasted, as files. A browser calls every picture of the clipboard the same. */
+/** Returns pasted data as files. Browsers give every picture of the clipboard the same name, so pictures are renamed. */
 export function fromPaste(found: { files: File[] } | { long: string }, at = new Date()): File[] {
   if ('long' in found) return [new File([found.long], pastedName('text/plain', at), { type: 'text/plain' })];
   return found.files.map((file) =>

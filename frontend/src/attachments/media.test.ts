@@ -22,7 +22,7 @@ test.each([
   [{ missing: true }, undefined],
   [{ size: 40 * 1024 * 1024 }, 'too_large'],
   [{ width: 8192, height: 8192 }, 'image'],
-  [{ width: 23_000, height: 23_000 }, 'too_large'], // less than 1 MiB in one colour, 2 GB once it is decoded
+  [{ width: 23_000, height: 23_000 }, 'too_large'], // less than 1 MiB in one colour, 2 GB once decoded
   [{ mimeType: 'video/mp4', size: 60 * 1024 * 1024 }, 'video'],
   [{ mimeType: 'video/mp4', size: 70 * 1024 * 1024 }, 'too_large'],
 ])('%j is shown as %s', (part, kind) => {

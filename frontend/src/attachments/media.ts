@@ -1,16 +1,16 @@
 import type { Attachment } from '../api/records';
 import { mostPixels } from '../content/blocks';
 
-// What of a file can be shown in the page. The type is the server's, which has looked at the bytes.
+// Decides which attachments the page can show. The server has set their type after it read the bytes.
 
 export type Shown = 'image' | 'audio' | 'video';
 
-/** An SVG may hold anything, and is never one of these. */
+/** SVG is not in the set, because an SVG may contain scripts and links. */
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
 const mostPicture = 32 * 1024 * 1024;
 const mostMedia = 64 * 1024 * 1024;
 
-/** How it can be shown; too_large where it could, but is too much to be held by the page. */
+/** Returns the way to show a file; too_large for a picture that would take too much memory. */
 export function shownAs(of: Attachment): Shown | 'too_large' | undefined {
   const { mimeType, size, directory, missing, width = 0, height = 0 } = of;
   if (directory || missing) return undefined;
@@ -21,7 +21,7 @@ export function shownAs(of: Attachment): Shown | 'too_large' | undefined {
   return undefined;
 }
 
-/** How wide and high a picture may stand in a conversation. */
+/** The largest size of a picture in the transcript. */
 export const mostWide = 480;
 export const mostHigh = 320;
 
@@ -30,7 +30,7 @@ export interface Box {
   height: number;
 }
 
-/** The room that a picture takes, known before it is there; pictures are never made larger. */
+/** Returns the size at which a picture is shown, before it is loaded. Pictures are never enlarged. */
 export function boxOf({ width, height }: Pick<Attachment, 'width' | 'height'>): Box | undefined {
   if (!width || !height || width < 1 || height < 1) return undefined;
   const scale = Math.min(1, mostWide / width, mostHigh / height);

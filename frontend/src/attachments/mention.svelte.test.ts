@@ -34,7 +34,7 @@ test('the last letters count, and what they find is waited for', async () => {
   ]);
   search.look('abc');
   search.end();
-  search.look('abc'); // after its end it looks anew
+  search.look('abc'); // after its end the search asks again
   await vi.advanceTimersByTimeAsync(60);
   answer({ items: null });
   await search.found();

@@ -2,10 +2,10 @@ import type { Client } from '../api/client';
 import { findPaths } from './calls';
 import type { FoundPath } from '../api/records';
 
-/** So long it waits for the next letter before it looks. */
+/** Milliseconds without a keystroke before the search begins. */
 const pause = 60;
 
-/** The files below a conversation's directory that fit what is typed after an @. */
+/** Searches the files below a session's directory that match the text after an @. */
 export class PathSearch {
   items = $state.raw<readonly FoundPath[]>([]);
   more = $state(false);
@@ -22,7 +22,7 @@ export class PathSearch {
     this.#session = session;
   }
 
-  /** Looks for it, unless that is what was looked for last. What was found before stays until then. */
+  /** Starts a search unless the same text was searched last. The earlier results stay until the new ones arrive. */
   look(typed: string): void {
     if (typed === this.#typed) return;
     clearTimeout(this.#timer);
@@ -42,7 +42,7 @@ export class PathSearch {
       this.more = found.more;
     } catch {
       if (signal.aborted) return;
-      // The directory may be gone, or the agent elsewhere: there is nothing to choose from.
+      // The directory may be gone, or the agent's runtime away: the list is empty.
       this.items = [];
       this.more = false;
     }
@@ -50,7 +50,7 @@ export class PathSearch {
     for (const done of this.#found.splice(0)) done();
   }
 
-  /** What is found is what was looked for last, and not what was found before. */
+  /** Resolves when items are the results of the text that was searched last. */
   async found(): Promise<void> {
     if (this.looking) await new Promise<void>((done) => this.#found.push(done));
   }
@@ -59,6 +59,6 @@ export class PathSearch {
     clearTimeout(this.#timer);
     this.#cancel?.abort();
     this.#typed = undefined;
-    this.#found = []; // nobody wants it any more
+    this.#found = []; // the search was closed, so nobody waits for a result
   }
 }

@@ -1,4 +1,4 @@
-// What of attachments is loaded with the first of them, as one part of the page.
+// The part of the page that is loaded with the first attachment.
 import '../strings/attachments';
 
 export { default as Attached } from './Attached.svelte';

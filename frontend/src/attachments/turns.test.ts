@@ -43,7 +43,7 @@ test('pictures that never come do not hold up the others for long', async () => 
   expect(await Promise.all(others)).toHaveLength(9);
   late('late');
   expect(await all.at(-1)).toBe('late');
-  // Its place was given away once: there are as many as before.
+  // The place of the timed-out request was given to another: the number of open requests stays the same.
   const asked = vi.fn(() => new Promise<void>(() => undefined));
   for (let n = 0; n < 9; n++) void inTurn(signal, asked);
   await vi.advanceTimersByTimeAsync(0);

@@ -1,13 +1,13 @@
-// Small pictures are asked for a few at a time: each is made of a whole photo, and in the window a request goes on that nobody wants any more.
-// One that is wanted no longer when it is its turn is never asked for.
+// Limits how many thumbnails are requested at a time. The server makes each from a whole photo, and the window's engine finishes requests
+// that the page has aborted. A thumbnail that nobody needs any more is never requested.
 
 const most = 4;
-/** A picture on a disk that does not answer holds up the others for so long, in milliseconds. Then its request is ended. */
+/** Milliseconds until a request is aborted. A disk that does not answer would hold up all other pictures. */
 export const patience = 10_000;
 let going = 0;
 const waiting: (() => void)[] = [];
 
-/** Asks when it is its turn. */
+/** Calls ask when fewer than most requests are open. */
 export async function inTurn<T>(signal: AbortSignal, ask: (late: AbortSignal) => Promise<T>): Promise<T> {
   if (going < most) going++;
   else await new Promise<void>((go) => waiting.push(go));
@@ -22,7 +22,7 @@ export async function inTurn<T>(signal: AbortSignal, ask: (late: AbortSignal) =>
   };
   const timer = setTimeout(() => {
     late.abort();
-    leave(); // in the window the request goes on
+    leave(); // the window's engine goes on with the request
   }, patience);
   try {
     signal.throwIfAborted();

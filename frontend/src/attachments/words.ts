@@ -3,28 +3,28 @@ import { lookup, t } from '../strings/t';
 import { bytes } from '../ui/format';
 import type { Attachment } from '../api/records';
 
-/** The name of a file, as it is shown: none reads otherwise than it is. */
+/** Returns the name of a file with hidden characters revealed, so that no name reads as another. */
 export const nameOf = ({ filename }: Pick<Attachment, 'filename'>): string => reveal(filename);
 
-/** Where it lies, or its name. */
+/** Returns the path of a file, or the name where a file has no path. */
 export const placeOf = ({ path, filename }: Pick<Attachment, 'path' | 'filename'>): string =>
   reveal(path ?? filename);
 
-/** What stands beside a name: its size, or that it is a directory. */
+/** Returns the text beside a name: the size, or that the attachment is a directory. */
 export function measureOf(of: Pick<Attachment, 'directory' | 'size'>): string {
   return of.directory ? t('attach.directory') : bytes(of.size);
 }
 
 export interface Note {
   text: string;
-  /** Whether the person may want to do something about it. */
+  /** warn: the person may want to act. muted: for information. */
   tone: 'warn' | 'muted';
 }
 
-/** These say how it is, and nothing is lost by it. */
+/** Notes that only inform: the file reaches the agent all the same. */
 const calm = new Set(['copied', 'downscaled', 'directory', 'named', 'no_embedded', 'too_large_to_embed']);
 
-/** What there is to know of how a file will travel to an agent. */
+/** Returns the notes about how a file will reach the agent. */
 export function notesOf({ warning, copied, missing }: Attachment, agent: string): Note[] {
   const notes: Note[] = [];
   if (missing) notes.push({ text: t('attach.missing'), tone: 'warn' });

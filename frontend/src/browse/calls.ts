@@ -3,7 +3,7 @@ import { ApiError, problem } from '../api/errors';
 import { limited } from '../api/limit';
 import type { components } from '../api/schema';
 
-// The calls of the client API that are about the files of a conversation's directories.
+// The calls of the client API for files in a session's directories.
 
 type Schemas = components['schemas'];
 export type TreeEntry = Schemas['TreeEntry'];
@@ -19,7 +19,7 @@ export interface Listing {
 const part = encodeURIComponent;
 const route = (session: string, rest = '') => `/client/sessions/${part(session)}/tree${rest}`;
 
-/** What a directory holds, or the directories of the conversation. */
+/** Lists a directory, or the session's directories where no path is given. */
 export async function listTree(
   client: Client,
   session: string,
@@ -39,10 +39,10 @@ export const previewFile = (client: Client, session: string, path: string, signa
 export const filePath = (session: string, path: string, download = false) =>
   route(session, `/file?path=${part(path)}${download ? '&download=1' : ''}`);
 
-/** What stands there may be: the version that was seen, whatever there is, or nothing. */
+/** The file that writeFile may replace: the given version, any file, or none. */
 export type Over = { version: string } | 'anything' | 'nothing';
 
-/** Writes a file. tree.changed and tree.exists are that something else stands there by now. */
+/** Writes a file. The errors tree.changed and tree.exists mean that another version of the file exists by now. */
 export function writeFile(
   client: Client,
   session: string,
@@ -60,7 +60,7 @@ export function writeFile(
       const answer = await fetch(filePath(session, path), {
         method: 'PUT',
         headers,
-        // The window's engine loses a file on the way to the program's own scheme: it is given bytes.
+        // The window's engine drops a File on its way to the program's own scheme, so the body is bytes.
         body: content instanceof Blob ? await content.arrayBuffer() : content,
         cache: 'no-store',
         signal: until,

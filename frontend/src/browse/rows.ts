@@ -1,6 +1,6 @@
 import type { Listing, TreeEntry } from './calls';
 
-// The rows that a tree of files shows: what is open of it, in one list.
+// Flattens the open directories of a file tree into a list of rows.
 
 export type Row =
   | {
@@ -14,15 +14,15 @@ export type Row =
     }
   | { kind: 'note'; id: string; level: number; what: 'loading' | 'empty' | 'more' | 'fault'; text: string };
 
-/** What is known of a directory. */
+/** The state of a directory: loading, failed, or listed. */
 export type Known = { state: 'loading' } | { state: 'fault'; text: string } | ({ state: 'there' } & Listing);
 
-/** Whether an entry is gone into. */
+/** Reports whether an entry can be opened as a directory. */
 export function isDirectory({ kind, leads, missing, unnamed }: TreeEntry): boolean {
   return !missing && !unnamed && (kind === 'directory' || leads === 'directory');
 }
 
-/** Whether there is something to look at. */
+/** Reports whether an entry can be opened as a file. */
 export function isFile({ kind, leads, unnamed }: TreeEntry): boolean {
   return !unnamed && (kind === 'file' || leads === 'file');
 }
@@ -34,7 +34,7 @@ export function rowsOf(
 ): Row[] {
   const rows: Row[] = [];
   const [only, ...others] = roots;
-  // One directory needs no row of its own: everything stands in it.
+  // A single root needs no row: its entries are at the first level.
   if (only && others.length === 0 && !only.missing) within(only.path, 1);
   else entries(roots, 1, '');
   return rows;
@@ -42,7 +42,7 @@ export function rowsOf(
   function entries(list: readonly TreeEntry[], level: number, parent: string) {
     list.forEach((entry, index) => {
       const opened = isDirectory(entry) ? open.has(entry.path) : undefined;
-      // A link may lead to what is above it, and stands in it then again.
+      // A link may lead to a directory above, whose entries then appear twice; so the id is the path in the tree.
       const id = parent === '' ? entry.path : `${parent}/${entry.name}`;
       rows.push({ kind: 'entry', id, entry, level, open: opened, at: index + 1, of: list.length });
       if (opened) within(entry.path, level + 1);
@@ -63,7 +63,7 @@ export function rowsOf(
   }
 }
 
-/** The part of a list of equal rows that is seen, and a little around it. */
+/** Returns the range of rows in view, and some beyond it. */
 export function seenRows(
   top: number,
   height: number,
@@ -75,7 +75,7 @@ export function seenRows(
   return { from, to: Math.min(count, Math.ceil((top + height) / row) + around) };
 }
 
-/** The path below the directory of the conversation that holds it, as a message mentions it; else the whole path. */
+/** Returns a path relative to the session's directory that contains it, as a mention in a message has it; otherwise the whole path. */
 export function relativeTo(roots: readonly string[], path: string): string {
   for (const [index, root] of roots.entries()) {
     const rest = path.startsWith(root) ? path.slice(root.length) : '';
@@ -85,7 +85,7 @@ export function relativeTo(roots: readonly string[], path: string): string {
   return path;
 }
 
-/** The directories on the way to a path, the outermost first; none where it is in none of the roots. */
+/** Returns the directories that lead to a path, the outermost first. The list is empty when no root contains the path. */
 export function wayTo(roots: readonly string[], path: string): string[] {
   const root = roots.find((one) => path.startsWith(one) && /^[/\\]/.test(path.slice(one.length)));
   if (root === undefined) return [];

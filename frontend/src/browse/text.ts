@@ -1,15 +1,15 @@
-// The text of a file, as it stands in a field: a field has one kind of line end, and no mark at the beginning.
+// Converts a file to the text of an edit field and back. A field has a single kind of line end, and no byte order mark.
 
 export interface Edited {
   text: string;
-  /** What begins the file without being text. */
+  /** The byte order mark, or an empty string. */
   mark: string;
   end: '\n' | '\r\n';
 }
 
 const byteOrder = '\ufeff';
 
-/** A file as text to be changed; undefined where that would lose something, for its lines end in more than one way. */
+/** Returns a file as editable text; undefined when the lines end in more than one way, because saving would change them. */
 export function toEdit(content: string): Edited | undefined {
   const mark = content.startsWith(byteOrder) ? byteOrder : '';
   const rest = content.slice(mark.length);
@@ -19,12 +19,12 @@ export function toEdit(content: string): Edited | undefined {
   return { text: plain, mark, end: windows ? '\r\n' : '\n' };
 }
 
-/** The file again. */
+/** Returns the file's content for an edited text. */
 export function toFile({ mark, end }: Pick<Edited, 'mark' | 'end'>, text: string): string {
   return mark + (end === '\n' ? text : text.replaceAll('\n', end));
 }
 
-/** How many lines a text has that ends with a line end or not. */
+/** Counts the lines of a text, whether or not the text ends with a line end. */
 export function linesOf(text: string): number {
   if (text === '') return 1;
   let lines = 1;
@@ -32,9 +32,9 @@ export function linesOf(text: string): number {
   return lines;
 }
 
-/** What a person has written and not saved. */
+/** An edit that a person has not saved. */
 export interface Draft {
-  /** Of the file that it began with; none where that was not there. */
+  /** The version of the file that the edit began with; empty for a new file. */
   version: string;
   text: string;
   mark: string;
@@ -44,14 +44,14 @@ export interface Draft {
 const prefix = 'deskhand.edit.';
 const keyOf = (session: string, path: string) => `${prefix}${session}\n${path}`;
 
-/** What there was no room for: it stays as long as the page does, and is newer than what is stored of the same. */
+/** Drafts that did not fit into the storage. They last as long as the page, and are newer than the stored drafts of the same files. */
 const unstored = new Map<string, Draft>();
 
 export function draftOf(session: string, path: string): Draft | undefined {
   return unstored.get(keyOf(session, path)) ?? storedDraft(session, path);
 }
 
-/** What of it is there after a reload. */
+/** Returns a draft from the storage, which survives a reload. */
 export function storedDraft(session: string, path: string): Draft | undefined {
   try {
     const draft = JSON.parse(localStorage.getItem(keyOf(session, path)) ?? '') as Partial<Draft>;
@@ -61,7 +61,7 @@ export function storedDraft(session: string, path: string): Draft | undefined {
   }
 }
 
-/** Keeps what is written, over a reload too; false where there is no room for that. */
+/** Stores a draft. It returns false when the storage is full, so that the draft would not survive a reload. */
 export function keepDraft(session: string, path: string, draft: Draft): boolean {
   const key = keyOf(session, path);
   try {
@@ -74,7 +74,7 @@ export function keepDraft(session: string, path: string, draft: Draft): boolean 
   }
 }
 
-/** Drops what is kept; with a text only that, for another tab may have kept its own since. */
+/** Removes a draft. With a text, only a draft of that text is removed: another tab may have stored its own since. */
 export function dropDraft(session: string, path: string, text?: string): void {
   const key = keyOf(session, path);
   unstored.delete(key);
