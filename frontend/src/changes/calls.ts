@@ -1,7 +1,7 @@
 import type { Client } from '../api/client';
 import type { components } from '../api/schema';
 
-// What agents changed, turn by turn, and the calls that take it back.
+// The calls for the changes of a session's turns, and for undoing them.
 
 type Schemas = components['schemas'];
 
@@ -10,16 +10,16 @@ export type ChangedTurn = Schemas['ChangedTurn'];
 export type ChangedFile = Schemas['ChangedFile'];
 export type FileDiff = Schemas['FileDiff'];
 export type Hunk = Schemas['Hunk'];
-/** What was put back last, and can be taken back. */
+/** The last restoration, which can be undone. */
 export type LastRestoration = NonNullable<Changes['restoration']>;
-/** What has become of files that were put back. */
+/** The result of a restoration for each file. */
 export type Restored = Schemas['Restored'];
 export type RestoredFile = Schemas['RestoredFile'];
 
-/** What is compared: a turn's beginning with its end, or the beginning of the conversation with its latest. */
+/** The compared states: the begin and the end of a turn, or the begin of the session and the present. */
 export type Scope = { turn: string } | { since: 'start' };
 
-/** A hunk of a file; an empty one stands for all of the file. */
+/** A hunk of a file. An empty hunk stands for the whole file. */
 export interface HunkOf {
   path: string;
   hunk: string;
@@ -59,7 +59,7 @@ export async function fileDiff(
   return { ...found, hunks: found.hunks ?? [] };
 }
 
-/** Remembers that hunks were looked at and stay, or forgets it. */
+/** Marks hunks as kept, or removes the mark. */
 export const keep = (
   client: Client,
   session: string,
@@ -68,7 +68,7 @@ export const keep = (
   kept: boolean,
 ) => client.post(route(session, '/keep'), { ...scope, hunks, kept });
 
-/** Takes hunks, or whole files, back to what they were before. It takes as long as the disk does. */
+/** Reverts hunks or whole files. The call lasts as long as the disk takes. */
 export const revert = (
   client: Client,
   session: string,
@@ -77,7 +77,7 @@ export const revert = (
   signal: AbortSignal,
 ) => restored(client.json<Answered>(route(session, '/revert'), signal, { ...scope, ...what }));
 
-/** Puts everything back as it was before a turn; a preview changes nothing. With force also what others changed since. */
+/** Restores all files as they were before a turn. A preview changes nothing; force also overwrites later changes by others. */
 export const restore = (
   client: Client,
   session: string,
@@ -86,7 +86,7 @@ export const restore = (
   signal: AbortSignal,
 ) => restored(client.json<Answered>(route(session, '/restore'), signal, { turn, ...how }));
 
-/** Takes one of the two back. */
+/** Undoes a revert or a restoration. */
 export const undoRestoration = (client: Client, session: string, id: string, signal: AbortSignal) =>
   restored(client.json<Answered>(route(session, `/restorations/${encodeURIComponent(id)}/undo`), signal, {}));
 

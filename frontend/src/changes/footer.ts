@@ -1,4 +1,4 @@
-// What stands in a turn's footer of its changes, which is loaded with the first footer that has some.
+// The actions in a turn's footer, loaded with the first footer that has changes.
 import '../strings/changes';
 
 export { default as Actions } from './Actions.svelte';

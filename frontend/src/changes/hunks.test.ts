@@ -76,7 +76,7 @@ describe('colours', () => {
     hunks: [sample],
     ...part,
   });
-  /** Colours every line as what it is, and tells what it was asked. */
+  /** Returns a painter that colours each line by its kind and records its calls. */
   const asked: string[] = [];
   const paint = (text: string, language: string) => {
     asked.push(`${language}: ${text.replaceAll('\n', '|')}`);

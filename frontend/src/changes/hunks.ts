@@ -2,7 +2,7 @@ import { languageOf, type Line } from '../markdown/highlight';
 import type { FileDiff, Hunk } from './calls';
 import type { Comment } from './comments';
 
-// The server's hunks as rows to show, one or two texts a row.
+// Converts the server's hunks to rows with one or two cells.
 
 export interface Cell {
   number: number;
@@ -11,13 +11,13 @@ export interface Cell {
 }
 
 export interface Row {
-  /** ± is a line that took another one's place, of two columns. */
+  /** In two columns, ± marks a line that replaces another. */
   op: ' ' | '+' | '-' | '±';
   old?: Cell;
   new?: Cell;
 }
 
-/** The rows of one column: what went stands above what came. */
+/** Returns the rows of one column: removed lines above added lines. */
 export function unified(hunk: Hunk): Row[] {
   let before = hunk.oldStart;
   let after = hunk.newStart;
@@ -37,7 +37,7 @@ export function unified(hunk: Hunk): Row[] {
   });
 }
 
-/** The rows of two columns: what went stands beside what came. */
+/** Returns the rows of two columns: removed lines beside added lines. */
 export function split(hunk: Hunk): Row[] {
   const rows: Row[] = [];
   let went: Cell[] = [];
@@ -54,7 +54,7 @@ export function split(hunk: Hunk): Row[] {
   };
   for (const row of unified(hunk)) {
     if (row.op === '-' && row.old) {
-      // Lines that went after others came took the place of none of them.
+      // Removed lines that follow added lines begin a new block.
       if (came.length > 0) flush();
       went.push(row.old);
     } else if (row.op === '+' && row.new) came.push(row.new);
@@ -67,7 +67,7 @@ export function split(hunk: Hunk): Row[] {
   return rows;
 }
 
-/** Whether a comment is on this row, and the row still what it was written on. */
+/** Reports whether a comment belongs to this row and the row's text is still the text that was commented. */
 export function stands(comment: Comment, row: Row): boolean {
   const cell = comment.side === 'new' ? row.new : row.old;
   return cell?.number === comment.line && cell.text === comment.code;
@@ -78,13 +78,13 @@ export function countOf(hunk: Hunk): { added: number; removed: number } {
   return { added: of('+'), removed: of('-') };
 }
 
-/** Whether every line ends as on Windows, which is no news then. */
+/** Reports whether every line ends with CRLF. Then the line ends are not marked. */
 export function windowsEnds(hunks: readonly Hunk[]): boolean {
   const lines = hunks.flatMap((hunk) => hunk.lines);
   return lines.length > 0 && lines.every((line) => line.text.endsWith('\r') || line.noNewline === true);
 }
 
-/** The grammar for a file of this name. */
+/** Returns the grammar for a file name. */
 export function languageOfPath(path: string): string | undefined {
   const name = (path.split('/').at(-1) ?? '').toLowerCase();
   if (name === 'makefile' || name === 'dockerfile') return languageOf(name);
@@ -92,13 +92,16 @@ export function languageOfPath(path: string): string | undefined {
   return dot < 0 ? undefined : languageOf(name.slice(dot + 1));
 }
 
-/** Colours by side and number of line. */
+/** Coloured lines by side and line number. */
 export interface Colours {
   old: ReadonlyMap<number, Line>;
   new: ReadonlyMap<number, Line>;
 }
 
-/** What has to be coloured: whole texts where they are known, since a line alone does not tell that it stands in a comment. */
+/**
+ * Returns the texts to colour. Where the whole file is known it is coloured whole, because a single line does not show that it lies in a
+ * comment.
+ */
 export function snippets(file: FileDiff): { side: 'old' | 'new'; from: number; text: string }[] {
   if (file.before !== undefined || file.after !== undefined)
     return [
@@ -120,7 +123,7 @@ export function snippets(file: FileDiff): { side: 'old' | 'new'; from: number; t
 
 type Paint = (text: string, language: string) => Promise<readonly Line[] | undefined>;
 
-/** The colours of a file's lines; undefined where it has none. */
+/** Returns the coloured lines of a file; undefined for a file without a grammar. */
 export async function coloursOf(file: FileDiff, paint: Paint): Promise<Colours | undefined> {
   const language = languageOfPath(file.path);
   if (!language) return undefined;
@@ -134,7 +137,7 @@ export async function coloursOf(file: FileDiff, paint: Paint): Promise<Colours |
   return found.old.size + found.new.size > 0 ? found : undefined;
 }
 
-/** The colours of a line, unless they are those of another text: the file went on while the page held what it was. */
+/** Returns the colours of a line; undefined when the file has changed since it was coloured. */
 export function partsOf(line: Line | undefined, text: string): Line | undefined {
   if (!line) return undefined;
   const plain = text.endsWith('\r') ? text.slice(0, -1) : text;

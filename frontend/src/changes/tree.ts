@@ -1,6 +1,6 @@
 import type { ChangedFile } from './calls';
 
-// Changed files as a tree: directories first, and those with nothing but one directory in them are one row with it.
+// Arranges changed files as a tree, directories first. A directory that contains only another directory shares its row.
 
 export type Row =
   | { kind: 'dir'; key: string; name: string; depth: number; open: boolean; count: number }
@@ -33,7 +33,7 @@ function gather(files: readonly ChangedFile[]): Dir {
   return top;
 }
 
-/** The rows of the tree, without what stands in directories that are closed. */
+/** Returns the visible rows of the tree: rows in closed directories are left out. */
 export function treeRows(files: readonly ChangedFile[], closed: ReadonlySet<string>): Row[] {
   const rows: Row[] = [];
   const walk = (dir: Dir, path: string, depth: number) => {
@@ -61,12 +61,12 @@ export function treeRows(files: readonly ChangedFile[], closed: ReadonlySet<stri
   return rows;
 }
 
-/** Files in the order in which they are gone through. */
+/** Returns the files in the order of the tree. */
 export function inOrder(files: readonly ChangedFile[]): ChangedFile[] {
   return treeRows(files, new Set()).flatMap((row) => (row.kind === 'file' ? [row.file] : []));
 }
 
-/** Where a row's parent stands. */
+/** Returns the index of a row's parent. */
 export function parentOf(rows: readonly Row[], at: number): number {
   const depth = rows[at]?.depth ?? 0;
   return rows.findLastIndex((row, index) => index < at && row.depth < depth);

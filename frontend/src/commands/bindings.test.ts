@@ -27,8 +27,8 @@ test('bindings make the table that they were made of', () => {
     (table = withoutKeys(table, 'Mod+I', 'inbox')),
     (table = withKeys(table, 'Mod+K', 'search')), // taken from the palette
     (table = withKeys(table, 'Mod+Shift+U', 'undo')),
-    (table = withoutKeys(table, 'Mod+Z', 'undo')), // which undoing a turn keeps
-    (table = withKeys(table, 'Mod+Enter', 'settings')), // beside what it does in a message
+    (table = withoutKeys(table, 'Mod+Z', 'undo')), // undoing a turn keeps these keys too
+    (table = withKeys(table, 'Mod+Enter', 'settings')), // the keys still send a message
     (table = withoutKeys(table, 'Enter', 'send')),
     (table = withKeys(table, 'F9', 'help')),
   ];

@@ -10,11 +10,11 @@ import {
   type CommandId,
 } from '../ui/keys';
 
-// Changing what keys do: tables of keys and the commands that they belong to, and the bindings that make such a table of the defaults.
+// Changes of the keyboard map. A table maps keys to commands; bindings are the stored differences between a table and the defaults.
 
 export type Table = ReadonlyMap<string, readonly CommandId[]>;
 
-/** The command that keys would be taken from when this one gets them. */
+/** Returns the command that would lose the keys if the given command got them. */
 export function holder(table: Table, chord: string, id: CommandId): CommandId | undefined {
   return table.get(chord)?.find((one) => one !== id && scopeOf(one) === scopeOf(id));
 }
@@ -29,7 +29,7 @@ export function withoutKeys(table: Table, chord: string, id: CommandId): Table {
   return new Map([...table, [chord, rest]]);
 }
 
-/** The command has again the keys that it has by itself, also those that were given to others. */
+/** Gives a command its default keys again, and takes them from other commands. */
 export function reset(table: Table, id: CommandId): Table {
   let made = table;
   for (const [chord, ids] of table) if (ids.includes(id)) made = withoutKeys(made, chord, id);
@@ -37,14 +37,17 @@ export function reset(table: Table, id: CommandId): Table {
   return made;
 }
 
-/** Whether a command's keys are those that it has by itself. */
+/** Reports whether a command has its default keys. */
 export function isDefault(table: Table, id: CommandId): boolean {
   const own = defaultKeys(id);
   const now = [...table].filter(([, ids]) => ids.includes(id)).map(([chord]) => chord);
   return now.length === own.length && own.every((chord) => now.includes(chord));
 }
 
-/** The bindings that make a table of the defaults. What of those before means nothing here stays: another version may know it. */
+/**
+ * Returns the bindings that turn the defaults into a table. Earlier bindings that this version cannot read stay: another version may know
+ * them.
+ */
 export function bindingsFor(table: Table, before: readonly Binding[] = []): Binding[] {
   const made: Binding[] = before
     .filter((one) => meaningless(one))
@@ -55,7 +58,7 @@ export function bindingsFor(table: Table, before: readonly Binding[] = []): Bind
     const has = table.get(chord) ?? [];
     const gone = had.filter((id) => !has.includes(id));
     const fresh = has.filter((id) => !had.includes(id));
-    // A command that takes the place of another needs no word about that one.
+    // A new command in the same scope replaces the old one, so the old command needs no binding of its own.
     const replaced = gone.every((id) => fresh.some((one) => scopeOf(one) === scopeOf(id)));
     if (!replaced) made.push({ keys: chord, command: null });
     for (const id of replaced ? fresh : has) made.push({ keys: chord, command: id });
@@ -82,7 +85,7 @@ function meaningless(binding: Binding): boolean {
   return faultOf(binding) !== undefined;
 }
 
-/** What of the bindings does nothing, or loses to one that stands further down. */
+/** Returns the bindings that have no effect, with the reason. */
 export function faults(bindings: readonly Binding[]): Fault[] {
   return bindings.flatMap((binding, at): Fault[] => {
     const kind = faultOf(binding) ?? (loses(binding, bindings.slice(at + 1)) ? 'again' : undefined);
@@ -103,7 +106,7 @@ function loses({ keys, command }: Binding, later: readonly Binding[]): boolean {
   );
 }
 
-/** All commands with the keys that they have in a table. */
+/** Returns every command with its keys. */
 export function commandsOf(table: Table): Map<CommandId, string[]> {
   const made = new Map<CommandId, string[]>(commandIds.map((id) => [id, []]));
   for (const [chord, ids] of table) for (const id of ids) made.get(id)?.push(chord);

@@ -2,7 +2,7 @@ import '../strings/keyboard';
 import { t } from '../strings/t';
 import type { CommandId } from '../ui/keys';
 
-// The commands as people look for them: in Help, in the settings and in the manual.
+// The commands by topic, as Help, the settings and the manual show them.
 
 const groups = {
   window: [
@@ -84,16 +84,16 @@ export function commandGroups(): Group[] {
   }));
 }
 
-/** All commands, in the order of the groups. */
+/** All commands in the order of the groups. */
 export const inGroups: readonly CommandId[] = Object.values(groups).flat();
 
-/** What a command is called. */
+/** Returns the displayed name of a command. */
 export function nameOf(id: CommandId): string {
   const nth = /^nth(\d)$/.exec(id)?.[1];
   return nth ? t('command.nth', { n: nth }) : t(`command.${id as Exclude<CommandId, `nth${number}`>}`);
 }
 
-/** Keys that act in one place alone, and stay as they are: nobody types there. */
+/** Keys with a fixed meaning in one part of the page. They cannot be changed. */
 export const placeKeys = [
   { place: 'message', keys: ['Esc Esc', '@', '/'] },
   { place: 'inbox', keys: ['J K', 'A', 'R', '1…9', 'M', 'N'] },

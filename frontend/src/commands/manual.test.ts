@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commandIds, defaultKeys } from '../ui/keys';
 import { commandGroups, nameOf } from './groups';
 
-// The manual's list of commands is made of the map, so that it cannot say anything else.
+// The list of keys in the manual is generated from the keyboard map.
 
 const file = join(import.meta.dirname, '../../../docs/manual/keyboard.md');
 const begin = /(?<=<!-- made of the map:[^\n]*-->\n)[\s\S]*(?=<!-- end -->)/;

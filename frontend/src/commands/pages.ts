@@ -1,8 +1,8 @@
 import '../strings/keyboard';
 import { t } from '../strings/t';
 
-// The manual, as it stands in docs/: its texts are built in, so that Help works without a network, and so are its pictures, each a file
-// that is loaded when it is seen.
+// The manual of docs/. Its texts are part of the program, so that Help works without a network; its pictures are files that are loaded when
+// they come into view.
 
 const texts: Record<string, () => Promise<string>> = import.meta.glob<string>(
   [
@@ -28,16 +28,16 @@ export interface HelpPicture {
   dark: string;
 }
 
-/** A page is texts with pictures between them. */
+/** A page is a list of texts and pictures. */
 export type HelpPart = { text: string } | HelpPicture;
 
 export interface HelpPage {
-  /** keys, or the name of its file in docs/ without the ending. */
+  /** The word keys, or the file name in docs/ without its extension. */
   id: string;
   title: string;
 }
 
-/** What stands in docs/, the beginning first. */
+/** The order of the pages; pages that are not listed follow. */
 const order = [
   'manual/first-conversation',
   'manual/keyboard',
@@ -63,7 +63,7 @@ function titleOf(id: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-/** The pages of Help: the keys, then the manual. */
+/** Returns the pages of Help: the keys first, then the manual. */
 export function helpPages(): HelpPage[] {
   const place = (id: string) => (order.includes(id) ? order.indexOf(id) : order.length);
   const ids = [...files.keys()].filter((id) => id !== 'manual/README' && id !== 'manual/keyboard');
@@ -75,7 +75,7 @@ export function has(id: string): boolean {
   return id === 'keys' || files.has(id);
 }
 
-/** Where links of the manual lead: no address of the network, and Help takes them before anything opens one. */
+/** The base address of the manual's links. The host does not exist: Help handles a click on such a link before a browser would. */
 export const linkBase = 'https://manual.invalid/';
 
 export async function pageParts(id: string): Promise<HelpPart[]> {
@@ -84,7 +84,7 @@ export async function pageParts(id: string): Promise<HelpPart[]> {
   return parts(text, id);
 }
 
-/** The text in its parts. What is named is the light picture; the dark one is beside it. */
+/** Splits a text at its pictures. The text names the light picture; the dark picture is its neighbour. */
 export function parts(text: string, id: string): HelpPart[] {
   const made: HelpPart[] = [];
   const pieces = text.split(/^!\[([^\]]*)\]\(([^)\s]+)\)\n?/m);
@@ -98,7 +98,7 @@ export function parts(text: string, id: string): HelpPart[] {
   return made;
 }
 
-/** The text with its links to other pages made such that Help can follow them; what leads elsewhere in the source is only text. */
+/** Rewrites links to other pages so that Help can follow them. Links to other files of the source become plain text. */
 export function linked(text: string, id: string): string {
   return text.replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, (whole, name: string, to: string) => {
     if (/^[a-z]+:/i.test(to)) return whole;

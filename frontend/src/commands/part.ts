@@ -1,6 +1,6 @@
 import '../strings/keyboard';
 
-// What lies behind the keys: loaded when the page stands, before anybody can have pressed one.
+// The part of the page that keys need. It is loaded right after the page, before a person can have pressed a key.
 
 export { act, behindSlash, uncover } from './acts';
 export { default as Overlay } from './Overlay.svelte';

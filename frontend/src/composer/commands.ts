@@ -1,21 +1,21 @@
 import type { Command } from '../api/records';
 
-// Completion of slash commands: while the first word begins with a slash and the caret stands in it.
+// Completes slash commands while the message begins with a slash and the caret is in its first word.
 
-/** A command of Deskhand's own. It is done at once, and nothing of it is sent. */
+/** A command of Deskhand itself. Choosing one runs it at once; nothing is sent to the agent. */
 export interface Own {
   id: string;
   name: string;
-  /** What it is called elsewhere. */
+  /** The command's name in the palette. */
   title: string;
   keys: string;
   run: () => void;
 }
 
 export interface Completion {
-  /** What is typed after the slash. */
+  /** The text after the slash. */
   typed: string;
-  /** The agent's. */
+  /** The agent's commands that match. */
   matches: readonly Command[];
   own: readonly Own[];
 }
@@ -35,13 +35,13 @@ export function complete(
     (command) => !starts.includes(command) && command.name.toLowerCase().includes(wanted),
   );
   const matches = [...starts, ...holds];
-  // Typed in full: nothing left to complete, and it is the agent's whatever ours are called.
+  // A command typed in full is the agent's, even if one of Deskhand's has the same name.
   if (matches.length === 1 && matches[0]?.name === word[1] && caret === word[0].length) return undefined;
   const own = fitting(ours(), wanted);
   return matches.length + own.length > 0 ? { typed, matches, own } : undefined;
 }
 
-/** Only what a word of it begins with: a path that a message begins with is no command. */
+/** Matches the begin of words only, because a message may also begin with a path. */
 function fitting(ours: readonly Own[], wanted: string): readonly Own[] {
   const named = ours.filter((one) => one.name.startsWith(wanted));
   const words = (one: Own) => `${one.name.replaceAll('-', ' ')} ${one.title}`.toLowerCase().split(/\s+/);
@@ -51,13 +51,13 @@ function fitting(ours: readonly Own[], wanted: string): readonly Own[] {
   return [...named, ...other];
 }
 
-/** The text with the command in place of the word that was typed, and where the caret goes. */
+/** Returns the text with the typed word replaced by the command, and the new caret position. */
 export function accept(text: string, command: Command): { text: string; caret: number } {
   const head = `/${command.name} `;
   return { text: head + without(text), caret: head.length };
 }
 
-/** The text without the word that was typed. */
+/** Returns the text without the typed word. */
 export function without(text: string): string {
   return text.replace(/^\/\S*\s?/, '');
 }

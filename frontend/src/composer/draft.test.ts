@@ -74,7 +74,7 @@ describe('what the server tells', () => {
     expect(draft.told('one')).toBe(false);
     expect(draft.text).toBe('one two');
     expect(draft.told('one two')).toBe(false);
-    // From then on another window can be heard again.
+    // From then on the draft accepts the texts of other windows again.
     expect(draft.told('else')).toBe(true);
   });
 
@@ -149,7 +149,7 @@ describe('a message that has arrived', () => {
   test('and was given back before it was heard that it had been taken out is there again', async () => {
     const { draft, save, show } = await sent();
     draft.arrived('', out);
-    expect(draft.told('message')).toBe(false); // it may be of before
+    expect(draft.told('message')).toBe(false); // the text may be older than the message
     await vi.advanceTimersByTimeAsync(1_000);
     expect([draft.text, show.mock.lastCall, save.mock.calls]).toEqual(['message', ['message'], []]);
   });
@@ -223,7 +223,7 @@ describe('a message that has arrived', () => {
     draft.begin();
     await vi.advanceTimersByTimeAsync(1_000);
     draft.kept();
-    expect(draft.told('')).toBe(false); // of the first
+    expect(draft.told('')).toBe(false); // the text of the first save
     await vi.advanceTimersByTimeAsync(500);
     expect([draft.text, save.mock.calls]).toEqual(['message', [['message', false]]]);
   });
@@ -296,8 +296,8 @@ test('what is told while a save waits for the one before it is older than both',
   await Promise.resolve();
   draft.type('two');
   const all = draft.flush();
-  expect(draft.told('one')).toBe(false); // its echo comes before its answer
-  expect(draft.told('one')).toBe(false); // and once more, with something else of the session
+  expect(draft.told('one')).toBe(false); // the echo comes before the answer
+  expect(draft.told('one')).toBe(false); // a second echo, sent because another field of the session changed
   expect(draft.text).toBe('two');
   ends[0]?.();
   await vi.advanceTimersByTimeAsync(0);
@@ -383,13 +383,13 @@ describe('a draft that is too long to outlive its page', () => {
   const long = 'ä'.repeat(31_000);
   const never = () => vi.fn<Save>(() => new Promise(() => undefined));
 
-  /** What a page of its own has, with nothing of another in its memory. */
+  /** Returns the module as a newly loaded page has it. */
   async function page() {
     vi.resetModules();
     return await import('./draft');
   }
 
-  /** A page that ends, perhaps before its last save has arrived. */
+  /** Simulates a page that ends, perhaps before its last save has arrived. */
   async function ended(told: string, typed: string, save: Save) {
     const draft = (await page()).draftOf('s1', told, save, () => 'then');
     draft.type(typed);
@@ -397,7 +397,7 @@ describe('a draft that is too long to outlive its page', () => {
     await vi.advanceTimersByTimeAsync(0);
   }
 
-  /** What a page has that begins after it. */
+  /** Returns the draft of a page that begins after the end of another. */
   async function next(session: string, told: string, since = 'then') {
     const { text } = (await page()).draftOf(session, told, never(), () => since);
     return text.length < 100 ? text : `${text.length} characters`;
@@ -413,7 +413,7 @@ describe('a draft that is too long to outlive its page', () => {
     expect(draft.text === long).toBe(true);
     await vi.advanceTimersByTimeAsync(500);
     expect(save.mock.calls.map(([text, last]) => [text === long, last])).toEqual([[true, false]]);
-    expect(await next('s1', 'told')).toBe('told'); // it is taken once
+    expect(await next('s1', 'told')).toBe('told'); // a kept draft is used only once
   });
 
   test('takes the place of nothing that was written since', async () => {

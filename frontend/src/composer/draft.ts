@@ -1,61 +1,69 @@
-// What stands in the composer, saved while it is typed and never overwritten by what comes back.
+// The text in the composer. The draft is saved while a person types, and the server's copy never overwrites newer text.
 
 import { isRefused } from '../api/errors';
 import { backOff } from '../api/limit';
 import { store } from '../ui/storage';
 import type { When } from './queue';
 
-/** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
+/**
+ * Milliseconds from the first unsaved keystroke to the save. A delay from the last keystroke would save nothing while a person types
+ * without a pause.
+ */
 const after = 500;
-/** The longest pause before a save that failed is tried again. */
+/** The longest pause before a failed save is tried again. */
 const longest = 10_000;
-/** What is told so soon after a message has arrived may still be of before. */
+/** For so many milliseconds after a message has arrived, a text from the server may be older than the message. */
 const stale = 1_000;
 
-/** Writes a draft; `last` when the page is going and the request must outlive it. */
+/** Saves a draft. last means that the page is ending and the request must outlive the page. */
 export type Save = (text: string, last: boolean) => Promise<void>;
 
 export class Draft {
   text: string;
-  /** Has the text shown where it stands now: a composer that is gone may still change it, for what it was sending has arrived. */
+  /**
+   * Shows the text. A draft whose composer was unmounted calls the next composer's show when the message that it was sending has arrived.
+   */
   show: (text: string) => void = () => undefined;
-  /** Hears that what was being sent has arrived, or why not: it may have been sent by a composer that is gone. */
+  /**
+   * Called when the message has arrived (with an empty string) or was refused (with the reason). The composer that sent the message may be
+   * gone.
+   */
   ended: (fault: string) => void = () => undefined;
-  /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
+  /** Called with the reason when a save failed, and without one when a later save has succeeded. */
   failed: (why?: unknown) => void = () => undefined;
   /**
-   * Keeps what no request can take along at the end of the page, and what the server may have in place of it. It is told when that has
-   * arrived all the same.
+   * Stores a text in localStorage when it is too long for the last request of a page. befores are the texts that the server may hold
+   * instead. The returned function removes the stored text; the draft calls it when the request has arrived after all.
    */
   keep: (text: string, befores: readonly string[]) => (() => void) | undefined = () => undefined;
   #sending: string | undefined;
-  /** Nothing was saved since the message began its way, or was about to be: what the server had then is known. */
+  /** No save was under way when the message was sent, nor began since. Then the server's draft at that moment is known. */
   #still = false;
-  /** What was told while it was on its way. */
+  /** Texts that the server has reported since the message was sent. */
   #meanwhile: string[] = [];
-  /** What the server tells once it has taken the message out; until then, what it tells is set aside. */
+  /** The draft that the server will report once it has removed the message. Until then other texts go to #aside. */
   #awaited: string | undefined;
   #aside: string | undefined;
   #wait: ReturnType<typeof setTimeout> | undefined;
-  /** What was sent meanwhile, and goes after it. */
+  /** A message that was sent while another was under way. It is sent next. */
   again: { when: When; text: string } | undefined;
-  /** What the server has, or is about to. */
+  /** The text that the server has, or will have after the saves that are under way. */
   #saved: string;
-  /** What it had when it was last heard of. */
+  /** The text that the server had when it was last heard. */
   #known: string;
   #save: Save;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Tries what has failed again, where nothing is typed before. */
+  /** The timer that retries a failed save. */
   #retry: ReturnType<typeof setTimeout> | undefined;
-  /** Texts that were sent and not heard of again, oldest first. */
+  /** Saved texts that the server has not reported back yet, oldest first. */
   #echoes: string[] = [];
   #chain: Promise<void> = Promise.resolve();
-  /** How many saves have not ended. */
+  /** Saves under way. */
   #under = 0;
-  /** How many saves in a row have failed. */
+  /** Failed saves in a row. */
   #failures = 0;
 
-  /** What stands between a message that was given back and what was written since. */
+  /** The separator between a returned message and the text that was typed since. */
   #between: string;
 
   constructor(text: string, save: Save, between = '\n\n') {
@@ -65,17 +73,17 @@ export class Draft {
     this.#between = between;
   }
 
-  /** Whether something here is not saved yet. */
+  /** Reports whether the text differs from the saved text. */
   get dirty(): boolean {
     return this.text !== this.#saved;
   }
 
-  /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
+  /** The text that is being sent as a message. The draft does not save this text: the server would return it as an unsent draft. */
   get sending(): string | undefined {
     return this.#sending;
   }
 
-  /** Nothing of it can be lost any more: it can be made anew from what the server has. */
+  /** Reports whether the draft can be dropped, because the server has everything. */
   get settled(): boolean {
     return !this.dirty && this.#under === 0 && this.#sending === undefined && this.#awaited === undefined;
   }
@@ -99,7 +107,7 @@ export class Draft {
     this.#timer = undefined;
   }
 
-  /** The text goes as a message: it is not saved for now. */
+  /** Marks the text as being sent. Until the answer the text is not saved. */
   begin(): void {
     this.#hold();
     const aside = this.#heard();
@@ -108,7 +116,7 @@ export class Draft {
     this.#meanwhile = aside === undefined ? [] : [aside];
   }
 
-  /** The message could not be sent. What stands here is saved again. */
+  /** The message could not be sent: the text is a draft again and is saved. */
   kept(): void {
     this.#end();
     this.type(this.text);
@@ -116,9 +124,9 @@ export class Draft {
   }
 
   /**
-   * The message has arrived, and `rest` is what was written since. The server has taken it out of the draft by itself; `left` tells what
-   * it has then, of what was saved. That is not written once more: an agent that cannot be started gives the message back at once, and it
-   * would be wiped.
+   * The message has arrived; rest is the text that was typed since. The server removes the message from its draft, and left returns the
+   * remainder that the server then holds. The remainder is not saved again: an agent that cannot start returns the message at once, and a
+   * save would overwrite it.
    */
   arrived(rest: string, left: (saved: string) => string | undefined): void {
     const now = this.#still ? left(this.#saved) : undefined;
@@ -147,13 +155,13 @@ export class Draft {
     void this.flush();
   }
 
-  /** Takes what was told while the message was on its way. */
+  /** Ends the sending, and applies the texts that the server has reported meanwhile. */
   #end(): void {
     this.#sending = undefined;
     for (const text of this.#meanwhile) this.told(text);
   }
 
-  /** Nothing of before is told any more. */
+  /** Stops waiting for the awaited text. It returns the last text that was set aside. */
   #heard(): string | undefined {
     clearTimeout(this.#wait);
     const aside = this.#aside;
@@ -162,9 +170,9 @@ export class Draft {
   }
 
   /**
-   * The server tells of a draft: an echo of ours, or something new, of another window or given back by an agent. Only the latter is taken,
-   * and only while nothing here would be lost; where the server had nothing, it is put before what is written here, which would be
-   * saved over it. Returns whether the text changed.
+   * Receives the server's draft. The text is either an echo of a save, or new: typed in another window, or returned by an agent. A new text
+   * replaces the local text only where the local text is saved. Where the server had an empty draft, the new text is put before unsaved
+   * local text, which a later save would otherwise write over it. told reports whether the local text changed.
    */
   told(text: string): boolean {
     if (this.#awaited !== undefined) {
@@ -193,25 +201,26 @@ export class Draft {
     return true;
   }
 
-  /** Saves at once what is not saved, one after the other. */
+  /** Saves the text now. Saves run one after the other. */
   flush(last = false): Promise<void> {
     this.#hold();
-    // At the end of the page nobody knows whether it still arrives.
+    // At the end of the page the text is saved even while it is being sent, because the sending may fail.
     if (!last && this.text === this.#sending) return this.#chain;
-    // What is under way ends with its page, and goes once more; but not what a message may have taken out meanwhile.
+    // A save that is under way ends with its page, so the last flush repeats it; but not while a message is being sent, because the message
+    // may have removed that text.
     if (!this.dirty && !(last && this.#under > 0 && this.#sending === undefined)) return this.#chain;
-    // What a message was given back to would be written over.
+    // Until the awaited text has come, a save could overwrite a returned message.
     if (this.#awaited !== undefined && !last) return this.#chain;
     this.#still = false;
     const text = this.text;
     const before = this.#saved;
     this.#saved = text;
-    // From now on, and not when its turn has come: what is told meanwhile is older than this.
+    // The echo is expected from this moment on, not from the moment of the request: a text that arrives in between is older.
     this.#echoes.push(text);
     this.#under++;
     const write = async () => {
       try {
-        // What is being sent would come back as though it had not been.
+        // A text that is being sent is not kept: the next page would show it as unsent.
         const unsent = last && this.#sending === undefined;
         const arrived = unsent ? this.keep(text, [this.#known, ...this.#echoes]) : undefined;
         await this.#save(text, last && !arrived);
@@ -219,7 +228,7 @@ export class Draft {
         arrived?.();
         this.#works();
       } catch (thrown) {
-        // It stands in the composer still, and is tried again by itself; what was refused as it is waits for the next change.
+        // The text is still in the composer, and is saved again after a pause. A text that the server refused waits for the next change.
         this.#echoes = this.#echoes.filter((echo) => echo !== text);
         if (this.#saved === text) this.#saved = before;
         this.#failures++;
@@ -231,18 +240,18 @@ export class Draft {
         this.#under--;
       }
     };
-    // The page does not wait for what is under way.
+    // The last save does not wait for the others.
     this.#chain = last ? write() : this.#chain.then(write);
     return this.#chain;
   }
 }
 
-/** Those whose composer is gone and that are not saved yet, or on their way, by conversation. */
+/** Drafts without a composer, by session, that are not saved yet or are being sent. */
 const left = new Map<string, Draft>();
 
 /**
- * The draft of a conversation: the one that was left while it could not be saved, or was being sent, else what the server has. `since` tells
- * when something last happened in the conversation: not when its draft is saved, but whenever something is sent.
+ * Returns the draft of a session: the draft that was left unsaved or while it was being sent, otherwise a new one with the server's text.
+ * since returns the time of the session's last activity; saving a draft is no activity, sending a message is.
  */
 export function draftOf(session: string, text: string, save: Save, since: () => string): Draft {
   const draft = left.get(session);
@@ -254,12 +263,12 @@ export function draftOf(session: string, text: string, save: Save, since: () => 
     if (kept !== undefined) made.type(kept);
     return made;
   }
-  draft.type(draft.text); // tries again by itself
+  draft.type(draft.text); // starts the next try
   return draft;
 }
 
-// What is sent as a page ends may be 64 KiB, all of it taken together; more is refused as though there were no line (the Fetch standard,
-// HTTP-network-or-cache fetch). A longer draft is sent in the ordinary way, which seldom arrives then, and kept here for the next page.
+// The requests that a page sends while it ends may have 64 KiB in total; larger ones fail like a lost connection (Fetch standard,
+// HTTP-network-or-cache fetch). A longer draft is sent by an ordinary request, which seldom arrives, and is also stored for the next page.
 
 const mostLast = 60_000;
 const key = 'deskhand.draft';
@@ -280,8 +289,9 @@ function keep(
 }
 
 /**
- * What was kept of a conversation, once; nothing where the server has something else than it may have had then: that is newer. Nothing is
- * what it has as well after the same was sent: then nothing may have happened in the conversation since.
+ * Returns the stored text of a session, and removes it. It returns undefined when the server's draft is none of the texts that the server
+ * may have had, and so is newer. An empty draft may also mean that the text was sent: then the text is returned only if the session had no
+ * activity since.
  */
 function take(session: string, told: string, since: string): string | undefined {
   try {
@@ -295,10 +305,10 @@ function take(session: string, told: string, since: string): string | undefined 
   }
 }
 
-/** The composer is gone; what is not saved stays, and is tried again, at the end of the page at the latest. */
+/** Keeps the draft of a composer that was unmounted. An unsaved text is saved again, at the latest when the page ends. */
 export function leaveDraft(session: string, draft: Draft): Promise<void> {
   left.set(session, draft);
-  window.addEventListener('pagehide', leavePage); // once, however often it is said
+  window.addEventListener('pagehide', leavePage); // adding the same listener again has no effect
   return settle(session, draft, false);
 }
 

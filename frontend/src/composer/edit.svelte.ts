@@ -1,19 +1,19 @@
-/** A change of a queued message that is neither saved nor put away. */
+/** An edit of a queued message that is neither saved nor discarded. */
 export class Edit {
   text = $state('');
-  /** A save is on its way. */
+  /** A save is under way. */
   saving = $state(false);
-  /** The last one was refused. */
+  /** The last save was refused. */
   failed = $state(false);
-  /** What its row says, as far as that was seen. */
+  /** The message's text in the queue, as last seen. */
   row: string;
 
   constructor(
-    /** What it began with. */
+    /** The text before the edit. */
     readonly was: string,
-    /** What of the message is no text for people. */
+    /** The part of the message that is for the agent's tools; see spoken. */
     readonly block: string,
-    /** The row was not held before. */
+    /** The queue did not hold the message before the edit. */
     readonly free: boolean,
   ) {
     this.text = this.row = was;

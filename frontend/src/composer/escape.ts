@@ -1,11 +1,11 @@
-// Escape stops a turn only when it is pressed twice: once is too easily meant for something else.
+// Two presses of Escape stop a turn. A single press too often has another purpose.
 
 const within = 2_000;
 
 export class DoubleEscape {
   #first = -Infinity;
 
-  /** Whether this press is the second one. */
+  /** Reports whether this press is the second. */
   press(now: number): boolean {
     const second = now - this.#first <= within;
     this.#first = second ? -Infinity : now;

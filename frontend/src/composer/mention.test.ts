@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { mentionAt, mentioned, named } from './mention';
 
-/** The caret stands at the bar. */
+/** Returns the mention in a text whose caret is at the bar. */
 function at(marked: string) {
   const caret = marked.indexOf('|');
   return mentionAt(marked.replace('|', ''), caret);

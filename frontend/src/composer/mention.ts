@@ -1,12 +1,12 @@
-// Mentions: a sign that begins a word, and what is typed after it up to the caret. @ names files, # conversations, $ skills.
+// A mention: a sign at the begin of a word, and the text from there to the caret. @ names files, # sessions, $ skills.
 
 export type Sign = '@' | '#' | '$';
 
 export interface Mention {
   sign: Sign;
-  /** Where the sign stands. */
+  /** The position of the sign. */
   from: number;
-  /** What is typed after it. */
+  /** The text after the sign. */
   typed: string;
 }
 
@@ -16,12 +16,12 @@ export function mentionAt(text: string, caret: number): Mention | undefined {
   if (!found) return undefined;
   const sign = found[1] as Sign;
   const typed = found[2] ?? '';
-  // #12 is an issue, and $5 a sum.
+  // #12 is an issue, and $5 an amount.
   if (sign !== '@' && /^\d+$/.test(typed)) return undefined;
   return { sign, from: caret - typed.length - 1, typed };
 }
 
-/** The text with a name in place of what was typed, and where the caret goes. */
+/** Returns the text with the mention replaced by a name, and the new caret position. */
 export function named(
   text: string,
   { sign, from, typed }: Mention,
@@ -32,7 +32,7 @@ export function named(
   return { text: text.slice(0, from) + word + rest, caret: from + word.length };
 }
 
-/** The text with the path in place of what was typed, and where the caret goes. */
+/** Returns the text with the mention replaced by a path, and the new caret position. */
 export function mentioned(
   text: string,
   { from, typed }: Omit<Mention, 'sign'>,
@@ -40,7 +40,7 @@ export function mentioned(
   on: boolean,
 ): { text: string; caret: number } {
   const rest = text.slice(from + 1 + typed.length);
-  // A directory is gone into by its separator; else the word is over.
+  // A directory keeps its separator, so that the person can go on into the directory. A file ends the word.
   const word = `@${relative}${on ? '/' : ' '}`;
   const behind = on ? rest : rest.replace(/^ /, '');
   return { text: text.slice(0, from) + word + behind, caret: from + word.length };

@@ -4,14 +4,14 @@ import type { Event, QueueItem } from '../api/records';
 import type { Edit } from './edit.svelte';
 import { applyQueue } from './queue';
 
-/** The queue of one conversation. */
+/** The queue of a session. */
 export class QueueView {
   readonly id: string;
   items = $state.raw<readonly QueueItem[]>([]);
-  /** What is not among the items is not in the queue. */
+  /** The list has been fetched. Only then a prompt that is not in items is not in the queue. */
   loaded = $state(false);
   #client: Pick<Client, 'queue'>;
-  /** What came while the list was under way. */
+  /** Events that arrived while the list was being fetched. */
   #meanwhile: Event[] | undefined;
 
   constructor(id: string, client: Pick<Client, 'queue'>) {
@@ -25,7 +25,7 @@ export class QueueView {
     let items;
     try {
       items = await this.#client.queue(this.id, signal);
-      if (this.#meanwhile !== ours) return; // a newer list is under way
+      if (this.#meanwhile !== ours) return; // a newer fetch is under way
     } finally {
       if (this.#meanwhile === ours) this.#meanwhile = undefined;
     }
@@ -41,7 +41,7 @@ export class QueueView {
 
 const edits = new Map<string, SvelteMap<string, Edit>>();
 
-/** What is being changed in the queue of a conversation, by row: it outlives the view of it. */
+/** Returns the edits in a session's queue, by row. The edits outlive the view. */
 export function editsOf(session: string): SvelteMap<string, Edit> {
   let found = edits.get(session);
   if (!found) edits.set(session, (found = new SvelteMap()));

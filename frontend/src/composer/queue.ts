@@ -1,8 +1,8 @@
 import type { Event, QueueItem } from '../api/records';
 
-// The prompts that wait in a conversation, as events change them.
+// The prompts that wait in a session's queue.
 
-/** What is queued after these events, in its order. */
+/** Returns the queue after these events, in order. */
 export function applyQueue(items: readonly QueueItem[], events: readonly Event[]): readonly QueueItem[] {
   const held = new Map(items.map((item) => [item.id, item]));
   for (const event of events) {
@@ -16,23 +16,26 @@ export function applyQueue(items: readonly QueueItem[], events: readonly Event[]
   return [...held.values()].sort((a, b) => a.position - b.position);
 }
 
-/** Where the focus goes when the row that has it is gone: to the one that takes its place, else the last. */
+/** Returns the row that gets the focus when the given row is removed: the row that takes its place, otherwise the last. */
 export function neighbour(items: readonly QueueItem[], id: string): string | undefined {
   const at = items.findIndex((item) => item.id === id);
   const left = items.filter((item) => item.id !== id);
   return left[Math.min(Math.max(at, 0), left.length - 1)]?.id;
 }
 
-/** When a prompt is to reach the agent. */
+/** The time when a prompt goes to the agent. */
 export type When = 'queue' | 'interrupt' | 'steer';
 
-/** What is done with a prompt that is sent: it waits for its turn, or goes now: into the turn where it can, else before everything. */
+/**
+ * Returns the time at which a prompt goes: after the turn, or now. A prompt for now goes into the running turn where the agent allows that,
+ * and interrupts the turn where not.
+ */
 export function whenOf(now: boolean, steers: boolean): When {
   if (!now) return 'queue';
   return steers ? 'steer' : 'interrupt';
 }
 
-/** What a screen reader is told of a prompt that was sent, if it waits for something. */
+/** Returns the announcement for screen readers about a prompt that waits; undefined for a prompt that does not. */
 export function heard(when: When, waits: boolean) {
   if (!waits) return undefined;
   return (

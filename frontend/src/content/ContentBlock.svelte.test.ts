@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { readContent } from './blocks';
 import ContentBlock from './ContentBlock.svelte';
-import './pixels'; // what is awaited below is the block, and not its compiler
+import './pixels'; // loads the module now, so that the tests do not wait for its compilation
 
 let ended: (() => void) | undefined;
 

@@ -1,11 +1,11 @@
 import { getContext, setContext } from 'svelte';
 
-// What stands in a transcript may open something beside it: whoever shows a transcript says how.
+// Lets entries of a transcript open something beside the transcript. The component that shows the transcript provides the functions.
 
 export interface Aside {
-  /** Text that is too long for its row. */
+  /** Opens a text that is too long for its row. */
   output: (title: string, text: string) => void;
-  /** The program of a terminal, by its id. */
+  /** Opens a terminal by its id. */
   terminal: (id: string) => void;
   file: (path: string, line?: number) => void;
 }
@@ -16,7 +16,7 @@ export function provideAside(aside: Aside): void {
   setContext(key, aside);
 }
 
-/** Nothing where there is no room beside what is shown. */
+/** Returns undefined where the page has no room beside the transcript. */
 export function aside(): Aside | undefined {
   return getContext<Aside | undefined>(key);
 }

@@ -1,10 +1,11 @@
-// A run of empty lines pushes what follows out of sight: where somebody decides, it is folded, with its number.
+// A run of empty lines pushes the following text out of view. Where a person decides on the text, such a run is folded, and its length is
+// shown.
 
 export type Piece = { text: string } | { empty: number };
 
 const fewest = 3;
 
-/** A text without its longer runs of lines that show nothing. */
+/** Splits a text at runs of blank lines. */
 export function foldBlank(text: string): Piece[] {
   const pieces: Piece[] = [];
   let lines: string[] = [];

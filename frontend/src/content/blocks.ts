@@ -1,4 +1,4 @@
-// ACP content blocks as they came, read with care: what is not understood is shown raw.
+// Reads ACP content blocks. A block of an unknown kind is shown as JSON.
 
 export type Content =
   | { kind: 'text'; text: string }
@@ -18,16 +18,16 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Of base64 text, without decoding it. */
+/** Returns the decoded size of base64 text without decoding the text. */
 function decodedSize(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
 }
 
-/** So many are decoded of an image, as where Go decodes them: each takes four bytes then, however few bytes the image has. */
+/** The largest picture that is decoded, in pixels, as in the Go code. A decoded pixel takes four bytes, however few bytes the file has. */
 export const mostPixels = 2 ** 26;
 
-/** The kinds of image that are mounted; an SVG may hold anything. */
+/** The image types that are shown. SVG is missing because an SVG may contain scripts and links. */
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 export function readContent(value: unknown): Content {
@@ -69,7 +69,7 @@ export function readContent(value: unknown): Content {
   }
 }
 
-/** JSON for people; what cannot be written is named. */
+/** Formats a value as JSON for people. A value that JSON cannot express is named. */
 export function pretty(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, null, 2) ?? String(value);

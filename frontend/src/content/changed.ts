@@ -1,6 +1,6 @@
 import { diffTexts, type Line } from './diff';
 
-// Two texts, all lines of both, with the words marked that have changed: a command line is one line, however long it is.
+// Compares two texts and returns all lines of both, with the changed words marked: a command line is a single line, however long.
 
 export interface Part {
   text: string;
@@ -24,7 +24,7 @@ export function changedRows(before: string, after: string): Row[] {
       continue;
     }
     at += removed.length + added.length;
-    // Lines that took each other's place are compared by words; where one has no other, all of it is what has changed.
+    // Equal numbers of removed and added lines are compared by words. Otherwise the whole lines count as changed.
     const pairs = removed.map((text, index) => words(text, added[index] ?? ''));
     const partsOf = (text: string, index: number, side: 0 | 1) =>
       removed.length === added.length ? (pairs[index]?.[side] ?? []) : [{ text, changed: false }];
@@ -40,7 +40,7 @@ function run(lines: readonly Line[], from: number, kind: 'add' | 'remove'): stri
   return texts;
 }
 
-/** The words of two lines, with those marked that the other one does not have in this place. */
+/** Compares two lines by words. */
 function words(before: string, after: string): [Part[], Part[]] {
   const split = (text: string) => text.split(/(?<=\s)(?=\S)/);
   const found = diffTexts(split(before).join('\n'), split(after).join('\n'), Infinity).lines;

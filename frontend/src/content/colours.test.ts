@@ -8,7 +8,7 @@ const rgb = (hex: string): [number, number, number] => {
   const n = parseInt(hex.slice(1), 16);
   return [n >> 16, (n >> 8) & 255, n & 255];
 };
-/** Where outputs stand. */
+/** The backgrounds of outputs. */
 const page = ['#f7f7f8', '#15171a'] as const;
 
 const some: Colour[] = [
@@ -53,13 +53,13 @@ test('a colour that can be read stays what it is', () => {
 test('what stands behind outputs is what is reckoned with', () => {
   const tokens = readFileSync(join(import.meta.dirname, '../styles/tokens.css'), 'utf8');
   const values = (name: string) =>
-    // In light and in dark, each as usual: what asks for more contrast has surfaces that are further from the words.
+    // The first declaration of each theme; the themes with more contrast are further down in the file.
     [/#\w+/, /--dark,[^#]*(#\w+)/].map((look) => {
       const line = new RegExp(`--${name}: ([^;]*);`).exec(tokens)?.[1] ?? '';
       return look.exec(line)?.at(-1);
     });
   expect(values('surface1')).toEqual([...page]);
-  // Without a colour of their own, words that are drawn the other way round are those of the output.
+  // Inverse text without a colour of its own has the output's text colour as background.
   expect(lookOf({ inverse: true })?.bg).toEqual(values('muted').slice(0, 2));
 });
 

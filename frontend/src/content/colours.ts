@@ -1,14 +1,14 @@
 import type { Colour, Pen } from './sgr';
 
-// What a program's colours are on our surfaces. Programs choose them for a terminal that they do not know: every word can be read here,
-// in light and in dark, at a contrast of 4.5:1 at least (WCAG 2.2, 1.4.3).
+// Maps the colours of programs to the page. Programs choose colours for an unknown terminal; here every text has a contrast of at least
+// 4.5:1, in light and in dark (WCAG 2.2, 1.4.3).
 
-/** How a run of text looks; the same object for the same look. */
+/** The look of a run of text. Equal looks are the same object. */
 export interface Look {
   readonly bold: boolean;
   readonly italic: boolean;
   readonly line: string;
-  /** Colours in light and in dark; absent where they are those of the surface. */
+  /** The colours for a light and a dark page. A missing colour is the default. */
   readonly fg?: Pair;
   readonly bg?: Pair;
 }
@@ -17,11 +17,11 @@ type Pair = readonly [light: string, dark: string];
 type Rgb = readonly [number, number, number];
 
 const least = 4.5;
-/** Where the output stands, and its own words. */
+/** The default background and text colours of outputs. */
 const surface = [hex('#f7f7f8'), hex('#15171a')] as const;
 const words = [hex('#5d636b'), hex('#9aa0a8')] as const;
 
-// Of words: our own hues, see tokens.css. White words on a white page are dark ones.
+// The 16 text colours, in the hues of tokens.css. White text on a white page becomes dark.
 const inks = [
   [
     ...rgbs('#17181a #b43524 #1c7048 #83590b #2556cf #7d3c98 #0b6b7a #5d636b'),
@@ -32,7 +32,7 @@ const inks = [
     ...rgbs('#8d949d #ff9c8d #6edba9 #efbd66 #a3bfff #dcb4f5 #7fdcea #ffffff'),
   ],
 ] as const;
-/** Of what is behind words. */
+/** The 16 background colours. */
 const grounds = [
   ...rgbs('#17181a #c2402e #2b8a5f #b07d1f #3a6ae0 #8a4aa8 #1b8496 #c9ccd2'),
   ...rgbs('#5d636b #e5604d #3fb27f #d9a03f #5b8cff #b07cc6 #3fb0c2 #ffffff'),
@@ -68,7 +68,7 @@ function mix(one: Rgb, other: Rgb, share: number): Rgb {
   return one.map((part, n) => part + ((other[n] ?? 0) - part) * share) as [number, number, number];
 }
 
-/** The colour nearest to one that can be read on a ground. */
+/** Returns the nearest colour that is readable on a background. */
 function readable(colour: Rgb, ground: Rgb): Rgb {
   const white: Rgb = [255, 255, 255];
   const end: Rgb = contrast(white, ground) > contrast([0, 0, 0], ground) ? white : [0, 0, 0];
@@ -79,12 +79,12 @@ function readable(colour: Rgb, ground: Rgb): Rgb {
   return found;
 }
 
-/** As it can be written down. */
+/** Rounds a colour to whole numbers. */
 function rounded(colour: Rgb): Rgb {
   return colour.map(Math.round) as [number, number, number];
 }
 
-/** One of the 256 behind the first sixteen: a cube of six each, and greys. */
+/** Returns a colour of the 256-colour table from index 16 on: a cube of 6 × 6 × 6 colours, then greys. */
 function ofTable(index: number): Rgb {
   if (index >= 232) {
     const grey = 8 + (index - 232) * 10;
@@ -115,10 +115,10 @@ function paint({ fg: ink, bg: ground, inverse, dim }: Pen): Pick<Look, 'fg' | 'b
 }
 
 const looks = new Map<string, Look | undefined>();
-/** A rainbow in true colour has no end. */
+/** A rainbow in true colour would fill the cache without end. */
 const mostLooks = 1_000;
 
-/** What a pen writes looks like; undefined where it is as all other text. */
+/** Returns the look of a pen; undefined for default text. */
 export function lookOf(pen: Pen): Look | undefined {
   const key = JSON.stringify([
     pen.fg,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { diffTexts, readPatch, type Line } from './diff';
 
-/** The lines as a unified diff would write them. */
+/** Returns the lines as a unified diff writes them. */
 function written(lines: readonly Line[]): string[] {
   return lines.map((line) => {
     switch (line.kind) {
@@ -79,7 +79,7 @@ describe('two texts', () => {
       .join('\n');
     const start = performance.now();
     const diff = diffTexts(before, after);
-    expect(performance.now() - start).toBeLessThan(20_000); // in the square of it it would be minutes
+    expect(performance.now() - start).toBeLessThan(20_000); // quadratic time would take minutes
     expect(diff.coarse).toBe(true);
     expect([diff.added, diff.removed]).toEqual([20_000, 20_000]);
   });

@@ -1,4 +1,4 @@
-// The difference of two texts by lines, and unified patches read back, both as lines to show.
+// Compares two texts by lines, and reads unified patches. Both give lines to show.
 
 export type Line =
   | { kind: 'same'; before: number; after: number; text: string }
@@ -11,15 +11,15 @@ export interface Diff {
   lines: Line[];
   added: number;
   removed: number;
-  /** Too different to compare line by line: all of the old is shown as removed, all of the new as added. */
+  /** The texts differ too much for a comparison: all old lines are shown as removed, all new lines as added. */
   coarse: boolean;
 }
 
-/** So many lines are shown where nobody has asked to see them. */
+/** The number of lines that are shown in a body that no person has opened. */
 export const briefLines = 40;
 
 const context = 3;
-/** Beyond this many differing lines the comparison would hold up the window. */
+/** A comparison with more differing lines would block the window. */
 const mostSteps = 1_500;
 
 function split(text: string): string[] {
@@ -31,7 +31,7 @@ function split(text: string): string[] {
 
 type Edit = { kind: 'same' | 'add' | 'remove'; text: string };
 
-/** Compares by lines; around is how many unchanged lines are shown beside a change. */
+/** Compares two texts by lines. around is the number of unchanged lines that are shown beside a change. */
 export function diffTexts(before: string, after: string, around = context): Diff {
   const a = split(before);
   const b = split(after);
@@ -57,7 +57,7 @@ export function diffTexts(before: string, after: string, around = context): Diff
   return { ...number(edits, around), coarse: found === undefined };
 }
 
-/** Myers' greedy algorithm; undefined when the texts differ too much. */
+/** Myers' greedy algorithm. It returns undefined when the texts differ too much. */
 function compare(a: string[], b: string[]): Edit[] | undefined {
   const most = Math.min(a.length + b.length, mostSteps);
   const offset = most + 1;
@@ -106,7 +106,7 @@ function walk(a: string[], b: string[], trace: Int32Array[], offset: number): Ed
   return edits.reverse();
 }
 
-/** Gives lines their numbers, and folds what is far from any change. */
+/** Numbers the lines, and folds lines that are far from a change. */
 function number(edits: Edit[], around: number): { lines: Line[]; added: number; removed: number } {
   const nearChange = new Uint8Array(edits.length);
   edits.forEach((edit, index) => {
@@ -140,7 +140,7 @@ function number(edits: Edit[], around: number): { lines: Line[]; added: number; 
 
 const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-/** Reads a unified patch as git writes it. */
+/** Reads a unified patch in git's format. */
 export function readPatch(text: string): Diff {
   const lines: Line[] = [];
   let added = 0;

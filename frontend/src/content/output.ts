@@ -1,4 +1,4 @@
-// The output of a command, for reading: without the codes that steer a terminal.
+// Removes terminal control codes from the output of a command.
 
 // CSI sequences (colours, cursor), OSC sequences (titles, links), and other two-character escapes.
 const escapes =
@@ -17,7 +17,7 @@ export function plain(text: string): string {
     .replace(controls, '');
 }
 
-/** A progress line that was drawn over itself ends as its last state. */
+/** Returns the last state of a progress line that overwrites itself. */
 function overwritten(line: string): string {
   if (!line.includes('\r')) return line;
   return line.split('\r').findLast((part) => part !== '') ?? '';

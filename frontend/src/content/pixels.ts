@@ -1,14 +1,14 @@
-// How many pixels a picture has, told from its first bytes as the engine would tell it: by what they are, whatever type they were said to
-// be of. Each pixel takes four bytes once it is decoded, however few bytes the picture itself has.
+// Counts the pixels of a picture from its first bytes. Like an engine, the functions look at the bytes and not at the declared type. A
+// decoded pixel takes four bytes, however few bytes the file has.
 
-/** So much of it is looked at: what cameras put before the size of a JPEG is less. */
+/** The number of characters that are read. Cameras put less data before the size of a JPEG. */
 const headBytes = 3 * 2 ** 18;
 
-/** Of base64; undefined where it cannot be told. */
+/** Counts the pixels of a picture in base64; undefined where its size is unknown. */
 export function pixelsOf(data: string): number | undefined {
   try {
     const most = (headBytes / 3) * 4;
-    // Some write it in lines; their ends are taken out of twice as much, which is more than enough.
+    // Base64 may have line ends; twice the length is enough with line ends removed.
     const head = atob(
       data
         .slice(0, 2 * most)
@@ -21,7 +21,7 @@ export function pixelsOf(data: string): number | undefined {
   }
 }
 
-/** Of bytes. */
+/** Counts the pixels of a picture in a blob. */
 export async function pixelsIn(blob: Blob): Promise<number | undefined> {
   const reader = new FileReader();
   await new Promise((done, failed) => {
@@ -32,16 +32,16 @@ export async function pixelsIn(blob: Blob): Promise<number | undefined> {
   return pixelsOf(String(reader.result).replace(/^.*,/, ''));
 }
 
-// What is beyond the end is NaN, and so is what is made of it: no bits are shifted here, which would make it 0.
+// Bytes beyond the end are NaN, and make the result NaN. Shifting bits would turn NaN into 0.
 
-/** A number of bytes, the highest first. */
+/** Reads a big-endian number. */
 function big(head: string, at: number, bytes = 2): number {
   let value = 0;
   for (let n = 0; n < bytes; n++) value = value * 256 + head.charCodeAt(at + n);
   return value;
 }
 
-/** The lowest first. */
+/** Reads a little-endian number. */
 function little(head: string, at: number, bytes = 2): number {
   let value = 0;
   while (bytes > 0) value = value * 256 + head.charCodeAt(at + --bytes);
@@ -62,7 +62,7 @@ const sizes: readonly [RegExp, (head: string) => number][] = [
   ],
 ];
 
-/** Engines enlarge the screen to hold the first frame. */
+/** Engines enlarge the screen to the size of the first frame. */
 function gif(head: string): number {
   const flags = head.charCodeAt(10);
   let at = 13 + (flags & 128 ? 6 << (flags & 7) : 0);

@@ -1,10 +1,10 @@
 import { lookOf, type Look } from './colours';
 import { after, type Pen } from './sgr';
 
-// What a program has printed, line by line, as a person would see it: its colours kept, the codes that otherwise steer a terminal left
-// out. It is read on from where it was read to: a program that prints much is not read anew with every piece.
+// The output of a program line by line, as a terminal would show it: colours stay, other control codes are removed. A longer output is read
+// on from the earlier end, so that the cost does not grow with each piece.
 
-/** Text of one look; absent where it looks as all other text. */
+/** Text with one look. Default text has no look. */
 export interface Run {
   text: string;
   look?: Look | undefined;
@@ -14,13 +14,13 @@ type Line = Run[];
 
 export interface Excerpt {
   runs: readonly Run[];
-  /** How many lines are left out at the start. */
+  /** The number of lines left out at the start. */
   hidden: number;
 }
 
 export const mostLines = 200;
 export const mostBytes = 64 * 1024;
-/** Each may be an element of its own; ten times as many where a person has asked for all. */
+/** The largest number of runs, since each run may become an element. When a person asks for all, ten times as many are shown. */
 const mostRuns = 2_000;
 
 // CSI sequences other than colours (cursor, erasing), OSC sequences (titles, links), and other two-character escapes.
@@ -31,7 +31,7 @@ const steering =
 const colouring = /\u001b\[([\d;:]*)m/;
 // eslint-disable-next-line no-control-regex
 const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g;
-/** The beginning of a sequence whose end is not there yet. Nobody waits for one that is longer. */
+/** The begin of a sequence that has no end yet. A longer one is treated as text. */
 // eslint-disable-next-line no-control-regex
 const begun = /\u001b(?:[ -/]*|\[[0-?]*[ -/]*|\][^\u0007\u001b]{0,2000}\u001b?)?$/;
 
@@ -39,11 +39,11 @@ export class Printed {
   #seen = '';
   #held = '';
   #lines: Line[] = [[]];
-  /** The line is drawn anew by what comes next. */
+  /** The next text overwrites the last line. */
   #over = false;
   #pen: Pen = {};
 
-  /** Takes what has been printed up to now. */
+  /** Reads the output so far. */
   take(text: string): void {
     if (!text.startsWith(this.#seen)) {
       this.#lines = [[]];
@@ -70,9 +70,9 @@ export class Printed {
     }
   }
 
-  /** A progress line that was drawn over itself is what it is now. */
+  /** Adds a part of a line. A carriage return begins the line again. */
   #add(part: string): void {
-    // Texts, and between them the codes that stood there.
+    // split returns texts at even positions and colour codes at odd positions.
     for (const [n, piece] of part.split(colouring).entries()) {
       if (n % 2 > 0) this.#pen = after(this.#pen, piece);
       const text = n % 2 > 0 ? '' : piece.replaceAll('\u001b', '');
@@ -83,7 +83,7 @@ export class Printed {
     }
   }
 
-  /** All of it as text, for the clipboard. */
+  /** The whole output as text, for the clipboard. */
   get text(): string {
     return this.#lines
       .map((line) => line.map((run) => run.text).join(''))
@@ -91,7 +91,7 @@ export class Printed {
       .replace(/\n+$/, '');
   }
 
-  /** The end of it: what went wrong is told last. */
+  /** Returns the last lines: programs print errors at the end. */
   excerpt(all = false): Excerpt {
     let end = this.#lines.length;
     while (end > 0 && this.#lines[end - 1]?.length === 0) end--;
@@ -111,7 +111,7 @@ export class Printed {
   }
 }
 
-/** The first so many lose their looks: what went wrong is told last. */
+/** Removes the looks of the first runs, so that the last runs, which show errors, keep theirs. */
 function endOf(runs: readonly Run[], plain: number): Run[] {
   const text = runs.slice(0, plain).map((run) => run.text);
   return [{ text: text.join('') }, ...runs.slice(plain)];
@@ -121,7 +121,7 @@ function lengthOf(line: Line): number {
   return line.reduce((sum, run) => sum + run.text.length, 0);
 }
 
-/** The end of one endless line. */
+/** Cuts the begin off a line that is too long. */
 function tail(line: Line): Line {
   let over = lengthOf(line) - mostBytes;
   if (over <= 0) return line;
@@ -133,7 +133,7 @@ function tail(line: Line): Line {
   return kept;
 }
 
-/** Adds a run, as a part of the one before where they look alike. */
+/** Appends a run, and merges it with the run before where both look alike. */
 function push(runs: Run[], run: Run): void {
   const last = runs.at(-1);
   if (last && last.look === run.look) runs[runs.length - 1] = { text: last.text + run.text, look: last.look };

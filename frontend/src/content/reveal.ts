@@ -1,9 +1,9 @@
 import type { RequestOption } from '../api/records';
 
-// Text that somebody decides about must not hide anything: characters that are not seen, or that put others into another order, are
-// written by their number.
+// Replaces invisible characters, and characters that reorder text, by their numbers. A text that a person decides on must not hide
+// anything.
 
-// Not the one after an emoji: it only says that it is one.
+// U+FE0F only selects the emoji form of the character before, so it stays.
 const unseen = /(?![\n\t ]|\ufe0f)[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 export function reveal(text: string): string {
@@ -17,7 +17,7 @@ export function hides(text: string): boolean {
   return text.search(unseen) >= 0;
 }
 
-/** A line of a file. That it ends as on Windows is shown as a sign, and hides nothing. */
+/** Reveals a line of a file. The carriage return of a CRLF is shown as a sign. */
 export function revealLine(text: string): string {
   return text.endsWith('\r') ? `${reveal(text.slice(0, -1))}␍` : reveal(text);
 }
@@ -26,7 +26,7 @@ export function lineHides(text: string): boolean {
   return hides(text.replace(/\r$/, ''));
 }
 
-/** The name of an option for people; an option that an earlier version stored has no label. */
+/** Returns the displayed name of a request's option. Options that an earlier version stored have no label. */
 export function shownName({ label, name, id }: RequestOption): string {
   return label ?? (reveal(name).trim() || reveal(id));
 }

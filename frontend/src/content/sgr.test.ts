@@ -22,7 +22,7 @@ test.each<[string, Pen, Pen]>([
   ['38:2::10:20:30', {}, { fg: [10, 20, 30] }],
   ['4:3', {}, { underline: true }],
   ['4:0', { underline: true }, { underline: false }],
-  // The colour of an underline is not shown, and its numbers mean nothing else.
+  // The colour of an underline is not shown, and its numbers are not read as other codes.
   ['58;2;1;4;9;32', {}, { fg: 2 }],
   ['58;5;3;32', {}, { fg: 2 }],
   ['', all, {}],
@@ -35,7 +35,7 @@ test.each<[string, Pen, Pen]>([
     all,
     { ...all, italic: false, underline: false, inverse: false, strike: false, bg: undefined },
   ],
-  // What is wrong, or unknown, changes nothing.
+  // Wrong or unknown codes change nothing.
   ['5;8;73', all, all],
   ['38;5;256', {}, {}],
   ['38;2;1;2', {}, {}],

@@ -1,7 +1,7 @@
-// How programs colour what they print: "select graphic rendition", ECMA-48 8.3.117, with the colours of ITU-T T.416 as terminals have
-// them. Both forms of a colour are read, 38;2;r;g;b and 38:2::r:g:b. What nothing here shows, such as blinking, is passed over.
+// Reads "select graphic rendition" sequences (ECMA-48 8.3.117) with the colours of ITU-T T.416, in both forms: 38;2;r;g;b and 38:2::r:g:b.
+// Attributes that the page does not show, such as blinking, are ignored.
 
-/** One of the 256 by its number, or any. */
+/** An index into the 256-colour table, or a colour. */
 export type Colour = number | readonly [number, number, number];
 
 export interface Pen {
@@ -32,7 +32,7 @@ const on: Readonly<Record<number, Pen>> = {
   49: { bg: undefined },
 };
 
-/** The pen after the codes of a sequence: what stands between `ESC [` and `m`. */
+/** Returns the pen after a sequence. codes is the text between `ESC [` and `m`. */
 export function after(pen: Pen, codes: string): Pen {
   const list = codes.split(';');
   for (let n = 0; n < list.length; n++) {
@@ -53,7 +53,7 @@ export function after(pen: Pen, codes: string): Pen {
   return pen;
 }
 
-/** With colons there may be a colour space before the three parts. */
+/** In the form with colons a colour space may stand before the three parts. */
 function colourOf([kind, ...parts]: readonly number[], colons: boolean): Colour | undefined {
   const inRange = (part: number | undefined) => part !== undefined && part >= 0 && part <= 255;
   if (kind === 5) return inRange(parts[0]) ? parts[0] : undefined;

@@ -2,8 +2,8 @@ const mark = '[[lilac.attachments]]';
 const line = /^\[\[lilac\.attachments\]\]\{.*\}\[\[\/lilac\.attachments\]\]\s*$/;
 
 /**
- * A message, and apart from it the line by which an agent's tools find the files that came with it from a chat. That is no text for people:
- * the files themselves stand below the message. Where they do not, nothing is taken out of sight.
+ * Splits a message into its text and the line by which an agent's tools find files that came with the message from a chat. That line is not
+ * for people, who see the files below the message; without files the message stays whole.
  */
 export function spoken(text: string, files: number): [text: string, block: string] {
   const at = files > 0 ? text.lastIndexOf(mark) : -1;
@@ -12,7 +12,7 @@ export function spoken(text: string, files: number): [text: string, block: strin
   return line.test(block) ? [text.slice(0, at).trimEnd(), block] : [text, ''];
 }
 
-/** Both of them as one message. */
+/** Joins the two parts of a message again. */
 export function rejoined(text: string, block: string): string {
   return block === '' || text === '' ? text + block : `${text}\n\n${block}`;
 }

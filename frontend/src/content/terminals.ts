@@ -2,8 +2,8 @@ import { getContext, setContext } from 'svelte';
 import type { Terminal } from '../api/records';
 import { quote } from './tool';
 
-// Content of a tool call names a program by its id; what the program writes is an entry of its own. Whoever shows a transcript says
-// where to find it.
+// A tool call refers to a terminal by its id; the terminal's output is an entry of its own. The component that shows the transcript
+// provides the search.
 
 export interface Program {
   terminal: Terminal;
@@ -18,12 +18,12 @@ export function provideTerminals(find: Find): void {
   setContext(key, find);
 }
 
-/** Finds nothing where no transcript is shown. */
+/** Outside a transcript the search finds nothing. */
 export function terminals(): Find {
   return getContext<Find | undefined>(key) ?? (() => undefined);
 }
 
-/** What was run, in one line: a shell's own line where it is one. */
+/** Returns the command of a terminal in one line. For a shell that is the shell's own command line. */
 export function commandLine(terminal: Terminal): string | undefined {
   if (!terminal.command) return undefined;
   const args = terminal.args ?? [];

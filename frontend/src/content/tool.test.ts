@@ -99,7 +99,7 @@ test('a diff of the newer form is read from its patch', () => {
 
 test.each([
   ['x\n', 'x\n\u202ey\n', true],
-  ['\u202ey\n', 'x\n', false], // it goes
+  ['\u202ey\n', 'x\n', false], // removes text
   ['x\r\n', 'y\r\n', false],
 ])('whether an edit brings in what nobody sees: %j to %j', (oldText, newText, brings) => {
   const call = tool({ kind: 'edit', content: [{ type: 'diff', path: `${cwd}/a.ts`, oldText, newText }] });

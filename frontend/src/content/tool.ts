@@ -4,7 +4,7 @@ import { isObject, readContent, type Content, type Json } from './blocks';
 import { diffTexts, readPatch, type Diff } from './diff';
 import { lineHides } from './reveal';
 
-// What a tool call did, read from the fields that agents fill in so differently.
+// Reads tool calls, whose fields agents fill in differently.
 
 export type Part =
   | { kind: 'content'; content: Content }
@@ -25,14 +25,14 @@ function diffOf(item: Json): Diff {
   return diff;
 }
 
-/** Whether a record holds only a part of an edit: what it adds and removes cannot be counted then. */
+/** Reports whether a record holds only a part of an edit, so that its lines cannot be counted. */
 function isClipped(item: Json): boolean {
   const patch = item['patch'];
   const texts = [item['oldText'], item['newText'], isObject(patch) ? patch['text'] : undefined];
   return texts.some((text) => str(text).endsWith(' more bytes, kept in the journal'));
 }
 
-/** Whether an edit brings in what nobody sees. */
+/** Reports whether an edit adds invisible characters. */
 export function bringsHidden(tool: ToolCall): boolean {
   return parts(tool).some(
     (part) =>
@@ -75,7 +75,7 @@ function firstChange(item: Json): Json {
   return isObject(first) ? first : {};
 }
 
-/** How many lines all edits of the call add and remove; undefined where that is not known. */
+/** Returns the numbers of lines that all edits of a call add and remove; undefined where an edit is incomplete. */
 export function totals(tool: ToolCall): { added: number; removed: number } | undefined {
   let added = 0;
   let removed = 0;
@@ -90,12 +90,12 @@ export function totals(tool: ToolCall): { added: number; removed: number } | und
   return any ? { added, removed } : undefined;
 }
 
-/** The whole command line of a call that runs one. */
+/** Returns the whole command line of a call that runs a command. */
 export function command(tool: ToolCall): string | undefined {
   return commandField(tool)?.[1];
 }
 
-/** The field that the command line stands in, and that line. */
+/** Returns the name of the field with the command line, and the command line. */
 function commandField({ rawInput: input }: ToolCall): readonly [string, string] | undefined {
   if (!isObject(input)) return undefined;
   for (const key of ['command', 'cmd', 'script']) {
@@ -108,7 +108,7 @@ function commandField({ rawInput: input }: ToolCall): readonly [string, string] 
   return undefined;
 }
 
-/** What a call gives its command beside the line: arguments, variables, rights. What changes nothing of what it does is left out. */
+/** Returns the rest of a command's input, such as arguments, variables and rights, without values that have no effect. */
 export function besideCommand(tool: ToolCall, cwd: string): Json | undefined {
   const line = commandField(tool);
   if (!line || !isObject(tool.rawInput)) return undefined;
@@ -121,12 +121,12 @@ export function besideCommand(tool: ToolCall, cwd: string): Json | undefined {
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }
 
-/** An argument as a shell would need it, so that where one ends can be seen. */
+/** Quotes an argument for a shell, so that a reader sees its end. */
 export function quote(arg: string): string {
   return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A path inside the directory is shown relative to it; another one whole. */
+/** Returns a path relative to cwd where the path is inside; otherwise the whole path. */
 export function relative(path: string, cwd: string): string {
   const root = cwd.replace(/[/\\]+$/, '');
   if (path === root) return '.';
@@ -139,11 +139,11 @@ export function relative(path: string, cwd: string): string {
 export interface Target {
   text: string;
   mono: boolean;
-  /** Nothing but the title of the agent is known, and that usually has the verb in it. */
+  /** The text is the agent's title, which usually contains the verb already. */
   fromTitle: boolean;
 }
 
-/** What the call acts on, in one line. */
+/** Returns the object of a call, such as a path or a command, in one line. */
 export function target(tool: ToolCall, cwd: string): Target {
   const line = command(tool);
   if (line !== undefined && (tool.kind === 'execute' || tool.kind === 'other')) {
@@ -155,7 +155,7 @@ export function target(tool: ToolCall, cwd: string): Target {
     const path = place?.path ?? (diff?.kind === 'diff' ? diff.path : '');
     if (path) {
       const more = new Set(tool.locations?.map((one) => one.path)).size - 1;
-      // The first line is where every file begins: it says nothing.
+      // Line 1 is the default and is not shown.
       const at = place?.line && place.line > 1 && more < 1 ? `:${place.line}` : '';
       return { text: relative(path, cwd) + at + (more > 0 ? ` +${more}` : ''), mono: true, fromTitle: false };
     }
@@ -172,7 +172,7 @@ export function target(tool: ToolCall, cwd: string): Target {
   return { text, mono: text !== title, fromTitle: true };
 }
 
-/** The text that a command or a tool gave back, where it is not in the content. */
+/** Returns the text result of a command or tool from the raw output, for calls without content. */
 export function rawText(output: unknown): string | undefined {
   if (typeof output === 'string') return output;
   if (!isObject(output)) return undefined;
@@ -186,7 +186,7 @@ export function rawText(output: unknown): string | undefined {
   return both.length > 0 ? both.join('\n') : undefined;
 }
 
-/** The exit code that an execute call tells, by the names in use. */
+/** Returns the exit code of an execute call, from the fields in use. */
 export function exitCode(tool: ToolCall): number | undefined {
   const output = tool.rawOutput;
   if (!isObject(output)) return undefined;
@@ -197,7 +197,7 @@ export function exitCode(tool: ToolCall): number | undefined {
   return undefined;
 }
 
-/** The call as the request told it, over what its entry knew. */
+/** Merges a request's call into its entry's call. The request's fields win. */
 export function merge(entry: ToolCall | undefined, asked: ToolCall | undefined): ToolCall | undefined {
   if (!entry || !asked) return asked ?? entry;
   return {
@@ -210,7 +210,7 @@ export function merge(entry: ToolCall | undefined, asked: ToolCall | undefined):
   };
 }
 
-/** The places that a tool call names, without the directory itself: some agents name that for every command. */
+/** Returns the locations of a call without the directory itself, which some agents list for every command. */
 export function placesBelow(tool: ToolCall, cwd: string): NonNullable<ToolCall['locations']> {
   return (tool.locations ?? []).filter((place) => place.path.replace(/\/+$/, '') !== cwd.replace(/\/+$/, ''));
 }

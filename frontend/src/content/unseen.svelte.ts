@@ -1,11 +1,11 @@
 import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
 
-// What somebody decides about may scroll in a box, or come in pages. A card says so until the end of each of them was in reach.
+// A text that a person decides on may scroll in a box, or come in pages. The card says so until the person could see the end of each.
 
 const key = Symbol('unseen');
 
-/** The parts of a decision whose end was not in reach yet. */
+/** The parts of a decision whose end has not been in view yet. */
 export class Unseen {
   readonly #parts = new SvelteSet<symbol>();
 
@@ -30,7 +30,7 @@ export function unseenParts(): Unseen | undefined {
   return getContext<Unseen | undefined>(key);
 }
 
-/** How many lines of a box are below what is in sight. Its part is reached once none is. */
+/** Counts the lines of a scrolling box below the visible part. The box counts as seen once the count was 0. */
 export class Below {
   lines = $state(0);
   readonly #part = Symbol('box');
@@ -41,7 +41,7 @@ export class Below {
     this.#unseen = unseen;
   }
 
-  /** An attachment of the box that scrolls. */
+  /** An attachment for the scrolling box. */
   readonly watch = (box: HTMLElement) => {
     const look = () => {
       const rest = box.scrollHeight - box.clientHeight - box.scrollTop;

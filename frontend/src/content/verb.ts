@@ -1,6 +1,6 @@
 import { lookup, t } from '../strings/t';
 
-/** The verb of a tool kind, as it stands before its target. */
+/** Returns the verb of a tool kind, which is shown before the target. */
 export function verb(kind: string): string {
   return lookup(`verb.${kind}`) ?? t('verb.any');
 }

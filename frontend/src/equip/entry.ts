@@ -1,14 +1,14 @@
 import { isObject } from '../content/blocks';
 
-// An entry as it is written in a form and as JSON, which are two views of one object. Fields that the form does not know stay as
-// they are. Secrets come masked from the server, which keeps what is stored where a mask comes back.
+// An entry of a directory's configuration. The form and the JSON view edit the same object, so fields that the form does not know stay. The
+// server masks secrets, and keeps the stored secret where a mask comes back.
 
 export type Entry = Record<string, unknown>;
 
-/** What stands in the place of a secret. */
+/** The text that stands for a secret. */
 export const mask = '••••';
 
-/** What is wrong with an entry, and where; the words are in the catalogue under entry.fault. */
+/** A fault of an entry and its path. The catalogue has the texts under entry.fault. */
 export interface EntryFault {
   path: string;
   code:
@@ -33,19 +33,19 @@ export function typeOf(entry: Entry): ServerType {
     : 'remote';
 }
 
-/** How a server is reached: stdio, http or sse. A remote one that says nothing is tried as http. */
+/** Returns the transport of a server: stdio, http or sse. A remote server without a transport is tried as http. */
 export function transportOf(entry: Entry): 'stdio' | 'http' | 'sse' {
   if (typeOf(entry) === 'local') return 'stdio';
   return entry['transport'] === 'sse' || entry['type'] === 'sse' ? 'sse' : 'http';
 }
 
-/** The command line or the address, in one line. */
+/** Returns the command line or the URL of a server in one line. */
 export function targetOf(entry: Entry): string {
   if (typeOf(entry) === 'remote') return textOf(entry, 'url');
   return [programOf(entry), ...argumentsOf(entry)].map(shown).join(' ');
 }
 
-/** A word of a command line, in quotes where it would read as several. */
+/** Quotes a word of a command line that would read as several. */
 function shown(word: string): string {
   return word === '' || /[\s"']/.test(word) ? JSON.stringify(word) : word;
 }
@@ -66,7 +66,7 @@ export function tableOf(entry: Entry, field: string): Record<string, string> {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, String(one)]));
 }
 
-/** A command may be an array whose rest are arguments too. */
+/** Returns the program of a server. command may be an array whose other items are arguments. */
 export function programOf(entry: Entry): string {
   const command = entry['command'];
   return Array.isArray(command) ? String(command[0] ?? '') : textOf(entry, 'command');
@@ -76,7 +76,7 @@ export function argumentsOf(entry: Entry): string[] {
   return [...listOf(entry, 'command').slice(1), ...listOf(entry, 'args')];
 }
 
-/** The entry with one field changed, in its place; undefined takes it out. */
+/** Returns the entry with one field changed in its place; undefined removes the field. */
 export function withField(entry: Entry, field: string, value: unknown): Entry {
   const next = { ...entry };
   if (value === undefined)
@@ -85,7 +85,7 @@ export function withField(entry: Entry, field: string, value: unknown): Entry {
   return next;
 }
 
-/** A form shows program and arguments apart, so that is how they are written when either is changed there. */
+/** Returns the entry with program and arguments in separate fields, as the form shows them. */
 export function withCommand(entry: Entry, program: string, args: readonly string[]): Entry {
   return { ...entry, command: program, args: [...args] };
 }
@@ -95,7 +95,7 @@ const ownFields: Record<ServerType, readonly string[]> = {
   remote: ['url', 'headers', 'bearerTokenEnvVar', 'envHeaders', 'envHttpHeaders', 'oauth', 'transport'],
 };
 
-/** The entry as one of the other type: what only the old type has goes. */
+/** Returns the entry converted to the other type, without the fields of the old type alone. */
 export function withType(entry: Entry, type: ServerType): Entry {
   const gone = ownFields[type === 'local' ? 'remote' : 'local'];
   const kept = Object.entries(entry).filter(([name]) => name !== 'type' && !gone.includes(name));
@@ -103,11 +103,11 @@ export function withType(entry: Entry, type: ServerType): Entry {
   return { type, ...blank, ...Object.fromEntries(kept) };
 }
 
-// Secrets.
+// The fields with secrets.
 
 const secretTables = ['env', 'environment', 'headers'];
 
-/** Calls back for every secret of an entry, and puts what that gives in its place. */
+/** Replaces every secret of an entry by the result of give. */
 function eachSecret(entry: Entry, give: (value: string, path: readonly [string, string]) => string): Entry {
   const next = { ...entry };
   for (const table of secretTables) {
@@ -132,17 +132,17 @@ function secretAt(entry: Entry, [field, name]: readonly [string, string]): strin
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The entry as it is shown while nothing is revealed. */
+/** Returns the entry with its secrets masked, for the display. */
 export function masked(entry: Entry): Entry {
   return eachSecret(entry, (value) => (value === '' ? '' : mask));
 }
 
-/** Puts back what stood behind the masks of an entry that came from the JSON view. */
+/** Puts secrets back in the place of masks in an entry from the JSON view. */
 export function unmasked(read: Entry, before: Entry): Entry {
   return eachSecret(read, (value, path) => (value === mask ? (secretAt(before, path) ?? value) : value));
 }
 
-/** Whether the entry has a secret that was typed now, and so can be shown. */
+/** Reports whether the entry has a newly typed secret, which can be shown. */
 export function hasTyped(entry: Entry): boolean {
   let typed = false;
   eachSecret(entry, (value) => {
@@ -152,9 +152,9 @@ export function hasTyped(entry: Entry): boolean {
   return typed;
 }
 
-// What can be said before the server is asked. Whatever is more than a slip is for the server to say.
+// Faults that the page finds before the server is asked. The page finds slips only; the server checks the rest.
 
-/** What is wrong with an entry of a server; stored is what the server has under this name. */
+/** Returns the faults of a server's entry. stored is the server's entry of this name. */
 export function faultsOf(entry: Entry, stored?: Entry): EntryFault[] {
   const faults: EntryFault[] = [];
   const { type } = entry;
@@ -190,7 +190,7 @@ export function faultsOf(entry: Entry, stored?: Entry): EntryFault[] {
 }
 
 function isAddress(text: string): boolean {
-  // A variable may be any part of it; the backend looks again once it is filled in.
+  // A variable may stand for any part of the URL; the backend checks the result.
   const filled = text.replace(/\$\{[^{}]*\}|\{env:\w+\}/g, '1');
   if (filled !== text && text.startsWith('${')) return true;
   try {
@@ -200,16 +200,16 @@ function isAddress(text: string): boolean {
   }
 }
 
-/** What is wrong with a name under which an entry is kept. */
+/** Returns the fault of an entry's name. */
 export function nameFault(name: string): 'empty' | 'long' | 'control' | undefined {
   if (name === '') return 'empty';
   if (new TextEncoder().encode(name).length > 256) return 'long';
   return /\p{Cc}/u.test(name) ? 'control' : undefined;
 }
 
-/** The path that the server's words for a refused entry begin with. */
+/** Returns the path at the begin of the server's message about a refused entry. */
 export function pathOf(detail: string, lines: ReadonlyMap<string, number>): string | undefined {
-  // The longest one that fits: a name may have a colon in it.
+  // A name may contain a colon, so the longest path that fits wins.
   let found: string | undefined;
   for (const path of lines.keys())
     if (path && detail.startsWith(`${path}:`) && path.length > (found?.length ?? 0)) found = path;

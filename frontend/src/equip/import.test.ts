@@ -8,7 +8,7 @@ const files = {
 };
 const npx = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/tmp'] };
 
-/** What is found in a text, by name. */
+/** Returns the servers in a text, by name. */
 function found(text: unknown) {
   const read = readServers(typeof text === 'string' ? text : JSON.stringify(text));
   return read.ok ? Object.fromEntries(read.found.map(({ name, entry }) => [name, entry])) : read;

@@ -3,9 +3,9 @@ import { nameFault, type Entry } from './entry';
 import { readJson, type JsonFault } from './json';
 import '../strings/equip';
 
-// MCP servers out of whatever a person pastes: the settings of Claude Desktop, Claude Code, Cursor, Windsurf, Cline and Gemini
-// (mcpServers), VS Code (servers, mcp.servers), Zed (context_servers), opencode (mcp), the protocol's own list, a table of servers, or
-// one server alone; whole files or the piece of one that stands in a README.
+// Reads MCP servers from pasted text: settings of Claude Desktop, Claude Code, Cursor, Windsurf, Cline and Gemini (mcpServers), VS Code
+// (servers, mcp.servers), Zed (context_servers), opencode (mcp), the protocol's own list, a table of servers, or a single server; whole
+// files, or an excerpt as a README has.
 
 export type Origin = 'mcpServers' | 'servers' | 'context_servers' | 'mcp' | 'list' | 'table' | 'one';
 
@@ -15,9 +15,9 @@ export interface Note {
 }
 
 export interface Found {
-  /** The name it has there; empty for a server alone that has none. */
+  /** The server's name in the text; empty for a single server without a name. */
   name: string;
-  /** Undefined where nothing can be made of it; a note says why. */
+  /** Undefined where no entry can be made; a note says why. */
   entry: Entry | undefined;
   origin: Origin;
   notes: Note[];
@@ -25,7 +25,7 @@ export interface Found {
 
 export type Import =
   | { ok: true; found: Found[] }
-  /** Without a fault it is JSON, but no server is in it. */
+  /** Undefined for valid JSON without a server. */
   | { ok: false; fault: JsonFault | undefined };
 
 const tables: readonly { keys: readonly string[]; origin: Origin }[] = [
@@ -47,7 +47,7 @@ export function readServers(text: string): Import {
   return found.length > 0 ? { ok: true, found: distinct(found) } : { ok: false, fault: undefined };
 }
 
-/** Takes a fence of Markdown away, and gives a piece of an object the braces that it was cut out of. */
+/** Parses a text without its Markdown fence. An excerpt of an object gets its outer braces back. */
 function parse(text: string) {
   const bare = text.replace(/^\s*```\w*\r?\n([\s\S]*?)\r?\n\s*```\s*$/, '$1');
   const read = readJson(bare, true);
@@ -65,7 +65,7 @@ function search(value: unknown): Found[] {
   );
 }
 
-/** Whether the settings beside the servers switch one off: the lists of Claude Code and of Gemini. */
+/** Returns a function that reports whether the settings beside the servers disable a server, as the lists of Claude Code and Gemini do. */
 function switchedOff(settings: Values): (name: string) => boolean {
   const mcp = isObject(settings['mcp']) ? settings['mcp'] : {};
   const off = [
@@ -86,7 +86,7 @@ function within(value: Values): Found[] {
   }
   if (isServer(value)) return [one(typeof value['name'] === 'string' ? value['name'] : '', value, 'one')];
   if (isTable(value)) return entries(value, 'table');
-  // Claude Code keeps servers by project.
+  // Claude Code stores servers by project.
   if (isObject(value['projects'])) return Object.values(value['projects']).flatMap(search);
   return [];
 }
@@ -112,7 +112,7 @@ function isServer(value: unknown): boolean {
   );
 }
 
-/** A table of servers and nothing else, so that no settings are taken for one. */
+/** Reports whether every member of an object is a server, so that other settings are not taken for servers. */
 function isTable(value: Values): boolean {
   const all = Object.values(value);
   return all.length > 0 && all.every(isServer);
@@ -134,7 +134,7 @@ function one(name: string, server: unknown, origin: Origin): Found {
   };
   if (!isObject(server)) return nothing('unreadable');
   if (!isServer(server)) {
-    // Zed starts the server that an extension brings; there is nothing here that could be started without it.
+    // A server of a Zed extension cannot be started without the extension.
     return 'settings' in server || server['source'] === 'extension'
       ? nothing('extension')
       : nothing('unreadable');
@@ -142,7 +142,7 @@ function one(name: string, server: unknown, origin: Origin): Found {
   const entry = address(server) ? remote(server, add) : local(server, add);
   const enabled = enabledOf(server, add);
   if (enabled !== undefined) entry['enabled'] = enabled;
-  // Gemini and opencode write milliseconds under this name too; Cline writes seconds.
+  // In Gemini and opencode timeout is in milliseconds, in Cline in seconds.
   const limit = server['timeoutMs'] ?? server['timeout'];
   if (typeof limit === 'number' && Number.isFinite(limit) && limit > 0)
     entry['timeoutMs'] = Math.round(limit < 1000 && !('timeoutMs' in server) ? limit * 1000 : limit);
@@ -177,7 +177,7 @@ const understood = new Set([
   ...['oauth', 'enabled', 'isActive', 'disabled', 'timeout', 'timeoutMs', 'source', 'description'],
 ]);
 
-/** One that any of its switches has off is off, and one with a switch that cannot be read, too. */
+/** A server with any switch off, or with a switch that cannot be read, is disabled. */
 function enabledOf(server: Values, add: (code: Note['code'], detail: string) => void): boolean | undefined {
   let enabled: boolean | undefined;
   for (const field of ['enabled', 'isActive', 'disabled']) {
@@ -191,7 +191,7 @@ function enabledOf(server: Values, add: (code: Note['code'], detail: string) => 
 
 function local(server: Values, add: (code: Note['code'], detail: string) => void): Entry {
   const { command } = server;
-  // Zed once wrote a command as an object, with everything in it.
+  // Earlier versions of Zed wrote the command as an object with arguments and variables.
   const from = isObject(command) ? command : server;
   const [program, ...first] = Array.isArray(command)
     ? strings(command)
@@ -237,7 +237,7 @@ function remote(server: Values, add: (code: Note['code'], detail: string) => voi
   return entry;
 }
 
-/** What is said of the transport in the words of one program or another. */
+/** Returns the transport, which each program names differently. */
 function transportIn(server: Values): 'http' | 'sse' | undefined {
   const said = [server['transport'], server['transportType'], server['type']].find(
     (one) => typeof one === 'string',
@@ -247,10 +247,10 @@ function transportIn(server: Values): 'http' | 'sse' | undefined {
   return /http/.test(word) ? 'http' : undefined;
 }
 
-/** Placeholders that only the program that a file was written for can fill in; environment variables are filled in at the start. */
+/** Placeholders that only the original program can fill in. Environment variables are filled in when the server starts. */
 const placeholder = /\$\{(?:input|file|config|command|secrets?|op|vault):[^}]*\}|\{file:[^}]*\}/;
 
-/** The variable of a value that is nothing but one: ${TOKEN}, ${env:TOKEN}, {env:TOKEN}, $TOKEN. */
+/** Returns the variable of a value that is nothing else: ${TOKEN}, ${env:TOKEN}, {env:TOKEN}, $TOKEN. */
 function variableIn(value: string): string | undefined {
   const found = /^(?:\$\{(?:env:)?(\w+)\}|\{env:(\w+)\}|\$(\w+))$/.exec(value.trim());
   return found?.[1] ?? found?.[2] ?? found?.[3];
@@ -261,7 +261,7 @@ function strings(value: unknown): string[] {
   return value.filter((one) => ['string', 'number', 'boolean'].includes(typeof one)).map(String);
 }
 
-/** A table of strings, also as the protocol writes it: [{name, value}]. */
+/** Reads a table of strings, also in the protocol's form: [{name, value}]. */
 function pairs(value: unknown): Record<string, string> {
   const all: [string, unknown][] = Array.isArray(value)
     ? value.filter(isObject).map((pair) => [String(pair['name'] ?? ''), pair['value']])
@@ -275,7 +275,7 @@ function pairs(value: unknown): Record<string, string> {
   );
 }
 
-/** A name for a server that has none: what it is called in its package, else its host. */
+/** Suggests a name for a server without one: the name of its package, otherwise its host. */
 function suggestion(entry: Entry): string {
   if (typeof entry['url'] === 'string') {
     try {
@@ -295,7 +295,7 @@ function suggestion(entry: Entry): string {
   );
 }
 
-/** The last part of a path or a package, without version, tag and ending. */
+/** Returns the last part of a path or package name, without version, tag and extension. */
 function baseOf(word: string): string {
   const last = word.split(/[/\\]/).pop() ?? '';
   return last
@@ -304,7 +304,7 @@ function baseOf(word: string): string {
     .replace(/:[^:]*$/, '');
 }
 
-/** Two of one name would be stored over each other. */
+/** Renames servers of the same name, because the second would overwrite the first. */
 function distinct(found: readonly Found[]): Found[] {
   const names = new Set<string>();
   return found.map((one) => {
@@ -317,7 +317,7 @@ function distinct(found: readonly Found[]): Found[] {
   });
 }
 
-/** What keeps a list of chosen names from being stored: the fault of each, by its place. */
+/** Returns the fault of each chosen name by its position. Names with a fault cannot be stored. */
 export function nameFaults(names: readonly string[]): (ReturnType<typeof nameFault> | 'twice')[] {
   return names.map((name, index) => nameFault(name) ?? (names.indexOf(name) !== index ? 'twice' : undefined));
 }

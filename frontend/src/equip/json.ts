@@ -1,11 +1,11 @@
-// JSON read with the place of everything in it, so that an error can name its line. The engine's own parser says neither, and takes
-// no comment; what people paste from other programs' settings has both comments and trailing commas.
+// Reads JSON with the line of every value, so that an error can name its line. The engine's parser gives no lines and accepts no comments;
+// settings of other programs have comments and trailing commas.
 
 export interface JsonFault {
   code: 'comma' | 'comment' | 'deep' | 'empty' | 'end' | 'key' | 'number' | 'string' | 'twice' | 'unexpected';
   line: number;
   column: number;
-  /** What stands there. */
+  /** The text at the fault. */
   found: string;
 }
 
@@ -13,7 +13,7 @@ export type Json =
   | {
       ok: true;
       value: unknown;
-      /** Lines by path, which is spelt as the server does: args[0], env."TOKEN", oauth.scope. */
+      /** Lines by path. Paths are spelt as the server spells them: args[0], env."TOKEN", oauth.scope. */
       lines: ReadonlyMap<string, number>;
     }
   | { ok: false; fault: JsonFault };
@@ -28,7 +28,7 @@ class Stop {
   ) {}
 }
 
-/** Reads a text; loose takes comments and trailing commas too. */
+/** Reads a text. loose accepts comments and trailing commas. */
 export function readJson(text: string, loose = false): Json {
   const reader = new Reader(text, loose);
   try {
@@ -98,11 +98,11 @@ class Reader {
       this.#at++;
       this.#space();
       const before = path ? `${path}.` : '';
-      // The names of variables and headers stand in quotes.
+      // In paths the names of variables and headers are quoted.
       this.lines.set(before + JSON.stringify(name), this.#lineHere());
       members.push([name, this.#value(before + name, depth + 1)]);
     }
-    return Object.fromEntries(members); // which takes __proto__ for a name like any other
+    return Object.fromEntries(members); // fromEntries treats __proto__ like any other name
   }
 
   #array(path: string, depth: number): unknown {
@@ -118,7 +118,7 @@ class Reader {
     this.#space();
   }
 
-  /** Takes the comma before the next member, or the end. */
+  /** Reads the comma before the next member, or the end. */
   #closed(end: string, count: number): boolean {
     this.#space();
     const comma = this.#at;
@@ -174,7 +174,7 @@ class Reader {
     }
   }
 
-  /** Counts on from where it was asked last: asking for every member must not read the text each time. */
+  /** Counts lines from the position of the last call, so that the text is read only once. */
   #lineHere(): number {
     for (; this.#counted < this.#at; this.#counted++) if (this.text[this.#counted] === '\n') this.#line++;
     return this.#line;

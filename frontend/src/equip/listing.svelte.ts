@@ -2,8 +2,8 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Equipment } from '../api/records';
 import { asApiError } from '../api/errors';
 
-// What a directory has of one kind, as its screen shows it. Other programs write the same file, and nothing tells of that, so it is
-// asked for again while it is looked at.
+// The entries of one kind in a directory. Other programs write the same file without an event, so the list is fetched again while a person
+// looks at it.
 
 const often = 4_000;
 
@@ -18,7 +18,7 @@ export class Listing<T extends Named> {
   path = $state('');
   problem = $state('');
   loaded = $state(false);
-  /** Why it could not be asked for. */
+  /** The error of the last fetch. */
   fault = $state.raw<ReturnType<typeof asApiError> | undefined>();
   #all = $state.raw<readonly T[]>([]);
   #ask: Ask<T>;
@@ -61,13 +61,13 @@ export class Listing<T extends Named> {
     this.loaded = true;
   }
 
-  /** Puts an answer of the server in its place until the list is asked for again. */
+  /** Shows an entry as the server answered it, until the next fetch. */
   put(item: T): void {
     const at = this.#all.findIndex(({ name }) => name === item.name);
     this.#all = at < 0 ? [...this.#all, item] : this.#all.with(at, item);
   }
 
-  /** Keeps it fresh until the returned function is called. */
+  /** Refreshes the list regularly. The returned function ends that. */
   follow(): () => void {
     const look = () => {
       if (document.visibilityState === 'visible') void this.load();
@@ -82,7 +82,7 @@ export class Listing<T extends Named> {
   }
 }
 
-/** How long a removal can be taken back. */
+/** Milliseconds in which a removal can be undone. */
 export const undoFor = 5_000;
 
 interface Waiting {
@@ -91,14 +91,14 @@ interface Waiting {
 }
 
 /**
- * Removals that can still be taken back. Nothing is removed before, because what is hidden of an entry could not be given back: no
- * answer of the server holds it.
+ * Removals that can still be undone. The server is asked only afterwards, because no answer of the server contains an entry's secrets, so a
+ * removed entry could not be restored.
  */
 export class Removals {
   #waiting = new SvelteMap<string, Waiting>();
 
   constructor() {
-    // Who closes the page has not taken it back.
+    // When the page closes, waiting removals are carried out.
     window.addEventListener('pagehide', () => this.#all(true));
   }
 
@@ -106,7 +106,7 @@ export class Removals {
     return this.#waiting.has(keyOf(directory, name));
   }
 
-  /** Removes after a while; remove is told when it is the page's last moment. */
+  /** Calls remove after undoFor milliseconds. Its argument says whether the page is ending. */
   add(directory: string, name: string, remove: (last: boolean) => Promise<void>): void {
     const key = keyOf(directory, name);
     this.undo(directory, name);
@@ -127,7 +127,7 @@ export class Removals {
     try {
       await waiting.remove(last);
     } finally {
-      // A new one under this name may wait by now.
+      // A later removal of the same name may wait by now.
       if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
     }
   }

@@ -1,5 +1,5 @@
 import { Removals } from './listing.svelte';
 
-// They outlive the screen that asked for them.
+// The removals outlive the screens.
 export const mcpRemovals = new Removals();
 export const skillRemovals = new Removals();

@@ -1,7 +1,7 @@
 import { isObject } from '../content/blocks';
 import { textOf, withField, type Entry, type EntryFault } from './entry';
 
-// Entries of skills: sources, each with a kind and a place.
+// Entries of skills: a source with a kind and a place.
 
 export const sourceKinds = ['github', 'git', 'local'] as const;
 export type SourceKind = (typeof sourceKinds)[number];
@@ -15,7 +15,7 @@ export function kindOf(source: Entry): SourceKind {
   return sourceKinds.find((kind) => kind === source['type']) ?? 'local';
 }
 
-/** A source in one line: owner/repo @ ref, directory. */
+/** Returns a source in one line: owner/repo @ ref, directory. */
 export function sourceLine(source: Entry): string {
   const ref = textOf(source, 'ref');
   const subpath = textOf(source, 'subpath');
@@ -45,7 +45,7 @@ export function skillFaults(entry: Entry): EntryFault[] {
   });
 }
 
-/** A SKILL.md without the lines before its text that programs read: its name and description stand elsewhere. */
+/** Returns a SKILL.md without its front matter, whose name and description are shown elsewhere. */
 export function withoutFrontMatter(text: string): string {
   return text.replace(/^\ufeff?---\r?\n[\s\S]*?\r?\n---[ \t]*(?:\r?\n|$)/, '');
 }
