@@ -2,15 +2,15 @@ import type { Request, RequestOption } from '../api/records';
 import { isObject } from '../content/blocks';
 import { allowOnce } from './choose';
 
-// Approvals that ask for the very same: several agents run the same tests. Only what the requests tell themselves counts, and one that tells
-// neither its input nor what it would change is like no other: two of one title may do two things.
+// Finds approvals that ask for the same action, since several agents may run the same tests. Only the requests' own fields are compared. A
+// request with neither input nor change is never alike: two requests of the same title may differ.
 
 export interface Alike {
   request: Request;
   allow: RequestOption;
 }
 
-/** The same value written the same way, however its fields are ordered. */
+/** Returns a value as JSON with sorted keys, so that equal values give equal texts. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? 'null';
@@ -20,7 +20,7 @@ function canonical(value: unknown): string {
   return `{${fields.join()}}`;
 }
 
-/** What it asks for; undefined where that cannot be compared. */
+/** Returns a request's action as a text to compare; undefined where a comparison is not possible. */
 function asked({ kind, choice, clipped, agent, title, tool }: Request): string | undefined {
   if (kind !== 'permission' || choice || clipped || !isObject(tool)) return undefined;
   const { rawInput, content, locations } = tool;
@@ -37,7 +37,7 @@ function asked({ kind, choice, clipped, agent, title, tool }: Request): string |
   ]);
 }
 
-/** This request and the others that ask for the very same and can be allowed once; none when it is alone. */
+/** Returns this request and the others with the same action that can be allowed once; an empty list when there is no other. */
 export function alike(request: Request | undefined, all: readonly Request[]): readonly Alike[] {
   const wanted = request && asked(request);
   if (wanted === undefined) return [];

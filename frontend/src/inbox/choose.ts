@@ -1,6 +1,6 @@
 import type { RequestOption } from '../api/records';
 
-// What a key means on an approval.
+// Maps keys to the answers of an approval.
 
 export type Choice = { do: 'option'; option: RequestOption } | { do: 'leave' };
 
@@ -8,14 +8,14 @@ export function isReject(option: RequestOption): boolean {
   return option.kind.startsWith('reject');
 }
 
-/** The first option that approves this one time and remembers nothing. */
+/** Returns the first option that allows once and stores no rule. */
 export function allowOnce(options: readonly RequestOption[]): RequestOption | undefined {
   return options.find((option) => option.kind === 'allow_once');
 }
 
 /**
- * Digits take the option of that number, R the first that rejects, and in the inbox A the first that allows once. Escape never
- * answers.
+ * Returns the choice for a key. A digit takes the option of that number, R the first option that rejects, and A (in the inbox) the first
+ * that allows once. Escape never answers.
  */
 export function choose(
   key: string,

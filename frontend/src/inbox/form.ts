@@ -1,8 +1,8 @@
 import { isObject, type Json } from '../content/blocks';
 import { localTime } from '../rules/writing';
 
-// The forms that agents ask for: a flat object of a JSON Schema subset, read into fields, and what was typed read back into the
-// content of an answer. What is not understood is not guessed: the whole form is then shown raw.
+// Reads the forms of agents, which are a flat object in a subset of JSON Schema, into fields, and reads the typed values back into an
+// answer. A form with anything unknown is shown as JSON as a whole.
 
 export interface Choice {
   value: string;
@@ -15,7 +15,7 @@ interface Base {
   label: string;
   description: string;
   required: boolean;
-  /** It seems to ask for a password or a key, which forms must not. */
+  /** The field seems to ask for a password or key, which the protocol forbids. */
   secret: boolean;
 }
 
@@ -43,7 +43,7 @@ export type Field = Base &
       }
   );
 
-/** What stands in the controls; by the fields' names. */
+/** The values of the controls by field name. */
 export type Values = Record<string, string | boolean | string[]>;
 
 export type FieldError =
@@ -55,8 +55,8 @@ export type FieldError =
 export type Checked = { ok: true; content: Json } | { ok: false; errors: Record<string, FieldError> };
 
 /**
- * The fields of a schema in its order; undefined when any part of it cannot be shown as a control. The schema's own type is an object,
- * whatever stands there: so the published schema has it.
+ * Returns the fields of a schema in its order; undefined when a property cannot be shown as a control. The schema's own type is not read:
+ * by the protocol it is always an object.
  */
 export function readForm(schema: unknown): Field[] | undefined {
   if (!isObject(schema)) return undefined;
@@ -119,7 +119,7 @@ function readString(base: Base, property: Json): Field | undefined {
   };
 }
 
-/** What stands in the control where it begins with this: what nobody sees is not sent either. */
+/** Returns the initial text as the control can show it, so that nothing invisible is sent. */
 function standing(initial: string, format: Format | undefined): string {
   if (format === 'date-time') return instant(initial) === undefined ? '' : localTime(initial);
   if (format === 'date') return isDate(initial) ? initial : '';
@@ -143,7 +143,7 @@ function readSeveral(base: Base, property: Json): Field | undefined {
   };
 }
 
-/** Choices as `enum` (with the older `enumNames`), or as a list of constants with titles. */
+/** Reads choices from `enum` (with the older `enumNames`), or from a list of constants with titles. */
 function readChoices(schema: Json, constants: 'oneOf' | 'anyOf'): Choice[] | undefined {
   const plain = schema['enum'];
   if (Array.isArray(plain)) {
@@ -181,7 +181,7 @@ function looksSecret(name: string, label: string, property: Json): boolean {
   return property['format'] === 'password' || secretWords.test(spaced) || secretWords.test(label);
 }
 
-/** Null means that something was not given, as its absence does. */
+/** Treats null like an absent value. */
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
@@ -194,21 +194,21 @@ function number(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** What the controls show at first. */
+/** Returns the initial values of the controls. */
 export function initialValues(fields: readonly Field[]): Values {
   return Object.fromEntries(
     fields.map((field) => [field.name, Array.isArray(field.initial) ? [...field.initial] : field.initial]),
   );
 }
 
-/** What is kept of the values while the form waits: all but what may be a secret. */
+/** Returns the values that are stored while the form waits: all but possible secrets. */
 export function keptValues(fields: readonly Field[], values: Values): Values {
   return Object.fromEntries(
     fields.filter((field) => !field.secret).map((field) => [field.name, values[field.name] ?? field.initial]),
   );
 }
 
-/** The values to begin with: what was kept where it fits its field, else what the form begins with. */
+/** Returns the stored values where they fit their fields, and initial values elsewhere. */
 export function restoredValues(fields: readonly Field[], kept: unknown): Values {
   const values = initialValues(fields);
   if (!isObject(kept)) return values;
@@ -235,9 +235,9 @@ function fitting(field: Field, kept: unknown): Values[string] | undefined {
   }
 }
 
-/** The content of an answer, or what is wrong with which field. An optional field that was left empty is left out. */
+/** Returns the content of an answer, or the errors by field. An empty optional field is left out. */
 export function check(fields: readonly Field[], values: Values): Checked {
-  // Lists of pairs and not objects: a field may have any name, also __proto__.
+  // Lists of pairs instead of objects, because a field may be named __proto__.
   const content: [string, unknown][] = [];
   const errors: [string, FieldError][] = [];
   for (const field of fields) {
@@ -260,7 +260,7 @@ function checkField(field: Field, value: Values[string] | undefined): FieldResul
       return checkSeveral(field, Array.isArray(value) ? value : []);
     default: {
       const typed = typeof value === 'string' ? value : '';
-      // A required text may be spaces, an optional one that is empty was not given.
+      // Spaces satisfy a required text. An empty optional text counts as absent.
       if (typed === '') return field.required ? [undefined, { code: 'required' }] : [undefined];
       if (field.kind === 'number') return checkNumber(field, typed);
       if (field.kind === 'choice') {
@@ -323,12 +323,13 @@ function checkText(field: Extract<Field, { kind: 'text' }>, typed: string): Fiel
   }
 }
 
-/** So much of a pattern, or of a text, is nothing to any engine, when it repeats one thing at the most. */
+/** A pattern and a text of this length take no engine long, as long as the pattern has a single repetition. */
 const longestRun = 1_000;
 
 /**
- * A pattern that this engine cannot read is not checked here, nor is one that it may go back in, (a+)+ or a?a?a?: it is an agent's, and thirty
- * signs would stop the window for minutes. The server has an engine that never goes back, and says what does not fit.
+ * Checks a text against an agent's pattern. A pattern with more than one repetition, a group or an alternative may make this engine
+ * backtrack for minutes, as (a+)+ does with thirty characters. Such a pattern, or an invalid one, is left to the server, whose engine never
+ * backtracks.
  */
 function matches(pattern: string, typed: string): boolean {
   const repeats = pattern.match(/[*+?{]/g) ?? [];
@@ -356,7 +357,7 @@ function isDate(typed: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(typed);
 }
 
-/** RFC 3339; the control for dates with times gives one without a zone, which is taken as the time here. */
+/** Returns a date in RFC 3339. The browser's control gives local time without a zone, which is converted. */
 function instant(typed: string): string | undefined {
   if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(typed)) return undefined;
   const date = new Date(typed);

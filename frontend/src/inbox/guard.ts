@@ -1,31 +1,34 @@
-// A request appears under the hands of somebody who types or points. For a moment neither keys nor presses answer it, so that an Enter, a
-// digit or a press that was meant for something else approves nothing. A press waits as well after the answers have moved: what stands
-// under the pointer then is not what was aimed at.
+// A request may appear while a person types or points. For guardFor milliseconds neither keys nor presses answer the request, so that an
+// Enter, a digit or a press that was meant for something else approves nothing. Presses also wait after the answers have moved, because
+// another answer may be under the pointer.
 
 export const guardFor = 400;
 
 export class KeyGuard {
   #until = Infinity;
 
-  /** Something new stands there: its keys begin to count after the guard. */
+  /** Called when a request appears: keys are ignored until guardFor milliseconds later. */
   show(now: number): void {
     this.#until = now + guardFor;
   }
 
-  /** Whether a key press counts. A key that is held down never does: it was pressed for something before. */
+  /** Reports whether a key press counts. A key held down never counts, because it was pressed before. */
   allows(now: number, repeat: boolean): boolean {
     return !repeat && now >= this.#until;
   }
 }
 
-/** Where the answers stand on the screen. */
+/** The position and size of the answers on the screen. */
 export type Place = Pick<DOMRectReadOnly, 'left' | 'top' | 'width' | 'height'>;
 
 export class PressGuard {
   #place: Place | undefined;
   #until = Infinity;
 
-  /** Takes where the answers stand now. It is true when they are new there: presses begin to count after the guard. */
+  /**
+   * Records the place of the answers. When the place has changed, stands returns true, and presses are ignored until guardFor milliseconds
+   * later.
+   */
   stands({ left, top, width, height }: Place, now: number): boolean {
     const near = (a: number, b: number) => Math.abs(a - b) < 2;
     const was = this.#place;
@@ -48,8 +51,8 @@ export class PressGuard {
 }
 
 /**
- * Calls back when an element has moved or changed its size, whatever has moved it. The observer's root is cut to the place of the element, so
- * that nothing has to look while nothing moves.
+ * Calls moved when an element has moved or changed its size, for any reason. An IntersectionObserver with the element's place as its root
+ * does that without polling.
  */
 export function watchPlace(element: HTMLElement, moved: () => void): () => void {
   let place: IntersectionObserver | undefined;
@@ -66,7 +69,7 @@ export function watchPlace(element: HTMLElement, moved: () => void): () => void 
         if (first) {
           first = false;
           const seen = entry?.intersectionRatio ?? 0;
-          // A part of it may be out of the window: the threshold is then what is in it.
+          // When a part of the element is outside the window, the visible part is the threshold.
           if (seen > 0 && Math.abs(seen - ratio) > 0.001) {
             ratio = seen;
             watch();

@@ -1,11 +1,11 @@
-// What was typed into a request that still waits. It outlives the card, whenever that is taken from the screen, and a reload of the page;
-// it ends with the request. Only this window has it: nothing of it is sent before it is an answer.
+// Stores values typed into a waiting request. They survive the card and a reload of the page, and end with the request. Only this window
+// has them: before the answer nothing is sent.
 
 const prefix = 'deskhand.typed.';
 
 type Store = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>;
 
-/** Whether something can be kept is not for every browser certain; without it, a card begins anew. */
+/** Storage may be forbidden in a browser. Then a card begins empty. */
 function attempt<T>(what: () => T, otherwise: T): T {
   try {
     return what();
@@ -18,7 +18,7 @@ export function keepTyped(request: string, typed: unknown, store: Store = sessio
   attempt(() => store.setItem(prefix + request, JSON.stringify(typed)), undefined);
 }
 
-/** What was kept; undefined when there is nothing, or nothing that can be read. */
+/** Returns the stored values; undefined when there are none, or none that can be read. */
 export function keptTyped(request: string, store: Store = sessionStorage): unknown {
   return attempt(() => JSON.parse(store.getItem(prefix + request) ?? 'null') as unknown, null) ?? undefined;
 }
@@ -27,7 +27,7 @@ export function forgetTyped(request: string, store: Store = sessionStorage): voi
   attempt(() => store.removeItem(prefix + request), undefined);
 }
 
-/** Forgets what was typed into any request but these: the others ended while nobody looked. */
+/** Removes the stored values of all requests that no longer wait. */
 export function forgetTypedBut(waiting: ReadonlySet<string>, store: Store = sessionStorage): void {
   const keys = attempt(() => Array.from({ length: store.length }, (_, at) => store.key(at)), []);
   for (const key of keys) {

@@ -1,7 +1,7 @@
 import type { ApiError } from '../api/errors';
 import { lookup, t } from '../strings/t';
 
-/** Why an answer came too late, in words: who was first, or what became of the request. */
+/** Returns the text that says why an answer came too late: who answered first, or how the request ended. */
 export function late(error: ApiError): string {
   const { status = '', answeredBy = '' } = error.params;
   const surface = lookup(`surface.${answeredBy}`);

@@ -41,7 +41,7 @@ test('own words are kept beside another choice, are not sent with it, and are th
   expect(pick(several, unchecked, 'g').own).toBe('mauve');
   expect(answers([unchecked])).toEqual({ ok: true, answers: [['r']] });
 
-  // What was taken out of the field is not brought back.
+  // A text removed from the field does not return.
   expect(pick(colour, { ids: [], other: '', own: 'mauve' }, 'g')).toEqual({ ids: ['g'], other: undefined });
   expect(restored([{ ...colour, allowFreeText: false }], [chosen])).toEqual([
     { ids: ['g'], other: undefined },

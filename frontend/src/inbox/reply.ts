@@ -1,17 +1,17 @@
 import type { Question } from '../api/records';
 import { isObject } from '../content/blocks';
 
-// What was chosen of the questions of one request, as the answer wants it: a list of chosen ids, or the free text, for each.
+// The chosen answers to the questions of a request: for each a list of option ids and the free text.
 
 export interface Picked {
   ids: string[];
-  /** The person's own words; undefined while that choice is not taken. */
+  /** The free text; undefined while that choice is not selected. */
   other: string | undefined;
-  /** Those words while another choice is taken: they are not sent, and there again when somebody comes back to them. */
+  /** The free text while another choice is selected. This text is not sent; it returns when the person selects the free text again. */
   own?: string;
 }
 
-/** What stands in the field for one's own words when that choice is taken. */
+/** Returns the text to show in the free-text field when that choice is selected. */
 export function ownWords(picked: Picked): string {
   return picked.other ?? picked.own ?? '';
 }
@@ -20,7 +20,7 @@ function setAside(words: string): Pick<Picked, 'other' | 'own'> {
   return words === '' ? { other: undefined } : { other: undefined, own: words };
 }
 
-/** What to begin with: what was kept, where it fits the questions. */
+/** Returns the stored answers where they fit the questions. */
 export function restored(questions: readonly Question[], kept: unknown): Picked[] {
   const list = Array.isArray(kept) ? kept : [];
   return questions.map((question, index) => {
@@ -38,7 +38,7 @@ export function restored(questions: readonly Question[], kept: unknown): Picked[
   });
 }
 
-/** With one choice a new one takes the place of the old; with several it is added or taken away. */
+/** Selects an option. Where several may be chosen, a second call removes the option. */
 export function pick(question: Question, picked: Picked, id: string): Picked {
   if (!question.multiSelect) return { ids: [id], ...setAside(ownWords(picked)) };
   const ids = picked.ids.includes(id) ? picked.ids.filter((one) => one !== id) : [...picked.ids, id];
@@ -52,7 +52,7 @@ export function pickOther(question: Question, picked: Picked, text: string | und
   return { ids: question.multiSelect ? picked.ids : [], other: text };
 }
 
-/** The answers, or the index of the first question that has none. */
+/** Returns the answers, or the index of the first question without an answer. */
 export function answers(
   picked: readonly Picked[],
 ): { ok: true; answers: string[][] } | { ok: false; missing: number } {

@@ -2,11 +2,11 @@ import type { Client } from '../api/client';
 import { limited } from '../api/limit';
 import type { Entry } from '../api/records';
 
-// The calls of the client API that the inspector and the plan make. Their records are those of backend/session/frames.go and context.go.
+// The calls of the inspector and the plan. Their records mirror backend/session/frames.go and context.go.
 
 const part = encodeURIComponent;
 
-/** One message between Deskhand and an agent, or a note of Deskhand's. */
+/** A message between Deskhand and an agent, or a note of Deskhand. */
 export interface Frame {
   seq: number;
   at: string;
@@ -14,10 +14,10 @@ export interface Frame {
   dir: 'in' | 'out' | 'note';
   kind: 'request' | 'response' | 'notification' | 'note' | 'unknown';
   method?: string;
-  /** Of a session/update: what it tells of. */
+  /** The kind of a session/update. */
   update?: string;
   id?: unknown;
-  /** Of a response: since its request. */
+  /** For a response: milliseconds since its request. */
   ms?: number;
   failed?: boolean;
   size: number;
@@ -41,11 +41,11 @@ export interface Wanted {
   after?: number;
   before?: number;
   limit: number;
-  /** Seconds that the answer may wait for something new. */
+  /** Seconds that the server may hold the call until new frames come. */
   wait?: number;
 }
 
-/** A part of what went over the wire, without the messages themselves. */
+/** Lists frames of a session's wire without their messages. */
 export async function frames(
   client: Client,
   session: string,
@@ -72,7 +72,7 @@ export async function frames(
   return { ...page, items: page.items ?? [] };
 }
 
-/** One whole message, as the journal has it. */
+/** Returns a whole message from the journal. */
 export async function message(
   client: Client,
   session: string,
@@ -97,7 +97,7 @@ export interface Stderr {
 export const stderr = (client: Client, session: string, end: AbortSignal) =>
   limited((signal) => client.json<Stderr>(`/client/sessions/${part(session)}/stderr`, signal), end);
 
-/** What an agent was given when its session was last opened. */
+/** The settings that an agent got when its session was last opened. */
 export interface Given {
   generation: number;
   servers: { name: string; transport: string; own?: boolean }[];
@@ -119,7 +119,7 @@ export async function given(client: Client, session: string, end: AbortSignal): 
   return { ...found, servers: found.servers ?? [] };
 }
 
-/** A call of the API by another program, or a browser. */
+/** A call of the API by another program or a browser. */
 export interface ApiCall {
   seq: number;
   at: string;
@@ -133,7 +133,7 @@ export interface ApiCall {
   bytes: number;
 }
 
-/** The newest calls, the oldest of them first. */
+/** Returns the newest calls, in the order of time. */
 export async function apiCalls(client: Client, limit: number, end: AbortSignal): Promise<ApiCall[]> {
   const { items } = await limited(
     (signal) => client.json<{ items: ApiCall[] | null }>(`/client/audit?limit=${limit}`, signal),

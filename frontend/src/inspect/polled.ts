@@ -1,4 +1,7 @@
-/** Asks again and again while the page is seen, until the signal ends it: what is told by no event, such as what programs take. */
+/**
+ * Repeats a call while the page is visible, for values without an event, such as the memory of processes. The returned function ends the
+ * repetition.
+ */
 export function polled(ask: (signal: AbortSignal) => Promise<void>, every: number): () => void {
   const end = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -16,7 +16,7 @@ const frame = (seq: number): Frame => ({
   size: 10,
 });
 
-/** A journal of a server: it answers as /client/sessions/{id}/frames does, and holds what waits for more. */
+/** A fake journal that answers like /client/sessions/{id}/frames and holds calls that wait for more. */
 function journal(length: number, fits: (seq: number) => boolean = () => true) {
   const client = new Client();
   const asked: URLSearchParams[] = [];
@@ -33,7 +33,7 @@ function journal(length: number, fits: (seq: number) => boolean = () => true) {
       return { items, next: seq, more: seq < end };
     }
     let seq = Number(query.get('before') ?? end + 1);
-    // As much as one call looks through.
+    // A call reads at most 1,000 frames.
     for (const stop = seq - 1000; seq > 1 && seq > stop && items.length < limit;)
       if (one(--seq)) items.push(frame(seq));
     return seq > 1 ? { items, next: seq, more: true } : { items };
@@ -134,7 +134,7 @@ test('trying again what is older asks for that, and no second one follows the en
   await wire.loadOlder();
   expect(wire.error).toBeInstanceOf(Error);
   wire.again();
-  wire.again(); // whoever presses twice
+  wire.again(); // a person may press twice
   await vi.waitFor(() => expect(ends(wire)).toEqual([1_001, 2_000]));
   expect(wire.error).toBeUndefined();
   expect(held()).toBe(1);

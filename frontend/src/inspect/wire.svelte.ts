@@ -3,16 +3,16 @@ import { asApiError } from '../api/errors';
 import { backOff } from '../api/limit';
 import { frames, type Filter, type Frame, type FramePage } from './calls';
 
-// What goes over a session's wire, followed from its end and read backwards as far as a person scrolls.
+// The frames of a session's wire. Wire follows the end, and reads older frames as far as a person scrolls.
 
 const pageSize = 500;
-/** What is kept while the end is followed: what came before is read again by scrolling there. */
+/** The number of frames kept while the end is followed. Earlier frames are read again when a person scrolls there. */
 export const mostKept = 50_000;
-/** Between two answers: an agent that streams writes a hundred times a second, and nobody reads so fast. */
+/** Milliseconds between two calls. A streaming agent writes a hundred frames a second, faster than anybody reads. */
 const pace = 250;
-/** Between two tries while the server does not answer. */
+/** The longest pause between two tries while the server does not answer. */
 const longestPause = 5_000;
-/** Fewer than so many found by a filter are no page: it goes on looking. */
+/** The least number of frames in a page. With fewer the search goes on. */
 const enough = 100;
 
 export const everything: Filter = { text: '', method: '', dir: '', notes: false };
@@ -20,15 +20,15 @@ export const everything: Filter = { text: '', method: '', dir: '', notes: false 
 export class Wire {
   /** In the order of the wire. */
   items = $state.raw<readonly Frame[]>([]);
-  /** How many more rows stand before the first than at the beginning: who scrolls moves by as many. */
+  /** The number of rows added before the first row since the start. A list that scrolls moves by as many rows. */
   shift = $state(0);
   loaded = $state(false);
   loading = $state(false);
-  /** Where a filter looks at the moment. */
+  /** The sequence number that a filtered search has reached. */
   lookedBackTo = $state<number>();
   paused = $state(false);
   error = $state.raw<unknown>();
-  /** What to pass as before for what is older. */
+  /** The value of before for the next older page. */
   older = $state.raw<number>();
 
   readonly #client: Client;
@@ -37,11 +37,11 @@ export class Wire {
   readonly #end = new AbortController();
   #after = 0;
   #wake: (() => void) | undefined;
-  /** The end is being opened or followed: twice at once would show everything twice. */
+  /** open is running. A second run would show every frame twice. */
   #runs = false;
-  /** How many calls of the one that follows the end failed in a row. */
+  /** Failed calls of open in a row. */
   #failures = 0;
-  /** What is older was asked for, and did not come. */
+  /** The last call of loadOlder failed. */
   #olderFailed = false;
 
   constructor(client: Client, session: string, filter: Filter) {
@@ -50,7 +50,7 @@ export class Wire {
     this.#filter = filter;
   }
 
-  /** Reads the end, and then what comes, until close. What fails is tried again by itself, unless the answer would be the same. */
+  /** Reads the end and follows it until close. Failed calls are repeated, but not refused calls. */
   async open(): Promise<void> {
     if (this.#runs) return;
     this.#runs = true;
@@ -77,30 +77,30 @@ export class Wire {
     this.#wake?.();
   }
 
-  /** The page may be seen again. */
+  /** Continues after the page became visible. */
   wake(): void {
     this.#wake?.();
   }
 
   again(): void {
     this.error = undefined;
-    this.#wake?.(); // it may wait for its next try
+    this.#wake?.(); // ends the pause before the next try
     void this.open();
     if (this.loaded && this.#olderFailed) void this.loadOlder();
   }
 
   async #begin(): Promise<void> {
-    // Where the journal ends now, whatever the filter leaves out: what comes later is what follows.
+    // The end of the journal without a filter. New frames come after this number.
     const newest = await this.#ask({ limit: 1 }, { ...everything, notes: true });
     this.#after = newest.items[0]?.seq ?? 0;
     this.older = this.#after + 1;
-    this.items = []; // of an attempt that did not get to its end
+    this.items = []; // drops the rows of a failed attempt
     await this.loadOlder();
     this.loaded = true;
     this.#answered();
   }
 
-  /** Reads what stands before the first row. A filter may have to look far for it. */
+  /** Reads the page before the first row. With a filter that may take several calls. */
   async loadOlder(): Promise<void> {
     if (this.loading || this.older === undefined) return;
     this.loading = true;
@@ -133,13 +133,13 @@ export class Wire {
     }
     const page = await this.#ask({ after: this.#after, limit: pageSize, wait: 20 }, this.#filter);
     this.#answered();
-    if (this.paused) return; // it is asked for again
+    if (this.paused) return; // the same page is fetched again later
     this.#after = page.next ?? this.#after;
     this.#add(page.items);
     if (!page.more) await this.#rest(pace);
   }
 
-  /** Where it had failed before, the server answers again: what else was asked for meanwhile is so once more. */
+  /** After a failure a successful call shows that the server answers again, so the older page is fetched again too. */
   #answered(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
@@ -150,7 +150,7 @@ export class Wire {
   #add(fresh: readonly Frame[]): void {
     if (fresh.length === 0) return;
     const all = [...this.items, ...fresh];
-    // Twice as much is held before half of it goes: what is cut off each time would be copied each time.
+    // The list is cut only at twice the limit, since each cut copies the list.
     const over = all.length > 2 * mostKept ? all.length - mostKept : 0;
     this.items = over > 0 ? all.slice(over) : all;
     if (over > 0) {
@@ -178,7 +178,7 @@ export class Wire {
   }
 }
 
-/** Which rows of a list are drawn: those in sight, and some around them. */
+/** Returns the range of rows to draw: the visible rows and some around them. */
 export function inSight(
   count: number,
   row: number,

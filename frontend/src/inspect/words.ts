@@ -2,7 +2,7 @@ import { t } from '../strings/t';
 import { bytes } from '../ui/format';
 import type { Frame } from './calls';
 
-/** The time of day, as fine as it is known. */
+/** Formats a time of day with the precision that the value has. */
 export function clock(at: string): string {
   const date = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -10,7 +10,7 @@ export function clock(at: string): string {
   return `${time}.${String(date.getMilliseconds()).padStart(3, '0')}`;
 }
 
-/** What the signs of a row say. */
+/** Returns the description of a row's signs for screen readers. */
 export function wordsOf(frame: Frame): string {
   const way = frame.dir === 'note' ? '' : t(frame.dir === 'in' ? 'inspect.from' : 'inspect.to');
   const kind = frame.method ? t(`inspect.kind.${frame.kind}`) : '';
@@ -19,17 +19,17 @@ export function wordsOf(frame: Frame): string {
     .join(', ');
 }
 
-/** How much of a message is shown: a screen full of it is slow long before anybody has read it. */
+/** The largest number of characters that the page shows. A longer text slows the page long before anybody has read it. */
 const shownAtMost = 200_000;
 
-/** A message for people: JSON with line breaks; what is none stays as it is. */
+/** Formats a message: JSON gets line breaks, other text stays. */
 export function readable(text: string): { text: string; whole: string; cut: string | undefined } {
   let whole = text;
   try {
     const value: unknown = JSON.parse(text);
     whole = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
   } catch {
-    // It is shown as it came.
+    // Not JSON: the text is shown unchanged.
   }
   if (whole.length <= shownAtMost) return { text: whole, whole, cut: undefined };
   return {

@@ -1,7 +1,7 @@
 import type { Login, LoginMethod, LoginVar } from '../api/records';
 import { lookup, t } from '../strings/t';
 
-// What the login dialog shows, from what is known.
+// Derives the stage of the login dialog.
 
 export type Stage =
   | { name: 'choose' }
@@ -12,35 +12,35 @@ export type Stage =
   | { name: 'failed'; login: Login };
 
 /**
- * What is shown: a login that goes on, or has ended, before anything else; then the fields of the method that was chosen. One that
- * the person has cancelled is no failure: they choose again.
+ * Returns the stage of the dialog. A running or ended login wins over the chosen method. A login that the person cancelled is no failure:
+ * the dialog returns to the choice.
  */
 export function stageOf(login: Login | undefined, method: LoginMethod | undefined): Stage {
   if (login && login.code !== 'login.cancelled') return { name: login.state, login };
   return method ? { name: 'fields', method } : { name: 'choose' };
 }
 
-/** Whether a method asks for something before it begins. */
+/** Reports whether a method asks for values before it begins. */
 export function asks(method: LoginMethod): boolean {
   return (method.vars?.length ?? 0) > 0;
 }
 
-/** The newest record of the login that this dialog follows; an answer that comes late does not undo its end. */
+/** Returns the newer record of a login. A late answer that says "running" does not replace the end. */
 export function newest(before: Login | undefined, now: Login): Login {
   return before?.id === now.id && before.state !== 'running' && now.state === 'running' ? before : now;
 }
 
-/** What a variable is called beside its field. */
+/** Returns the label of a variable. */
 export function labelOf(one: LoginVar): string {
   return one.label || (lookup(`login.var.${one.name}`) ?? one.name);
 }
 
-/** The variables that have no value yet and need one. One that is set may stay as it is. */
+/** Returns the required variables without a value. A variable that is set may stay empty. */
 export function missing(vars: readonly LoginVar[], values: Readonly<Record<string, string>>): LoginVar[] {
   return vars.filter((one) => !one.optional && !one.set && !values[one.name]?.trim());
 }
 
-/** The values that were entered. An empty field changes nothing. */
+/** Returns the typed values. An empty field changes nothing. */
 export function entered(
   vars: readonly LoginVar[],
   values: Readonly<Record<string, string>>,
@@ -53,7 +53,7 @@ export function entered(
   );
 }
 
-/** Why a login failed: what the agent said, else the words for its code. */
+/** Returns the reason of a failed login: the agent's text, otherwise the text of the code. */
 export function failureText(login: Login, agent: string): string {
   const { code = '', detail } = login;
   const known = lookup(`login.fault.${code.replace(/^login\./, '')}`, { agent, detail: detail ?? '' });

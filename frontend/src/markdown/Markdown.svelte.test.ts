@@ -15,7 +15,7 @@ test('finished blocks keep their elements while text streams in', () => {
   const first = document.querySelector('p');
   props.text = 'One.\n\nTwo.\n\nThree';
   flushSync();
-  // Not before 50 ms have passed since the last parse.
+  // The next parse comes 50 ms after the last.
   expect(document.querySelectorAll('p')).toHaveLength(2);
   vi.advanceTimersByTime(60);
   flushSync();
@@ -51,7 +51,7 @@ test('pages of code that are full are not drawn anew while more comes', () => {
   vi.advanceTimersByTime(60);
   flushSync();
   expect(document.querySelector('code')?.textContent).toBe(`${lines(100)}\n`);
-  // The last one is added to.
+  // Only the last page grows.
   expect(pages().map((page, at) => page === before[at])).toEqual([true, true, true]);
   void unmount(component);
 });
@@ -140,7 +140,7 @@ test('links go through the shell, and code is copied', async () => {
 });
 
 test('what stood there stays when the text streams once more', () => {
-  // Several parts, of which all but the last one stay as they are.
+  // Several parts, of which only the last changes.
   const of = (n: number) =>
     `- one\n- two\n\nBelow list ${n}.\n\n| a |\n| - |\n| b |\n\nBelow table ${n}.\n\n`;
   const text = Array.from({ length: 30 }, (_, n) => of(n)).join('');

@@ -83,7 +83,7 @@ function stream(source: string, sizes: () => number): Blocks {
   return blocks;
 }
 
-/** A small generator of numbers, the same at every run. */
+/** A small generator of pseudo-random numbers, the same in every run. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -143,7 +143,7 @@ describe('streamed text', () => {
 test('text that does not continue the old one is parsed anew', () => {
   const old = advance(empty, 'One.\n\nTwo.\n\nThree.');
   expect(shown(advance(old, 'Else.\n\nTwo.'))).toBe(shown(whole('Else.\n\nTwo.')));
-  // Also where only the last part was replaced.
+  // The result is the same where only the last part was replaced.
   expect(shown(advance(old, 'One.\n\nTwo.\n\nFour.'))).toBe(shown(whole('One.\n\nTwo.\n\nFour.')));
 });
 
@@ -206,7 +206,7 @@ describe('pieces', () => {
   });
 });
 
-// An agent may print anything. Each of these took the parser from half a minute to hours, in which the window stood still.
+// An agent may print any text. Each of these took the parser half a minute to hours, during which the window did not respond.
 test.each([
   ['emphasis that does not end', '*a '.repeat(60_000) + 'a*'],
   ['emphasis within emphasis', '**a '.repeat(20_000) + 'a**'.repeat(20_000)],

@@ -1,11 +1,11 @@
 import type { Token, TokensList } from 'marked';
 import { lex, type Lex } from './rules';
 
-// Markdown that grows. The text is cut into top-level blocks; a block that has ended is rendered once and never looked at again,
-// only the last one is parsed anew when text is added. Parsing everything for every chunk makes slow frames in every engine.
+// Incremental Markdown. The text is split into top-level blocks. A finished block is rendered once; only the last block is parsed again
+// when text is added. Parsing the whole text for every chunk makes slow frames in every engine.
 
 export interface Block {
-  /** Its place among the blocks, and so its identity. */
+  /** The position among the blocks, which is the block's identity. */
   readonly key: number;
   readonly raw: string;
   readonly token: Token;
@@ -14,21 +14,21 @@ export interface Block {
 export interface Blocks {
   readonly source: string;
   readonly blocks: readonly Block[];
-  /** How many of the blocks, from the first, can no longer change. */
+  /** The number of blocks, from the first, that can no longer change. */
   readonly finished: number;
-  /** How many characters of the source the finished blocks take. */
+  /** The number of source characters in the finished blocks. */
   readonly settled: number;
-  /** The links that finished blocks define, for later ones. */
+  /** The link definitions of finished blocks, for later blocks. */
   readonly links: TokensList['links'];
-  /** Parsing everything anew, once it has ended, could change a finished block: some link is defined somewhere, or a fence or formula was open. */
+  /** Parsing the whole text at its end could change a finished block, because the text defines a link or had an open fence or formula. */
   readonly unsure: boolean;
 }
 
 export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {}, unsure: false };
 
-/** The blocks of the source. Where it continues what was parsed before, finished blocks are taken over as they are. */
+/** Returns the blocks of a source. Where the source continues the earlier source, finished blocks are reused. */
 export function advance(before: Blocks, said: string, parse: Lex = lex, ended = false): Blocks {
-  // The lexer takes each of them for the end of a line; left to it, nothing after the first would be settled.
+  // The lexer would convert line ends; then positions would not match, and nothing after the first would be settled.
   const source = said.includes('\r') ? said.replace(/\r\n?/g, '\n') : said;
   if (source === before.source) return before;
   const base = source.startsWith(before.source.slice(0, before.settled)) ? before : empty;
@@ -43,7 +43,7 @@ export function advance(before: Blocks, said: string, parse: Lex = lex, ended = 
   const finished = countFinished(blocks, kept.length);
   const settling = blocks.slice(kept.length, finished);
   const unsure = base.unsure || tokens.unsure || Object.keys(tokens.links).length > 0;
-  // The lexer changes some characters (a tab); then positions cannot be trusted and nothing is settled.
+  // The lexer changes some characters, such as tabs. Then positions do not match and nothing is settled.
   if (!source.startsWith(raws(settling), base.settled)) {
     return { ...base, source, blocks, finished: kept.length, unsure };
   }
@@ -57,12 +57,12 @@ export function advance(before: Blocks, said: string, parse: Lex = lex, ended = 
   };
 }
 
-/** A copy: a part of a text keeps the whole of it, and what a block says would keep all of its message, anew for each block. */
+/** Copies a string. Engines keep the whole string that a substring was cut from, so each block would keep a copy of the message. */
 function apart(text: string): string {
   return ` ${text}`.slice(1);
 }
 
-/** What finished blocks define; of an unfinished one the address may still be half. */
+/** Returns the link definitions of finished blocks. In an unfinished block the address may be incomplete. */
 function definitions(blocks: readonly Block[]): TokensList['links'] {
   const links: TokensList['links'] = {};
   for (const { token } of blocks) {
@@ -71,7 +71,7 @@ function definitions(blocks: readonly Block[]): TokensList['links'] {
   return links;
 }
 
-/** Everything anew, as a text that has ended: links that were defined after their use are resolved by this once. */
+/** Parses a text that has ended. Links that are defined after their use are resolved here. */
 export function whole(source: string, parse: Lex = lex): Blocks {
   return advance(empty, source, parse, true);
 }
@@ -83,8 +83,8 @@ function raws(blocks: readonly Block[]): string {
 }
 
 /**
- * How many blocks cannot change when text is added. The last one always can. While it is a single unfinished line, the one before
- * can too, unless it has ended for good: what looks like a paragraph "2" may become the item "2. b" of the list above it.
+ * Counts the blocks that cannot change when text is added. The last block always can. While the last block is a single unfinished line, the
+ * block before can change too, unless a blank line has ended that block: a paragraph "2" may become the item "2. b" of the list above.
  */
 function countFinished(blocks: readonly Block[], from: number): number {
   const last = lastReal(blocks, blocks.length, from);
@@ -95,7 +95,9 @@ function countFinished(blocks: readonly Block[], from: number): number {
   return ended(blocks, previous, last) ? last : previous;
 }
 
-/** What a blank line ends, whatever comes after it. Parsing a table anew for each word of the line below it took longer than a frame. */
+/**
+ * Reports whether a blank line has ended a block for good. Parsing a table again for each word of the next line took longer than a frame.
+ */
 function ended(blocks: readonly Block[], at: number, next: number): boolean {
   const block = blocks[at];
   if (!block || (next === at + 1 && !block.raw.endsWith('\n\n'))) return false;
@@ -108,7 +110,7 @@ function ended(blocks: readonly Block[], at: number, next: number): boolean {
   );
 }
 
-/** The index of the last block before `end` that is more than blank lines. */
+/** Returns the index of the last block before `end` that is not blank. */
 function lastReal(blocks: readonly Block[], end: number, from: number): number {
   for (let index = end - 1; index >= from; index--) {
     if (blocks[index]?.token.type !== 'space') return index;
@@ -116,18 +118,18 @@ function lastReal(blocks: readonly Block[], end: number, from: number): number {
   return -1;
 }
 
-/** Blocks that are rendered in one go. */
+/** Blocks that are rendered together. */
 export interface Piece {
-  /** Its place among the blocks, and so its identity. */
+  /** The position of the first block, which is the piece's identity. */
   readonly key: number;
   readonly raw: string;
   readonly tokens: readonly Token[];
 }
 
 /**
- * What is rendered in one go: the blocks of a text that stands, as far as they follow each other, since each go costs as much as a
- * long paragraph. Code stands alone, because it gets its colours later, and so does what holds HTML: a tag that is not closed must
- * not reach beyond its block. While text streams in every block stands alone.
+ * Groups blocks to render together. In a finished text consecutive blocks share a piece, since each call costs as much as a long paragraph.
+ * Code is alone because its colours come later; a block with HTML is alone because an unclosed tag must not reach beyond the block. While
+ * text streams, every block is alone.
  */
 export function pieces(blocks: readonly Block[], streams: boolean): Piece[] {
   const list: Piece[] = [];

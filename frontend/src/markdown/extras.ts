@@ -1,6 +1,6 @@
 import markedCjkFriendly from 'marked-cjk-friendly';
 
-// What reads more of a text than its first page needs: see late.ts.
+// The part of the parser that few texts need; see late.ts.
 
 export { fileFence } from './fences';
 export * from './formula';

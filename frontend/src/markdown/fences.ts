@@ -1,7 +1,7 @@
-// Fences within fences. A model that shows a file of Markdown puts it between two fences, and the file has fences of its own: to CommonMark the
-// first of those that says no language ends the file, and all that follows it is shown the wrong way round.
+// Fences within fences. A model that shows a Markdown file puts the file between two fences, and the file has fences of its own. By
+// CommonMark the first inner fence without a language ends the file, and the rest appears inside out.
 
-/** What stands after the fence of a file of Markdown: the language, or the file's name. */
+/** Matches the info string of a Markdown file: the language, or the file's name. */
 const file = /(?:^|\.)(?:md|mdx|mdc|mkd|mdown|markdown|rmarkdown|rmd|qmd|gfm|commonmark)$/i;
 const opening = /^( {0,3})(`{3,}|~{3,})[ \t]*([^\s`{,:]*)([^`\n]*)\n/;
 
@@ -9,21 +9,21 @@ export interface FileFence {
   readonly raw: string;
   readonly info: string;
   readonly text: string;
-  /** A fence in it has ended, and the file has not: it may have been the file that ended there. */
+  /** An inner fence has ended but the file has not. It may turn out that this fence ended the file. */
   readonly unsure: boolean;
 }
 
 /**
- * The file of Markdown, with fences of its own, that a text begins with. Nothing where the text begins with something else, or where its
- * file has no such fences. A fence with a language begins a block in the file, and one without ends it. Where a text that has ended leaves
- * the file open, CommonMark is right: one of the fences in it was not closed.
+ * Returns the Markdown file with inner fences at the start of a text; undefined where the text starts otherwise or the file has no inner
+ * fences. An inner fence with a language opens a block, and a fence without a language closes a block. Where a finished text leaves the
+ * file open, CommonMark's reading holds, because an inner block was not closed.
  */
 export function fileFence(text: string, ended: boolean): FileFence | undefined {
   const [head, indent = '', mark = '', name = '', rest = ''] = opening.exec(text) ?? [];
   if (head === undefined || !file.test(name)) return undefined;
   const fence = new RegExp(`^([ \\t]*)(${mark.charAt(0)}{${mark.length},})([^\\n]*)$`, 'gm');
   fence.lastIndex = head.length;
-  /** The blocks that are open in the file, the innermost last. */
+  /** The open blocks in the file, the innermost last. */
   const open: { length: number; file: boolean }[] = [];
   const made = (raw: string, body: string, unsure: boolean): FileFence => ({
     raw,
@@ -38,7 +38,7 @@ export function fileFence(text: string, ended: boolean): FileFence | undefined {
     const inner = open.at(-1);
     const info = after.trim();
     if (info !== '') {
-      if (info.includes('`') || (inner && !inner.file)) continue; // code within a line, or text of the block
+      if (info.includes('`') || (inner && !inner.file)) continue; // inline code, or text of the block
       open.push({ length, file: file.test(/^[^\s{,:]*/.exec(info)?.[0] ?? '') });
       nested = true;
     } else if (inner) {
@@ -54,7 +54,7 @@ export function fileFence(text: string, ended: boolean): FileFence | undefined {
   return nested && closed && !ended ? made(text, text.slice(head.length), true) : undefined;
 }
 
-/** Lines without the blanks that their fence stands behind. */
+/** Removes the indentation of the fence from the lines. */
 function within(text: string, blanks: number): string {
   return blanks === 0 ? text : text.replace(new RegExp(`^ {1,${blanks}}`, 'gm'), '');
 }

@@ -7,7 +7,7 @@ import { html } from './render';
 
 beforeAll(() => extras.load());
 
-/** The formulas of a text, and the text around them. */
+/** Returns the formulas of a text, and the rest of the text. */
 function found(source: string): { formulas: string[]; text: string } {
   const host = document.createElement('div');
   host.innerHTML = html(...whole(source).blocks.map(({ token }) => token));

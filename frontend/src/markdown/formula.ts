@@ -1,27 +1,27 @@
-// Where formulas stand in a text: between \( and \), \[ and \], $$ and $$; and between single dollars, where nothing else can be meant. What
-// is found here is drawn elsewhere. To Markdown all of these are words with marks and escapes in them.
+// Finds formulas in a text: between \( and \), \[ and \], $$ and $$, and between single dollars where nothing else can be meant. Markdown
+// would read their content as marks and escapes. formulas.ts draws them.
 
 export interface Formula {
   readonly type: 'formula';
   readonly raw: string;
   readonly tex: string;
-  /** It stands on a line of its own. */
+  /** The formula is centred on a line of its own. */
   readonly display: boolean;
-  /** It is no part of a paragraph. */
+  /** The formula is a block, not a part of a paragraph. */
   readonly block: boolean;
 }
 
-/** No formula of a paper is longer, and no more is looked through for the end of one. */
+/** The largest length of a formula. The search for the end goes no farther. */
 const longest = 8_192;
 
-/** What no sentence and no program has between brackets or dollars: a command, an exponent, an index of a letter, an equation. */
+/** Matches text that only TeX has between brackets or dollars: a command, an exponent, an indexed letter, an equation. */
 const tex = /\\[a-zA-Z,;!]|\^|=|(?:^|[^\p{L}\p{N}_])\p{L}_[\p{L}\p{N}{\\]/u;
-/** Words between parentheses that somebody has escaped. */
+/** Matches plain words between escaped parentheses. */
 const words = /^\s*\p{L}{2,}(?:[\s,.'’-]+\p{L}{2,})*[.!?]?\s*$/u;
-/** A word that a dollar belongs to. Chinese, Japanese and Korean have no blanks between words and formulas. */
+/** Matches a letter or digit that a dollar belongs to. Chinese, Japanese and Korean have no spaces between words and formulas. */
 const word = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}_]$/u;
 
-/** The end of what a mark has begun, no farther than a formula is long, and before any code. */
+/** Returns the text up to the end mark. The end mark must come within `longest` characters and before any code. */
 function between(text: string, from: number, end: string): string | undefined {
   const at = text.indexOf(end, from);
   if (at < from + 1 || at - from > longest) return undefined;
@@ -29,7 +29,7 @@ function between(text: string, from: number, end: string): string | undefined {
   return inside.trim() === '' || inside.includes('`') ? undefined : inside;
 }
 
-/** The formula in a paragraph that a text begins with; before it stands the other text. */
+/** Returns the inline formula at the start of a text; before is the text that precedes it. */
 export function phraseFormula(text: string, before: string): Formula | undefined {
   const made = (inside: string | undefined, mark: number, display: boolean): Formula | undefined =>
     inside === undefined
@@ -58,7 +58,10 @@ export function phraseFormula(text: string, before: string): Formula | undefined
   return made(singleDollars(text), 1, false);
 }
 
-/** Between single dollars stands a formula where both stand close to it, no word follows, and it is one letter or nothing but TeX. */
+/**
+ * Returns the formula between single dollars. Both dollars must touch the formula, no word may follow, and the formula must be a single
+ * letter or contain TeX.
+ */
 function singleDollars(text: string): string | undefined {
   const [, inside] =
     /^\$((?:[^\s$`\\]|\\[^\n])(?:(?:[^$`\\\n]|\\[^\n])*?(?:[^\s$`\\]|\\[^\n]))?)\$(?![\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}_{($])/u.exec(
@@ -68,7 +71,7 @@ function singleDollars(text: string): string | undefined {
   return tex.test(inside) || /^\p{L}'?$/u.test(inside) ? inside : undefined;
 }
 
-/** The formula that stands on lines of its own at the beginning of a text. */
+/** Returns the block formula at the start of a text. */
 export function blockFormula(text: string): Formula | undefined {
   const [head, , mark] = /^( {0,3})(\$\$|\\\[)/.exec(text) ?? [];
   if (head === undefined) return undefined;
@@ -78,7 +81,7 @@ export function blockFormula(text: string): Formula | undefined {
   const alone = /^[ \t]*\n/.test(text.slice(head.length));
   if (inside === undefined || !after) return undefined;
   if (/\n {0,3}(?:`{3}|~{3}|#{1,6} )/.test(inside)) return undefined;
-  // A program's own number is $$ in a shell, and brackets are escaped in many texts.
+  // $$ is the process id in a shell, and escaped brackets are common, so further signs of a formula are needed.
   const sure =
     tex.test(inside) || (alone && !/\n[ \t]*\n/.test(inside)) || (mark === '$$' && !inside.includes('\n'));
   if (!sure) return undefined;
@@ -86,12 +89,12 @@ export function blockFormula(text: string): Formula | undefined {
   return { type: 'formula', raw, tex: inside.trim(), display: true, block: true };
 }
 
-/** Whether a text begins with the mark of a formula on a line of its own. */
+/** Reports whether a text begins with the mark of a block formula. */
 export function beginsFormula(text: string): boolean {
   return /^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n|$)/.test(text);
 }
 
-/** Where in a paragraph a formula on lines of its own begins; -1 = nowhere. */
+/** Returns the position of a block formula within a paragraph, or -1. */
 export function formulaWithin(paragraph: string): number {
   const end = paragraph.indexOf('\n\n');
   const near = end < 0 ? paragraph : paragraph.slice(0, end);
@@ -101,7 +104,10 @@ export function formulaWithin(paragraph: string): number {
   return -1;
 }
 
-/** What the marks of a text are looked for in, without those that stand in a formula: as long, and with code taken out of it before. */
+/**
+ * Masks the formulas of a text for the search of emphasis marks. The result has the same length; masked is the text with code masked
+ * already.
+ */
 export function withoutFormulas(text: string, masked: string): string {
   const begins = /[$\\]/g;
   let made = '';
@@ -109,7 +115,7 @@ export function withoutFormulas(text: string, masked: string): string {
   for (let found = begins.exec(text); found; found = begins.exec(text)) {
     const at = found.index;
     const dollar = found[0] === '$';
-    // An escape is masked by signs, and code by letters.
+    // Escapes are masked by plus signs, and code by letters.
     const formula =
       masked[at] === (dollar ? '$' : '+') ? phraseFormula(text.slice(at), text.slice(0, at)) : undefined;
     if (formula) {

@@ -1,8 +1,8 @@
 import DOMPurify from 'dompurify';
 import { renderToString } from 'katex';
 
-// Draws formulas, as MathML: it needs neither fonts nor styles of ours, and nothing in it loads. This part, which holds KaTeX, is loaded
-// when the first formula is to be seen.
+// Draws formulas as MathML, which needs no fonts or styles and loads nothing. This file contains KaTeX and is loaded with the first visible
+// formula.
 
 const inert = document.implementation.createHTMLDocument();
 
@@ -10,12 +10,12 @@ const purifier = DOMPurify(window);
 purifier.setConfig({
   USE_PROFILES: { mathMl: true },
   ADD_ATTR: ['class'],
-  // Colours are those of the page, in light and dark; what is raised could stand upon other text.
+  // Colours are the page's, in light and dark. A raised box could cover other text, so voffset is removed.
   FORBID_ATTR: ['href', 'xlink:href', 'style', 'id', 'mathcolor', 'mathbackground', 'voffset', 'width'],
   ALLOW_DATA_ATTR: false,
 });
 
-/** Where the letters of an alphabet for mathematics begin: capitals, small letters, digits. What is missing has a place of its own. */
+/** The code points where the mathematical alphabets begin: capitals, small letters, digits. A missing entry has no alphabet. */
 const alphabets: Record<string, readonly [number?, number?, number?]> = {
   bold: [0x1d400, 0x1d41a, 0x1d7ce],
   'bold-italic': [0x1d468, 0x1d482],
@@ -39,7 +39,7 @@ const elsewhere: Record<string, string> = Object.fromEntries(
   ),
 );
 
-/** Letters in one of the alphabets: Chromium draws all that says so alike. */
+/** Maps letters to an alphabet's code points, because Chromium ignores mathvariant. */
 function inAlphabet(text: string, name: string): string {
   const [capitals, small, digits] = alphabets[name] ?? [];
   return text.replace(/[A-Za-z0-9]/g, (letter) => {
@@ -52,7 +52,7 @@ function inAlphabet(text: string, name: string): string {
   });
 }
 
-/** What KaTeX makes, in the part of MathML that all engines draw. */
+/** Converts KaTeX's output to MathML Core, which all engines draw. */
 function inCore(math: Element): void {
   for (const one of math.querySelectorAll('annotation')) one.remove();
   for (const one of math.querySelectorAll('[mathvariant]')) {
@@ -81,8 +81,8 @@ function inCore(math: Element): void {
 const drawn = new Map<string, string>();
 
 /**
- * A formula as MathML. Throws what is wrong with its TeX. Macros cannot grow without end, no size is beyond the line, and what would make
- * a link, load a picture or name a style is refused.
+ * Returns a formula as MathML. It throws an error for invalid TeX. The size of macros and of boxes is limited; links, images and styles are
+ * refused.
  */
 export function draw(tex: string, display: boolean): string {
   const key = `${display ? 'd' : 'i'}${tex}`;
@@ -108,13 +108,13 @@ export function draw(tex: string, display: boolean): string {
   return made;
 }
 
-// Copying gives the source: of MathML nothing comes out of the clipboard that anybody could read.
+// Copying gives the TeX source, because nobody can read MathML's plain text.
 
-/** What a selection holds, each formula as it was written; undefined where none is in it. */
+/** Returns the selected text with each formula as TeX; undefined where the selection has no formula. */
 export function copied(selection: Selection): string | undefined {
   if (selection.rangeCount === 0 || selection.isCollapsed) return undefined;
   const range = selection.getRangeAt(0).cloneRange();
-  // One that is selected in part is copied whole.
+  // A partly selected formula is copied whole.
   const around = (node: Node) => (node instanceof Element ? node : node.parentElement)?.closest('.math');
   const first = around(range.startContainer);
   const last = around(range.endContainer);

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { Highlighter, languageOf, type Line, type Painted, type Wanted } from './highlight';
 import Page from './Page.svelte';
 
-/** A worker that is played: it answers when it is told to. */
+/** A fake worker that answers when the test says so. */
 function played() {
   const asked: Wanted[] = [];
   const listeners: Record<string, (event: unknown) => void> = {};

@@ -1,4 +1,4 @@
-// Colours for code, asked of a worker and kept. Code without an answer, for whatever reason, stays as it is.
+// Asks a worker for the colours of code, and caches them. Code without an answer stays plain.
 
 export interface Wanted {
   id: number;
@@ -6,7 +6,7 @@ export interface Wanted {
   language: string;
 }
 
-/** Runs of text with the class of their colour, line by line. */
+/** Runs of text, each with the class of its colour, by line. */
 export type Line = readonly (readonly [kind: string, text: string])[];
 
 export interface Painted {
@@ -41,7 +41,7 @@ const names: Record<string, string> = {
   zsh: 'shellscript',
 };
 
-/** The grammar for what stands after a fence. */
+/** Returns the grammar for the info string of a fence. */
 export function languageOf(info: string | undefined): string | undefined {
   const name = info
     ?.trim()
@@ -51,9 +51,9 @@ export function languageOf(info: string | undefined): string | undefined {
   return Object.hasOwn(names, name) ? names[name] : name;
 }
 
-/** Longer code is not worth its colours. */
+/** Longer code stays plain. */
 const longest = 40_000;
-/** So many characters of code are kept with their colours, which take about twenty times as much. */
+/** The number of characters of code in the cache. Their colours take about twenty times as much memory. */
 const kept = 300_000;
 
 type Port = Pick<Worker, 'postMessage' | 'addEventListener'>;
@@ -71,7 +71,7 @@ export class Highlighter {
     this.#start = start;
   }
 
-  /** The lines of the code with their colours; undefined when there are none. */
+  /** Returns the coloured lines of the code; undefined when there are none. */
   paint(code: string, language: string): Promise<readonly Line[] | undefined> {
     if (this.#broken || code.length > longest) return Promise.resolve(undefined);
     const key = `${language}\n${code}`;

@@ -2,8 +2,7 @@ import { createCssVariablesTheme, createHighlighterCore, type HighlighterCore } 
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript';
 import type { Painted, Wanted } from './highlight';
 
-// Colours code away from the window's own thread: a grammar takes longer to compile than a frame lasts. Each one is loaded when a
-// language is first seen.
+// Colours code in a worker, because compiling a grammar takes longer than a frame. Grammars are loaded when first needed.
 
 type Grammar = Parameters<HighlighterCore['loadLanguage']>[0];
 
@@ -40,7 +39,7 @@ const ready = createHighlighterCore({
   engine: createJavaScriptRegexEngine({ forgiving: true }),
 });
 
-/** The theme's colours are names of variables; they become names of classes. */
+/** Returns the class for a theme colour, which is the name of a variable. */
 function classOf(color: string | undefined): string {
   const name = /-token-([a-z-]+)\)$/.exec(color ?? '')?.[1];
   return name ? `tok-${name}` : '';

@@ -1,5 +1,5 @@
-// Parts of the renderer that most texts do without: they are loaded with the first text that needs them, so that the page starts without
-// them. Until then such a text is shown as if they were not there, and as it should be once they are.
+// Parts of the renderer that few texts need. A part is loaded with the first text that needs it, so that the page starts without it. Until
+// then that text is rendered as if the part did not exist, and afterwards again.
 
 class Late<T> {
   readonly #import: () => Promise<T>;
@@ -11,7 +11,7 @@ class Late<T> {
     this.#import = load;
   }
 
-  /** Loads it, unless that was done. What could not be had is asked for again by who needs it next. */
+  /** Loads the part once. After a failure the next caller tries again. */
   load(): Promise<void> {
     return (this.#asked ??= this.#import()
       .then((part) => {
@@ -22,21 +22,21 @@ class Late<T> {
       .catch(() => (this.#asked = undefined)));
   }
 
-  /** The part for somebody who needs it now; undefined while it is on its way. */
+  /** Returns the part, or starts to load it and returns undefined. */
   get now(): T | undefined {
     if (!this.#part) void this.load();
     return this.#part;
   }
 
-  /** Has somebody called once it is there, if it is not by now; the returned function ends it. */
+  /** Calls tell when the part is loaded, unless it is loaded already. The returned function cancels that. */
   when(tell: () => void): () => void {
     if (!this.#part) this.#waiting.add(tell);
     return () => this.#waiting.delete(tell);
   }
 }
 
-/** What reads formulas, emphasis in texts without blanks, files within fences, rows with too many pipes, and paths. */
+/** Parses formulas, emphasis in texts without spaces, files within fences, table rows with too many pipes, and paths. */
 export const extras = new Late(() => import('./extras'));
 
-/** What draws formulas. */
+/** Draws formulas. */
 export const drawing = new Late(() => import('./formulas'));

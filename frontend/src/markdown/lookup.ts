@@ -1,9 +1,9 @@
 import { candidates, known, lined, linkRef, unseen, type Ref } from './paths';
 import type { Places } from './places';
 
-// Files that are named in an answer, as far as somebody points at them.
+// Finds the files that a message names, when a person points at a name.
 
-/** What code within a line names as a path, where it looks like one. */
+/** Returns inline code as a path, where it looks like a path. */
 export function codeRef(code: string): Ref | undefined {
   if (code.length > 300 || unseen.test(code) || /[<>"|*?`=;]|:\/\/|^[-$~@\s]|\s$/.test(code))
     return undefined;
@@ -17,10 +17,10 @@ export function codeRef(code: string): Ref | undefined {
   return /[/\\]$/.test(path) ? undefined : ref;
 }
 
-/** How long it is believed that a file is not there: the agent may be about to write it. */
+/** Milliseconds for which an absent file counts as absent: the agent may be about to write the file. */
 const believed = 10_000;
 
-/** What was asked for once is not asked for again: each place in a text is looked up when somebody points at it, and no sooner. */
+/** Looks up files and caches the results. */
 export class Lookup {
   readonly #places: Places;
   readonly #known = new Map<string, { at: number; there: Promise<boolean> }>();
@@ -38,26 +38,26 @@ export class Lookup {
     return there;
   }
 
-  /** The first of its places at which a file is. */
+  /** Returns the first candidate path at which a file exists. */
   async find(ref: Ref): Promise<string | undefined> {
     for (const path of candidates(ref, this.#places)) if (await this.#there(path)) return path;
     return undefined;
   }
 
-  /** Marks code that names a file which is there. */
+  /** Marks inline code that names an existing file. */
   async mark(code: Element): Promise<void> {
     const ref = codeRef(code.textContent ?? '');
     if (ref && (await this.find(ref)) !== undefined) code.classList.add('there');
   }
 
-  /** Opens what code names, if it is there. */
+  /** Opens the file that inline code names, if the file exists. */
   async openCode(code: string): Promise<void> {
     const ref = codeRef(code);
     const path = ref && (await this.find(ref));
     if (path !== undefined) this.#places.open(path, ref?.line);
   }
 
-  /** Opens what a link leads to; what is not there is told where it would be shown. */
+  /** Opens the file of a link. The Files tab says so when the file does not exist. */
   async openLink(href: string): Promise<void> {
     const ref = linkRef(href);
     const [first, ...more] = ref ? candidates(ref, this.#places) : [];

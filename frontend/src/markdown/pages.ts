@@ -1,6 +1,6 @@
 export const linesOfPage = 40;
 
-/** A text in pages of some lines; each ends with the end of a line. */
+/** Splits a text into pages of some lines. Each page ends with a line end. */
 export function inPages(text: string): string[] {
   const list: string[] = [];
   let start = 0;

@@ -1,16 +1,16 @@
 import type { Tokens } from 'marked';
 import { pieces, type Block, type Blocks, type Piece } from './blocks';
 
-// A long message is mounted in parts: what stands far from what is read can leave the page, and while text streams in, only the last
-// part is looked at again.
+// Splits a long message into parts. A part far from the visible area can leave the page, and while text streams only the last part is
+// rendered again.
 
 export interface Part {
-  /** The place of its first block, and so its identity. */
+  /** The position of the first block, which is the part's identity. */
   readonly key: number;
   readonly pieces: readonly Piece[];
-  /** Nothing will be added to it, and nothing in it can change. */
+  /** The part is complete and cannot change. */
   readonly closed: boolean;
-  /** About how many pixels high it is, before anybody has seen it. */
+  /** The estimated height in pixels, before the part is mounted. */
   readonly height: number;
 }
 
@@ -19,12 +19,12 @@ interface Cut extends Part {
   readonly last: Block | undefined;
 }
 
-/** How much a part holds, in elements; one block may be more. */
+/** The largest number of elements in a part. A single block may have more. */
 const heavy = 200;
-/** And how high it is at the most, unless one block is higher. */
+/** The largest height of a part in pixels. A single block may be higher. */
 const high = 1_200;
 
-/** About how many elements a block is, and how many pixels high. */
+/** Estimates the number of elements of a block and its height in pixels. */
 function sizeOf({ token, raw }: Block): { weight: number; height: number } {
   switch (token.type) {
     case 'space':
@@ -46,7 +46,7 @@ function sizeOf({ token, raw }: Block): { weight: number; height: number } {
   }
 }
 
-/** The blocks in parts; of those before, what is closed is taken over as it is. */
+/** Splits blocks into parts. Closed parts of the earlier list are reused. */
 export function inParts(before: readonly Part[], of: Blocks, streams: boolean): readonly Part[] {
   const { blocks, finished } = of;
   const list: Cut[] = [];

@@ -21,7 +21,7 @@ test('whatever HTML there was, it becomes what it is to be', () => {
   const ends = [1, 3, 7].flatMap((step) =>
     Array.from({ length: Math.floor(text.length / step) }, (_, n) => (n + 1) * step),
   );
-  // And backwards: what is there has to go.
+  // And backwards, so that elements are removed too.
   for (const end of [...ends, ...ends.filter((_, n) => n % 10 === 0).reverse()]) {
     const now = html(...lex(text.slice(0, end), {}));
     patch(element, now);

@@ -1,10 +1,10 @@
-// Brings elements up to date with HTML, and leaves those that stay as they are. What streams in is one paragraph longer by a few words,
-// twenty times a second: put there anew it would be laid out anew from its first line, and an engine keeps what it needed to draw the
-// one before until it collects its garbage. A selection in it stays, too.
+// Updates elements to match HTML, and keeps unchanged elements. A streamed paragraph grows by a few words twenty times a second. Replacing
+// it would lay it out from its first line, and the engine would keep the old paragraph until its next garbage collection. A selection in
+// the paragraph stays too.
 
 const template = document.createElement('template');
 
-/** The HTML has been through the sanitizer. */
+/** Updates the children of an element. html must be sanitized. */
 export function patch(element: Element, html: string): void {
   template.innerHTML = html;
   children(element, template.content);
@@ -28,7 +28,7 @@ function children(old: ParentNode & Node, now: ParentNode & Node): void {
   }
 }
 
-/** Where a text stays as it is it is not laid out again, and what is selected there stays so. */
+/** Replaces only the changed end of a text, so that the rest keeps its layout and selection. */
 export function say(old: Text, now: string): void {
   const was = old.data;
   let same = now.startsWith(was) ? was.length : 0;
@@ -36,14 +36,14 @@ export function say(old: Text, now: string): void {
   if (same < Math.max(was.length, now.length)) old.replaceData(same, was.length - same, now.slice(same));
 }
 
-/** Makes the one what the other is, unless it is of another kind. */
+/** Updates a node to match another. It returns false when the nodes are of different kinds. */
 function alike(old: ChildNode, now: ChildNode): boolean {
   if (old.isEqualNode(now)) return true;
   if (old instanceof Text && now instanceof Text) {
     say(old, now.data);
     return true;
   }
-  // A link whose address has grown is another link.
+  // A link with another address is another link.
   if (!(old instanceof Element && now instanceof Element) || !old.cloneNode().isEqualNode(now.cloneNode()))
     return false;
   children(old, now);

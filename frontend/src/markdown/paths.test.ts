@@ -150,7 +150,7 @@ describe('code within a line', () => {
     open.mockClear();
     await lookup.openCode('y.go');
     expect(open).not.toHaveBeenCalled();
-    await lookup.openLink('y.go'); // which the Files tab says is not there
+    await lookup.openLink('y.go'); // the Files tab says that the file does not exist
     expect(open).toHaveBeenCalledWith('/home/ada/app/y.go', undefined);
   });
 });

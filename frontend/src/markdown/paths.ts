@@ -1,7 +1,7 @@
 import type { Places } from './places';
 
-// Paths that an answer names: as links, [main.go](src/main.go:12), and as code, `src/main.go:12`. Whoever shows the answer says which directories
-// count and how a file in them is opened; a path that leads out of them stays text.
+// Reads the paths in a message: links such as [main.go](src/main.go:12), and inline code such as `src/main.go:12`. The component that shows
+// the message provides the directories and the function that opens a file. A path that leads out of the directories stays text.
 
 export interface Ref {
   readonly path: string;
@@ -9,17 +9,17 @@ export interface Ref {
 }
 
 const longest = 4_096;
-// Characters that no path shows, and that turn its direction round.
+// Invisible characters and characters that reverse the direction of text.
 // eslint-disable-next-line no-control-regex
 export const unseen = /[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
-/** A line behind a path: ":12", ":12:5", ":12-20", "(12,5)"; and as the fragment of an address: "#L12", "#L12-L20", "#L12C5". */
+/** Matches a line number after a path: ":12", ":12:5", ":12-20", "(12,5)"; and as a fragment: "#L12", "#L12-L20", "#L12C5". */
 const behind = /(?::L?(\d{1,7})(?:[:-]L?\d{1,7}){0,2}|\((\d{1,7})(?:,\s?\d{1,7})?\))$/;
 const fragment = /^L?(\d{1,7})(?:C\d+)?(?:[-,:]L?\d{1,7}(?:C\d+)?)?$/;
-/** Names without an extension that are names of files all the same. */
+/** File names without an extension. */
 export const known =
   /(?:^|[/\\])(?:Makefile|Dockerfile|Containerfile|Justfile|Rakefile|Gemfile|Procfile|LICENSE|README|CHANGELOG)$/;
 
-/** A path, and the line behind it. */
+/** Splits a path and its line number. */
 export function lined(text: string): Ref {
   const [whole = '', after, between] = behind.exec(text) ?? [];
   const line = Number(after ?? between ?? 0);
@@ -34,7 +34,7 @@ function decoded(text: string): string {
   }
 }
 
-/** What the address of a link names as a path; undefined where it is no path: another scheme, another computer, a place in the same text. */
+/** Returns the address of a link as a path; undefined for another scheme, another host, or a place in the same text. */
 export function linkRef(href: string): Ref | undefined {
   let text = href.trim();
   if (text.length > longest || unseen.test(text)) return undefined;
@@ -49,7 +49,7 @@ export function linkRef(href: string): Ref | undefined {
   return path === '' || unseen.test(path) ? undefined : { path, line: ref.line };
 }
 
-/** "main.go:12" looks like an address with a scheme. */
+/** Reports whether an address is a file name with a line, since "main.go:12" looks like a scheme. */
 function nameWithLine(text: string): boolean {
   const { path, line } = lined(text.replace(/#.*$/s, ''));
   return line !== undefined && !path.includes(':') && (path.includes('.') || known.test(path));
@@ -57,7 +57,7 @@ function nameWithLine(text: string): boolean {
 
 const drive = /^[A-Za-z]:[/\\]/;
 
-/** A path in full, without "." and ".."; the paths of Windows have backslashes. */
+/** Returns an absolute path without "." and "..". Windows paths have backslashes. */
 function full(path: string, base: string): string {
   const windows = drive.test(base) || base.startsWith('\\\\');
   const separator = windows ? /[/\\]+/ : /\/+/;
@@ -77,7 +77,7 @@ function holds(directory: string, path: string): boolean {
   return same && (path.length === root.length || /[/\\]/.test(path.charAt(root.length)));
 }
 
-/** Where the file that a path names may be: in the directories of the conversation, and nowhere else. */
+/** Returns the possible absolute paths of a reference, all inside the session's directories. */
 export function candidates(ref: Ref, { directories, base }: Pick<Places, 'directories' | 'base'>): string[] {
   const bases = base === undefined ? directories : [base];
   const all = bases.map((one) => full(ref.path, one));

@@ -1,12 +1,12 @@
 import { getContext, setContext } from 'svelte';
 
-/** What stands around an answer. */
+/** The files around a message. */
 export interface Places {
-  /** The directories of the conversation, absolute; a relative path is looked for in each, in this order. */
+  /** The absolute directories of the session. A relative path is searched in each, in this order. */
   readonly directories: readonly string[];
-  /** The directory of the file that is shown: what a relative path in it begins at. */
+  /** The directory of the displayed file, to which its relative paths refer. */
   readonly base?: string | undefined;
-  /** Whether a file is there. */
+  /** Reports whether a file exists. */
   exists: (path: string) => Promise<boolean>;
   open: (path: string, line: number | undefined) => void;
 }
@@ -17,7 +17,7 @@ export function providePlaces(places: Places): void {
   setContext(key, places);
 }
 
-/** Nothing where no file can be opened. */
+/** Returns undefined where files cannot be opened. */
 export function placesHere(): Places | undefined {
   return getContext<Places | undefined>(key);
 }

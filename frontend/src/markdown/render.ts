@@ -6,8 +6,8 @@ import { drawing, extras } from './late';
 import type { Places } from './places';
 import { t } from '../strings/t';
 
-// Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
-// the agent wrote as HTML is shown as text, so that nothing of an answer disappears.
+// Renders Markdown to HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. HTML in a message is shown as
+// text, so that no part of the message disappears.
 
 const harmless = /^<\/?(?:br|kbd|sub|sup|b|i|em|strong|code|s|u|mark)\s*\/?>$/i;
 
@@ -20,7 +20,7 @@ function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Code within a list or a quotation, in its box; the code itself is HTML by now. Other code is Code.svelte's. */
+/** Renders code within a list or quotation. Other code is rendered by Code.svelte. */
 function codeBox(info: string | undefined, code: string): string {
   const name = info?.trim().split(/\s+/)[0] ?? '';
   const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
@@ -28,10 +28,10 @@ function codeBox(info: string | undefined, code: string): string {
 }
 
 class SafeRenderer extends Renderer {
-  /** Where paths lead to; undefined = nowhere. */
+  /** The directories for paths; undefined where files cannot be opened. */
   places: Places | undefined;
 
-  /** A path: a link to the file where one can be opened, and else text. Nothing that a browser could open. */
+  /** Renders a path as a link that opens the file, otherwise as text. A browser cannot follow the link. */
   #path(href: string, text: string): string {
     const title = `title="${escape(href)}"`;
     const paths = this.places && extras.now;
@@ -58,7 +58,7 @@ class SafeRenderer extends Renderer {
     return `<a href="${escape(url)}" title="${escape(title ? `${title} (${url})` : url)}">${text}</a>`;
   }
 
-  /** Images are never loaded: whoever writes the text would learn of it. */
+  /** Images are never loaded, because the author of the text would learn that it was read. */
   override image({ href, text }: Tokens.Image): string {
     const url = safeLink(href);
     const label = escape(t('markdown.image', { name: text || href.slice(0, 120) }));
@@ -99,13 +99,13 @@ const attributes = [
   'type',
 ];
 
-/** The formulas of what is rendered now. The sanitizer sees their places alone: they have been through one of their own. */
+/** The formulas of the current rendering. The sanitizer sees only their placeholders; formulas.ts has sanitized the formulas. */
 const places: string[] = [];
 
-/** A longer formula may be wider than the text, and has a line of its own: no engine breaks it. */
+/** A longer formula gets a line of its own: it may be wider than the text, and no engine breaks it. */
 const longestInLine = 120;
 
-/** A formula, or the place where it is put once everything around it is clean: nothing that an agent writes becomes such an element. */
+/** Renders a formula, or its placeholder until the rest is sanitized. Text of an agent cannot make such an element. */
 function formula({ raw, tex, display, block }: Formula): string {
   const source = raw.trim();
   const name = block ? 'div' : 'span';
@@ -115,7 +115,7 @@ function formula({ raw, tex, display, block }: Formula): string {
   return `<${name} class="place">${places.length - 1}</${name}>${block ? '\n' : ''}`;
 }
 
-/** The rest of its element: drawn, or as it was written until it can be drawn, and where it cannot. */
+/** Returns the content of the element: the drawn formula, or the source where it cannot be drawn yet or at all. */
 function inMath(tex: string, display: boolean, source: string): string {
   const draw = tex === '' ? undefined : drawing.now?.draw;
   let why = '';
@@ -138,20 +138,20 @@ const parser = new Parser({
   extensions: { childTokens: {}, renderers: { formula: (token) => formula(token as unknown as Formula) } },
 });
 
-// Once for all: read anew for every block, the rules would cost more than the block.
+// Set once: reading the configuration for every block would cost more than the block.
 DOMPurify.setConfig({
   ALLOWED_TAGS: tags,
   ALLOWED_ATTR: attributes,
   ALLOW_DATA_ATTR: false,
-  // The sanitizer takes any value for an address unless the attribute is known to hold none.
+  // The sanitizer checks the value of every attribute as an address, except for the attributes in this list.
   ADD_URI_SAFE_ATTR: ['align', 'colspan', 'data-path', 'rowspan', 'start', 'tabindex', 'type'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   IN_PLACE: true,
 });
 
 /**
- * Where it is parsed: a document in which nothing runs and nothing loads. Given text, the sanitizer makes a document each time, and an
- * engine lets go of those when it collects its garbage: of a text that streams in, that was most of what a page took more each minute.
+ * A document without scripts and loading, in which HTML is parsed. Given a string, the sanitizer would create a document each time; those
+ * documents were most of the memory growth of a page with streaming text.
  */
 const inert = document.implementation.createHTMLDocument();
 
@@ -159,9 +159,8 @@ const plainTag =
   /<(\/?)(b|blockquote|br|code|del|em|h[1-6]|hr|i|kbd|li|mark|ol|p|pre|s|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?: align="(?:left|center|right)")?>/y;
 
 /**
- * Whether HTML is text and harmless elements without attributes, each closed within what it was opened in. There is nothing to take out of
- * it, and most of what streams in is no more than that. The sanitizer makes an object of script for each node that it walks past: it was
- * half of all that a stream has an engine collect.
+ * Reports whether HTML consists of text and correctly nested harmless elements without attributes. Such HTML, which most streamed text is,
+ * needs no sanitizer. The sanitizer creates a script object for each node; these objects were half of the garbage of a stream.
  */
 function plain(html: string): boolean {
   const open: (string | undefined)[] = [];
@@ -176,7 +175,7 @@ function plain(html: string): boolean {
   return open.length === 0;
 }
 
-/** HTML without anything that acts or loads. */
+/** Returns HTML without anything that acts or loads. */
 export function clean(unsafe: string): string {
   if (plain(unsafe)) return unsafe;
   const host = inert.createElement('div');
@@ -185,14 +184,14 @@ export function clean(unsafe: string): string {
   return host.innerHTML;
 }
 
-/** What is made, clean, with its formulas. */
+/** Calls make, sanitizes the HTML, and inserts the formulas. */
 function put(make: () => string): string {
   places.length = 0;
   const made = clean(make());
   return places.length === 0 ? made : made.replace(place, (_, at: string) => places[Number(at)] ?? '');
 }
 
-/** Renders with paths that lead to files of certain places. */
+/** Renders with links to files of the given directories. */
 export function rendering(places: Places | undefined, make: () => string): string {
   renderer.places = places;
   try {
@@ -202,17 +201,17 @@ export function rendering(places: Places | undefined, make: () => string): strin
   }
 }
 
-/** Blocks as HTML. */
+/** Renders blocks to HTML. */
 export function html(...blocks: readonly Token[]): string {
   return put(() => parser.parse([...blocks]));
 }
 
-/** One item of a list as HTML. Nothing stands behind it: a tag that is not closed in it would be opened again there. */
+/** Renders a list item to HTML. An unclosed tag must end with the item, so nothing follows the item. */
 export function itemHtml(item: Tokens.ListItem): string {
   return put(() => renderer.listitem(item).trimEnd());
 }
 
-/** What stands within a block, such as the cell of a table, as HTML. */
+/** Renders inline tokens, such as those of a table cell, to HTML. */
 export function phraseHtml(tokens: readonly Token[]): string {
   return put(() => parser.parseInline([...tokens]));
 }

@@ -14,7 +14,7 @@ const shown = ({ blocks }: Blocks): string =>
     .trim();
 const read = (source: string) => shown(whole(source));
 
-/** The same text sign by sign, as it is shown before its end and once it has ended. */
+/** Parses a text character by character, and returns its rendering before and after its end. */
 function typed(source: string): { before: string; after: string } {
   let blocks = empty;
   for (let at = 1; at <= source.length; at++) blocks = advance(blocks, source.slice(0, at));

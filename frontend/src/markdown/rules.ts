@@ -1,26 +1,32 @@
 import { Lexer, Tokenizer, type MarkedOptions, type Tokens, type TokensList } from 'marked';
 import { extras } from './late';
 
-// What is read of Markdown otherwise than GFM has it, and how long it may take.
+// The deviations of the parser from GFM, and its limits on time.
 
-/** The blocks of a text, and whether the same text read as one that has ended could have others. */
+/** The blocks of a text. unsure: parsing the text as ended could give other blocks. */
 export type Lexed = TokensList & { readonly unsure: boolean };
 
-/** Parses one piece of Markdown, to which more may come or not; a test counts the calls. */
+/** Parses a piece of Markdown; ended means that no more text comes. Tests pass a function that counts the calls. */
 export type Lex = (text: string, links: TokensList['links'], ended?: boolean) => Lexed;
 
-/** Containers and marks stand in each other to this depth. Each level reads all that is within it, and a thousand are more than the stack holds. */
+/** The deepest nesting of blocks and marks. Each level reads all its content, and a thousand levels overflow the stack. */
 const deepest = 20;
-/** What is no heading within so many characters is none. */
+/** The longest heading in characters. */
 const longestHeading = 16_384;
-/** The end of an address is found by taking away sign after sign. */
+/** The longest address. The parser finds an address's end by removing one character at a time. */
 const longestAddress = 4_096;
 const address = new RegExp(`^(?:https?|ftp|www)[^\\s<]{${longestAddress}}`, 'i');
 
-/** Nobody's list: whether its first line is a rule across the page is asked anew for each line below it. */
+/**
+ * Matches a line that is not treated as a list, because the parser would check for each following line whether this line is a thematic
+ * break.
+ */
 const noList = /(?:[-*_][ \t]+){200}|[-*_][ \t]{500}/;
 
-/** What stands before the @ of an address of mail has 64 characters at most (RFC 5321, 4.5.3.1.1): each word was read to its end from each sign on. */
+/**
+ * The local part of a mail address has at most 64 characters (RFC 5321, 4.5.3.1.1). Without this limit each word was read to its end from
+ * each character.
+ */
 const { gfm } = Lexer.rules.inline;
 const inline = { ...gfm, text: short(gfm.text), url: short(gfm.url) };
 
@@ -28,7 +34,7 @@ function short(rule: RegExp): RegExp {
   return new RegExp(rule.source.replace(/(-\])\+(?=\(?@)/g, '$1{1,64}'), rule.flags);
 }
 
-/** Chinese, Japanese and Korean: between their signs and words stand no blanks that would say where emphasis begins and ends. */
+/** Chinese, Japanese and Korean have no spaces between words and punctuation, which would show where emphasis begins and ends. */
 const cjk =
   /[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef\u{1b000}-\u{1b16f}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u;
 
@@ -38,7 +44,7 @@ function mayHoldFormula(text: string): boolean {
 
 const fileOfMarkdown = /(?:```|~~~)[^\n]*(?:md|mark|mk|mdown)/i;
 
-/** Whether what is loaded late reads more in a text. */
+/** Reports whether a text needs the parts that are loaded late. */
 export function wantsMore(text: string): boolean {
   return (
     text.includes('|') ||
@@ -51,15 +57,16 @@ export function wantsMore(text: string): boolean {
 
 type Extras = NonNullable<typeof extras.now>;
 
-/** What ends an address in such a text: their punctuation, and behind a name without a path also their words. */
+/** Matches the end of an address in such a text: CJK punctuation and, after a host without a path, also CJK letters. */
 const afterAddress =
   /[\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b-\uff65\u2018-\u201d\u2026]/;
 const afterHost =
   /^((?:https?:\/\/|www\.)[a-z0-9.-]+(?::\d+)?)[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/i;
 
 /**
- * Marked's rules, which look for the end of each mark in all that follows it: a hundred kilobytes of marks without ends took a minute, in
- * which the window stood still. So looking has a price, and what remains when that is spent is text. No text that people read is near it.
+ * Marked's rules search for the end of each mark in all following text: a hundred kilobytes of unclosed marks took a minute, during which
+ * the window did not respond. So each search has a price, and when the budget is spent, the rest is plain text. No text that people read
+ * comes near the budget.
  */
 class Rules extends Tokenizer {
   #left: number;
@@ -69,7 +76,7 @@ class Rules extends Tokenizer {
   readonly #formulas: Extras | undefined;
   readonly #ended: boolean;
   #depth = 0;
-  /** The texts that marks are looked for in last, without their formulas. */
+  /** The last texts that were searched for marks, with their formulas masked. */
   readonly #masked = new Map<string, string>();
   unsure = false;
 
@@ -93,7 +100,7 @@ class Rules extends Tokenizer {
     }
   }
 
-  /** A mark that is tried, at the price of what is read for it when it has no end. */
+  /** Tries a rule, at the price of the text that the rule reads when the mark has no end. */
   #tried<T extends { raw: string }>(price: number, look: () => T | undefined, least = 0): T | undefined {
     if (this.#left <= 0) return undefined;
     const found = this.#within(look);
@@ -110,7 +117,7 @@ class Rules extends Tokenizer {
   }
 
   override emStrong(text: string, masked: string, before = '') {
-    // Nor does one within a word begin anything; names of variables are free of charge by that.
+    // An underscore within a word begins nothing, so names of variables cost nothing.
     if (!/^[*_]/.test(text) || (text.startsWith('_') && /[\p{L}\p{N}]$/u.test(before))) return undefined;
     const marks = this.#marks(text, masked);
     return this.#tried(text.length, () => {
@@ -128,7 +135,7 @@ class Rules extends Tokenizer {
     });
   }
 
-  /** An address is read to the next space first, whatever of it belongs to the link. */
+  /** An address is read to the next space first, whether or not all of it belongs to the link. */
   override link(text: string) {
     if (!this.lexer.state.linkParenPossible || !/^!?\[/.test(text)) return undefined;
     return this.#tried(text.length >> 3, () => super.link(text), text.length >> 3);
@@ -139,7 +146,7 @@ class Rules extends Tokenizer {
     return this.#tried(text.length >> 3, () => super.reflink(text, links));
   }
 
-  /** What begins otherwise ends at the next sign like it. */
+  /** Other tags end at the next "<" or ">". */
   override tag(text: string) {
     return /^<[?!]/.test(text) ? this.#tried(text.length, () => super.tag(text)) : super.tag(text);
   }
@@ -153,7 +160,7 @@ class Rules extends Tokenizer {
     return end > 0 ? super.url(text.slice(0, end)) : found;
   }
 
-  /** A footnote is no address that `[^1]` would lead to: as one it was not seen at all. */
+  /** A footnote is no link definition. As a definition of `[^1]` it would not be shown at all. */
   override def(text: string) {
     return /^ {0,3}\[\^/.test(text) ? undefined : super.def(text);
   }
@@ -175,7 +182,7 @@ class Rules extends Tokenizer {
     return made && { ...made, raw: found.slice(0, found.length - (fitted.length - made.raw.length)) };
   }
 
-  /** What reads formulas; nothing for a text that can hold none. */
+  /** Returns the rules for formulas; null for a text without formulas. */
   extensions(): NonNullable<MarkedOptions['extensions']> | null {
     const formulas = this.#formulas;
     if (!formulas) return null;
@@ -199,18 +206,18 @@ class Rules extends Tokenizer {
     if (found || !formulas.beginsFormula(text)) return found as Tokens.Generic | undefined;
     this.unsure = true;
     if (!text.trimStart().startsWith('\\[')) return undefined;
-    // It has no end yet: shown as it is written, or the backslash of its mark would be gone.
+    // The formula has no end yet. It is shown as source, or the backslash of its mark would disappear.
     const end = text.search(/\n[ \t]*(?:\n|$)/);
     const raw = end < 0 ? text : text.slice(0, end);
     return { type: 'formula', raw, tex: '', display: true, block: true };
   }
 
-  /** Whether marks of a paragraph may stand between words without blanks. */
+  /** Reports whether a paragraph may have marks between words without spaces. */
   #near(masked: string): boolean {
     return this.#cjk && this.#extras !== undefined && cjk.test(masked);
   }
 
-  /** What the marks of a paragraph are looked for in. */
+  /** Returns the text in which marks are searched. */
   #marks(text: string, masked: string): string {
     if (!this.#formulas) return masked;
     const held = this.#masked.get(masked);
@@ -223,8 +230,9 @@ class Rules extends Tokenizer {
   }
 
   /**
-   * The rule for a heading that is underlined goes through each paragraph sign by sign, in a pattern that WebKit does not compile: of a line of
-   * 2,000 characters to which words are added it was three fifths of all parsing. It is asked where a line may be such a line alone.
+   * The rule for underlined headings reads each paragraph character by character, with a pattern that WebKit does not compile. In a
+   * streamed line of 2,000 characters that took three fifths of the parsing time. So the rule runs only where a following line can be an
+   * underline.
    */
   override lheading(text: string) {
     const near = text.slice(0, longestHeading);

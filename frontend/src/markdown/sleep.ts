@@ -1,41 +1,41 @@
 import { flushSync, getContext, setContext, untrack } from 'svelte';
 
-// Parts of long messages sleep while nobody is near: their elements are out of the page, and their room stays. A message of an hour's
-// work is tens of thousands of elements, and an engine goes through all of them when one changes. (`content-visibility` keeps them: it
-// spared neither memory nor the time that laying them out takes in WebKit.)
+// Parts of long messages sleep while they are far from the visible area: their elements leave the page, and an empty box keeps their
+// height. An hour's work gives tens of thousands of elements, and an engine walks all of them when a single element changes. (In WebKit
+// `content-visibility` saved neither memory nor layout time.)
 
 export interface Sleeper {
   readonly asleep: boolean;
-  /** Takes the elements out; the room of so many pixels stays. */
+  /** Removes the elements and keeps a box of the given height. */
   sleep: (height: number) => void;
   wake: () => void;
 }
 
-/** What is so many pixels from what is seen is awake. */
+/** Parts within this distance of the visible area, in pixels, are awake. */
 const margin = 1_500;
 
 const key = Symbol('sleep');
 
-/** Lets the parts of messages sleep that stand in what scrolls: the element of role "log" around them. */
+/** Lets the parts of messages sleep in the surrounding element of role "log", which scrolls. */
 export function provideSleep(): Sleep {
   return setContext(key, new Sleep());
 }
 
-/** Nothing where every part stays awake. */
+/** Returns undefined where every part stays awake. */
 export function sleepHere(): Sleep | undefined {
   return getContext<Sleep | undefined>(key);
 }
 
 export class Sleep {
   #parts = new Map<Element, Sleeper>();
-  /** Far from what is seen, and not asleep yet. */
+  /** Awake parts that are far from the visible area. */
   #due = new Set<Element>();
   #root: HTMLElement | undefined;
   #observer: IntersectionObserver | undefined;
   #lookedAt = 0;
   #looks = false;
 
-  /** Has a part that is mounted sleep and wake; the returned function ends it. */
+  /** Lets a mounted part sleep and wake. The returned function ends that. */
   watch(element: Element, part: Sleeper): () => void {
     this.#open(element);
     this.#parts.set(element, part);
@@ -49,7 +49,7 @@ export class Sleep {
     };
   }
 
-  /** Wakes what is asleep below an element: something is looked for in it. */
+  /** Wakes the parts below an element, before a search in the element. */
   wakeIn(element: Element): void {
     this.#wake([...this.#parts.keys()].filter((one) => element.contains(one)));
   }
@@ -87,7 +87,7 @@ export class Sleep {
     this.#layDown();
   }
 
-  /** Far jumps: the observer tells of them a frame late, which would be a blank one. */
+  /** Looks at once after a far jump: the observer reports a frame late, and that frame would be blank. */
   #scrolled = () => {
     const at = this.#root?.scrollTop ?? 0;
     if (Math.abs(at - this.#lookedAt) < margin / 2) return;
@@ -98,7 +98,7 @@ export class Sleep {
   #soon(): void {
     if (this.#looks) return;
     this.#looks = true;
-    // Within an effect nothing can be mounted at once.
+    // Nothing can be mounted within an effect.
     queueMicrotask(() => {
       this.#looks = false;
       this.#look();
@@ -117,7 +117,7 @@ export class Sleep {
     );
   }
 
-  /** What is selected is there to be copied, whole. */
+  /** Wakes the selected parts, so that they can be copied whole. */
   #selected = () => {
     const selection = document.getSelection();
     if (!selection || selection.isCollapsed) {
@@ -134,12 +134,12 @@ export class Sleep {
     const before = woken.map((one) => one.getBoundingClientRect());
     for (const one of woken) {
       this.#parts.get(one)?.wake();
-      // What was woken far from what is seen, to be found or copied, is looked at again, and sleeps again.
+      // A part that was woken far from the visible area is observed anew, so that it sleeps again later.
       this.#observer?.unobserve(one);
       this.#observer?.observe(one);
     }
     flushSync();
-    // What is read stays where it is, however high the parts above it turn out to be.
+    // Scrolls by the difference, so that the visible text stays in place when parts above turn out higher or lower.
     let grown = 0;
     woken.forEach((one, at) => {
       const { top = 0, height = 0 } = before[at] ?? {};
@@ -150,14 +150,14 @@ export class Sleep {
 
   #layDown(): void {
     const selection = document.getSelection();
-    // Also where a selection only begins: it may be extended from there.
+    // A part with the begin of a selection stays awake too, because the selection may be extended.
     const used = (element: Element) =>
       element.contains(document.activeElement) || selection?.containsNode(element, true);
     const free = [...this.#due].filter((one) => !used(one));
     const heights = free.map((one) => one.getBoundingClientRect().height);
     free.forEach((one, at) => {
       const height = heights[at] ?? 0;
-      if (height === 0) return; // it is not displayed
+      if (height === 0) return; // the part is not displayed
       this.#due.delete(one);
       this.#parts.get(one)?.sleep(height);
     });

@@ -1,10 +1,10 @@
-// Rows of tables that hold more pipes than there are columns. To GFM a pipe between backticks divides cells as any other, and what does not
-// fit into the columns is left out: half of what such a row says was gone.
+// Repairs table rows with more pipes than columns. In GFM a pipe between backticks divides cells like any other, and cells beyond the last
+// column are dropped, so that half of such a row disappeared.
 
-/** Code, and formulas, in which a pipe is no border. */
+/** Matches code and formulas, in which a pipe is no border. */
 const whole = /(`+)(?!`)(?:[^`\n]|`(?!`))*?[^`\n]\1(?!`)|\\\(.*?\\\)|\$\$.*?\$\$/g;
 
-/** The pipes of a row that divide its cells; those that have a backslash do not. */
+/** Returns the positions of the pipes that divide cells. Escaped pipes do not. */
 function borders(row: string): number[] {
   const list: number[] = [];
   for (let at = row.indexOf('|'); at >= 0; at = row.indexOf('|', at + 1)) {
@@ -15,7 +15,7 @@ function borders(row: string): number[] {
   return list;
 }
 
-/** How many cells so many borders make: those at the ends of a row divide nothing. */
+/** Returns the number of cells. Pipes at the ends of a row divide nothing. */
 function cells(row: string, at: readonly number[]): number {
   const first = at[0];
   const last = at.at(-1);
@@ -25,14 +25,14 @@ function cells(row: string, at: readonly number[]): number {
   return at.length + 1 - Number(leads) - Number(ends);
 }
 
-/** A row in which no more than so many cells are: a backslash stands before each pipe that is none of their borders. */
+/** Returns a row with at most the given number of cells: pipes that are no borders are escaped. */
 export function fitted(row: string, columns: number): string {
   const all = borders(row);
   if (cells(row, all) <= columns) return row;
   const code = [...row.matchAll(whole)].map(({ index, 0: { length } }) => [index, index + length] as const);
   let kept = all.filter((at) => !code.some(([from, to]) => at > from && at < to));
   if (cells(row, kept) > columns) {
-    // What is too much stands in the last cell.
+    // Surplus cells are joined to the last cell.
     const leads = row.slice(0, kept[0]).trim() === '';
     const last = kept.at(-1) ?? 0;
     const ends = row.slice(last + 1).trim() === '';
@@ -51,7 +51,7 @@ export function fitted(row: string, columns: number): string {
 
 const rule = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
-/** The text of a table, each row of which has at most as many cells as there are columns; undefined where that is so already. */
+/** Returns a table whose rows have at most as many cells as there are columns; undefined when that is so already. */
 export function fittedTable(text: string): string | undefined {
   const lines = text.split('\n');
   const second = lines[1] ?? '';

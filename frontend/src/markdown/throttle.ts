@@ -1,9 +1,9 @@
-// Lets a value through at once, then at most every so often, and the last one always.
+// Passes the first value on at once, then at most one value per interval. The last value is always passed on.
 
 /**
- * Tells how long the next frame takes: what is called in it, its layout, its drawing. None is drawn of a page that is hidden. A timer is the
- * first task after the frame, at most a millisecond late. (A message to ourselves would come sooner, but WebKit tells its network process of
- * each channel, which keeps a little of it for good: sixteen a second were 0.1 MiB a minute.)
+ * Reports the time of the next frame in milliseconds: callbacks, layout and paint. A hidden page has no frames. The timer fires as the
+ * first task after the frame, at most a millisecond late. (A message channel would be faster, but WebKit's network process keeps some
+ * memory for each channel: sixteen a second were 0.1 MiB a minute.)
  */
 function nextDrawn(tell: (ms: number) => void): void {
   if (document.visibilityState === 'hidden') return;
@@ -34,10 +34,12 @@ export class Throttle<T> {
     if (this.#timer === undefined) this.#letThrough();
   }
 
-  /** Lets what waits through when it is due. How long the frame has taken may be known only when it seems to be. */
+  /**
+   * Passes the waiting value on when it is due. The time of the last frame may be known only by then, so the due time is computed again.
+   */
   #letThrough(): void {
-    // Three parts of four are left to others: an engine that is never idle puts off the collection of its garbage, and a page on a busy
-    // machine grew by hundreds of megabytes.
+    // Leaves three quarters of the time to others. An engine that is never idle postpones its garbage collection, and on a busy machine a
+    // page grew by hundreds of megabytes.
     const due =
       this.#last +
       Math.max(this.#every, 5 * this.#cost, Math.min(3 * this.#drawing, 300)) -
@@ -46,12 +48,12 @@ export class Throttle<T> {
     else this.#timer = setTimeout(() => this.#letThrough(), due);
   }
 
-  /** What was let through has cost so many milliseconds: a sixth of the time is enough for it. */
+  /** Adds the cost of the last value in milliseconds. The throttle uses at most a sixth of the time. */
   took(ms: number): void {
     this.#cost += ms;
   }
 
-  /** Lets what waits through now. */
+  /** Passes the waiting value on now. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -67,7 +69,7 @@ export class Throttle<T> {
   }
 
   #pass(value: T): void {
-    this.#last = performance.now(); // which no clock that is set puts back
+    this.#last = performance.now(); // not affected by changes of the system clock
     this.#cost = this.#drawing = 0;
     this.#take(value);
     this.#drawn((ms) => (this.#drawing = ms));
