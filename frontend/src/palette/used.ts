@@ -1,7 +1,7 @@
 import type { Action } from '../commands/commands.svelte';
 import { store } from '../ui/storage';
 
-// Which actions were chosen last: the palette offers them first.
+// Stores the actions that were chosen last; the palette lists them first.
 
 const key = 'deskhand.palette';
 const most = 5;
@@ -19,7 +19,7 @@ export function uses(id: string): void {
   store(key, JSON.stringify([id, ...last().filter((one) => one !== id)].slice(0, most)));
 }
 
-/** Those that were used last before the others. */
+/** Returns all actions, the last used first. */
 export function used(all: readonly Action[]): Action[] {
   const first = last().flatMap((id) => all.find((one) => one.id === id) ?? []);
   return [...first, ...all.filter((one) => !first.includes(one))];

@@ -1,13 +1,13 @@
-// What the side panel may be asked to show.
+// Requests to the side panel: a tab, and the thing to show in the tab.
 
 export const tabs = ['changes', 'files', 'terminal', 'plan', 'inspector'] as const;
 export type PanelTab = (typeof tabs)[number];
 
 export type PanelAsk =
   | { tab: 'changes'; turn?: string; path?: string }
-  /** A file, or what a directory holds. */
+  /** A file or a directory. */
   | { tab: 'files'; path?: string; line?: number; directory?: boolean | undefined }
-  /** A program's terminal by its id, text that is too long for its row, or a new terminal in a directory. */
+  /** A terminal by its id, a text that is too long for its row, or a new terminal in a directory. */
   | {
       tab: 'terminal';
       terminal?: string;
@@ -16,5 +16,5 @@ export type PanelAsk =
       directory?: string;
     }
   | { tab: 'plan' }
-  /** One process, by its pid, or what the agent wrote to its error output. */
+  /** A process by its pid, or the agent's error output. */
   | { tab: 'inspector'; process?: number; stderr?: boolean };

@@ -8,21 +8,21 @@ const widthKey = 'deskhand.panel.width';
 export const usualWidth = 380;
 export const narrowest = 280;
 
-/** The side panel: whether it is there, which of its tabs, and what that was asked to show. */
+/** The side panel: whether it is open, the current tab, and the request to that tab. */
 export class PanelState {
   shown = $state(localStorage.getItem(shownKey) === 'yes');
   tab = $state<PanelTab>(tabs.find((one) => one === localStorage.getItem(tabKey)) ?? 'changes');
   ask = $state.raw<PanelAsk>();
   width = $state(Number(localStorage.getItem(widthKey)) || usualWidth);
 
-  /** Shows a tab, and in it what is asked for. */
+  /** Opens the panel at a tab with a request. */
   open(ask: PanelAsk): void {
     this.ask = ask;
     this.#choose(ask.tab);
     this.#set(true);
   }
 
-  /** Shows a tab; without one, or when it is shown already, the panel goes or comes. */
+  /** Shows a tab. Without a tab, or when the tab is shown already, toggle closes or opens the panel. */
   toggle(tab?: PanelTab): void {
     if (tab && !(this.shown && this.tab === tab)) {
       this.#choose(tab);

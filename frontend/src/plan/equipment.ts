@@ -1,7 +1,7 @@
 import type { McpServer, SkillEntry } from '../api/records';
 import type { Given } from '../inspect/calls';
 
-// What a directory has for its agents, beside what the agent of a conversation was given.
+// Compares the servers and skills of a directory with those that a session's agent was given.
 
 export type Use = 'given' | 'own' | 'next' | 'approve' | 'off' | 'changed';
 
@@ -11,7 +11,9 @@ export interface ServerInUse {
   use: Use;
 }
 
-/** The MCP servers of a conversation: Deskhand's own, then those of the directory, then what was given and is in the file no more. */
+/**
+ * Returns the MCP servers of a session: Deskhand's own, the directory's, then servers that the agent was given and the file has no more.
+ */
 export function serversOf(given: Given | undefined, listed: readonly McpServer[]): ServerInUse[] {
   const told = given?.servers ?? [];
   const own = told.filter((one) => one.own);
@@ -38,7 +40,7 @@ export function useOf(entry: SkillEntry): SkillUse {
   return entry.state === 'unresolved' ? 'unresolved' : 'ready';
 }
 
-/** What an agent tells of a turn's usage, in the order in which it is read. */
+/** The fields of a turn's usage in display order. */
 const kinds = [
   'totalTokens',
   'inputTokens',

@@ -1,13 +1,14 @@
 import type { NewRule, Rule, RuleSuggestion } from '../api/records';
 import { t } from '../strings/t';
 
-// Rules as they are offered and told of. What is needed only to list and to write them stands in writing.ts: the page starts without it.
+// Rules as approvals offer them and transcripts show them. writing.ts has the functions that only the list and the editor need; the page
+// starts without that file.
 
 export type Effect = Rule['effect'];
 export type Scope = Rule['scope'];
 export type Kind = Rule['kind'];
 
-/** How a rule of this kind begins in words. */
+/** Returns the first words of a rule of this kind. */
 export function verbOf(kind: Kind): string {
   return t(`rule.verb.${kind === 'other' ? 'use' : kind}`);
 }
@@ -16,7 +17,7 @@ export function expired(rule: Pick<Rule, 'expiresAt'>, now: number): boolean {
   return rule.expiresAt !== undefined && Date.parse(rule.expiresAt) <= now;
 }
 
-/** What a rule is made from once more, after it was removed. */
+/** Returns the fields to create a removed rule again. */
 export function sameRule(rule: Rule): NewRule {
   return {
     effect: rule.effect,
@@ -28,7 +29,7 @@ export function sameRule(rule: Rule): NewRule {
   };
 }
 
-/** The scope, with what belongs to it and nothing of the others. */
+/** Returns a scope with the fields that belong to that scope alone. */
 export function whereOf({
   scope,
   session,
@@ -45,15 +46,15 @@ export function whereOf({
 
 const verbs = /^(?:Run|Edit|Read|Delete|Move|Search|Fetch from|Use|Anything by) /;
 
-/** A rule in the words of the server, which are all that is left of one that is gone: the verb, and what is to be read letter by letter. */
+/** Splits the server's sentence about a rule into the verb and the literal rest. The sentence is all that is left of a removed rule. */
 export function wordsOf(text: string): { verb: string; what: string } {
   const verb = verbs.exec(text)?.[0] ?? '';
   return { verb: verb.trim(), what: text.slice(verb.length) };
 }
 
-// What an approval offers.
+// The rules that an approval offers.
 
-/** The suggestions of one effect by what they are about, both in the order of the server: the narrowest first. */
+/** The suggestions of one effect for one subject. Subjects and scopes have the server's order, the narrowest first. */
 export interface Offered {
   kind: Kind;
   pattern: string;

@@ -3,9 +3,9 @@ import { here } from '../api/places';
 import type { NewRule, Rule, RulePatch, Session } from '../api/records';
 import { whereOf, type Effect, type Kind, type Scope } from './rule';
 
-// Rules as they are listed and written.
+// Rules as the settings list and edit them.
 
-/** In the order in which they count. */
+/** In order of precedence. */
 export const effects = ['deny', 'ask', 'allow'] as const satisfies readonly Effect[];
 /** The narrowest first. */
 export const scopes = ['session', 'directory', 'everywhere'] as const satisfies readonly Scope[];
@@ -26,14 +26,14 @@ export const kinds = [
 export interface RuleGroup {
   key: string;
   scope: Scope;
-  /** Of a directory and of a conversation: which one. */
+  /** The directory of a group of the scope "directory"; session names the session of the scope "session". */
   directory?: string;
   place?: string;
   session?: string;
   rules: Rule[];
 }
 
-/** Words that all have to be in a rule, wherever. */
+/** Reports whether a rule contains every word of a filter. */
 export function matches(rule: Rule, filter: string): boolean {
   const text = [rule.text, rule.pattern, rule.effect, rule.kind, rule.directory, rule.note]
     .join('\n')
@@ -44,7 +44,7 @@ export function matches(rule: Rule, filter: string): boolean {
     .every((word) => text.includes(word));
 }
 
-/** Rules of people by where they apply, the widest first; in each, what denies first, then the newest. */
+/** Groups rules by scope, the widest first. In a group, rules that deny come first, then the newest. */
 export function groups(rules: readonly Rule[]): RuleGroup[] {
   const byKey = new Map<string, RuleGroup>();
   for (const rule of rules) {
@@ -72,10 +72,10 @@ export function groups(rules: readonly Rule[]): RuleGroup[] {
   return list;
 }
 
-/** Directories that a rule may be about: those of conversations, by path. */
+/** A directory that a rule may name: those of sessions, by path. */
 export interface RuleDirectory {
   path: string;
-  /** '' = this computer. */
+  /** '' is this computer. */
   place: string;
 }
 
@@ -103,7 +103,7 @@ export interface Draft {
   session: string;
   directory: RuleDirectory;
   expires: Expiry;
-  /** With at: as a field of a form has it, a time of this computer. */
+  /** For 'at': local time, in the format of a date and time control. */
   at: string;
   note: string;
 }
@@ -116,7 +116,7 @@ const lengths: Readonly<Record<Exclude<Expiry, 'never' | 'at'>, number>> = {
   month: 30 * 24 * hour,
 };
 
-/** When it expires; undefined = never. What cannot be read is given as it is, so that the server says so. */
+/** Returns the expiry of a draft; undefined for never. An unreadable time is passed on, so that the server reports the fault. */
 export function expiryOf({ expires, at }: Pick<Draft, 'expires' | 'at'>, now: number): string | undefined {
   if (expires === 'never') return undefined;
   if (expires !== 'at') return new Date(now + lengths[expires]).toISOString();
@@ -124,7 +124,7 @@ export function expiryOf({ expires, at }: Pick<Draft, 'expires' | 'at'>, now: nu
   return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString();
 }
 
-/** A time as a field for date and time has it. */
+/** Formats a time for a date and time control. */
 export function localTime(at: string): string {
   const time = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -162,7 +162,7 @@ export function ruleOf(draft: Draft, now: number): NewRule {
   };
 }
 
-/** The change that makes a rule what the draft is; it takes away, too. A time that was not touched stays to the second. */
+/** Returns the patch that turns a rule into the draft; absent fields are cleared. An unchanged expiry keeps its seconds. */
 export function patchOf(draft: Draft, next: NewRule, rule: Rule): RulePatch {
   const untouched =
     draft.expires === 'at' && rule.expiresAt !== undefined && localTime(rule.expiresAt) === draft.at;
@@ -192,7 +192,7 @@ const fields: Readonly<Record<string, RuleField>> = {
   'rule.unknown_session': 'scope',
 };
 
-/** The field that a refusal is about; undefined where it is about no single one. */
+/** Returns the field that a refusal is about; undefined for a refusal about no single field. */
 export function fieldOf(error: Pick<ApiError, 'code'>): RuleField | undefined {
   return Object.hasOwn(fields, error.code) ? fields[error.code] : undefined;
 }

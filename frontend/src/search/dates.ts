@@ -1,6 +1,6 @@
-// Days as people give them, in their own time, for a server that takes moments.
+// Converts local days to the moments that the server expects.
 
-/** The moment when a day begins; undefined when the text is no day of the calendar. */
+/** Returns the moment at which a day begins; undefined for a text that is no calendar day. */
 export function beginning(day: string, later = 0): string | undefined {
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day.trim());
   if (!parts) return undefined;
@@ -9,11 +9,11 @@ export function beginning(day: string, later = 0): string | undefined {
   at.setFullYear(year, month - 1, date);
   at.setHours(0, 0, 0, 0);
   if (at.getMonth() !== month - 1 || at.getDate() !== date) return undefined; // 30 February
-  at.setDate(date + later); // a day has not always 24 hours
+  at.setDate(date + later); // not every day has 24 hours
   return at.toISOString();
 }
 
-/** The moment when a day is over. */
+/** Returns the moment at which a day ends. */
 export function end(day: string): string | undefined {
   return beginning(day, 1);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plain } from './plain';
 
-/** An excerpt in which what stands between « and » was looked for; and back. */
+/** Converts a text with its hits between « and » to an excerpt, and back. */
 const cut = (text: string) =>
   text
     .split(/[«»]/)
@@ -33,7 +33,7 @@ test.each([
     'now: · wind · before · now · «calm» · 10 s · 20 s',
   ],
   ['\\*not\\* «emphasis»', '*not* «emphasis»'],
-  // Beyond the cut is the other half.
+  // The other half of the mark is beyond the cut.
   ['… slow in a «storm»** now, and `Gale', '… slow in a «storm» now, and `Gale'],
   ['the «notes» are in **notes/keeper and more …', 'the «notes» are in notes/keeper and more …'],
   ['the «notes» of [the keeper](https://example …', 'the «notes» of the keeper …'],

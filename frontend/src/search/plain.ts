@@ -1,13 +1,13 @@
 import type { Hit } from '../api/records';
 
-// An excerpt of Markdown as it reads where it stands: without the signs of its markup. It is a line cut out of a text, so no parser
-// can take it: a mark's other half may lie beyond the cut, and the ends of lines are gone, with what they meant.
+// Removes Markdown's markup from an excerpt. An excerpt is a line cut out of a text, so no parser can read it: the other half of a mark may
+// lie beyond the cut, and line ends, with their meaning, are gone.
 
 type Part = Hit['excerpt'][number];
 
 const cutBefore = /^… /;
 const cutAfter = / …$/;
-/** Around an underscore that is a mark; within a word it is a letter. */
+/** Matches the neighbour of an underscore that is a mark. Within a word an underscore is a letter. */
 const edge = /^[^\p{L}\p{N}_]?$/u;
 const escaped = /\\([\\`*_{}[\]()#+\-.!|>~])/g;
 const fence = /(?:^|\s)(`{3,}|~{3,})([\w+#.-]*)(?=\s|$)/g;
@@ -23,9 +23,9 @@ const bars = /\|(?:[\s:|-]*\|)?/g;
 class Line {
   readonly text: string;
   readonly #hit: boolean[] = [];
-  /** What stands for a sign: itself, nothing, or another one. */
+  /** The replacement of each character: the same character, another, or nothing. */
   readonly #shown: string[];
-  /** Stands there as it was meant: code, what a backslash protects. */
+  /** The characters that must stay: code and escaped characters. */
   readonly #solid: boolean[];
 
   constructor(parts: readonly Part[]) {
@@ -35,7 +35,7 @@ class Line {
     this.#solid = this.#shown.map(() => false);
   }
 
-  /** Takes signs out, unless what was looked for is among them. */
+  /** Replaces characters, unless a hit is among them. */
   drop(from: number, length: number, instead = '') {
     if (this.#hit.slice(from, from + length).includes(true)) return;
     for (let n = from; n < from + length; n++) this.#shown[n] = n === from ? instead : '';
@@ -50,7 +50,7 @@ class Line {
     for (const match of this.text.matchAll(pattern)) if (!this.#solid[match.index]) act(match, match.index);
   }
 
-  /** Takes out the marks around something, which stays. */
+  /** Removes the marks around a text. */
   unwrap(pattern: RegExp, fits: (match: RegExpExecArray) => boolean = () => true) {
     this.each(pattern, (match, at) => {
       const [whole, open = '', inner = ''] = match;
@@ -93,7 +93,7 @@ export function plain(excerpt: readonly Part[]): Part[] {
         !mark.startsWith('_') ||
         (edge.test(text.charAt(index - 1)) && edge.test(text.charAt(index + whole.length))),
     );
-  // The other half of a mark that stands alone is beyond the cut, where there is one on that side.
+  // The other half of a single mark lies beyond the cut, where the excerpt is cut on that side.
   line.each(half, (match, at) => {
     const opens = /\S/.test(text.charAt(at + match[0].length)) && edge.test(text.charAt(at - 1));
     const closes = /\S/.test(text.charAt(at - 1)) && edge.test(text.charAt(at + match[0].length));
@@ -104,7 +104,7 @@ export function plain(excerpt: readonly Part[]): Part[] {
   return line.parts();
 }
 
-/** What is code stays as it is, without its marks. */
+/** Removes the marks of code and keeps the content. */
 function code(line: Line) {
   let open: number | undefined;
   line.each(fence, ({ 0: whole, 1: ticks = '', 2: language = '' }, at) => {
@@ -122,7 +122,7 @@ function code(line: Line) {
   });
 }
 
-/** Cells are told apart by points; what rules the head off says nothing. */
+/** Separates cells by dots, and removes the rule below the head. */
 function table(line: Line) {
   const { text } = line;
   if (!ruled.test(text) && (text.match(/ \| /g)?.length ?? 0) < 4) return;

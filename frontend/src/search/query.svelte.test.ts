@@ -17,7 +17,7 @@ let search: Search;
 beforeEach(() => {
   vi.useFakeTimers();
   asked = [];
-  // It answers when the test says so, also what was aborted: an answer may be on its way by then.
+  // Answers when the test says so, even an aborted call, because an answer may be on its way by then.
   search = new Search({
     find: (wanted, signal) =>
       new Promise<Found>((resolve, reject) => {

@@ -5,18 +5,18 @@ import type { Found } from '../api/records';
 import { beginning, end } from './dates';
 import { extended, renewed, type Results } from './results';
 
-/** After the last key; searching at every one would answer what nobody waits for. */
+/** Milliseconds from the last keystroke to the search. */
 const typedFor = 120;
-/** How long the server may take to make more entries searchable before it is asked again. */
+/** Milliseconds until the search is repeated while the server still indexes entries. */
 const askAgainAfter = 1_500;
 const pageSize = 50;
 
 const nothing: Results = { items: [] };
 
-/** What is looked for and what was found. It outlives the screen, so that one comes back to where one was. */
+/** The search and its results. They outlive the screen, so that a person returns to the same place. */
 export class Search {
   query = $state('');
-  /** Ids; empty for all. */
+  /** Ids; an empty id stands for all. */
   agent = $state('');
   workspace = $state('');
   /** Days. */
@@ -24,19 +24,19 @@ export class Search {
   to = $state('');
 
   found = $state.raw<Results>(nothing);
-  /** How many entries are not in the index yet. */
+  /** The number of entries that are not indexed yet. */
   pending = $state(0);
-  /** There are results, even if nothing was found. */
+  /** An answer has come, even if it is empty. */
   answered = $state(false);
   busy = $state(false);
   loadingMore = $state(false);
   error = $state.raw<ApiError | undefined>();
-  /** The entry that Enter would open. */
+  /** The entry that Enter opens. */
   active = $state<string | undefined>();
-  /** How far the results are scrolled. */
+  /** The scroll position of the results. */
   scrolled = 0;
 
-  /** Names and paths of what was found, by id: a filter keeps its name when nothing is found by it any more. */
+  /** The names of agents and the paths of workspaces by id, so that a filter keeps its name when nothing is found. */
   readonly agents = new SvelteMap<string, string>();
   readonly directories = new SvelteMap<string, string>();
 
@@ -51,27 +51,27 @@ export class Search {
   #typed: ReturnType<typeof setTimeout> | undefined;
   #later: ReturnType<typeof setTimeout> | undefined;
   #open = false;
-  /** What the results answer. */
+  /** The query that the results answer. */
   #answers = '';
 
   constructor(client: Pick<Client, 'find'>) {
     this.#client = client;
   }
 
-  /** The screen is shown. What was found before may have become more. */
+  /** Called when the screen opens. Earlier results are refreshed, because there may be more. */
   open(): void {
     this.#open = true;
     if (!this.query.trim()) return;
     void this.#ask(this.answered && this.#answers === JSON.stringify(this.#wanted()) ? 'renew' : 'new');
   }
 
-  /** The screen has gone: nobody waits for anything. */
+  /** Called when the screen closes. Running searches end. */
   close(): void {
     this.#open = false;
     this.#stop();
   }
 
-  /** What is looked for has changed. */
+  /** Called when the query or a filter has changed. */
   changed(): void {
     this.#stop();
     if (!this.query.trim()) {
@@ -138,7 +138,7 @@ export class Search {
         { ...wanted, limit: pageSize, ...(before === undefined ? {} : { before }) },
         asking.signal,
       );
-      // Aborting ends the request; an answer that had come by then must not count either.
+      // An answer may arrive although its request was aborted; it is ignored.
       if (this.#asking !== asking) return;
       this.#take(page, how);
       this.#answers = JSON.stringify(wanted);

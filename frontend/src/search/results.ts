@@ -1,16 +1,16 @@
 import type { Found, Hit } from '../api/records';
 
-// What a search found, as the screen shows it.
+// The results of a search as the screen shows them.
 
-/** The hits of one conversation. */
+/** The hits in one session. */
 export interface Group {
   session: string;
-  /** The newest, which tells what all of them share. */
+  /** The newest hit, with the values that all hits share. */
   first: Hit;
   hits: readonly Hit[];
 }
 
-/** Hits by conversation: the one with the newest first, and the newest first in each. */
+/** Groups hits by session, the newest first in each group and among the groups. */
 export function groups(hits: readonly Hit[]): Group[] {
   const found = new Map<string, { session: string; first: Hit; hits: Hit[] }>();
   for (const hit of hits) {
@@ -23,14 +23,14 @@ export function groups(hits: readonly Hit[]): Group[] {
 
 export type Results = Pick<Found, 'items' | 'next'>;
 
-/** The page after what is held. An entry that changed meanwhile may stand in both. */
+/** Appends the next page. An entry that changed meanwhile may be in both. */
 export function extended(held: Results, page: Found): Results {
   const known = new Set(held.items.map((hit) => hit.entry));
   const items = [...held.items, ...page.items.filter((hit) => !known.has(hit.entry))];
   return { items, ...(page.next === undefined ? {} : { next: page.next }) };
 }
 
-/** The first page anew. What was fetched beyond it stays, where both still meet. */
+/** Replaces the first page. Later pages stay where they still join the new page. */
 export function renewed(held: Results, page: Found): Results {
   const last = page.items.at(-1);
   const at = last && page.next !== undefined ? held.items.findIndex((hit) => hit.entry === last.entry) : -1;

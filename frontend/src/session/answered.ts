@@ -3,7 +3,7 @@ import { isObject } from '../content/blocks';
 import { shownName } from '../content/reveal';
 import { lookup, t } from '../strings/t';
 
-// What was answered to a request, in words.
+// The answer to a request in words.
 
 export interface Told {
   text: string;

@@ -1,7 +1,7 @@
 import type { Exit } from '../api/records';
 import { lookup, t } from '../strings/t';
 
-/** How an agent ended, or why it did not start, in words. */
+/** Returns the text that says how an agent ended, or why it did not start. */
 export function exitText(exit: Exit, agent: string): string {
   const params = { ...exit.params, agent, code: exit.code ?? '', signal: exit.signal ?? '' };
   const how = exit.signal ? 'signal' : exit.code === undefined ? undefined : 'code';
@@ -14,14 +14,14 @@ export function exitText(exit: Exit, agent: string): string {
   return how ? `${told} ${t(`exit.then_${how}`, params)}` : told;
 }
 
-/** What is known of it, and what the agent said itself, as of a quota that is used up. */
+/** Adds the agent's own words, for example about a used-up quota. */
 function withDetail(known: string | undefined, detail: string | undefined): string | undefined {
   return known && detail && !known.includes(detail) ? `${known} ${detail}` : known;
 }
 
 export const shownLines = 5;
 
-/** The last lines of what the agent wrote to stderr. */
+/** Returns the last lines of the agent's error output. */
 export function lastLines(text: string, count = shownLines): { text: string; more: boolean } {
   const lines = text.replace(/\s+$/, '').split('\n');
   return { text: lines.slice(-count).join('\n'), more: lines.length > count };

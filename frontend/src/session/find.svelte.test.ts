@@ -6,7 +6,7 @@ import { Find, nearest } from './find.svelte';
 const client = { find: vi.fn<(wanted: { q: string; session?: string }) => Promise<Found>>() };
 const went: number[] = [];
 
-/** Lets what was typed be asked for, and the answer arrive. */
+/** Waits until the typed query was sent and answered. */
 const typed = () => vi.advanceTimersByTimeAsync(200);
 
 function begin(from?: number): Find {
@@ -31,7 +31,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   const last = begin();
-  await type(last, ''); // what was looked for last is kept
+  await type(last, ''); // the last query is kept
   last.close();
   vi.useRealTimers();
 });
@@ -55,7 +55,7 @@ test('further up the next place from there is', async () => {
   const find = begin(20);
   await type(find, 'light');
   expect(went).toEqual([32]);
-  // More letters go on from where one is.
+  // A longer query searches on from the current place.
   answers([32, 48]);
   await type(find, 'lighthouse');
   expect(went).toEqual([32, 32]);
@@ -83,7 +83,7 @@ test('what is not searchable yet is asked for again, and moves nothing', async (
   answers([16, 32]);
   await vi.advanceTimersByTimeAsync(2_000);
   expect([find.pending, find.nth, find.places.length, went]).toEqual([0, 1, 2, [16]]);
-  // So is what is said meanwhile.
+  // New entries are added to the places.
   answers([16, 32, 48]);
   find.more();
   find.more();
@@ -101,7 +101,7 @@ test('what was not searchable when it was looked for is shown once it is', async
   answers([16, 32]);
   await vi.advanceTimersByTimeAsync(2_000);
   expect([find.nth, went]).toEqual([2, [32]]);
-  // What is said later moves nothing, nor does it where there was nothing at all.
+  // New entries do not move the view, not even the first match.
   answers([16, 32, 48]);
   find.more();
   await vi.advanceTimersByTimeAsync(2_000);

@@ -3,43 +3,43 @@ import { asApiError, type ApiError } from '../api/errors';
 import { marking, rangesIn } from './highlight';
 import { termsOf, type Term } from './words';
 
-/** After the last key, as in the search over all conversations. */
+/** Milliseconds from the last keystroke to the search, as in the search over all sessions. */
 const typedFor = 120;
-/** How long the server may take to make what was said findable before it is asked again. */
+/** Milliseconds until the search is repeated while the server still indexes entries. */
 const askAgainAfter = 1_500;
 
-/** What was looked for last, in whichever conversation. */
+/** The last query, in any session. */
 let last = '';
 
-/** What is looked for in one conversation, and where it is. */
+/** A search within a session, and the current match. */
 export class Find {
   query = $state(last);
-  /** The seqs of all entries that have it, in the conversation's order. */
+  /** The sequence numbers of all entries that match, in transcript order. */
   places = $state.raw<readonly number[]>([]);
-  /** Which of them is shown. */
+  /** The sequence number of the current match. */
   at = $state.raw<number | undefined>();
-  /** How many entries cannot be found yet. */
+  /** The number of entries that are not indexed yet. */
   pending = $state(0);
   busy = $state(false);
-  /** There is an answer, even if nothing was found. */
+  /** An answer has come, even if it is empty. */
   answered = $state(false);
   error = $state.raw<ApiError | undefined>();
 
   readonly terms: readonly Term[] = $derived(termsOf(this.query.trim()));
   readonly found: ReadonlySet<number> = $derived(new Set(this.places));
-  /** Its number, from 1. */
+  /** The number of the current match, from 1. */
   readonly nth = $derived(this.at === undefined ? 0 : this.places.indexOf(this.at) + 1);
 
-  /** What shows it in the page comes with it: nobody looks for anything as the page starts. */
+  /** The functions that mark matches belong to this file, because the page starts without it. */
   readonly marking = marking;
   readonly rangesIn = rangesIn;
 
   #client: Pick<Client, 'find'>;
   #session: string;
   #go: (seq: number) => void;
-  /** Where the person looked when they began: the first place from there on is shown. The end where it is undefined. */
+  /** The first entry in view when the search began; the first match from there on is shown. Undefined stands for the end. */
   #from: number | undefined;
-  /** What is looked for was not searchable when it was asked for: its first place is shown as soon as there is one. */
+  /** The query had no indexed match yet. The first match is shown when it comes. */
   #waits = false;
   #asking: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -57,7 +57,7 @@ export class Find {
     if (this.query.trim()) void this.#ask(true);
   }
 
-  /** Another query was typed. */
+  /** Called when the query has changed. */
   changed(): void {
     this.#stop();
     last = this.query;
@@ -69,11 +69,11 @@ export class Find {
     this.#timer = setTimeout(() => void this.#ask(true), typedFor);
   }
 
-  /** To the next place or the one before, round about at the ends. */
+  /** Goes to the next or previous match, and wraps around at the ends. */
   step(by: 1 | -1): void {
     if (this.busy) {
       this.#stop();
-      void this.#ask(true); // what is shown answers what was typed before
+      void this.#ask(true); // the current matches belong to the previous query
       return;
     }
     const count = this.places.length;
@@ -83,7 +83,7 @@ export class Find {
     this.#show(this.places[next]);
   }
 
-  /** Something was said: it may have more of it. The view stays where it is. */
+  /** Called when entries have been added: searches again. The view stays where it is. */
   more(): void {
     if (!this.answered || this.busy) return;
     this.#timer ??= setTimeout(() => void this.#ask(false), askAgainAfter);
@@ -146,11 +146,11 @@ export class Find {
     const first = anew || this.#waits;
     this.#waits = first && places.length === 0 && this.pending > 0;
     if (first) this.#show(places[nearest(places, this.#from)]);
-    else if (this.at !== undefined && !places.includes(this.at)) this.at = undefined; // it says something else by now
+    else if (this.at !== undefined && !places.includes(this.at)) this.at = undefined; // the entry does not match any more
   }
 }
 
-/** The first place from there on, else the last one. */
+/** Returns the first match from a place on, otherwise the last. */
 export function nearest(places: readonly number[], from: number | undefined): number {
   const at = from === undefined ? -1 : places.findIndex((seq) => seq >= from);
   return at >= 0 ? at : places.length - 1;

@@ -1,3 +1,3 @@
-// What looks for something in a conversation, loaded a moment after the page.
+// The search within a session, loaded shortly after the page.
 export { Find } from './find.svelte';
 export { default as FindBar } from './FindBar.svelte';

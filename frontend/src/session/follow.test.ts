@@ -8,7 +8,7 @@ test('growth of the content does not end following, however far the end is', () 
 test('a gesture upwards ends it at once, before anything has scrolled', () => {
   const up = gesture(following, 'up', 0);
   expect(up.following).toBe(false);
-  // A fast stream must not take the view back while the person still scrolls.
+  // A fast stream must not pull the view back while the person still scrolls.
   expect(scrolled(up, 3, 16).following).toBe(false);
 });
 

@@ -1,28 +1,31 @@
-// Whether the view follows the tail. Growth of the content never ends that; only a gesture of the person does.
+// Decides whether the view follows the tail. Only a gesture of the person ends that; growing content never does.
 
-/** Where a gesture leads: a wheel and the keys say it, a dragged scroll bar does not. */
+/** The direction of a gesture. A wheel or key has a direction, a dragged scroll bar does not. */
 export type Direction = 'up' | 'down' | 'either';
 
 export interface Follow {
   following: boolean;
   direction: Direction;
-  /** Until when a scroll counts as the person's. */
+  /** Until this time a scroll event counts as the person's. */
   until: number;
 }
 
 export const following: Follow = { following: true, direction: 'either', until: 0 };
 
-/** Whether so many pixels from the end counts as being there. */
+/** Reports whether a distance from the end in pixels counts as the end. */
 export const isNear = (distance: number) => distance <= 24;
-/** Scrolling goes on for a while after a wheel or a swipe. */
+/** Milliseconds for which scrolling may go on after a wheel or swipe. */
 const lasts = 700;
 
-/** The person begins to scroll. Upwards ends following at once: waiting for the scroll would let a fast stream pull the view back. */
+/**
+ * The person begins to scroll. A gesture upwards ends following at once, because a fast stream would otherwise pull the view back before
+ * the first scroll event.
+ */
 export function gesture(state: Follow, direction: Direction, now: number): Follow {
   return { following: state.following && direction !== 'up', direction, until: now + lasts };
 }
 
-/** The view was scrolled and is `distance` pixels from the end. */
+/** The view was scrolled to `distance` pixels from the end. */
 export function scrolled(state: Follow, distance: number, now: number): Follow {
   if (now > state.until) return state;
   const atEnd = isNear(distance);
@@ -30,7 +33,7 @@ export function scrolled(state: Follow, distance: number, now: number): Follow {
   return atEnd === state.following ? state : { ...state, following: atEnd };
 }
 
-/** The person asks for the tail. */
+/** The person asked for the tail. */
 export function jump(): Follow {
   return following;
 }

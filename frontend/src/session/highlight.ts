@@ -1,18 +1,18 @@
 import { spansIn, type Term } from './words';
 
-// Shows in the page what was found. The text itself is left alone: it is Svelte's, and changes while an agent writes.
+// Marks matches in the page without changing the text nodes, which belong to Svelte and change while an agent writes.
 
-/** Elements whose text goes on in their neighbours'. */
+/** Elements whose text continues in their neighbours. */
 const inline = new Set(['A', 'B', 'CODE', 'DEL', 'EM', 'I', 'MARK', 'S', 'STRONG', 'SUB', 'SUP', 'U']);
 const unread = 'svg, style, time, .visually-hidden';
 
 interface Piece {
   node: Text;
-  /** Where it begins in the whole text. */
+  /** The offset of the piece in the whole text. */
   at: number;
 }
 
-/** The places of what is looked for below an element. */
+/** Returns the matches below an element. */
 export function rangesIn(root: Element, terms: readonly Term[]): Range[] {
   const pieces: Piece[] = [];
   let whole = '';
@@ -22,7 +22,7 @@ export function rangesIn(root: Element, terms: readonly Term[]): Range[] {
     const parent = node.parentElement;
     if (!(node instanceof Text) || !parent || parent.closest(unread)) continue;
     const here = blockOf(parent);
-    // Words end with the element that they stand in.
+    // A word ends with its block element.
     if (here !== block) whole += '\n';
     block = here;
     pieces.push({ node, at: whole.length });
@@ -44,7 +44,7 @@ function blockOf(element: Element): Element {
   return block;
 }
 
-/** The piece that a place of the whole text is in. */
+/** Returns the piece that contains an offset of the whole text. */
 function pieceAt(pieces: readonly Piece[], place: number): Piece {
   let low = 0;
   let high = pieces.length - 1;
@@ -53,10 +53,10 @@ function pieceAt(pieces: readonly Piece[], place: number): Piece {
     if ((pieces[middle]?.at ?? 0) <= place) low = middle;
     else high = middle - 1;
   }
-  return pieces[low] as Piece; // a place was found in one of them
+  return pieces[low] as Piece; // every offset lies in a piece
 }
 
-/** A mark drawn over the text, where the engine cannot colour a range. Measured from the content's own corner. */
+/** A mark drawn over the text, for engines that cannot colour a range. Coordinates count from the content's corner. */
 export interface Box {
   left: number;
   top: number;
@@ -69,21 +69,21 @@ export type Mark = 'hit' | 'current' | undefined;
 
 const name = 'deskhand-find';
 const currentName = 'deskhand-find-current';
-/** While an agent writes, and while the person scrolls, marks may be this late. */
+/** The longest delay of marks in milliseconds while an agent writes or a person scrolls. */
 const every = 120;
 
-/** Whether the engine colours ranges. */
+/** Reports whether the engine can colour ranges. */
 export function hasHighlights(): boolean {
   return typeof Highlight === 'function' && 'highlights' in CSS;
 }
 
 export interface Marking {
   terms: readonly Term[];
-  /** What a row holds. */
+  /** Returns the marks of a row. */
   mark: (row: HTMLElement) => Mark;
 }
 
-/** Keeps what was found marked in the rows near the part that is seen. The returned function ends it. */
+/** Keeps the matches near the visible rows marked. The returned function ends that. */
 export function marking(
   scroller: HTMLElement,
   content: HTMLElement,
@@ -114,7 +114,7 @@ export function marking(
   };
   const soon = () => (timer ??= setTimeout(now, every));
   const changes = new MutationObserver((records) => {
-    // Boxes of ours are no news.
+    // Changes of the drawn marks themselves are ignored.
     if (records.some((record) => !(record.target as Element).closest?.('[data-marks]'))) soon();
   });
   changes.observe(content, { childList: true, characterData: true, subtree: true });

@@ -6,7 +6,7 @@ const sizeOf = (element: Element) => element.getElementsByTagName('*').length;
 
 afterEach(() => document.body.replaceChildren());
 
-/** A long answer as it stands in the page: paragraphs, coloured code in pages, tables. */
+/** A long answer as in the page: paragraphs, coloured code in pages, tables. */
 function answer(parts: number): HTMLElement {
   const row = document.createElement('div');
   const page = `<span class="page">${'<span>if</span> err\n'.repeat(120)}</span>`;
@@ -50,8 +50,8 @@ test('the row keeps its place meanwhile', () => {
   const row = answer(1);
   document.body.replaceChildren(row, document.createElement('div'));
   holdHeight(row);
-  expect(row.style.height).toBe('0px'); // nothing has a height here
+  expect(row.style.height).toBe('0px'); // nothing has a height in jsdom
   row.style.height = '7px';
-  holdHeight(row); // it is held once
+  holdHeight(row); // a second call changes nothing
   expect(row.style.height).toBe('7px');
 });

@@ -1,15 +1,14 @@
-// Taking what is far above out of the page while the end is followed. A long answer is thousands of elements; to take them out at once
-// keeps the page from being drawn for longer than a frame may take (25 ms of 33 when a tool call ended one and the next began), so they go
-// in pieces, a few a frame, before their row does.
+// Removes rows far above the visible area while the end is followed. A long answer has thousands of elements, and removing them at once
+// took longer than a frame (25 ms of 33 when one tool call ended and the next began). So a few parts go in each frame, then the row.
 
-/** So many elements are taken out in one go. */
+/** The largest number of elements that are removed at once. */
 export const little = 150;
 
 const sizeOf = (element: Element) => element.getElementsByTagName('*').length;
 
 /**
- * The last part of an element that is little, or has nothing but what is written in one go, such as a page of code. The last and not the
- * first one: whatever stands behind what goes is placed and painted anew.
+ * Returns the last part of an element that is small enough, or cannot be split, such as a page of code. The last and not the first, because
+ * an engine lays out everything after a removed part again.
  */
 function lastPart(whole: Element): Element {
   let part = whole;
@@ -18,7 +17,7 @@ function lastPart(whole: Element): Element {
   return part;
 }
 
-/** Takes parts out from the end until the time is up; true when what is left may go at once. At least one goes each time. */
+/** Removes parts from the end until timeIsUp, at least one in each call. It returns true when the rest may go at once. */
 export function prune(whole: Element, timeIsUp: () => boolean): boolean {
   for (;;) {
     if (sizeOf(whole) <= little) return true;
@@ -29,23 +28,23 @@ export function prune(whole: Element, timeIsUp: () => boolean): boolean {
   }
 }
 
-/** The margin above what a row holds, which it shares with what stands above the row. */
+/** Returns the margin above a row's content, which the row shares with the row above. */
 function marginOf(row: Element): number {
   const first = row.firstElementChild;
   return first ? parseFloat(getComputedStyle(first).marginTop) || 0 : 0;
 }
 
 /**
- * The room that the first row takes, up to the next one. Told before it goes: to look afterwards where the next one stands would lay the
- * page out without that room, and the scroll position would be cut to what is left.
+ * Returns the height of the first row, to be read before its removal. Measuring afterwards would lay out the page without the row, and the
+ * engine would clamp the scroll position.
  */
 export function roomOf(row: Element, next: Element): number {
   const top = row.getBoundingClientRect().top - marginOf(row);
   return next.getBoundingClientRect().top - marginOf(next) - top;
 }
 
-/** Keeps what a row holds as high as it is, so that nothing below it moves while its parts go. */
+/** Fixes the height of a row, so that nothing below moves while its parts go. */
 export function holdHeight(whole: HTMLElement): void {
-  // And nothing more: to contain it would place and paint anew all that is in it.
+  // Only the height: containment would lay out and paint all of the row's content again.
   whole.style.height ||= `${whole.getBoundingClientRect().height}px`;
 }

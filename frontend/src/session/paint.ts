@@ -1,4 +1,4 @@
-/** Marks the moment after the next paint in the page's timeline, where whoever measures the app finds it. */
+/** Adds a mark to the page's performance timeline after the next paint, for measurements. */
 export function markPaint(name: string): void {
   requestAnimationFrame(() =>
     setTimeout(() => {

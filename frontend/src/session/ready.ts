@@ -2,15 +2,15 @@ import { extras } from '../markdown/late';
 import { lex } from '../markdown/rules';
 import { html } from '../markdown/render';
 
-// What the first answer needs is read, compiled and laid out once before there is one: patterns, fonts, the parts of its end. Else the
-// frame of its first words took 70 ms in WebKit, and that of its end 50.
+// Prepares the page for the first answer: patterns are compiled, fonts loaded, and the parts of a turn's end fetched. Without that the
+// frame of the first words took 70 ms in WebKit, and the frame of the end 50.
 
 const phrases = '# a\n\nb *c* **d** `e` [f](https://example.com)';
 const blocks = '<i>\n\n- g\n\n> h\n\n| i |\n|---|\n| j |\n\n1. k\n\n- ```\n  l\n  ```\n';
 
 export function makeReady(): void {
   html(...lex(`${phrases} ${blocks}`, {}));
-  // Laid out is what has fonts of its own.
+  // Lays out an element of every font.
   const sample = document.createElement('div');
   sample.className = 'markdown';
   sample.inert = true;
@@ -20,10 +20,10 @@ export function makeReady(): void {
   sample.getBoundingClientRect();
   sample.remove();
   void extras.load();
-  // Whoever needs them asks again, and tells of it when they cannot be had.
+  // The components that need these files load them again, and report a failure.
   void import('../changes/footer').catch(() => undefined);
   void import('../composer/Queue.svelte').catch(() => undefined);
-  // What is typed after their keys is for them.
+  // Keys typed after a shortcut belong to the part that the shortcut opens, so these parts are loaded early too.
   void import('./finding').catch(() => undefined);
   void import('../start/NewConversation.svelte').catch(() => undefined);
   void import('../content/pixels').catch(() => undefined);

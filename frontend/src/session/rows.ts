@@ -2,7 +2,7 @@ import type { Turn } from '../api/records';
 import { isObject } from '../content/blocks';
 import type { Item } from './transcript';
 
-// What stands under each other on the screen: entries, runs of reads folded into one row, and a footer after each turn.
+// The rows of a transcript: entries, runs of reads folded into one row, and a footer after each turn.
 
 export type Row =
   | { kind: 'entry'; key: string; item: Item }
@@ -16,7 +16,7 @@ function isQuietRead(item: Item): boolean {
   return entry.kind === 'tool' && entry.tool?.kind === 'read' && entry.tool.status === 'completed';
 }
 
-/** The programs that a tool call shows in itself. */
+/** Returns the ids of the terminals inside a tool call. */
 function terminalsOf({ entry }: Item): string[] {
   return (entry.tool?.content ?? []).flatMap((content: unknown) =>
     isObject(content) && content['type'] === 'terminal' && typeof content['terminalId'] === 'string'
@@ -25,14 +25,14 @@ function terminalsOf({ entry }: Item): string[] {
   );
 }
 
-/** What of these shows an entry: a program stands in the tool call that names it. */
+/** Returns the item that shows an entry: a terminal is shown inside the tool call that names it. */
 export function hostOf(item: Item, items: readonly Item[]): Item {
   const id = item.entry.terminal?.terminalId;
   const tool = id === undefined ? undefined : items.find((one) => terminalsOf(one).includes(id));
   return tool ?? item;
 }
 
-/** The seqs of all entries that a row shows. */
+/** Returns the sequence numbers of all entries in a row. */
 export function seqsOf(row: Row, programs: ReadonlyMap<string, Item>): number[] {
   if (row.kind === 'footer') return [];
   return (row.kind === 'entry' ? [row.item] : row.items).flatMap((item) => [
@@ -43,7 +43,7 @@ export function seqsOf(row: Row, programs: ReadonlyMap<string, Item>): number[] 
 
 const single = new WeakMap<Item, Row>();
 
-/** An item's row is always the same one: what is shown of a row is gone through anew where it is another. */
+/** Returns the same row object for the same item, so that the row is not rendered again. */
 function rowOf(item: Item): Row {
   let row = single.get(item);
   if (!row) single.set(item, (row = { kind: 'entry', key: item.id, item }));
@@ -90,7 +90,7 @@ export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): 
   return dedupeFooters(result);
 }
 
-/** Entries without a turn may stand between those of one; its footer stands after the last of them. */
+/** Entries without a turn may stand between entries of a turn. The footer stays only after the last of them. */
 function dedupeFooters(list: Row[]): Row[] {
   const last = new Map<string, number>();
   list.forEach((row, index) => {

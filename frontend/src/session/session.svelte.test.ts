@@ -22,7 +22,7 @@ describe('loading', () => {
     const first = deferred<EntryPage>();
     const { view } = viewWith(first.promise);
     const loaded = view.load();
-    // The page was made before these, and arrives after them.
+    // The page is older than these events, and arrives after them.
     view.apply([append('e1', ' more', 4), upsert(entry(2, { text: 'new' }))]);
     first.resolve(page({ items: [entry(1, { text: 'some' })] }));
     await loaded;
@@ -63,7 +63,7 @@ describe('loading', () => {
     );
     await view.load();
     const loaded = view.loadOlder();
-    view.apply([append('e1', ' more', 4), append('e5', '!', 4)]); // the page was made before these
+    view.apply([append('e1', ' more', 4), append('e5', '!', 4)]); // the page is older than these events
     older.resolve(page({ items: [entry(1, { text: 'some' })] }));
     await loaded;
     expect(view.items.map((item) => item.text)).toEqual(['some more', 'five!']);
@@ -256,7 +256,7 @@ describe('after a gap in the events', () => {
     });
     const entries = vi.fn(() => Promise.resolve(page({ items: then, next: 10 })));
     const view = new SessionView('s1', { entries, entriesAfter } as unknown as Client, () => undefined);
-    view.reading = 0; // nothing is mounted yet: nothing may go
+    view.reading = 0; // nothing is mounted yet, so nothing may be dropped
     await view.load();
     const [first, second] = view.items;
     await view.load();
@@ -355,7 +355,7 @@ describe('a place far from the tail', () => {
     expect(view.arrived).toBe(1);
     const loaded = view.loadNewer();
     await Promise.resolve();
-    // The server wrote this one after it had read the page.
+    // The server wrote this entry after it had read the page.
     view.apply([upsert(entry(16))]);
     last.resolve(from(14, 15));
     await loaded;

@@ -14,7 +14,7 @@ import {
   type Transcript,
 } from './transcript';
 
-/** An item whose parts are signals of their own: a chunk of text touches the text and nothing else. */
+/** An item with a signal for each part, so that a chunk of text updates the text alone. */
 class LiveItem implements Item {
   readonly id: string;
   readonly seq: number;
@@ -35,16 +35,16 @@ class LiveItem implements Item {
 const live = (entry: Entry): Item => new LiveItem(entry);
 
 const pageSize = 200;
-/** Fills any view, and takes a third of the time: what is asked for when a person waits for a place. */
+/** The number of entries in the first page. Sixty fill any view, and take a third of the time of a whole page. */
 const firstPage = 60;
-/** The most that the server gives at once. */
+/** The server's limit of entries in a page. */
 const mostAsked = 1_000;
-/** How many entries are kept: those around what the person reads. */
+/** The number of entries kept around the place where the person reads. */
 const kept = 1_000;
-/** And so many characters of their texts, while the tail is followed: what streams all day must not fill the window. */
+/** The number of characters kept while the tail is followed, so that a long stream does not fill the memory. */
 const keptText = 400_000;
 
-/** One conversation that is shown, or was a moment ago. */
+/** The transcript of a session that is on the screen, or was a moment ago. */
 export class SessionView implements Transcript {
   readonly id: string;
   items = $state.raw<readonly Item[]>([]);
@@ -57,14 +57,14 @@ export class SessionView implements Transcript {
   loadingOlder = $state(false);
   loadingNewer = $state(false);
   error = $state.raw<ApiError | undefined>();
-  /** Counts entries that came at the end, for the pill that says how many are new. */
+  /** Counts the entries that came at the end, for the pill with the number of new entries. */
   arrived = $state.raw(0);
-  /** The last seq that is mounted while the person reads further up: nothing above it may be dropped. */
+  /** The last mounted sequence number while the person reads further up. Nothing above may be dropped. */
   reading: number | undefined;
 
   #client: Client;
   #held: Event[] = [];
-  /** A page that replaces others: the next one waits until there is none, and then begins at once, since two may wait for the same. */
+  /** A fetch whose page replaces others. The next such fetch waits for it in a loop, because two may wait for the same. */
   #underway: Promise<void> | undefined;
   #requests: (requests: readonly Request[]) => void;
 
@@ -74,9 +74,9 @@ export class SessionView implements Transcript {
     this.#requests = requests;
   }
 
-  /** Fetches the tail; also what heals a gap: anything that is held may have changed, or be gone. */
+  /** Fetches the tail. After a gap in the feed load fetches all held entries again, because any of them may have changed. */
   async load(signal?: AbortSignal): Promise<void> {
-    this.#held = []; // it is of before the gap, as is a page that is under way
+    this.#held = []; // from before the gap, as is a page that is being fetched
     while (this.#underway) await this.#underway;
     await this.#take(async () => {
       const { items, next } = this;
@@ -84,7 +84,7 @@ export class SessionView implements Transcript {
       const last = items.at(-1);
       if (!first || !last || (this.reading === undefined && this.newer === undefined))
         return this.#client.entries(this.id, undefined, this.loaded ? pageSize : firstPage, signal);
-      // The person reads elsewhere, and stays there; all that is held is asked for at once.
+      // The person reads elsewhere and stays there, so all held entries are fetched at once.
       const limit = Math.min(mostAsked, items.length + pageSize);
       let page = await this.#client.entriesAfter(this.id, first.seq - 1, limit, signal);
       while (page.newer !== undefined && page.newer < last.seq) {
@@ -98,21 +98,21 @@ export class SessionView implements Transcript {
     }, 'anew');
   }
 
-  /** Fetches the tail, wherever the person was. */
+  /** Fetches the tail, wherever the person reads. */
   async toTail(): Promise<void> {
     while (this.#underway) await this.#underway;
     if (this.newer === undefined && this.loaded) return;
     await this.#take(() => this.#client.entries(this.id, undefined, firstPage), 'tail');
   }
 
-  /** Fetches what stands around a place, unless it is held. */
+  /** Fetches the entries around a sequence number, unless they are held. */
   async around(seq: number): Promise<void> {
     while (this.#underway) await this.#underway;
     if (this.items.some((item) => item.seq === seq)) return;
     await this.#take(() => this.#client.entriesAround(this.id, seq, firstPage), 'around');
   }
 
-  /** Takes a page that may touch what events touch as well: they wait meanwhile. */
+  /** Fetches and applies a page. Events wait until then, because they may touch the same entries. */
   async #take(
     ask: () => Promise<EntryPage>,
     place: 'tail' | 'around' | 'newer' | 'anew' | 'refresh',
@@ -126,7 +126,7 @@ export class SessionView implements Transcript {
       this.#requests(page.requests);
       if (place === 'refresh') refresh(this, page, live);
       else applyPage(this, page, place, live);
-      // Whoever asked for the end reads there now: what came would be forgotten as though it were below the place that was left.
+      // The person reads at the end now. With the old place new entries would be dropped as lying below it.
       if (place === 'tail') this.reading = undefined;
     } catch (thrown) {
       this.error = asApiError(thrown);
@@ -139,17 +139,17 @@ export class SessionView implements Transcript {
     }
   }
 
-  /** Fetches the page before the first entry held. */
+  /** Fetches the page before the first held entry. */
   async loadOlder(): Promise<void> {
     if (this.loadingOlder || this.next === undefined) return;
     this.loadingOlder = true;
     try {
       while (this.#underway) await this.#underway;
-      this.error = undefined; // also that of what it has waited for: with one there no further page is fetched
+      this.error = undefined; // also an error of the fetch that it waited for: an error stops further pages
       const [before, held] = [this.next, this.#held];
       if (before === undefined) return;
       const page = await this.#client.entries(this.id, before, pageSize);
-      // Other entries have taken the place of those that it stands before, or it is of before a gap.
+      // Other entries are held by now, or a gap came: the page no longer fits.
       if (this.next !== before || this.#held !== held) return;
       this.#requests(page.requests);
       applyPage(this, page, 'older', live);
@@ -162,7 +162,7 @@ export class SessionView implements Transcript {
     }
   }
 
-  /** Fetches the page after the last entry held, where that is not the last of all. */
+  /** Fetches the page after the last held entry, unless that entry is the last of all. */
   async loadNewer(): Promise<void> {
     if (this.loadingNewer) return;
     this.loadingNewer = true;
@@ -173,15 +173,14 @@ export class SessionView implements Transcript {
       await this.#take(() => this.#client.entriesAfter(this.id, after, pageSize), 'newer');
       forget(this, kept);
     } catch {
-      // It is kept as the error, beside which there is a way to try again.
+      // The view shows this.error with a button to try again.
     } finally {
       this.loadingNewer = false;
     }
   }
 
   apply(events: readonly Event[]): void {
-    // A page that is under way may be older than these: they are applied after it, so that it undoes none of them, and adds none whose text
-    // they go on with.
+    // A page that is being fetched may be older than these events. They are applied after the page, so that the page undoes none of them.
     if (this.loading || this.loadingOlder) {
       this.#held.push(...events);
       return;
@@ -195,7 +194,9 @@ export class SessionView implements Transcript {
     if (change.gap !== undefined) void this.#heal(change.gap).catch(() => undefined);
   }
 
-  /** Fetches an entry again of whose text something was missed, such as what a program wrote long ago began with: it may be far from the end. */
+  /**
+   * Fetches an entry again after an append did not fit. Such an entry may be far from the end, as the output of a long-running program is.
+   */
   #heal(seq: number): Promise<void> {
     return this.#take(() => this.#client.entriesAround(this.id, seq, firstPage), 'refresh');
   }

@@ -2,19 +2,19 @@ import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { Session } from '../api/records';
 
 /**
- * The conversations that the page knows of. What an agent tells of itself (commands, options) is long, and alike in most of its
- * conversations: it is held once. Each with its own took 14 kB a conversation, for as long as the page was there.
+ * The sessions that the page knows. Agents report long, mostly equal commands and options; equal values share one object. Separate values
+ * took 14 kB a session for the life of the page.
  */
 export class Sessions extends SvelteMap<string, Session> {
   #told = new Map<string, unknown>();
   #away = new SvelteSet<string>();
 
-  /** How many there are, with those that were let go. */
+  /** The number of sessions, including those that were let go. */
   get count(): number {
     return this.size + this.#away.size;
   }
 
-  /** Forgets one that is still there: it is known by its id alone. */
+  /** Forgets the record of a session that still exists, and remembers its id. */
   letGo(id: string): void {
     this.delete(id);
     this.#away.add(id);

@@ -196,11 +196,11 @@ describe('pages', () => {
     };
     expect(read(texts(20, 1), 5)).toEqual([20, undefined]);
     expect(read(texts(21, 1), 5)).toEqual([9, 9]);
-    expect(read(texts(21, 1), 21)).toEqual([21, undefined]); // all of it is mounted
+    expect(read(texts(21, 1), 21)).toEqual([21, undefined]); // all items are mounted
     expect(read(texts(10, 50), 5)).toEqual([9, 9]);
     expect(read(texts(9, 50), 5)).toEqual([9, undefined]); // no more than a page
-    expect(read(texts(8, 50), 6)).toEqual([8, undefined]); // the long ones stand above
-    expect(read(texts(21, 1), 0)).toEqual([21, undefined]); // nothing of it is mounted
+    expect(read(texts(8, 50), 6)).toEqual([8, undefined]); // the long items are above
+    expect(read(texts(21, 1), 0)).toEqual([21, undefined]); // no item is mounted
   });
 
   test('what is forgotten can be asked for again', () => {
@@ -216,7 +216,7 @@ describe('pages', () => {
     expect(ids()).toEqual(['e10', 'e11', 'e12', 'e13', 'e14']);
     expect([held.next, held.newer]).toEqual([10, 14]);
     expect(apply(upsert(entry(96)), upsert(entry(95)), append('e95', 'x', 0))).toEqual({
-      added: 1, // the other one is known from before
+      added: 1, // the other item was known before
     });
     expect(ids()).toHaveLength(5);
     apply(upsert(entry(12, { text: 'changed' })));

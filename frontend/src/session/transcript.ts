@@ -1,36 +1,36 @@
 import type { Append, Entry, Event, Turn } from '../api/records';
 
-// The transcript as the window holds it, and how events change it. The state of a session is computed elsewhere; here ordered
-// patches are applied. No Svelte: items are plain objects here, and reactive ones where the screen makes them.
+// The transcript in the window, and how events change it. The server computes the state of a session; these functions apply its ordered
+// patches. They know no Svelte: items are plain objects here, and the screen passes a function that makes reactive items.
 
-/** One entry. Its text is apart, because it grows by appends while the rest stands. */
+/** An entry. Its text is separate, because the text grows by appends while the rest stays. */
 export interface Item {
   readonly id: string;
   readonly seq: number;
   entry: Entry;
   text: string;
-  /** How many bytes of the text are not here. */
+  /** The number of bytes of the text that were not sent. */
   clipped: number;
 }
 
 export interface Transcript {
-  /** In order of seq, without gaps; replaced, never changed in place. */
+  /** Sorted by seq, without gaps. The array is replaced, never changed in place. */
   items: readonly Item[];
   readonly turns: Map<string, Turn>;
-  /** What to pass as `before` for older entries; undefined when the first one is here. */
+  /** The value of `before` for older entries; undefined when the first entry is held. */
   next: number | undefined;
-  /** What to pass as `after` for newer entries; undefined when the last one is here, and what is new comes by events. */
+  /** The value of `after` for newer entries; undefined when the last entry is held and new entries come by events. */
   newer: number | undefined;
-  /** The last seq that was heard of. It is beyond the items while `newer` is there. */
+  /** The last known sequence number. It is beyond the items while `newer` is set. */
   latest: number;
-  /** A first page has come. */
+  /** A first page has been applied. */
   loaded: boolean;
 }
 
 export interface Change {
-  /** How many are new at the end, also where the end is not held. */
+  /** The number of new entries at the end, even if the end is not held. */
   added: number;
-  /** An append did not fit: the text of the entry with this seq is to be fetched again. */
+  /** The sequence number of an entry whose text has a gap and must be fetched again. */
   gap?: number;
 }
 
@@ -40,7 +40,7 @@ export function plainItem(entry: Entry): Item {
   return { id: entry.id, seq: entry.seq, entry, text: entry.text ?? '', clipped: entry.clipped ?? 0 };
 }
 
-/** Applies events in their order. Those of other sessions and of unknown types are ignored. */
+/** Applies events in order. Events of other sessions and of unknown types are ignored. */
 export function applyEvents(transcript: Transcript, events: readonly Event[], make: MakeItem): Change {
   const draft = new Draft(transcript, make);
   for (const event of events) {
@@ -65,8 +65,8 @@ export function applyEvents(transcript: Transcript, events: readonly Event[], ma
 }
 
 /**
- * Takes a page of entries: the newest, or those around a place, which replace what was there; those of after a gap, of before which
- * nothing stays; or those that stand before or after what is there.
+ * Applies a page of entries. "tail" and "around" replace the items; "anew" comes after a gap and replaces the turns too; "older" and
+ * "newer" extend the items.
  */
 export function applyPage(
   transcript: Transcript,
@@ -76,7 +76,7 @@ export function applyPage(
 ): void {
   if (place === 'anew') transcript.turns.clear();
   for (const turn of page.turns) {
-    // A turn in an older page may have ended since: what is held came later.
+    // A turn in an older page may have ended since: the held record is newer.
     if (place !== 'older' || !transcript.turns.has(turn.id)) transcript.turns.set(turn.id, turn);
   }
   const known = new Map(transcript.items.map((item) => [item.id, item]));
@@ -93,7 +93,7 @@ export function applyPage(
     transcript.newer = page.newer;
     return;
   }
-  // Where the page reaches back into what is held, what stands before it may stay: the person may be reading there.
+  // Where the tail joins the held items, the items before it stay, because the person may be reading there.
   const joined = place === 'tail' && transcript.loaded && page.items.some((entry) => known.has(entry.id));
   const first = page.items[0]?.seq ?? 0;
   const older = joined ? transcript.items.filter((item) => item.seq < first) : [];
@@ -109,7 +109,7 @@ export function applyPage(
   transcript.loaded = true;
 }
 
-/** Brings entries that are held, or stand between such, up to date. */
+/** Updates entries that are held, or lie between held entries. */
 export function refresh(
   transcript: Transcript,
   page: { items: readonly Entry[]; turns: readonly Turn[] },
@@ -121,7 +121,7 @@ export function refresh(
   draft.done();
 }
 
-/** Forgets the oldest items, which can be fetched again: those beyond a number, and those beyond so many characters. */
+/** Drops the oldest items beyond a number of items or characters. They can be fetched again. */
 export function forget(transcript: Transcript, keep: number, characters = Infinity): void {
   const { items } = transcript;
   let from = items.length;
@@ -129,18 +129,18 @@ export function forget(transcript: Transcript, keep: number, characters = Infini
     sum += items[from - 1]?.text.length ?? 0;
     if (sum > characters && items.length - from >= fewest) break;
   }
-  // Not one by one: each time all that is mounted is gone through.
+  // Dropped in batches, because each change walks all mounted items.
   if (from === 0 || from < items.length * slack) return;
   transcript.items = items.slice(from);
   transcript.next = transcript.items[0]?.seq;
 }
 
-/** So many are kept however long they are. */
+/** The number of items that are kept however long they are. */
 const fewest = 20;
-/** And so much more is kept before any goes. */
+/** The share of items above the limit before any are dropped. */
 const slack = 0.1;
 
-/** Forgets the newest items, which can be fetched again: what is new comes with their page from then on. */
+/** Drops the newest items. New entries then come with a page instead of by events. */
 export function forgetNewest(transcript: Transcript, keep: number): void {
   if (transcript.items.length <= keep) return;
   transcript.items = transcript.items.slice(0, keep);
@@ -148,9 +148,8 @@ export function forgetNewest(transcript: Transcript, keep: number): void {
 }
 
 /**
- * Forgets what stands below the item with this seq, the last that is mounted where somebody reads further up: once more than so many are
- * held, or there are more characters than that below it. Nothing above goes, nothing that can be seen, and no page right below it: the
- * one that was just fetched would be fetched again, for ever.
+ * Drops the items below a person's view once there are more than `most` items, or more than `characters` below the view; seq is the last
+ * mounted item. A page right below the view stays: without it that page would be fetched and dropped for ever.
  */
 export function forgetBelow(
   transcript: Transcript,
@@ -174,15 +173,15 @@ function put(item: Item, entry: Entry): void {
   item.clipped = entry.clipped ?? 0;
 }
 
-/** So many from the end on are looked through one by one. */
+/** The number of items from the end that are searched without an index. */
 const near = 32;
 
-/** What several events change, written back to the transcript once. */
+/** Collects the changes of several events and writes them to the transcript once. */
 class Draft {
   #transcript: Transcript;
   #make: MakeItem;
   #items: Item[] | undefined;
-  /** Made when one is looked for that is not among the last. */
+  /** Built when an item is searched that is not among the last. */
   #index: Map<string, Item> | undefined;
   #last: number;
   #added = 0;
@@ -194,7 +193,7 @@ class Draft {
     this.#last = transcript.items.at(-1)?.seq ?? -Infinity;
   }
 
-  /** What streams in belongs to the end: an index of a thousand items in each frame would be most of what is left behind by it. */
+  /** Streamed text belongs to the last items. An index of a thousand items in each frame would be most of a stream's garbage. */
   #find(id: string): Item | undefined {
     const items = this.#items ?? this.#transcript.items;
     for (let at = items.length - 1; !this.#index && at >= 0 && at >= items.length - near; at--) {
@@ -211,7 +210,7 @@ class Draft {
       return;
     }
     if (this.#transcript.newer !== undefined && entry.seq > this.#last) {
-      // Newer than what is held: it comes with its page.
+      // The entry is newer than the held items and comes with its page.
       if (entry.seq > this.#transcript.latest) this.#added++;
       this.#transcript.latest = Math.max(this.#transcript.latest, entry.seq);
       return;
@@ -224,7 +223,7 @@ class Draft {
       this.#transcript.latest = entry.seq;
       this.#added++;
     } else {
-      // Older than what is held: it comes with its page.
+      // The entry is older than the held items and comes with its page.
       if (this.#transcript.next !== undefined && entry.seq < (items[0]?.seq ?? 0)) return;
       items.splice(place(items, entry.seq), 0, made);
     }
@@ -258,7 +257,7 @@ class Draft {
   }
 }
 
-/** Where an entry of this seq belongs. */
+/** Returns the index at which an entry of this seq belongs. */
 function place(items: readonly Item[], seq: number): number {
   let low = 0;
   let high = items.length;

@@ -1,12 +1,12 @@
-// What a query finds in a text: the rules of the index, where the backend has them (session/words.go). All words must be there, the
-// last one as a beginning; "several words" in this order; -word must not be there. Case and accents do not count.
+// Matches queries against texts by the rules of the search index of the backend. All words must occur, the last as a prefix; "several
+// words" occur in this order; -word must not occur. Case and accents are ignored.
 
-/** One part of a query. */
+/** A term of a query. */
 export interface Term {
-  /** Folded; several are a phrase. */
+  /** Folded words; several words are a phrase. */
   words: readonly string[];
   not: boolean;
-  /** The last word may go on. */
+  /** The last word is a prefix. */
   prefix: boolean;
 }
 
@@ -19,7 +19,7 @@ interface Word extends Span {
   text: string;
 }
 
-/** Signs that are words of their own, else letters and digits with the marks on them. */
+/** Matches a word: a single CJK character, or letters and digits with their marks. */
 const word =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{Co}](?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}])[\p{L}\p{N}\p{Co}\p{M}])*/gu;
 
@@ -38,7 +38,7 @@ function fold(text: string): string {
     .toLowerCase();
 }
 
-/** Takes a query apart. */
+/** Parses a query. */
 export function termsOf(query: string): Term[] {
   const terms: Term[] = [];
   const parts = [...query.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/gu)];
@@ -52,7 +52,7 @@ export function termsOf(query: string): Term[] {
   return terms;
 }
 
-/** Where a text has what is looked for, in its order; what touches is one. */
+/** Returns the matches in a text in order; adjacent matches are merged. */
 export function spansIn(text: string, terms: readonly Term[]): Span[] {
   const all = wordsOf(text);
   const found: Span[] = [];

@@ -22,7 +22,7 @@ const book = (listed: Agent[], more?: Agent[]): AgentBook => ({ ...emptyBook, li
 const missing = agent({ pinned: '0.100.0', package: '@agentclientprotocol/claude-agent-acp' });
 const installed = agent({ state: 'ready', source: 'installed', version: '0.100.0', pinned: '0.100.0' });
 
-// What a server told while it installed an agent, in its order.
+// The events of an installation in order.
 const news: InstallProgress[] = [
   { agent: 'claude', step: 'resolve' },
   { agent: 'claude', step: 'resolve', log: 'npm http fetch GET 200 http://127.0.0.1:4873/claude 12ms' },
@@ -101,7 +101,7 @@ describe('an answer', () => {
     const cline = agent({ id: 'cline', name: 'Cline' });
     const after = answered(emptyBook, emptyBook, [missing], [missing, cline]);
     expect(after.more).toEqual([cline]);
-    // One that has been installed meanwhile stands among the offered ones.
+    // An agent that was installed meanwhile is among the listed agents.
     expect(answered(after, after, [missing, cline], undefined).more).toEqual([]);
   });
 

@@ -1,27 +1,27 @@
 import type { Agent, Installing, InstallProgress } from '../api/records';
 
-// What the window knows of agents, and how events change it. Records are never changed in place: whoever holds an older one can tell
-// by comparing that it is older.
+// The agents that the window knows, and how events change them. Records are never changed in place, so a holder of an older record can
+// compare by identity.
 
 export interface AgentBook {
-  /** Those that are offered: found here, or well known. */
+  /** Agents that are found here or well known. */
   readonly listed: readonly Agent[];
   /** The rest of the catalogue; undefined until somebody asks for it. */
   readonly more: readonly Agent[] | undefined;
-  /** The last line that each running installation has told, by agent. Records do not have it. */
+  /** The last log line of each running installation by agent. Records do not contain it. */
   readonly logs: Readonly<Record<string, string>>;
 }
 
 export const emptyBook: AgentBook = { listed: [], more: undefined, logs: {} };
 
-/** The record of an agent, wherever it stands. */
+/** Returns the record of an agent in either list. */
 export function agentIn(book: AgentBook, id: string): Agent | undefined {
   return book.listed.find((one) => one.id === id) ?? book.more?.find((one) => one.id === id);
 }
 
 /**
- * Takes the answer to a question that was asked when the book was `asked`. What an event has changed since then is newer than the
- * answer and stays: else an installation that ended meanwhile would seem to run for ever.
+ * Applies the answer of a list call; `asked` is the book when the call was made. A record that an event has changed since is newer than the
+ * answer and stays. Otherwise an installation that ended meanwhile would seem to run for ever.
  */
 export function answered(
   book: AgentBook,
@@ -35,7 +35,7 @@ export function answered(
     return now !== agentIn(asked, agent.id) ? now : keepFailure(now, agent);
   };
   const ids = new Set(listed.map((one) => one.id));
-  // One that came by an event while the question was on its way is in no answer.
+  // An agent that came by an event during the call is missing from the answer.
   const since = book.listed.filter((one) => !ids.has(one.id) && agentIn(asked, one.id) === undefined);
   for (const one of since) ids.add(one.id);
   const more = all ?? book.more;
@@ -46,13 +46,16 @@ export function answered(
   };
 }
 
-/** Why an installation failed is told once, by the event of its end; it is shown until something else was tried. */
+/**
+ * Keeps the failure of an installation. Only the event of the installation's end reports the failure; it is shown until the next
+ * installation.
+ */
 function keepFailure(before: Agent, agent: Agent): Agent {
   if (!before.failure || agent.failure || agent.installing || agent.version !== before.version) return agent;
   return { ...agent, failure: before.failure };
 }
 
-/** Forgets why installations failed: a person looks anew. */
+/** Clears all failures, because a person has opened the list again. */
 export function withoutFailures(book: AgentBook): AgentBook {
   const clear = (agent: Agent): Agent => {
     if (!agent.failure) return agent;
@@ -62,7 +65,7 @@ export function withoutFailures(book: AgentBook): AgentBook {
   return { ...book, listed: book.listed.map(clear), more: book.more?.map(clear) };
 }
 
-/** Takes a whole record. */
+/** Replaces a whole record. */
 export function upsert(book: AgentBook, agent: Agent): AgentBook {
   return put(agent.installing ? book : { ...book, logs: without(book.logs, agent.id) }, agent);
 }
@@ -75,11 +78,11 @@ function put(book: AgentBook, agent: Agent): AgentBook {
   return { ...book, listed: [...book.listed, agent] };
 }
 
-/** Takes a step of an installation. */
+/** Applies the progress of an installation. */
 export function progressed(book: AgentBook, news: InstallProgress): AgentBook {
   const { agent: id, log, ...installing } = news;
   const agent = agentIn(book, id);
-  if (!agent) return book; // its record will come, and tells how far it is
+  if (!agent) return book; // the agent's record will come with the same progress
   const { failure: _, ...rest } = agent;
   const next = put(book, { ...rest, installing });
   return log ? { ...next, logs: { ...next.logs, [id]: log } } : next;
@@ -89,7 +92,7 @@ function without(logs: AgentBook['logs'], id: string): AgentBook['logs'] {
   return id in logs ? Object.fromEntries(Object.entries(logs).filter(([key]) => key !== id)) : logs;
 }
 
-/** How an installation ended, from the records around its end; undefined when none did. */
+/** Returns how an installation ended, from the records before and after; undefined when none ended. */
 export function ended(
   before: Agent | undefined,
   now: Agent,
@@ -100,7 +103,7 @@ export function ended(
   return changed || before.installing.step === 'switch' ? 'installed' : 'cancelled';
 }
 
-/** What works first, then what needs a hand, what is missing last; within that as the server has it. */
+/** Sorts agents: ready, in need of action, missing. Otherwise the server's order holds. */
 export function inOrder(agents: readonly Agent[]): Agent[] {
   return [...agents].sort((a, b) => rank(a) - rank(b));
 }
@@ -118,7 +121,7 @@ function rank(agent: Agent): number {
   }
 }
 
-/** Cards keep their places while a person works with them; what is new goes behind. */
+/** Keeps cards in their places while a person works with them; new agents follow. */
 export function inPlace(agents: readonly Agent[], places: readonly string[]): Agent[] {
   const place = new Map(places.map((id, index) => [id, index]));
   const known = agents.filter((one) => place.has(one.id));
@@ -128,7 +131,7 @@ export function inPlace(agents: readonly Agent[], places: readonly string[]): Ag
 
 export type AgentAction = 'install' | 'update' | 'rollback' | 'remove' | 'test' | 'login' | 'edit';
 
-/** What can be done with an agent as it is. */
+/** Returns the possible actions for an agent in its state. */
 export function actionsOf(agent: Agent): AgentAction[] {
   if (agent.installing) return [];
   const actions: AgentAction[] = [];
@@ -137,7 +140,7 @@ export function actionsOf(agent: Agent): AgentAction[] {
     actions.push('install');
   else if (agent.installable && hasUpdate(agent)) actions.push('update');
   if (agent.state !== 'not_found') actions.push('test');
-  // The demo agent has nobody to log in to.
+  // The built-in demo agent has no login.
   if (agent.source !== 'builtin' && (agent.state === 'ready' || agent.state === 'needs_login'))
     actions.push('login');
   if (agent.editable) actions.push('edit');
@@ -146,12 +149,12 @@ export function actionsOf(agent: Agent): AgentAction[] {
   return actions;
 }
 
-/** Whether the catalogue has a later version than the one that would be started. */
+/** Reports whether the catalogue has a later version than the version that would be started. */
 export function hasUpdate(agent: Agent): boolean {
   return agent.version !== undefined && agent.pinned !== undefined && later(agent.pinned, agent.version);
 }
 
-/** Whether version a comes after b, by the rules of semver. */
+/** Reports whether version a is later than version b, by semver. */
 export function later(a: string, b: string): boolean {
   const [x, y] = [parts(a), parts(b)];
   if (!x || !y) return false;
@@ -170,7 +173,7 @@ function parts(version: string): { core: number[]; pre: string } | undefined {
 
 export const installSteps = ['resolve', 'download', 'verify', 'switch'] as const;
 
-/** How much of a download there is, from 0 to 1; undefined where nobody knows. The registry's total is an estimate. */
+/** Returns the downloaded share from 0 to 1; undefined where the total is unknown. The registry's total is an estimate. */
 export function shareOf(installing: Installing): number | undefined {
   const { step, bytes = 0, total = 0 } = installing;
   if (step !== 'download' || total <= 0) return undefined;

@@ -2,19 +2,19 @@ import type { Client } from '../api/client';
 import { limited, unlimited } from '../api/limit';
 import type { components } from '../api/schema';
 
-// The calls of the client API that the settings alone make.
+// The calls of the client API that only the settings make.
 
 type Schemas = components['schemas'];
 
-/** A key to the API that a person has made. */
+/** An API token that a person has made. */
 export type Token = Schemas['Token'];
 export type NewToken = Schemas['NewToken'];
-/** One with what it is, which is told once. */
+/** A new token with its secret, which the server shows only once. */
 export type MadeToken = Schemas['MadeToken'];
 export type Call = Schemas['Call'];
 export type LocalApi = Schemas['LocalAPI'];
 
-/** Nothing of these takes long; what does is ended by whoever gives the signal. */
+/** The time limit of short calls. Callers end long calls by their signal. */
 const patience = 30_000;
 const soon = () => AbortSignal.timeout(patience);
 
@@ -31,7 +31,7 @@ export const makeToken = (client: Client, wish: NewToken) =>
 export const revokeToken = (client: Client, id: string) =>
   client.remove(`/client/tokens/${encodeURIComponent(id)}`);
 
-/** The calls after a number, the oldest first; without one the last. */
+/** Returns the calls after a number, the oldest first; without a number, the last calls. */
 export async function audit(client: Client, after: number, limit: number, signal: AbortSignal) {
   const { items, kept } = await client.json<{ items: Call[] | null; kept: number }>(
     `/client/audit?after=${after}&limit=${limit}`,
@@ -40,34 +40,34 @@ export async function audit(client: Client, after: number, limit: number, signal
   return { items: items ?? [], kept };
 }
 
-/** What is done to all that is kept, or was done last. */
+/** A maintenance job that runs or has ended. */
 export type Work = Schemas['Work'];
 export type StoragePart = Schemas['StoragePart'];
 
-/** What the data directory holds, the largest first. It takes as long as the disk does. */
+/** Lists the parts of the data directory, the largest first. The call lasts as long as the disk takes. */
 export async function storageParts(client: Client, signal: AbortSignal): Promise<StoragePart[]> {
   const { items } = await client.json<{ items: StoragePart[] | null }>('/client/storage/parts', signal);
   return items ?? [];
 }
-/** How far these are is told with the storage. */
+/** The progress of these jobs is a part of the storage record. */
 export const compact = (client: Client) => client.json<Work>('/client/storage/compact', soon(), {});
 export const exportAll = (client: Client, path: string) =>
   client.json<Work>('/client/storage/export', soon(), { path });
 export const cancelWork = (client: Client) => client.remove('/client/storage/work');
 
-/** Where the data is, and the way to another place. */
+/** The path of the data, and moving the data. */
 export type DataPlace = Schemas['DataPlace'];
 export type DataMove = Schemas['DataMove'];
 export type MovePlan = Schemas['MovePlan'];
 
-/** Answered while the data is moved, too, when nothing else is; nothing tells of it, so it is asked for again and again. */
+/** The server answers this call even while the data moves, when it answers no other. There is no event, so callers repeat the call. */
 export const dataPlace = (client: Client, signal: AbortSignal) =>
   limited((either) => client.json<DataPlace>('/client/storage/move', either), signal, patience);
-/** The whole directory is looked at, which takes as long as the disk does. */
+/** Checks a move. The server reads the whole directory, which lasts as long as the disk takes. */
 export const checkMove = (client: Client, path: string, signal: AbortSignal) =>
   client.json<MovePlan>('/client/storage/move/check', signal, { path });
 export const moveData = (client: Client, path: string, stopTurns: boolean, signal: AbortSignal) =>
   client.json<DataMove>('/client/storage/move', signal, { path, stopTurns });
 export const cancelMove = (client: Client) => client.remove('/client/storage/move');
-/** What is to stay is proven first, which takes as long as the disk does. */
+/** The server first verifies the data that stays, which lasts as long as the disk takes. */
 export const deleteOldData = (client: Client) => client.remove('/client/storage/move/old', unlimited());

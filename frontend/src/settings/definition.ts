@@ -1,11 +1,11 @@
 import type { AgentDefinition } from '../api/records';
 
-// An entry of agents.json as it is edited: rows that may be empty or half written, and what is made of them.
+// An entry of agents.json in the editor: rows may be empty or incomplete.
 
 export interface EnvRow {
   name: string;
   value: string;
-  /** It is not shown as it is typed. */
+  /** The value is hidden while it is typed. */
   secret: boolean;
 }
 
@@ -13,23 +13,23 @@ export interface Draft {
   id: string;
   name: string;
   command: string;
-  /** One a field: nothing is split, and no shell reads them. */
+  /** One argument per field. Nothing splits arguments, and no shell reads them. */
   args: string[];
   env: EnvRow[];
   cwd: string;
-  /** It stands in the place of the known agent of that id. */
+  /** The entry replaces the known agent of this id. */
   override: boolean;
 }
 
-/** Ids that a new entry cannot have, or only in the place of what has it. */
+/** The ids that a new entry cannot have, or only as an override. */
 export interface Taken {
-  /** In agents.json, or our own. */
+  /** Ids in agents.json, and built-in ids. */
   ids: ReadonlySet<string>;
-  /** In the catalogue. */
+  /** Ids in the catalogue. */
   known: ReadonlySet<string>;
 }
 
-/** What the server sends in place of a value that it keeps to itself; sent back, it means the one that is kept. */
+/** The server's mask for a hidden value. Sent back, the mask keeps the stored value. */
 export const masked = '••••';
 
 export function emptyDraft(): Draft {
@@ -48,10 +48,10 @@ export function draftOf(definition: AgentDefinition): Draft {
   };
 }
 
-/** An entry as it is sent: what is not there is left out. */
+/** An entry as it is sent, without absent fields. */
 export type Definition = AgentDefinition & { id: string };
 
-/** The entry that a draft stands for. Arguments are kept as they are, blanks and all; rows without a word in them are left out. */
+/** Returns the entry of a draft. Arguments keep their spaces; rows without text are left out. */
 export function definitionOf(draft: Draft): Definition {
   const cwd = draft.cwd.trim();
   const name = draft.name.trim();
@@ -71,13 +71,13 @@ export function definitionOf(draft: Draft): Definition {
 
 export type Fault = 'needed' | 'id' | 'taken' | 'known' | 'env' | 'twice' | 'unnamed' | 'absolute';
 
-/** An entry may do without a command when it says otherwise how its agent is installed; the form does not show how. */
+/** An entry may lack a command when it has another way to install its agent, which the form does not show. */
 export interface Rules {
   taken: Taken;
   commandless?: boolean;
 }
 
-/** What is wrong with a draft, by field: name, id, command, cwd, and env.0 for the first variable. */
+/** Returns the faults of a draft by field: name, id, command, cwd, and env.0 for the first variable. */
 export function faultsOf(draft: Draft, { taken, commandless = false }: Rules): Record<string, Fault> {
   const faults: Record<string, Fault> = {};
   const { id, name, command, cwd } = definitionOf(draft);
@@ -108,7 +108,7 @@ function isWhole(path: string): boolean {
   );
 }
 
-/** An id that is made of a name: what stands in agents.json and in calls. */
+/** Derives an id from a name. agents.json and the API use the id. */
 export function idOf(name: string): string {
   return name
     .normalize('NFKD')
@@ -119,7 +119,7 @@ export function idOf(name: string): string {
     .slice(0, 64);
 }
 
-/** Names of variables whose values are nearly always secret. */
+/** Reports whether the name of a variable suggests a secret. */
 export function looksSecret(name: string): boolean {
   return /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS?|AUTH)($|_)|APIKEY/i.test(name);
 }

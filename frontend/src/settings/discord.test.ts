@@ -101,7 +101,7 @@ test('those who were not listened to are counted, and only they', () => {
 test('who is heard is what the last answer says until the feed has told of that or of something newer', () => {
   const [none, mira, noor, both] = [[], [{ id: '1' }], [{ id: '2' }], [{ id: '1' }, { id: '2' }]];
   const counts = (lists: ReturnType<typeof followed>) => lists.at(-1);
-  // Removed and added again: the feed tells of the first of that late.
+  // A person was removed and added again; the feed reports the removal late.
   let lists = answered(answered([mira], none, []), mira, []);
   for (const told of [mira, none]) {
     lists = followed(lists, told);
@@ -109,7 +109,7 @@ test('who is heard is what the last answer says until the feed has told of that 
   }
   expect(followed(lists, mira)).toEqual([mira]);
   expect(counts(followed(lists, both))).toBe(both);
-  // The feed was faster than the answer, and has told of more since.
+  // The feed was faster than the answer, and has reported newer lists since.
   expect(counts(answered(followed(followed([mira], none), noor), none, [none, noor]))).toBe(noor);
 });
 

@@ -10,9 +10,9 @@ import '../strings/discord';
 import { lookup, t, tn } from '../strings/t';
 import { moment } from '../ui/format';
 
-// What is shown of Discord, in words.
+// The texts about Discord.
 
-/** What is written in the form for a token, and under which name it is kept. */
+/** The key of the token form's unsaved values, and the values. */
 export const tokenForm = 'discord token';
 export interface TokenWords {
   token: string;
@@ -41,14 +41,14 @@ const same = (one: People, other: People) =>
   one.length === other.length && one.every(({ id }, at) => id === other[at]?.id);
 
 /**
- * Lists of people, oldest first: what the feed has told last, and what answers to changes have said since. The last one counts. What the
- * feed tells of a list that stands here is older than those behind it; of any other it is newer than all of them.
+ * Merges a list of people from the feed. lists holds the feed's last list, then the answers to later changes; the last list counts. A list
+ * from the feed that is in lists is older than the lists after it; any other is the newest.
  */
 export function followed(lists: readonly People[], told: People): readonly People[] {
   return [told, ...lists.slice(lists.findIndex((one) => same(one, told)) + 1 || lists.length)];
 }
 
-/** The same with the answer to a change, unless the feed was faster, which may have told of newer ones since. */
+/** Appends the answer to a change, unless the feed has reported that list already. */
 export function answered(
   lists: readonly People[],
   answer: People,
@@ -57,13 +57,13 @@ export function answered(
   return meanwhile.some((one) => same(one, answer)) ? lists : [...lists, answer];
 }
 
-/** The words for a code, and below them what Discord, the network or the system said; the end of a lockout is told as a time of day. */
+/** Returns the text of a code, followed by the text of Discord, the network or the system. The end of a lockout is shown as a time. */
 function wordsOf(code: string, params: Readonly<Record<string, string>>, now: number): string | undefined {
   const { detail } = params;
-  // A state has no parameters, and a check may have none of this one: the detail is the end of a lockout then.
+  // A state has no parameters, and a check may lack `until`: then the detail is the end of the lockout.
   const until = params['until'] ?? (code === 'discord.rate' ? detail : undefined);
   if (until !== undefined && !/^\d{4}-\d\d-\d\dT/.test(until))
-    // a number is a year to Date.parse
+    // Date.parse reads a bare number as a year.
     return [t('discord.rate.later'), detail].filter(Boolean).join('\n');
   const words = lookup(
     `error.${code}`,
@@ -74,19 +74,19 @@ function wordsOf(code: string, params: Readonly<Record<string, string>>, now: nu
     : `${words}\n${detail}`;
 }
 
-/** Why it does not work. */
+/** Returns the reason why the surface does not work. */
 export function reasonOf({ enabled, reason, detail = '' }: DiscordState, now: number): string | undefined {
   if (!enabled || !reason) return undefined;
   return wordsOf(reason, { detail }, now) ?? (detail || reason);
 }
 
-/** What went wrong with something that a person did here. */
+/** Returns the text of a failed action. */
 export function faultOf(thrown: unknown, now: number): string {
   const error = asApiError(thrown);
   return wordsOf(error.code, error.params, now) ?? t('error.unknown', { detail: error.detail || error.code });
 }
 
-/** Who was not listened to, and how often; undefined when nobody was. */
+/** Returns the number of ignored senders by kind; undefined when there were none. */
 export function ignoredOf(ignored: DiscordState['ignored']): string | undefined {
   const { strangers, bots, direct, unbound } = ignored;
   const told = [
@@ -105,7 +105,7 @@ export interface ChannelOption {
   description?: string;
 }
 
-/** A channel by its name, else by its id. */
+/** Returns the name of a channel, otherwise its id. */
 export function nameOf({
   channel,
   name,
@@ -115,13 +115,13 @@ export function nameOf({
   return thread ? name : `#${name}`;
 }
 
-/** What a channel has to be of, to be bound to a conversation, or to have one begin with each of its threads. */
+/** The types of channels that can be bound to a session, or to a directory in which each thread begins a session. */
 const kinds = {
   session: ['text', 'announcement', 'thread', 'voice'],
   directory: ['text', 'announcement', 'forum'],
 } as const satisfies Record<string, readonly DiscordChannel['kind'][]>;
 
-/** The channels that can be bound to that and are not bound, by server, in Discord's order: threads stand behind their channel. */
+/** Returns the channels that can be bound and are not, by server, in Discord's order. Threads follow their channel. */
 export function channelsOf(
   servers: readonly DiscordServer[],
   bound: readonly DiscordBinding[],
@@ -147,7 +147,7 @@ export function channelsOf(
   });
 }
 
-/** What to do about one thing that was checked; undefined where nothing is. */
+/** Returns the advice about a check; undefined where there is nothing to do. */
 export function todoOf({ id, status, params = {} }: DiscordCheck, now: number): string | undefined {
   if (status === 'ok') return undefined;
   const reason = params['reason'];

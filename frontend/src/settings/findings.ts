@@ -3,12 +3,12 @@ import { lookup, t } from '../strings/t';
 import { bytes } from '../ui/format';
 import '../strings/agents';
 
-// What a verification found, in words.
+// The findings of a verification in words.
 
-/** What is told without anything being wrong. */
+/** Findings that are information only. */
 const notes: ReadonlySet<string> = new Set(['agent.offers', 'agent.unlisted', 'blob.unused', 'verify.more']);
 
-/** What is made anew when the person says so; the rest has no other source. */
+/** Findings that a repair mends by making data again. Other data has no second source. */
 const mended: ReadonlySet<string> = new Set([
   'blob.unused',
   'entries.differ',
@@ -27,14 +27,14 @@ export function canRepair(finding: Finding): boolean {
   return !finding.repaired && mended.has(finding.code) && !mustChoose(finding);
 }
 
-/** A transcript that the journal would change or cut: only the person knows which of the two is right. */
+/** Reports whether a person must choose a side, because the journal would change or cut the transcript. */
 export function mustChoose(finding: Finding): boolean {
   const { different = '0', extra = '0' } = finding.params;
   const chosen = finding.code === 'entries.differ' || finding.code === 'turns.differ';
   return chosen && !finding.repaired && (different !== '0' || extra !== '0');
 }
 
-/** The sentence for a finding; one without words of ours is told by its code. Agents are called by their names. */
+/** Returns the sentence of a finding; an unknown code is shown as it is. Agents appear by name. */
 export function wordsOf(finding: Finding, nameOf: (agent: string) => string): string {
   const params = { ...finding.params };
   if (params['agent'] !== undefined) params['agent'] = nameOf(params['agent']);
@@ -42,7 +42,7 @@ export function wordsOf(finding: Finding, nameOf: (agent: string) => string): st
   return lookup(`finding.${finding.code}`, params) ?? t('finding.unknown', { code: finding.code });
 }
 
-/** Findings of one kind together: first what is wrong still, then what was repaired, then what is only told. */
+/** Groups findings by kind: unrepaired first, then repaired, then information. */
 export function groupsOf(findings: readonly Finding[]): Finding[][] {
   const groups = new Map<string, Finding[]>();
   for (const finding of findings) {

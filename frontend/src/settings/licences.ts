@@ -1,4 +1,4 @@
-/** What the program is made of, with the texts that it comes under: a file of the frontend, which is made from what is built in. */
+/** The components of the program with their licences. The build generates the file. */
 export interface Licences {
   components: { name: string; version: string; license: string; texts: number[] }[];
   texts: string[];

@@ -1,4 +1,4 @@
-// The parts of the settings: their order on the screen, and which of them a search finds.
+// The sections of the settings in their order, and the search among them.
 
 export const parts = [
   'general',
@@ -23,18 +23,18 @@ export function isPart(name: string | undefined): name is Part {
   return parts.some((part) => part === name);
 }
 
-/** The words of a search, as they are compared. */
+/** Returns the words of a search, folded for comparison. */
 export function wordsOf(typed: string): string[] {
   return plain(typed).split(/\s+/).filter(Boolean);
 }
 
-/** Whether a part whose texts are these is found: all words stand in it, in whatever order. */
+/** Reports whether texts contain all words, in any order. */
 export function found(texts: string, words: readonly string[]): boolean {
   const all = plain(texts);
   return words.every((word) => all.includes(word));
 }
 
-/** Without capitals and accents: nobody has to type them. */
+/** Removes capitals and accents, which nobody should have to type. */
 function plain(text: string): string {
   return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }

@@ -4,19 +4,19 @@ import { lookup, t } from '../strings/t';
 import { millis } from '../ui/format';
 import '../strings/agents';
 
-// What a test of an agent told, in the form that people read and pass on.
+// The report of an agent's test, for people to read and pass on.
 
 export const testSteps = ['resolve', 'spawn', 'initialize', 'session'] as const;
 
 export interface Step {
   step: string;
-  /** A step behind one that failed was not reached. */
+  /** Steps after a failed step are unreached. */
   state: 'ok' | 'failed' | 'unreached';
   ms: number;
   detail: string;
 }
 
-/** All steps of a start, those too that it did not come to. */
+/** Returns all steps of a start, including unreached steps. */
 export function stepsOf(report: TestReport): Step[] {
   const seen = report.steps.map((step): Step => {
     return { step: step.step, state: step.ok ? 'ok' : 'failed', ms: step.ms, detail: step.detail ?? '' };
@@ -39,7 +39,7 @@ export interface Capability {
   members: string[];
 }
 
-/** What an agent says that it can, in its own words: members of groups that are there and not false. */
+/** Returns the agent's capabilities in the agent's words: the members of groups that are not false. */
 export function capabilitiesOf(raw: unknown): Capability[] {
   if (!isObject(raw)) return [];
   const single: string[] = [];
@@ -59,7 +59,7 @@ export function capabilitiesOf(raw: unknown): Capability[] {
   return single.length > 0 ? [{ group: '', members: single }, ...groups] : groups;
 }
 
-/** loadSession as two words. */
+/** Splits a camel-case name into words. */
 function words(name: string): string {
   return name.replace(/([a-z0-9])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
 }
@@ -68,7 +68,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Advice in words; a code that nobody knows shows itself. */
+/** Returns the advice in words. An unknown code is shown as it is. */
 export function adviceOf(report: TestReport): string[] {
   return (report.advice ?? []).map(
     ({ code, params }) =>
@@ -76,14 +76,14 @@ export function adviceOf(report: TestReport): string[] {
   );
 }
 
-/** How the agent's process ended, if it did so by itself. */
+/** Returns how the agent's process ended, if it ended by itself. */
 export function endOf(report: TestReport): string {
   if (report.signal) return t('exit.signal', { agent: report.agent.name, signal: report.signal });
   if (report.exitCode === undefined) return '';
   return t('exit.code', { agent: report.agent.name, code: report.exitCode });
 }
 
-/** Says where an agent comes from when the server gave no reason. */
+/** Returns the origin of an agent when the server gave no reason. */
 export function sourceOf(agent: Agent): string {
   if (agent.source === 'builtin') return t('agent.builtin');
   return agent.source === 'custom' ? t('agent.custom') : '';
@@ -94,7 +94,7 @@ export interface Surrounding {
   values: string[];
 }
 
-/** What the agent was started with; the names are those of the programs and the variable. */
+/** Returns the programs and variables that the agent was started with. */
 export function surroundingsOf({ env }: TestReport): Surrounding[] {
   const all = [
     { name: 'node', values: env.node ? [env.node] : [] },
@@ -104,7 +104,7 @@ export function surroundingsOf({ env }: TestReport): Surrounding[] {
   return all.filter(({ values }) => values.length > 0);
 }
 
-/** The whole report as text, for an issue or a colleague. */
+/** Returns the whole report as text, for an issue or a colleague. */
 export function reportText(report: TestReport, version: string): string {
   const { agent } = report;
   const lines: string[] = [`${agent.name} (${agent.id}): ${t(`test.${verdictOf(report)}`)}`];

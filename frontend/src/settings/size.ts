@@ -3,20 +3,20 @@ import { t } from '../strings/t';
 import { bytes } from '../ui/format';
 import '../strings/screens';
 
-// What an installation takes, told before it begins.
+// The size of an installation, shown before it begins.
 
-/** From this size on a person is asked first: it takes minutes on a slow line. */
+/** Larger installations need a confirmation, because they take minutes on a slow connection. */
 export const bigFrom = 200 * 1024 * 1024;
 
 export type Decision = 'go' | 'ask' | 'refuse';
 
-/** What an installation needs of the person before it begins. */
+/** Decides whether an installation may begin, needs a confirmation, or lacks space. */
 export function decide(plan: InstallPlan): Decision {
   if (!plan.enough) return 'refuse';
   return (plan.unpacked ?? plan.download ?? 0) > bigFrom ? 'ask' : 'go';
 }
 
-/** How much is fetched and how much it takes on the disk, as far as anybody knows. */
+/** Returns the sizes of the download and on the disk, as far as known. */
 export function sizeText(size: Pick<AgentSize, 'download' | 'unpacked'> | undefined): string {
   const { download = 0, unpacked = 0 } = size ?? {};
   if (download > 0 && unpacked > 0)
@@ -25,7 +25,7 @@ export function sizeText(size: Pick<AgentSize, 'download' | 'unpacked'> | undefi
   return download > 0 ? t('agents.size.download', { download: bytes(download) }) : '';
 }
 
-/** What a person reads when they are asked, or refused. */
+/** Returns the question or refusal. */
 export function planText(plan: InstallPlan, agent: string): string {
   const params = {
     agent,
@@ -36,5 +36,5 @@ export function planText(plan: InstallPlan, agent: string): string {
   };
   if (!plan.enough) return t('agents.plan.no_room', params);
   const question = t('agents.plan.ask', params);
-  return plan.freeBytes > 0 ? `${question} ${t('agents.plan.free', params)}` : question; // 0: nobody knows
+  return plan.freeBytes > 0 ? `${question} ${t('agents.plan.free', params)}` : question; // 0 means unknown
 }

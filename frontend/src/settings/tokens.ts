@@ -1,12 +1,12 @@
 import type { NewToken } from './calls';
 
-/** For how many days a token can be good; 0 is until it is revoked. */
+/** The possible lifetimes of a token in days; 0 means until it is revoked. */
 export const lives = [1, 7, 30, 90, 365, 0] as const;
 export type Life = (typeof lives)[number];
 
 const day = 24 * 60 * 60 * 1000;
 
-/** What is asked for, from what was chosen. */
+/** Returns the request for a new token. */
 export function wishOf(
   name: string,
   scopes: { runtime: boolean; client: boolean },

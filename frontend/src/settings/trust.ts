@@ -1,14 +1,14 @@
-// What is approved, by the directory that it is of.
+// Approvals by directory.
 import type { Approval, Executable } from '../api/records';
 
 export interface TrustedDirectory {
   path: string;
   approvals: Approval[];
-  /** An agent waits there for an answer. */
+  /** A request for approval waits in the directory. */
   waits: boolean;
 }
 
-/** The directories that have approvals or in which one is asked for, those first. */
+/** Returns the directories with approvals or waiting requests, those with requests first. */
 export function directoriesOf(
   approvals: readonly Approval[],
   waiting: readonly string[],
@@ -27,12 +27,12 @@ export function directoriesOf(
 const same = (a: { kind: string; name: string; hash: string }, b: typeof a) =>
   a.kind === b.kind && a.name === b.name && a.hash === b.hash;
 
-/** When what is there now was approved; undefined when it is not. */
+/** Returns when the current content of an executable was approved; undefined when it was not. */
 export function approvedAt(executable: Executable, approvals: readonly Approval[]): string | undefined {
   return approvals.find((one) => same(one, executable))?.approvedAt;
 }
 
-/** What was approved and is not there now: earlier contents, and what was removed. */
+/** Returns approvals without a current executable: of earlier contents, and of removed executables. */
 export function gone(approvals: readonly Approval[], now: readonly Executable[]): Approval[] {
   return approvals.filter((one) => !now.some((executable) => same(one, executable)));
 }
