@@ -10,7 +10,7 @@ test(
   'the page starts with less than 154 kB, and runs nothing but files of ours',
   { timeout: 120_000 },
   async () => {
-    vi.stubEnv('NODE_ENV', 'production'); // else it is the libraries' own debugging that is weighed
+    vi.stubEnv('NODE_ENV', 'production'); // a production build, without the debugging code of the libraries
     const built = (await build({
       root,
       configFile: join(root, 'vite.config.ts'),
@@ -20,11 +20,11 @@ test(
     vi.unstubAllEnvs();
     const chunks = built.output.filter((part) => part.type === 'chunk');
     const entry = chunks.find((chunk) => chunk.isEntry);
-    // What the entry imports is loaded with it.
+    // The entry and its static imports load together.
     const first = chunks.filter((chunk) => chunk === entry || entry?.imports.includes(chunk.fileName));
     const size = first.reduce((sum, chunk) => sum + gzipSync(chunk.code).length, 0);
     expect(size).toBeLessThan(154_000);
-    // A sheet that came later would have the whole page get its style anew.
+    // A style sheet that is loaded later would make the engine restyle the whole page.
     expect(built.output.filter((part) => part.fileName.endsWith('.css'))).toHaveLength(1);
 
     const page = built.output.find((part) => part.fileName === 'index.html');

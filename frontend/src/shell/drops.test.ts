@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { acceptDrops, droppedFiles, isAbsolute, watchDrops, type DropTarget } from './drops';
 
-/** A drag event as a browser makes it; jsdom has no DragEvent. */
+/** Creates a drag event; jsdom has no DragEvent. */
 function drag(type: string, types: readonly string[], items: readonly unknown[] = []) {
   const event = new Event(type, { bubbles: true, cancelable: true });
   return Object.assign(event, { dataTransfer: { types, dropEffect: 'move', items }, relatedTarget: null });
@@ -56,7 +56,7 @@ describe('in a browser', () => {
     ends = acceptDrops(target);
     expect(send('dragover', ['Files'], [item('a'), item('b')])).toEqual([true, 'copy']);
     expect(target.over.mock.lastCall?.[0]).toBe(2);
-    expect(send('dragover', ['text/uri-list'])).toEqual([true, 'none']); // a link: nothing that could be read
+    expect(send('dragover', ['text/uri-list'])).toEqual([true, 'none']); // a link, which has no file to read
     send('drop', ['Files'], [item('a'), item('b', true)]);
     const [what] = target.drop.mock.lastCall ?? [];
     expect([what.files.map((file: File) => file.name), what.directories, what.paths]).toEqual([
@@ -155,7 +155,7 @@ describe('in the window', () => {
   });
 
   test('paths without a drop, too late, or of a link are none', () => {
-    tell(1, 2, ['/stale']); // an abandoned drag, told again
+    tell(1, 2, ['/stale']); // an abandoned drag, reported again
     send('dragstart', []);
     send('drop', ['text/uri-list']);
     tell(1, 2, ['/stale']);

@@ -1,14 +1,13 @@
 import { OnFileDrop } from '../../wailsjs/runtime/runtime';
 import { surface } from './wails';
 
-// Files that are dragged onto the page from outside. Every web view would by itself leave the page for them; here they go to whoever
-// accepts them, or are refused while the pointer still says so.
-//
-// In a browser a drop brings the files themselves. In the window it brings nothing that a page may read, and the shell tells the paths
-// by an event of its own: for real drops, but also again for one that was abandoned earlier, when something is dragged within the
-// page. So the event counts only straight after a drop from outside that the page itself has seen.
+// Files dragged onto the page from outside. By default a web view leaves the page and opens such a file; here the page gives the files to
+// the component under the pointer, or refuses them visibly.
+// In a browser the drop event has the files. In the window the event has nothing readable, and the shell sends the paths in an event of its
+// own: after a real drop, but also again for an abandoned drag when something is dragged within the page. So the paths count only shortly
+// after a drop from outside that the page has seen.
 
-/** What was dropped: paths in the window; in a browser files, and the names of directories, which it cannot hand on. */
+/** The dropped paths (window), or the files and names of directories (browser). A browser cannot read a directory. */
 export interface Dropped {
   paths: string[];
   files: File[];
@@ -16,23 +15,23 @@ export interface Dropped {
 }
 
 export interface DropTarget {
-  /** Where it takes them, before all who take them anywhere; everywhere when it is left out. */
+  /** The area that accepts drops. A target with an area wins over targets for the whole page. */
   within?: () => Element | undefined;
-  /** Something from outside is above the page; how many files, where the engine tells, and above what. */
+  /** Called while something is dragged over the target. count is the number of files, where the engine reports it. */
   over: (count: number | undefined, at: Element | undefined) => void;
-  /** It is not any more. */
+  /** The drag has left the target or ended. */
   leave: () => void;
   drop: (what: Dropped) => void;
 }
 
-/** What a drag from outside of the page offers. WebKitGTK shows files as a list of addresses, the others as files. */
+/** The types of a drag from outside. WebKitGTK offers files as a list of addresses. */
 const outside = ['Files', 'text/uri-list'];
-/** How long after a drop the shell may take to tell its paths. */
+/** The longest time in milliseconds from a drop to the shell's paths. */
 const tellWithin = 2_000;
 
 let targets: readonly DropTarget[] = [];
 
-/** Takes what is dropped from now on; gives what ends it. */
+/** Registers a target for drops. The returned function removes the target. */
 export function acceptDrops(target: DropTarget): () => void {
   targets = [...targets, target];
   return () => {
@@ -41,21 +40,21 @@ export function acceptDrops(target: DropTarget): () => void {
   };
 }
 
-/** Watches the page for its whole life. */
+/** Listens for drags. Called once, for the life of the page. */
 export function watchDrops(page: Document): void {
   const paths = surface() === 'window';
   let within = false; // a drag that began in the page itself
-  let entered: EventTarget | null = null; // the element that a drag is above
-  let above: DropTarget | undefined; // who was told so last
+  let entered: EventTarget | null = null; // the element under the drag
+  let above: DropTarget | undefined; // the target whose over was called last
   let armed: { at: number; target: DropTarget } | undefined;
 
   const offered = (event: DragEvent) => outside.some((type) => event.dataTransfer?.types.includes(type));
-  /** Who takes it; nobody while a dialog is open, or where no files are offered that could be had. */
+  /** Returns the target of a drag; undefined while a dialog is open, or where the drag offers no readable files. */
   const takes = (event: DragEvent) => {
     if (within || page.querySelector('dialog[open]')) return undefined;
     return paths || event.dataTransfer?.types.includes('Files') ? takerAt(event.target) : undefined;
   };
-  /** The last one that takes what hangs above an element, and nothing else; else the last that takes it anywhere. */
+  /** Returns the last target whose area contains the element, otherwise the last target for the whole page. */
   const takerAt = (at: EventTarget | null) =>
     targets.findLast((one) => one.within && at instanceof Node && one.within()?.contains(at) === true) ??
     targets.findLast((one) => !one.within);
@@ -75,7 +74,7 @@ export function watchDrops(page: Document): void {
     target?.over(countOf(event.dataTransfer), event.target instanceof Element ? event.target : undefined);
   };
   const leave = (event: DragEvent) => {
-    // The next element is entered before the last one is left, so this is the end of the page. Not every engine tells where it goes on.
+    // The next element is entered before the last is left, so here the drag leaves the page. Not every engine sets relatedTarget.
     if (event.target === entered) leaveAbove();
   };
   const drop = (event: DragEvent) => {
@@ -91,8 +90,8 @@ export function watchDrops(page: Document): void {
 
   page.addEventListener('dragstart', () => (within = true), true);
   page.addEventListener('dragend', () => (within = false), true);
-  // What was dragged may be gone from the page before its end, and WebKitGTK tells of some drags neither that they left nor that they were
-  // dropped; while something is dragged no pointer moves.
+  // Ends the drag state when a pointer moves, which never happens during a drag. WebKitGTK reports neither a leave nor a drop for some
+  // drags, and the dragged element may be removed before dragend.
   page.addEventListener(
     'pointermove',
     () => {
@@ -115,7 +114,7 @@ export function watchDrops(page: Document): void {
   }, false);
 }
 
-/** A link that was dropped comes as an empty path, and a name with a line break as two halves. */
+/** Reports whether a path is absolute. A dropped link arrives as an empty path, and a name with a line break as two halves. */
 export function isAbsolute(path: string): boolean {
   return /^\/|^[A-Za-z]:[\\/]|^\\\\/.test(path);
 }
@@ -127,7 +126,7 @@ function countOf({ items }: DataTransfer): number | undefined {
   return files > 0 ? files : undefined;
 }
 
-/** The files of a drop or a paste. A directory looks like a file there, but cannot be read. */
+/** Returns the files of a drop or paste. A directory is listed as a file, but cannot be read. */
 export function droppedFiles(transfer: DataTransfer): Dropped {
   const dropped: Dropped = { paths: [], files: [], directories: [] };
   for (const item of transfer.items) {

@@ -9,36 +9,36 @@ import {
 import { PastePicture } from '../../wailsjs/go/app/Attachments';
 import { copyText, shellError, surface } from './wails';
 
-// What the window does with files. A dialog stands open as long as the person likes, and a large file takes as long as the disk does.
+// The window's functions for files. They have no time limit: a dialog may stay open, and a large file takes long.
 
-/** Asks for files with the system's dialog; none when the person chose none. */
+/** Opens the system's file dialog. The list is empty when the person cancels. */
 export function chooseFiles(title: string, start: string): Promise<string[]> {
   return done(ChooseFiles(title, start).then((paths: string[] | null) => paths ?? []));
 }
 
-/** Opens an attachment with the system's program for it. What could be run is refused. */
+/** Opens an attachment with the system's program for its type. The shell refuses executables. */
 export function openFile(id: string): Promise<void> {
   return done(OpenAttachment(id));
 }
 
-/** Shows in the system's file browser where an attachment lies. */
+/** Shows an attachment in the system's file manager. */
 export function revealFile(id: string): Promise<void> {
   return done(RevealAttachment(id));
 }
 
-/** Writes an attachment to a file that the person chooses; undefined when they chose none. */
+/** Saves an attachment to a file that the person chooses; undefined when the person cancels. */
 export async function saveAttachment(title: string, id: string): Promise<string | undefined> {
   return (await done(SaveAttachment(title, id))) || undefined;
 }
 
-/** Takes in the picture on the clipboard, and gives the attachment's id; undefined where there is none. */
+/** Attaches the picture on the clipboard and returns the attachment's id; undefined when there is no picture. */
 export async function pastePicture(name: string): Promise<string | undefined> {
   return (await done(PastePicture(name))) || undefined;
 }
 
 /**
- * Opens a file of a conversation's directories, by its whole path, in the person's editor, at a line. A page in a browser can start
- * nothing: there the path is copied, which the person has to be told.
+ * Opens a file of a session's directories at a line in the person's editor. A browser cannot start programs: there the path is copied, and
+ * the caller must say so.
  */
 export async function openPath(session: string, path: string, line = 0): Promise<'opened' | 'copied'> {
   if (surface() === 'browser') {
@@ -49,7 +49,7 @@ export async function openPath(session: string, path: string, line = 0): Promise
   return 'opened';
 }
 
-/** Shows in the system's file browser where a file or directory of a conversation lies; in a browser as openPath. */
+/** Shows a file or directory of a session in the system's file manager. A browser copies the path, as openPath does. */
 export async function revealPath(session: string, path: string): Promise<'opened' | 'copied'> {
   if (surface() === 'browser') {
     await copyText(path);
@@ -59,7 +59,7 @@ export async function revealPath(session: string, path: string): Promise<'opened
   return 'opened';
 }
 
-/** Asks for files with the browser's dialog. It must be called while the person's click still counts. */
+/** Opens the browser's file dialog. Callers must call browseFiles in the click's own handler. */
 export function browseFiles(): Promise<File[]> {
   return new Promise((done) => {
     const input = document.createElement('input');

@@ -9,7 +9,7 @@ afterEach(() => vi.useRealTimers());
 
 test('what was opened by itself in two pages that did not live is not opened a third time', () => {
   expect([mayOpen('a'), mayOpen('a'), mayOpen('a')]).toEqual([true, true, false]);
-  // It was left out once; from then on it counts anew.
+  // The session was skipped once; from then on the count begins again.
   expect(mayOpen('a')).toBe(true);
 });
 

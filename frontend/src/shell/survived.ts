@@ -1,10 +1,10 @@
 import { store } from '../ui/storage';
 
-// A conversation that takes the page down with it must not do so at each start: what was opened by itself twice in a row, in pages that ended
-// before they had lived for a moment, is left to the person.
+// A session that crashes the page must not be opened again at each start. After two pages in a row that opened the session at their start
+// and ended within a moment, the person must open the session.
 
 const key = 'deskhand.opening';
-/** A page that lives so long has not ended because of what it opened. */
+/** Milliseconds after which the end of a page is not blamed on the session. */
 const moment = 10_000;
 const most = 2;
 
@@ -22,7 +22,7 @@ function read(): Opening | undefined {
   }
 }
 
-/** Whether a conversation may be opened by itself as the page begins. To be asked once a page. */
+/** Reports whether the page may open a session at its start. Callers call mayOpen once per page. */
 export function mayOpen(id: string): boolean {
   const before = read();
   const times = before?.id === id ? before.times : 0;
@@ -33,6 +33,6 @@ export function mayOpen(id: string): boolean {
   }
   store(key, JSON.stringify({ id, times: times + 1 }));
   setTimeout(survived, moment);
-  window.addEventListener('pagehide', survived, { once: true }); // it was left, or loaded anew
+  window.addEventListener('pagehide', survived, { once: true }); // the person left the page, or reloaded it
   return true;
 }

@@ -39,7 +39,7 @@ describe('in a browser', () => {
     await openLink('javascript:alert(1)');
     expect(open.mock.calls).toEqual([['https://example.com/', '_blank', 'noopener,noreferrer']]);
     expect([surface(), hasDirectoryDialog()]).toEqual(['browser', false]);
-    onShow(() => undefined)(); // nothing to hear, nothing to end
+    onShow(() => undefined)(); // registers nothing and removes nothing
   });
 });
 

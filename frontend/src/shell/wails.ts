@@ -3,25 +3,25 @@ import { OpenLink } from '../../wailsjs/go/app/Window';
 import { ClipboardGetText, ClipboardSetText, EventsOn } from '../../wailsjs/runtime/runtime';
 import { ApiError } from '../api/errors';
 
-// What touches the desktop. In the window these are the shell's bound methods and Wails' runtime; in a browser each has a
-// fallback. Nothing else in the frontend knows which of the two it runs in, and nothing else imports what Wails generates.
+// The desktop: the shell's bound methods and Wails' runtime in the window, with a fallback for each in a browser. No other file imports
+// generated Wails code or knows which of the two runs.
 
-/** A bound method that panics leaves its promise pending for ever; nothing but a dialog may take longer than this. */
+/** The time limit in milliseconds of a bound method without a dialog. A method that panics never resolves its promise. */
 const answerWithin = 5_000;
 
 export type Surface = 'window' | 'browser';
 
-/** The generated functions exist everywhere; what they call hangs on the window that Wails made. */
+/** The generated functions exist in a browser too, but window.go exists only in the window. */
 export function surface(): Surface {
   return (window as { go?: { app?: unknown } }).go?.app ? 'window' : 'browser';
 }
 
-/** Whether the system's own directory dialog can be shown. */
+/** Reports whether the system's directory dialog is available. */
 export function hasDirectoryDialog(): boolean {
   return surface() === 'window';
 }
 
-/** Asks for a directory with the system's dialog; undefined when the person chose none. It may stand open as long as they like. */
+/** Opens the system's directory dialog, without a time limit; undefined when the person cancels. */
 export async function chooseDirectory(title: string, start: string): Promise<string | undefined> {
   try {
     return (await ChooseDirectory(title, start)) || undefined;
@@ -31,8 +31,7 @@ export async function chooseDirectory(title: string, start: string): Promise<str
 }
 
 /**
- * Has the window write what a path of the API exports to a file that the person chooses; undefined when they chose none. It takes as
- * long as they, and the conversation, do.
+ * Saves an export of the API at source to a file that the person chooses; undefined when the person cancels. The call has no time limit.
  */
 export async function saveExport(title: string, source: string): Promise<string | undefined> {
   try {
@@ -44,17 +43,17 @@ export async function saveExport(title: string, source: string): Promise<string 
 
 const openable = new Set(['http:', 'https:', 'mailto:']);
 
-/** The address in its full form when it may be opened at all. */
+/** Returns an address as a full URL; undefined where its scheme must not be opened. */
 export function safeLink(address: string): string | undefined {
   try {
     const url = new URL(address);
     return openable.has(url.protocol) ? url.href : undefined;
   } catch {
-    return undefined; // relative: a path of the workspace, nothing that a browser could open
+    return undefined; // a relative address is a path of the workspace, which a browser cannot open
   }
 }
 
-/** Opens a link outside: by the system's browser in the window, in a new tab in a browser. */
+/** Opens a link in the system's browser, or in a new tab of the browser. */
 export async function openLink(address: string): Promise<void> {
   const url = safeLink(address);
   if (!url) return;
@@ -67,20 +66,20 @@ export async function copyText(text: string): Promise<void> {
   else await navigator.clipboard.writeText(text);
 }
 
-/** What is on the clipboard. A browser may ask the person first, and refuse. */
+/** Returns the text on the clipboard. A browser may ask the person, and refuse. */
 export async function pastedText(): Promise<string> {
   return surface() === 'window' ? soon(ClipboardGetText()) : navigator.clipboard.readText();
 }
 
 /**
- * Hears of a request that the person wants to see in the window, from a dialog or a notification of the system; without an id all that
- * wait. In a browser there is nothing to hear. Gives what ends it.
+ * Calls show when a person chooses a request in a dialog or notification of the system; without an id all waiting requests. The returned
+ * function ends that. In a browser show is never called.
  */
 export function onShow(show: (request: string, session: string) => void): () => void {
   return surface() === 'window' ? EventsOn('deskhand:show', show) : () => undefined;
 }
 
-/** Whether Mod is the Command key. */
+/** Mod is the Command key. */
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 async function soon<T>(call: Promise<T>): Promise<T> {
@@ -97,7 +96,7 @@ async function soon<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** The shell rejects with the JSON text of a code and its parameters, like the problems of the API. */
+/** Converts an error of the shell, whose text is JSON with a code and its parameters, like the API's problems. */
 export function shellError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
@@ -105,7 +104,7 @@ export function shellError(thrown: unknown): ApiError {
     const { code, params } = JSON.parse(text) as { code: string; params?: Record<string, string> };
     if (typeof code === 'string') return new ApiError(code, params);
   } catch {
-    // No JSON: Wails itself speaks.
+    // Text that is not JSON comes from Wails itself.
   }
   return new ApiError('shell.failed', {}, 0, text);
 }

@@ -1,7 +1,7 @@
 import type { Client } from '../api/client';
 import type { components } from '../api/schema';
 
-// The calls of the client API that are about a person's terminals. What goes over one is terminal/terminal.ts's.
+// The calls for a person's terminals. terminal/terminal.ts reads and writes a terminal.
 
 type Schemas = components['schemas'];
 export type Shell = Schemas['Shell'];
@@ -9,7 +9,7 @@ type NewShell = Schemas['NewShell'];
 
 export interface Shells {
   items: Shell[];
-  /** The code of why none can be opened. */
+  /** The code of the reason why no terminal can be opened. */
   off?: string | undefined;
 }
 
@@ -23,6 +23,6 @@ export async function listShells(client: Client, session: string, signal: AbortS
 export const openShell = (client: Client, session: string, wish: NewShell, signal: AbortSignal) =>
   client.json<Shell>(path(session), signal, wish);
 
-/** Ends its program, and returns when nothing of it runs any more. */
+/** Ends a terminal's program, and returns when all its processes have ended. */
 export const endShell = (client: Client, id: string) =>
   client.remove(`/client/terminals/${encodeURIComponent(id)}`);

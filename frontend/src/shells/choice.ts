@@ -2,25 +2,25 @@ import type { Terminal } from '../api/records';
 import { commandLine } from '../content/terminals';
 import type { Shell } from './calls';
 
-// What the Terminal tab can show, in one list: the person's terminals, the agent's programs, and output that was too long for its row.
+// The entries of the Terminal tab's list: the person's terminals, the agent's terminals, and an output that was too long for its row.
 
 export type Choice =
   | { kind: 'shell'; id: string; shell: Shell }
   | { kind: 'program'; id: string; terminal: Terminal; text: string }
   | { kind: 'output'; id: string; title: string; text: string };
 
-/** What of a conversation is looked through for its programs. */
+/** The part of a transcript item that the list reads. */
 export interface Told {
   entry: { terminal?: Terminal };
   text: string;
 }
 
-/** Programs further back are found in the conversation. */
+/** The largest number of listed programs. Older programs are in the transcript. */
 const mostPrograms = 30;
 
 export const outputId = 'output';
 
-/** Those that run stand before those that have ended, the newest first. */
+/** Returns the agent's terminals, running before ended, the newest first. */
 export function programsOf(items: readonly Told[]): Choice[] {
   const found = items.flatMap(({ entry, text }): Extract<Choice, { kind: 'program' }>[] =>
     entry.terminal
@@ -34,13 +34,13 @@ export function programsOf(items: readonly Told[]): Choice[] {
 
 const longestName = 60;
 
-/** What a program is called in a list: the beginning of the first line of what was run. */
+/** Returns the name of a terminal in the list: the begin of its command's first line. */
 export function programName(terminal: Terminal): string {
   const line = (commandLine(terminal) ?? terminal.terminalId).split('\n')[0] ?? '';
   return line.length > longestName ? `${line.slice(0, longestName)}…` : line;
 }
 
-/** What is shown when the person has chosen nothing, or what they chose has gone. */
+/** Returns the default entry, for when the person has chosen none or the chosen entry has gone. */
 export function usual(list: readonly Choice[]): Choice | undefined {
   return (
     list.find((one) => one.kind === 'shell' && one.shell.running) ??

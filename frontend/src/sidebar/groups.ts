@@ -1,7 +1,7 @@
 import type { Session } from '../api/records';
 import { statusOf } from '../ui/glyph';
 
-// The conversations of the sidebar: by directory, what waits for a person on top, then pinned, then the newest.
+// Groups the sessions of the sidebar by directory. In a group come sessions that wait for a person, then pinned sessions, then the newest.
 
 export interface Group {
   id: string;
@@ -21,7 +21,7 @@ export function groups(
   for (const session of ordered) {
     if (session.archivedAt && !showArchived) continue;
     if (wanted && !fits(session, wanted, title(session))) continue;
-    // A work tree stands under the directory that it was made from, which need have no conversation of its own.
+    // A worktree belongs to the group of its original directory, even if that directory has no session.
     const { worktree, workspace, place } = session;
     const path = worktree?.from ?? workspace.path;
     const key = `${place} ${path}`;
@@ -33,7 +33,7 @@ export function groups(
       group.sessions.push(session);
     }
   }
-  // Groups come in the order of their newest conversation; sort keeps the order among equals.
+  // Groups are in the order of their newest session, because sort is stable.
   for (const group of byWorkspace.values()) group.sessions.sort((a, b) => weight(b) - weight(a));
   return [...byWorkspace.values()];
 }
@@ -53,7 +53,7 @@ export type TreeRow =
   | { kind: 'group'; key: string; group: Group; open: boolean }
   | { kind: 'session'; key: string; session: Session; group: Group };
 
-/** The rows as they stand under each other. */
+/** Returns the visible rows. */
 export function treeRows(list: readonly Group[], collapsed: ReadonlySet<string>): TreeRow[] {
   return list.flatMap((group): TreeRow[] => {
     const open = !collapsed.has(group.id);

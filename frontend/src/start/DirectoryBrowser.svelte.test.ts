@@ -55,7 +55,7 @@ test('what is typed is chosen, also before it is known what stands there', async
   expect(options()).toEqual(['one', 'two']);
   type('/b/');
   expect(asked.map(({ of }) => of)).toEqual(['/a', '/b']);
-  expect(options()).toEqual([]); // those of /a are not of /b
+  expect(options()).toEqual([]); // the names in /a do not belong to /b
   press('Enter');
   expect(choose).toHaveBeenCalledWith('/b');
 });

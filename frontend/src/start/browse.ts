@@ -1,6 +1,6 @@
 import type { Directory } from '../api/records';
 
-// The path that is typed in the browser's directory picker: a directory to list, and the beginning of a name in it.
+// Splits the path in the directory picker into a directory to list and a prefix of a name.
 
 export interface Typed {
   /** Ends without a separator, except for a root. */
@@ -22,13 +22,13 @@ export function readTyped(text: string, home: string): Typed {
   return { directory: root ? path.slice(0, at + 1) : directory, prefix: path.slice(at + 1) };
 }
 
-/** The path of a directory with the separator that lets its names follow. */
+/** Returns a directory's path with a separator at the end. */
 export function opened(path: string): string {
   const separator = separatorOf(path);
   return path.endsWith(separator) ? path : path + separator;
 }
 
-/** Without the separator at the end, as it is handed on. */
+/** Returns a path without a separator at the end. */
 export function closed(path: string): string {
   const separator = separatorOf(path);
   return path.length > 1 && path.endsWith(separator) && !/^[A-Za-z]:\\$/.test(path)
@@ -36,7 +36,7 @@ export function closed(path: string): string {
     : path;
 }
 
-/** The names that fit what is typed. Hidden ones are shown to whoever types the dot. */
+/** Returns the names that match a prefix. Hidden names match only a prefix with a dot. */
 export function matching(items: Directory['items'], prefix: string): Directory['items'] {
   const wanted = prefix.toLowerCase();
   return items.filter(

@@ -3,21 +3,21 @@ import { asApiError, type ApiError } from '../api/errors';
 import type { AgentSession, Session } from '../api/records';
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 
-/** The conversations that one agent keeps by itself, and which of them the person wants. */
+/** The sessions that an agent itself has stored, and the person's choice among them. */
 export class Imports {
   readonly agent: string;
   items = $state.raw<readonly AgentSession[]>([]);
-  /** Where the list goes on. */
+  /** The cursor of the next page. */
   next = $state.raw<string | undefined>();
-  /** Whether the agent tells its conversations; undefined until it was asked. */
+  /** The agent can list its sessions; undefined until the agent was asked. */
   supported = $state.raw<boolean | undefined>();
   asking = $state(false);
   error = $state.raw<ApiError | undefined>();
-  /** What the person has chosen, by its id. */
+  /** The ids of the chosen sessions. */
   readonly chosen = new SvelteSet<string>();
-  /** Why one could not be taken, by its id. */
+  /** The errors of failed imports by id. */
   readonly failed = new SvelteMap<string, ApiError>();
-  /** How far it is with what was chosen. */
+  /** The progress of the import. */
   taking = $state.raw<{ done: number; all: number } | undefined>();
 
   #client: Pick<Client, 'agentSessions' | 'importSession'>;
@@ -29,7 +29,7 @@ export class Imports {
     this.#client = client;
   }
 
-  /** Asks for the list anew: of a directory, or of all where it is empty. The agent is started for it. */
+  /** Fetches the list again, for a directory or (with an empty path) for all. The server starts the agent for that. */
   ask(directory: string): Promise<void> {
     this.#directory = directory;
     this.items = [];
@@ -49,7 +49,7 @@ export class Imports {
     this.asking = false;
   }
 
-  /** Which of what is listed can be taken: what is here already cannot. */
+  /** The listed sessions that were not imported yet. */
   get free(): readonly AgentSession[] {
     return this.items.filter((item) => item.session === undefined || item.session === '');
   }
@@ -59,7 +59,7 @@ export class Imports {
     else this.chosen.delete(id);
   }
 
-  /** Takes what was chosen, one after the other; gives what came of it. One that fails keeps none of the others. */
+  /** Imports the chosen sessions one after the other, and returns the new sessions. A failure does not stop the others. */
   async take(ids: readonly string[]): Promise<Session[]> {
     const wanted = this.free.filter((item) => ids.includes(item.acpSessionId));
     const taken: Session[] = [];
@@ -106,7 +106,7 @@ export class Imports {
       if (this.#asked !== asked) return;
       this.supported = page.supported;
       const known = new Set(this.items.map((item) => item.acpSessionId));
-      // An agent may tell one twice, when its list has moved between two pages.
+      // An agent may list a session twice when its list moves between two pages.
       this.items = [...this.items, ...page.items.filter((item) => !known.has(item.acpSessionId))];
       this.next = page.next || undefined;
     } catch (thrown) {

@@ -39,7 +39,7 @@ test('a rate is what was used between two samples, of one core', () => {
     list: list(
       [
         item(2, { cpuSeconds: 2 }),
-        item(3, { cpuSeconds: 9, startedAt: '2026-11-21T14:00:01.000Z' }), // another program by the same id
+        item(3, { cpuSeconds: 9, startedAt: '2026-11-21T14:00:01.000Z' }), // another program with the same id
         item(4, { cpuSeconds: 3 }),
         item(5),
       ],

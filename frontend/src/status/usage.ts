@@ -1,12 +1,12 @@
 import type { AgentProcesses, ProcessList, ProcessSum } from '../api/records';
 
-// What the programs that run because of us take of the machine.
+// The processor time and memory of the programs that Deskhand has started.
 
-/** Whose programs are agents at work, and which program is only there to end the others. */
+/** The owners of agent processes, and the watchdog, which only ends other processes. */
 const agents: ReadonlySet<string> = new Set(['session', 'api']);
 const watchdog = 'watchdog';
 
-/** The sum of a list, as events tell it: 0 where the system does not tell. */
+/** Sums up a list like the server's event: 0 where the system gives no value. */
 export function sumOf({ items, self }: ProcessList): ProcessSum {
   const memory = (of: ProcessList['items']) => of.reduce((all, one) => all + (one.rssBytes ?? 0), 0);
   return {
@@ -17,15 +17,15 @@ export function sumOf({ items, self }: ProcessList): ProcessSum {
   };
 }
 
-/** A list with the time when it was told: two of them make a rate. */
+/** A list with its time. Two samples give a rate. */
 export interface Sample {
   at: number;
   list: ProcessList;
 }
 
 /**
- * How much of one core each program took between two samples, in percent, by its process id. A program that is in one of them only
- * has no rate; an id that was given to another program meanwhile has none either.
+ * Returns each process's share of one core between two samples, in percent, by pid. A process in only one of the samples has no rate, nor
+ * has a pid that another process has taken.
  */
 export function rates(before: Sample | undefined, now: Sample): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
@@ -40,7 +40,7 @@ export function rates(before: Sample | undefined, now: Sample): ReadonlyMap<numb
   return found;
 }
 
-/** The rows of the list: agents first, ours last, as the server has them. */
+/** Returns the rows of the list: agents first, Deskhand's own process last, otherwise in the server's order. */
 export function rowsOf(list: ProcessList): AgentProcesses[] {
   return [...list.items].sort((a, b) => Number(a.owner === watchdog) - Number(b.owner === watchdog));
 }

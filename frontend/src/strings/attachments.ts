@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of attachments, which are loaded with the part that shows them. The rules of en.ts are theirs, too.
+// The texts of attachments, loaded with that part of the page. They follow the rules of en.ts.
 
 export const attachments = {
   'attach.cancel': 'Cancel {name}',

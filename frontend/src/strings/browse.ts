@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of the side panel's Files and Terminal tabs, which come with them, and of terminals wherever they are.
+// The texts of the side panel's Files and Terminal tabs, loaded with them, and of terminals elsewhere.
 
 export const browse = {
   'error.terminal.directory':

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of requests that are no approvals of a tool: they come with their cards.
+// The texts of requests other than tool approvals, loaded with their cards.
 
 export const cards = {
   'executable.added': 'Added: ',

@@ -21,7 +21,7 @@ import { settings } from './settings';
 import { start } from './start';
 import { worktree } from './worktree';
 
-// Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
+// Checks that the catalogue has every text of the screen, and no unused text.
 
 const root = join(import.meta.dirname, '..');
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -54,7 +54,7 @@ const parts = [
 ];
 const keys = parts.flatMap((part) => Object.keys(part));
 
-/** Keys written out, counted keys by their stem, and the beginnings of keys that are put together. */
+/** Keys written out, counted keys by their stem, and prefixes of composed keys. */
 const literals = new Set(
   files.flatMap(({ source }) => [...source.matchAll(/'([a-z][\w.]*)'/g)].map((match) => match[1] ?? '')),
 );
@@ -101,7 +101,7 @@ interface Node {
   [member: string]: unknown;
 }
 
-/** Attributes that a person reads or hears. */
+/** Attributes that people read or hear. */
 const spoken = new Set([
   'title',
   'placeholder',
@@ -111,10 +111,10 @@ const spoken = new Set([
   'aria-description',
   'aria-roledescription',
 ]);
-/** Signs that are the same in every language. */
+/** Signs are the same in every language; letters are not. */
 const words = /\p{L}/u;
 
-/** The texts of a template that a person would read and that come from nowhere else. */
+/** Returns the texts of a template that people would read and that do not come from the catalogue. */
 function texts(node: unknown, found: string[], read = false): string[] {
   if (Array.isArray(node)) {
     for (const one of node) texts(one, found, read);
@@ -140,7 +140,7 @@ function texts(node: unknown, found: string[], read = false): string[] {
         found.push(String((members['value'] as { raw: string }).raw));
       return found;
     case 'CallExpression':
-      return found; // what a call gives is its own affair: t() takes keys
+      return found; // the texts inside a call are keys
     case 'ConditionalExpression':
       texts([members['consequent'], members['alternate']], found, read);
       return found;

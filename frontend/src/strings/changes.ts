@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of what agents changed, which come with the tab or the first footer that shows some.
+// The texts of changes, loaded with the tab or with the first footer that shows changes.
 
 export const changes = {
   'changes.above.one': 'Show {n} line above',

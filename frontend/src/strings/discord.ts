@@ -1,6 +1,7 @@
 import { addTexts } from './t';
 
-// The texts of Discord, which come with the first thing that is shown of it. Names of Discord's own screens are as they stand there.
+// The texts of Discord, loaded with the first part of the page that shows Discord. Names of Discord's screens are spelt as Discord spells
+// them.
 
 export const discord = {
   'discord.about':

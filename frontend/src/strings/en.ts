@@ -1,5 +1,5 @@
-// Every text of the screen. `{name}` is filled in; `.one` and `.other` are the forms of a counted text, with {n}. Codes that come
-// from outside (error.*, exit.*, divider.*, ask.*…) are looked up, and have a general text for what is not here.
+// The texts of the screen. `{name}` is replaced; `.one` and `.other` are the forms of a counted text, with {n}. Codes from outside
+// (error.*, exit.*, divider.*, ask.*…) are looked up, and unknown codes have a general text.
 
 export const en = {
   'age.days': '{n} d',
@@ -495,7 +495,7 @@ export const en = {
   'request.untitled': 'Request',
   'request.waiting': 'Waiting for you',
 
-  // Answers that are remembered.
+  // The rulebook.
   'danger.disaster': 'Can destroy data or the system',
   'danger.hidden': 'Contains invisible characters',
   'danger.label': 'Dangers',

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of one part of the page, which come with it.
+// The texts of MCP servers and skills, loaded with that part of the page.
 
 export const equip = {
   'equip.approve': 'Approve',

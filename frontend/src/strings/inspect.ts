@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of the plan and of the inspector, which come with them.
+// The texts of the plan and the inspector, loaded with them.
 
 export const inspect = {
   'context.cost': 'Cost so far',

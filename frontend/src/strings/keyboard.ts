@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of commands, of the palette, of Help and of the keys' settings, which come with them.
+// The texts of commands, the palette, Help and the keyboard settings, loaded with them.
 
 export const keyboard = {
   'command.agents': 'Agents: install, test, update',

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of the pages of a large approval, which come with them.
+// The texts of the pages of a large approval, loaded with them.
 
 export const pages = {
   'decide.letters': 'Characters {from} to {to} of {all}',

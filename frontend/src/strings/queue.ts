@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of what waits above the composer, which come with it.
+// The texts of the queue above the composer, loaded with the queue.
 
 export const queue = {
   'queue.delete': 'Delete',

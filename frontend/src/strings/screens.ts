@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of screens and dialogs that are shown on demand, which come with them.
+// The texts of screens and dialogs that open on demand, loaded with them.
 
 export const screens = {
   'agents.account': 'Log in…',

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of the settings that are not of one thing that has its own, which come with their screen.
+// The texts of the settings, without the sections that have a file of their own.
 
 export const settings = {
   'access.about':

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of how a conversation begins, beside those of the screen for it: they come with what shows them.
+// The texts of the start of a session outside the start screen.
 
 export const start = {
   'new.add_directory': 'Add another directory…',

@@ -16,7 +16,7 @@ import type { settings } from './settings';
 import type { start } from './start';
 import type { worktree } from './worktree';
 
-/** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
+/** Keys of later-loaded texts (see addTexts) look like other keys. */
 export type Key =
   | keyof typeof en
   | keyof typeof agents
@@ -40,7 +40,7 @@ export type Params = Readonly<Record<string, string | number>>;
 const catalogue: Record<string, string> = { ...en };
 const plural = new Intl.PluralRules('en');
 
-/** Adds the texts of a part of the page that is loaded on demand: what the page starts with is kept small. */
+/** Adds the texts of a part of the page that is loaded on demand. */
 export function addTexts(texts: Readonly<Record<string, string>>): void {
   Object.assign(catalogue, texts);
 }
@@ -53,12 +53,12 @@ function fill(text: string, params: Params | undefined): string {
   });
 }
 
-/** The text of a key. */
+/** Returns the text of a key. */
 export function t(key: Key, params?: Params): string {
   return fill(catalogue[key] ?? key, params);
 }
 
-/** The text of a counted key: `key.one` or `key.other`, with {n} filled in. */
+/** Returns the text of a counted key, `key.one` or `key.other`, with {n} replaced. */
 export function tn<K extends CountedKey>(key: K, n: number, params?: Params): string {
   const form = plural.select(n) === 'one' ? 'one' : 'other';
   const text = catalogue[`${key}.${form}`] ?? key;
@@ -67,7 +67,7 @@ export function tn<K extends CountedKey>(key: K, n: number, params?: Params): st
 
 type CountedKey = Key extends infer K ? (K extends `${infer Stem}.other` ? Stem : never) : never;
 
-/** The text of a key made from a code that comes from outside; undefined when the catalogue has none. */
+/** Returns the text of a key made from an outside code; undefined for an unknown code. */
 export function lookup(key: string, params?: Params): string | undefined {
   const text = Object.hasOwn(catalogue, key) ? catalogue[key] : undefined;
   return text === undefined ? undefined : fill(text, params);

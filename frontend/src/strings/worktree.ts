@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of work trees, which come with the start screen or with a conversation that has one.
+// The texts of worktrees, loaded with the start screen or with a session that has a worktree.
 
 export const worktree = {
   'error.worktree.bare': 'The repository is bare: there are no files here',

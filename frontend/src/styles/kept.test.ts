@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-// Rules of all style sheets that a person would feel, and no other test would see.
+// Rules of all style sheets whose breach people would notice and no other test would.
 
 const root = join(import.meta.dirname, '..');
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -20,15 +20,15 @@ test('text has the sizes of the tokens: a size in pixels stays as it is when a p
   expect(against(/\bfont(-size)?:[^;}]*\dpx/)).toEqual([]);
 });
 
-// WebKit keeps the style of an element for the next one that is like it, by the rules that it has and the variables that it inherits,
-// and lets go of it only when rules come or go. What is never like anything again stays for as long as the page.
+// WebKit keeps the style of an element for the next similar element, by the matching rules and inherited variables, and drops such styles
+// only when rules change. A style that never matches another element stays for the life of the page.
 
 test('no rule asks what is in an element: with one, a window kept 0.1 MiB more for each conversation that was opened', () => {
   expect(against(/^[^/*]*:has\(/m)).toEqual([]);
 });
 
 test('elements that come and go have no variables of their own: 0.4 MiB for each transcript', () => {
-  // The first two are there once; below the others there is nothing.
+  // The first two exist once; below the others are no elements.
   const alone = ['App.svelte', 'settings/Settings.svelte', 'browse/Source.svelte', 'content/Output.svelte'];
   expect(against(/style:--/).sort()).toEqual(alone.sort());
 });

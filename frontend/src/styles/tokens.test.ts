@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-// Reads the tokens as an engine does, and holds that what is written in them can be read: 4.5 to 1, and 7 to 1 in high contrast.
+// Evaluates the tokens as an engine does, and checks the contrast of text: 4.5 to 1, and 7 to 1 in high contrast.
 
 const css = readFileSync(join(import.meta.dirname, 'tokens.css'), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
 const root = /:root \{([\s\S]*?)\n\}/.exec(css)?.[1] ?? '';
@@ -13,7 +13,7 @@ const declared = new Map(
 
 type Switches = Record<string, 'on' | 'off'>;
 
-/** A token's value, with its switches thrown: a switch that is on leaves what stands behind it, one that is off leaves nothing. */
+/** Returns a token's value: a switch that is on gives its fallback, a switch that is off gives nothing. */
 function valueOf(name: string, switches: Switches): string {
   const written = declared.get(name);
   if (written === undefined) throw new Error(`there is no --${name}`);
@@ -55,7 +55,7 @@ function contrast(a: string, b: string): number {
 
 const surfaces = ['bg', 'surface1', 'surface2'];
 const hues = ['accent', 'ok', 'warn', 'danger'];
-/** What is written, and on what. */
+/** The pairs of text colour and background. */
 const written: [string, string][] = [
   ...['text', 'muted', ...hues.map((hue) => `${hue}-text`)].flatMap((ink) =>
     surfaces.map((ground): [string, string] => [ink, ground]),
@@ -80,7 +80,7 @@ describe.each([
   ] as const)('%s contrast', (name, least, more) => {
     const switches = { ...scheme, ...more };
     const faint = written
-      // What stands on a filled accent or in code is as in usual contrast: its hue is the point of it.
+      // Text on a filled accent and in code needs the usual contrast only, because its hue has a meaning.
       .map(([ink, ground]) => ({
         pair: `${ink} on ${ground}`,
         ratio: contrast(valueOf(ink, switches), valueOf(ground, switches)),
@@ -89,7 +89,7 @@ describe.each([
       .filter(({ ratio, least }) => ratio < least)
       .map(({ pair, ratio }) => `${pair}: ${ratio.toFixed(2)}`);
     expect(faint).toEqual([]);
-    // The line that a control is drawn with, and the ring around what has the focus.
+    // The border of a control, and the focus ring.
     for (const line of name === 'high' ? ['border', 'border-strong', 'accent'] : ['accent', 'muted']) {
       expect(contrast(valueOf(line, switches), valueOf('bg', switches)), line).toBeGreaterThan(3);
     }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Client } from '../api/client';
 import { isReply, latin, TerminalLink } from './terminal';
 
-// A terminal over a server that is played here.
+// A terminal on a fake server.
 
 let reads: { path: string; after: string | null; answer: (status: number, body?: unknown) => void }[];
 let inputs: { text: string; done: (status?: number) => void }[];

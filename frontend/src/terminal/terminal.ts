@@ -2,33 +2,33 @@ import type { Client } from '../api/client';
 import { asApiError } from '../api/errors';
 import { backOff, limited } from '../api/limit';
 
-// The wire of an embedded terminal: what the program writes comes by one held request after the other, numbered by bytes, and what
-// is typed goes out in order, one request at a time, all that was typed meanwhile with the next.
-//
-// A program asks its terminal things by what it writes (where the cursor is, which colours there are), and the screen answers by
-// typing. What an earlier screen has shown was answered then: shown anew it is shown as such, or the program would get letters that
-// nobody has typed.
+// The wire of an embedded terminal. The program's output comes by held requests, numbered by bytes. Typed input goes out in order, one
+// request at a time; input typed meanwhile goes with the next request.
+// Programs ask the terminal questions by escape sequences (the position of the cursor, the colours), and the screen answers as if a person
+// typed. An earlier screen has answered the output that it showed; such output is marked as shown again, or the program would get an answer
+// twice.
 
 export const holdSeconds = 25;
 const longestPause = 5_000;
 const largestInput = 16 << 10;
 
-/** What shows it. */
+/** The view of a terminal. */
 export interface TerminalScreen {
-  /** Takes output; the next is asked for when it has been taken. again: another screen has shown it, and answered it. */
+  /** Shows output, and resolves when the next output may be fetched. again: an earlier screen has shown this output and answered it. */
   write(bytes: Uint8Array, again: boolean): Promise<void>;
-  /** Output was dropped before anybody read it. */
+  /** The server has dropped output that nobody read in time. */
   skipped(): void;
-  /** Whether the server answers. */
+  /** Reports whether the server answers. */
   link(live: boolean): void;
-  /** The program is gone, and nothing more comes. */
+  /** The program has ended, and no more output comes. */
   ended(exitCode: number | undefined): void;
-  /** What was typed did not arrive. */
+  /** Typed input did not arrive. */
   refused(thrown: unknown): void;
 }
 
-/** Whether that is what a screen answers a program by itself: where the cursor is, what it is, which colours there are,
- *  whether it has the focus. */
+/**
+ * Reports whether a text is a screen's own answer to a program: the position of the cursor, the kind of terminal, the colours, the focus.
+ */
 export const isReply = (text: string) =>
   text.startsWith('\x1b') &&
   /^(?:\[[IO]$|\[[?>=]?[\d;]*(?:[cnRx]|\$y)|\[\d+(?:;\d+)*t|[\]P].)/.test(text.slice(1));
@@ -47,7 +47,7 @@ export class TerminalLink {
     this.#screen = screen;
   }
 
-  /** Reads until the program ends, or close. */
+  /** Reads until the program ends, or until close. */
   async run(): Promise<void> {
     let next = 0;
     let seen: number | undefined;
@@ -76,7 +76,7 @@ export class TerminalLink {
         if (signal.aborted) return;
         const { status } = asApiError(thrown);
         if (status >= 400 && status < 500) {
-          this.#stop(); // there is no such terminal any more
+          this.#stop(); // the terminal does not exist any more
           this.#screen.ended(undefined);
           return;
         }
@@ -86,7 +86,7 @@ export class TerminalLink {
     }
   }
 
-  /** Sends what was typed. */
+  /** Sends typed input. */
   type(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.#over.signal.aborted) return;
     for (let at = 0; at < bytes.length; at += largestInput) {
@@ -95,7 +95,7 @@ export class TerminalLink {
     if (!this.#sending) void this.#flush();
   }
 
-  /** Tells the program how much room it has. Nothing is lost when that fails: the next change tells it again. */
+  /** Sends the size to the program. A failure is harmless, because the next change sends the size again. */
   async resize(cols: number, rows: number): Promise<void> {
     if (this.#over.signal.aborted) return;
     await this.#client.terminalSize(this.#id, cols, rows).catch(() => undefined);
@@ -117,7 +117,7 @@ export class TerminalLink {
       try {
         await this.#client.terminalInput(this.#id, bytes);
       } catch (thrown) {
-        // What follows would be the rest of a word that never began.
+        // Input typed since then would continue a lost word, so it is dropped.
         this.#typed = [];
         if (!this.#over.signal.aborted) this.#screen.refused(thrown);
       }
@@ -125,7 +125,7 @@ export class TerminalLink {
     this.#sending = false;
   }
 
-  /** All that was typed, as far as one request takes it. */
+  /** Returns the waiting input, up to the size of a request. */
   #take(): Uint8Array<ArrayBuffer> {
     let size = 0;
     let count = 0;
@@ -158,7 +158,7 @@ export function decode(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }
 
-/** The bytes of a string that holds one byte a character. */
+/** Returns the bytes of a string with one byte per character. */
 export function latin(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (char) => char.charCodeAt(0) & 0xff);
 }

@@ -1,13 +1,12 @@
 import { vi } from 'vitest';
 import { stopComposingKeys } from '../ui/composition';
 
-// A part of the page that is loaded when it is wanted is compiled then, by one process for all tests: on a busy machine that takes more
-// than the second which is waited for by itself.
+// A part of the page that is loaded on demand is compiled by a single process for all tests. On a busy machine that takes longer than
+// vitest's default of one second.
 const { waitFor } = vi;
 vi.waitFor = (check, options = 10_000) => waitFor(check, options);
 
-// What jsdom lacks, most of it because it lays nothing out, for every test alike: the files share a page, and Svelte keeps the first
-// ResizeObserver that it is given, so that one of a single file would serve all that happen to run after it.
+// Replaces what jsdom lacks, for all tests alike: test files share a page, and Svelte keeps the first ResizeObserver that it finds.
 class Never {
   observe = () => undefined;
   unobserve = () => undefined;
@@ -19,7 +18,7 @@ Object.assign(globalThis, {
   IntersectionObserver: Never,
   CSS: { escape: (text: string) => text },
 });
-// Some tests need no page.
+// Some tests run without a page.
 if ('Element' in globalThis) {
   stopComposingKeys(window); // as main.ts does
   for (const name of ['scrollIntoView', 'scrollTo'] as const) Element.prototype[name] = () => undefined;

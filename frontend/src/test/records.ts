@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../api/records';
 
-// Records for tests: whole ones, of which a test names only what it is about.
+// Complete records for tests. A test overrides only the fields that matter to it.
 
 const at = '2026-11-21T14:00:00.000Z';
 

@@ -6,7 +6,7 @@ import { appear } from './appearance';
 const root = document.documentElement;
 const usual = { theme: 'system', contrast: 'system', textSize: 100, motion: 'system' };
 const boot = readFileSync(join(import.meta.dirname, '../../public/appearance.js'), 'utf8');
-/** The script as the page runs it. */
+/** Runs the script as the page does. */
 const start = new Function(boot) as () => void;
 
 afterEach(() => {

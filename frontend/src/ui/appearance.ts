@@ -1,9 +1,9 @@
 import { store } from './storage';
 
-// How the page looks, as the person has set it. The attributes of the root element are what the tokens go by (styles/tokens.css); they
-// are kept, so that the next start has them before anything is drawn (public/appearance.js, which reads the same text).
+// Applies the person's settings of the look. styles/tokens.css reads the attributes of the root element. They are also stored, so that
+// public/appearance.js can set them before the next page draws anything.
 
-/** What the settings say of it. */
+/** The fields of the settings that concern the look. */
 export interface Appearance {
   theme: string;
   contrast: string;
@@ -13,7 +13,7 @@ export interface Appearance {
 
 const key = 'deskhand.appearance';
 
-/** Makes the page look like that; what is the system's choice has no attribute. */
+/** Sets the attributes. A setting that follows the system has no attribute. */
 export function appear({ theme, contrast, textSize, motion }: Appearance): void {
   const look: Record<string, string> = {};
   if (theme !== 'system') look['theme'] = theme;

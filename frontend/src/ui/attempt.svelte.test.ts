@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Attempt } from './attempt.svelte';
 
-/** Work that ends when it is told to, or when it is aborted. */
+/** Work that ends when the test says so, or when it is aborted. */
 function work() {
   let resolve = (): void => undefined;
   let reject = (_: Error): void => undefined;

@@ -1,6 +1,6 @@
 /**
- * Work behind a button that ends it as well: a second press aborts what the first began. Who owns it calls stop when going away.
- * failed is told why it came to nothing, unless somebody wanted that.
+ * Work behind a button that also ends it: a second press aborts the work. The owner calls stop when unmounted. failed gets the error,
+ * unless the person aborted the work.
  */
 export class Attempt {
   #asking = $state.raw<AbortController | undefined>();

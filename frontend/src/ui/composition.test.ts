@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 
-// That the listener is there is due to the setup of the tests, which calls for it as main.ts does.
+// The tests' setup registers the listener, as main.ts does.
 
 let heard: string[] = [];
 const ends: (() => void)[] = [];
@@ -10,7 +10,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-/** A field that hears keys, and everything around it that does, in both directions. */
+/** A field with key listeners on the field and around it, in both phases. */
 function field(html: string): HTMLElement {
   document.body.innerHTML = html;
   const found = document.querySelector<HTMLElement>('[data-field]');
@@ -54,7 +54,7 @@ test.each(fields)('no part of the page hears of a key that an input method takes
   for (const key of ['Enter', 'Escape', 'Tab', 'ArrowDown', ' ', '1', 'a', 'Process']) {
     for (const of of [{ isComposing: true }, { keyCode: 229 }, { isComposing: true, keyCode: 229 }]) {
       for (const type of ['keydown', 'keypress', 'keyup']) {
-        // What is prevented here would be lost to the input method.
+        // preventDefault would keep the key from the input method.
         expect(press(at, key, of, type).defaultPrevented, `${type} ${key}`).toBe(false);
       }
     }
@@ -82,7 +82,7 @@ test('the Escape of a composition cancels no dialog, the next one does', () => {
   press(input, 'Escape', { keyCode: 229 });
   expect(cancel()).toBe(true);
   expect(heard).not.toContain('field cancel');
-  expect(cancel()).toBe(false); // asked for in another way, such as the Back gesture
+  expect(cancel()).toBe(false); // a cancel by another way, such as the Back gesture
   press(input, 'Escape', { keyCode: 229 });
   press(input, 'Escape');
   expect(cancel()).toBe(false);

@@ -1,24 +1,27 @@
-// Keys of an input method. Enter, Escape, Tab, the arrows and letters that belong to the composition of a character (Japanese, Chinese,
-// Korean and others) choose among candidates there, and must not send, rename, open or close anything here. One listener stops them before
-// any part of the page hears of them, so that no field has to ask by itself. Nothing is prevented: the input method still gets its keys.
+// Keys of input methods (Japanese, Chinese, Korean and others). While a character is composed, Enter, Escape, Tab, arrows and letters
+// choose among candidates and must not act on the page. A listener at the window stops them before any other listener, so that no field has
+// to check. The listener prevents no default: the input method still gets its keys.
 
-/** Whether a key belongs to a composition. Safari ends the composition before it tells of the key that has ended it, with the code 229. */
+/**
+ * Reports whether a key belongs to a composition. Safari ends the composition before the keydown event of its last key, which has the code
+ * 229.
+ */
 export function composing(event: KeyboardEvent): boolean {
   return event.isComposing || event.keyCode === 229;
 }
 
-/** The composition whose Escape was the last key. */
+/** The last key was the Escape of a composition. */
 let escaped = false;
 
 function key(event: KeyboardEvent): void {
   escaped = event.type === 'keydown' && event.key === 'Escape' && composing(event);
-  // A terminal reads what is composed from its own field, and keeps the keys from everything around it.
+  // A terminal reads compositions from its own field, and stops the keys itself.
   if (!composing(event) || (event.target instanceof Element && event.target.closest('[data-terminal]')))
     return;
   event.stopImmediatePropagation();
 }
 
-/** WebKit takes the Escape of a composition for a wish to close the dialog around the field. */
+/** WebKit takes the Escape of a composition as a request to close the surrounding dialog. */
 function cancel(event: Event): void {
   if (!escaped) return;
   escaped = false;
@@ -26,7 +29,10 @@ function cancel(event: Event): void {
   event.stopImmediatePropagation();
 }
 
-/** Stops the keys of compositions at the window. It has to be called before any other listener of keys is added there; again does nothing. */
+/**
+ * Registers the listener. Callers must call stopComposingKeys before other key listeners are added to the window; a second call has no
+ * effect.
+ */
 export function stopComposingKeys(of: Window): void {
   for (const type of ['keydown', 'keypress', 'keyup'] as const) of.addEventListener(type, key, true);
   of.addEventListener('cancel', cancel, true);

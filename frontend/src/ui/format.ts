@@ -4,7 +4,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** How long ago, in a word for a list. */
+/** Formats the age of a time for a list. */
 export function age(at: string, now: number): string {
   const past = now - Date.parse(at);
   if (past < minute) return t('age.now');
@@ -12,17 +12,17 @@ export function age(at: string, now: number): string {
   if (past < day) return t('age.hours', { n: Math.floor(past / hour) });
   if (past < 30 * day) return t('age.days', { n: Math.floor(past / day) });
   const date = new Date(at);
-  // A list has little room: the year stands there where it is another one.
+  // Lists are narrow, so the year appears only when it is not the current year.
   const year = date.getFullYear() === new Date(now).getFullYear() ? undefined : 'numeric';
   return date.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' });
 }
 
-/** A title that is all code, without the marks of it. Those within a title stay: a shell runs what is between them. */
+/** Removes the backticks of a title that is code as a whole. Backticks within a title stay, because a shell runs the text between them. */
 export function unmarked(title: string): string {
   return title.replace(/^`([^`]*)`$/, '$1');
 }
 
-/** A length of time: tenths below ten seconds, then whole seconds, then two units. */
+/** Formats a length of time: tenths below ten seconds, then whole seconds, then two units. */
 export function duration(ms: number): string {
   if (ms < 10_000) return t('duration.seconds', { n: (Math.max(0, ms) / 1000).toFixed(1) });
   const seconds = Math.round(ms / 1000);
@@ -32,12 +32,12 @@ export function duration(ms: number): string {
   return t('duration.hours', { n: Math.floor(minutes / 60), m: minutes % 60 });
 }
 
-/** A length of time where milliseconds count. */
+/** Formats a length of time with milliseconds. */
 export function millis(ms: number): string {
   return ms < 1000 ? t('duration.milliseconds', { n: Math.round(Math.max(0, ms)) }) : duration(ms);
 }
 
-/** A time that runs: 03:12, 1:03:12. */
+/** Formats a running time: 03:12, 1:03:12. */
 export function stopwatch(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const two = (value: number) => String(value).padStart(2, '0');
@@ -49,7 +49,7 @@ export function between(start: string, end: string): number {
   return Date.parse(end) - Date.parse(start);
 }
 
-/** Time of day, with the date when it is not today's. */
+/** Formats a time of day, with the date if that is not today. */
 export function moment(at: string, now: number): string {
   const date = new Date(at);
   const time = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
@@ -64,7 +64,7 @@ export function bytes(count: number): string {
   return t('bytes.gib', { n: (count / (1024 * 1024 * 1024)).toFixed(1) });
 }
 
-/** A count in three figures: 950, 38k, 1.2M. */
+/** Formats a count in three digits: 950, 38k, 1.2M. */
 export function short(count: number): string {
   if (count < 1_000) return String(count);
   if (count < 100_000) return t('count.thousand', { n: trim(count / 1_000) });
@@ -76,13 +76,13 @@ function trim(value: number): string {
   return value < 10 ? value.toFixed(1).replace(/\.0$/, '') : String(Math.round(value));
 }
 
-/** The last part of a path, which names a directory in lists. */
+/** Returns the last part of a path, the name of a directory in lists. */
 export function baseName(path: string): string {
   const parts = path.split(/[/\\]/).filter(Boolean);
   return parts.at(-1) ?? path;
 }
 
-/** A path below the home directory with ~ for it. */
+/** Replaces the home directory in a path by ~. */
 export function tilde(path: string, home: string | undefined): string {
   if (!home || home === '/') return path;
   if (path === home) return '~';
@@ -91,12 +91,12 @@ export function tilde(path: string, home: string | undefined): string {
     : path;
 }
 
-/** An amount of money: two digits after the point, more where it would read as nothing. */
+/** Formats an amount of money with two decimals, or four for small amounts. */
 export function money(amount: number, currency: string): string {
   const digits = amount < 0.1 ? 4 : 2;
   try {
     return amount.toLocaleString(undefined, { style: 'currency', currency, maximumFractionDigits: digits });
   } catch {
-    return `${amount.toFixed(digits)} ${currency}`; // no currency that the system knows
+    return `${amount.toFixed(digits)} ${currency}`; // the system does not know the currency
   }
 }

@@ -1,6 +1,6 @@
 import type { Exit, Session } from '../api/records';
 
-/** What a session is doing, as its glyph tells it. */
+/** The state of a session as its glyph shows it. */
 export type Status = 'running' | 'waiting' | 'queued' | 'idle' | 'unseen' | 'failed' | 'gone' | 'asleep';
 
 export function statusOf(session: Session): Status {
@@ -14,16 +14,16 @@ export function statusOf(session: Session): Status {
     case 'waiting':
       return 'waiting';
     case 'ready':
-      if (session.queue > 0) return 'queued'; // held: the person sends or deletes it
+      if (session.queue > 0) return 'queued'; // held: waits until the person sends or deletes it
       return session.unread ? 'unseen' : 'idle';
     case 'closed':
-      // An agent that ran and went is told apart from one that never came.
+      // An agent that has ended differs from an agent that never started.
       if (session.exit) return isGone(session.exit) ? 'gone' : 'failed';
       return session.unread ? 'unseen' : 'asleep';
   }
 }
 
-/** Whether its agent starts, or takes the conversation up again. */
+/** Reports whether the agent starts, or loads the session. */
 export function isStarting(session: Session): boolean {
   return session.phase === 'starting' || session.phase === 'replaying';
 }

@@ -1,10 +1,10 @@
 import type { Attachment } from 'svelte/attachments';
 
-// Lists of rows that are all as high as each other, of which a long one has only some in the page.
+// Long lists with rows of equal height, of which only some are mounted.
 
 /**
- * Scrolls a list no further than it takes to see a row, which need not be in the page yet. It returns where the list stands then: the
- * list itself tells that a frame later, and a row has to be there before it can take the focus.
+ * Scrolls a list just far enough to show a row, which may not be mounted yet. It returns the new scroll position, because the scroll event
+ * comes a frame later, and a row must be mounted before it can take the focus.
  */
 export function intoView(list: HTMLElement, at: number, height: number): number {
   const top = at * height;
@@ -13,12 +13,15 @@ export function intoView(list: HTMLElement, at: number, height: number): number 
   return list.scrollTop;
 }
 
-/** Tells how high a row is, now and when the size of the text changes it. Not in whole pixels: over a hundred rows the rest adds up. */
+/**
+ * Reports the height of a row, now and after a change of the text size. The height is not rounded, because over a hundred rows the error
+ * adds up.
+ */
 export function measured(tell: (height: number) => void): Attachment<HTMLElement> {
   return (row) => {
     const look = () => {
       const { height } = row.getBoundingClientRect();
-      if (height > 0) tell(height); // it has none while it is not shown
+      if (height > 0) tell(height); // a hidden row has no height
     };
     const sizes = new ResizeObserver(look);
     sizes.observe(row);
@@ -27,7 +30,7 @@ export function measured(tell: (height: number) => void): Attachment<HTMLElement
   };
 }
 
-/** Which rows are mounted when there are many: those in view and some around. */
+/** Returns the range of rows to mount: those in view and some around. */
 export function visibleRows(
   count: number,
   top: number,
@@ -37,7 +40,7 @@ export function visibleRows(
   const most = 200;
   if (count <= most) return { from: 0, to: count };
   const around = 20;
-  // A list that has become shorter may still stand below its new end.
+  // A list that has become shorter may still be scrolled below its new end.
   const from = Math.max(0, Math.min(Math.floor(top / row), count) - around);
   return { from, to: Math.min(count, Math.ceil((top + height) / row) + around) };
 }

@@ -43,7 +43,7 @@ test('a key is what it types where that is a letter, and else where it is', () =
   expect(press('KeyV', { key: 'k', ctrlKey: true })).toBe('palette'); // Dvorak
   expect(press('KeyK', { key: 't', ctrlKey: true })).toBeUndefined();
   expect(press('KeyK', { key: 'л', ctrlKey: true })).toBe('palette'); // Russian
-  expect(press('Digit1', { key: '&', altKey: true })).toBeUndefined(); // French without Shift types a sign of its own
+  expect(press('Digit1', { key: '&', altKey: true })).toBeUndefined(); // French: without Shift the key types a sign
   expect(press('Digit1', { key: '1', altKey: true })).toBe('changes');
   expect(press('Backslash', { key: '#', ctrlKey: true })).toBe('split'); // German
   expect(press('Period', { key: '.', ctrlKey: true })).toBe('band');
@@ -156,7 +156,7 @@ test('what a person binds goes over the defaults, and null takes keys away', () 
   expect(commandOf(new KeyboardEvent('keydown', { code: 'KeyZ', ctrlKey: true }), 'turn')).toBe('undoTurn');
   expect(press('KeyX')).toBeUndefined();
   expect(press('F9')).toBeUndefined();
-  expect(keysOf('inbox')).toBe('Ctrl+Shift+X'); // the person's own before the one that is there anyway
+  expect(keysOf('inbox')).toBe('Ctrl+Shift+X'); // the person's keys come before the default
   expect(keysOf('palette')).toBe('');
 });
 

@@ -1,12 +1,12 @@
 import { createSubscriber } from 'svelte/reactivity';
 import { isMac, surface } from '../shell/wails';
 
-// The keyboard map: what each command's keys are, by default and after what the person has changed in keyboard.json. Mod is Command on
-// macOS and Control elsewhere.
+// The keyboard map: the keys of each command, by default and with the person's changes in keyboard.json. Mod is Command on macOS and
+// Control elsewhere.
 
 /**
- * Keys of a command have a blank between them. Some of them a browser keeps to itself (Mod+N opens a window there), so those have a form
- * with Alt as well. What has none is in the palette, and waits for keys of the person's own.
+ * Several keys of a command are separated by spaces. Browsers reserve some keys (Mod+N opens a window), so those commands also have keys
+ * with Alt. A command without keys is in the palette, and a person can give it keys.
  */
 const defaults = {
   palette: 'Mod+K',
@@ -84,7 +84,7 @@ const defaults = {
 export type CommandId = keyof typeof defaults;
 export const commandIds = Object.keys(defaults) as CommandId[];
 
-/** Where keys count: anywhere, in a message that is written, or at the end of a turn. Elsewhere the same keys may do something else. */
+/** Where the keys of a command work: anywhere, in the composer, or at a turn's end. Elsewhere the same keys may do something else. */
 export type Scope = 'everywhere' | 'composer' | 'turn';
 
 export function scopeOf(id: CommandId): Scope {
@@ -96,7 +96,7 @@ export function isCommand(id: string): id is CommandId {
   return Object.hasOwn(defaults, id);
 }
 
-/** What the server knows of keyboard.json. */
+/** The server's state of keyboard.json. */
 export interface Keyboard {
   path: string;
   version: string;
@@ -104,7 +104,7 @@ export interface Keyboard {
   problem?: string;
 }
 
-/** What a person has bound: null takes keys away from what they did. */
+/** A person's binding. null removes the keys from their default command. */
 export interface Binding {
   keys: string;
   command: string | null;
@@ -131,18 +131,18 @@ const modifiers = isMac ? ['Mod', 'Ctrl', 'Alt', 'Shift'] : ['Mod', 'Alt', 'Shif
 export type Press = Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'> &
   Partial<Pick<KeyboardEvent, 'getModifierState' | 'target'>>;
 
-/** What the key is called: by what it types where that is a letter or a sign of ASCII, else by its place. */
+/** Returns the names of a key: the typed character where that is an ASCII letter or sign, otherwise the name of the key's position. */
 export function keyNames({ key, code, shiftKey, altKey }: Press): string[] {
   const place = signs[code] ?? code.replace(/^(?:Key|Digit|Numpad(?=\d)|Arrow)/, '');
-  if (altKey && isMac) return [place]; // Option makes other characters of them
+  if (altKey && isMac) return [place]; // Option types other characters with these keys
   if (/^[a-z]$/i.test(key)) return [key.toUpperCase()];
-  // The sign that splits has no key of its own on some keyboards: there its place counts too.
+  // Some keyboards have no key for "\", so the position of that key counts too.
   if (key === '+') return ['Plus'];
   if (!shiftKey && /^[!-~]$/.test(key)) return code === 'Backslash' ? [key, place] : [key];
   return [place];
 }
 
-/** Names of what was pressed, the best one first; none of a modifier alone, and of what types a character with AltGr. */
+/** Returns the chords of a key press, the best first. The list is empty for a modifier alone, and for AltGr typing a character. */
 export function chordsOf(event: Press): string[] {
   if (/^(?:Control|Shift|Alt|AltGraph|Meta|OS)$/.test(event.key)) return [];
   if (!isMac && (event.metaKey || event.getModifierState?.('AltGraph'))) return [];
@@ -154,7 +154,7 @@ export function chordsOf(event: Press): string[] {
   return keyNames(event).map((name) => [...held, name].join('+'));
 }
 
-/** Keys as everybody writes them, in the one form in which they are compared; undefined where they are none. */
+/** Returns keys in their canonical form; undefined for invalid keys. */
 export function chordOf(keys: string): string | undefined {
   const parts = keys.trim().split(/\s*\+\s*/);
   const last = parts.pop() ?? '';
@@ -170,15 +170,15 @@ export function chordOf(keys: string): string | undefined {
   return [...modifiers.filter((one) => held.has(one)), key].join('+');
 }
 
-/** What a browser does by itself, whatever a page says. */
+/** Keys that browsers handle regardless of the page. */
 const browsers = /^(?:Mod\+(?:Shift\+)?[NTW]|Mod\+\d|(?:Mod|Ctrl)\+(?:Shift\+)?Tab)$/;
 
-/** Whether keys reach the page where it runs. */
+/** Reports whether keys reach the page here. */
 export function reachable(chord: string): boolean {
   return surface() === 'window' || !browsers.test(chord);
 }
 
-// What counts.
+// The current table.
 
 let table: ReadonlyMap<string, readonly CommandId[]> = keysWith([]);
 let told: Keyboard | undefined;
@@ -188,7 +188,7 @@ const subscribe = createSubscriber((update) => {
   return () => (refresh = () => undefined);
 });
 
-/** Which commands keys belong to when these bindings go over the defaults: the later one counts. */
+/** Returns the table of the defaults with the bindings applied; a later binding wins. */
 export function keysWith(bindings: readonly Binding[]): Map<string, CommandId[]> {
   const made = new Map<string, CommandId[]>();
   for (const id of commandIds) {
@@ -200,7 +200,7 @@ export function keysWith(bindings: readonly Binding[]): Map<string, CommandId[]>
     if (command === null) made.delete(chord);
     else if (isCommand(command) && !bare(chord, scopeOf(command))) {
       const rest = (made.get(chord) ?? []).filter((one) => scopeOf(one) !== scopeOf(command));
-      made.delete(chord); // what was chosen last is shown last
+      made.delete(chord); // a command set later is shown later
       made.set(chord, [...rest, command]);
     }
   }
@@ -211,20 +211,20 @@ export function defaultKeys(id: CommandId): string[] {
   return defaults[id].split(' ').flatMap((keys) => chordOf(keys) ?? []);
 }
 
-/** Takes what the person has changed. */
+/** Applies the person's changes. */
 export function takeKeyboard(keyboard: Keyboard): void {
   told = keyboard;
   table = keysWith(keyboard.bindings);
   refresh();
 }
 
-/** What was taken last; undefined until the server has told. */
+/** Returns the state that was applied last; undefined before the server's first answer. */
 export function keyboardNow(): Keyboard | undefined {
   subscribe();
   return told;
 }
 
-/** Keys that people type, or go through a page with: no command may take them, wherever these keys would count. */
+/** Reports whether keys are needed for typing or for moving through a page, so that no command may have them in that scope. */
 export function bare(chord: string, scope: Scope): boolean {
   if (scope === 'turn' || /(?:Mod|Ctrl|Alt)\+/.test(chord)) return false;
   const key = chord.replace('Shift+', '');
@@ -232,7 +232,7 @@ export function bare(chord: string, scope: Scope): boolean {
   return !/^(?:F\d+|Home|End|PageUp|PageDown|Insert)$/.test(key);
 }
 
-/** Whether a key types a character where the focus is: with Option on a Mac, or with an AltGr that is told as Control and Alt. */
+/** Reports whether a key types a character at the focus: with Option on a Mac, or with AltGr, which is reported as Control and Alt. */
 function types({ key, code, ctrlKey, metaKey, altKey, shiftKey, target }: Press): boolean {
   if (!altKey || !/^(?:.|Dead)$/u.test(key) || !typing(target ?? null)) return false;
   return isMac
@@ -240,7 +240,7 @@ function types({ key, code, ctrlKey, metaKey, altKey, shiftKey, target }: Press)
     : ctrlKey && !shiftKey && !/^[a-z\d]$/i.test(key) && key !== signs[code];
 }
 
-/** The command that a key press asks for. */
+/** Returns the command of a key press. */
 export function commandOf(event: Press, scope: Scope = 'everywhere'): CommandId | undefined {
   if (types(event)) return undefined;
   for (const chord of chordsOf(event)) {
@@ -250,7 +250,7 @@ export function commandOf(event: Press, scope: Scope = 'everywhere'): CommandId 
   return undefined;
 }
 
-/** All keys of a command. */
+/** Returns all keys of a command. */
 export function chordsFor(id: CommandId, of = table): string[] {
   const all = [...of].filter(([, ids]) => ids.includes(id)).map(([chord]) => chord);
   const own = defaultKeys(id);
@@ -259,7 +259,7 @@ export function chordsFor(id: CommandId, of = table): string[] {
 
 const macSigns: Record<string, string> = { Mod: '⌘', Ctrl: '⌃', Alt: '⌥', Shift: '⇧' };
 
-/** How keys are written for people. */
+/** Returns keys as displayed. */
 export function written(chord: string): string {
   const parts = chord === '' ? [] : chord.split('+');
   return parts
@@ -267,14 +267,14 @@ export function written(chord: string): string {
     .join(isMac ? '' : '+');
 }
 
-/** How the keys of a command are written: the form that works where this runs. */
+/** Returns the displayed keys of a command: the first that work here. */
 export function keysOf(id: CommandId): string {
   subscribe();
   const all = chordsFor(id);
   return written(all.find(reachable) ?? '');
 }
 
-/** Whether the focus is where letters are text. */
+/** Reports whether letters typed at the target are text. */
 export function typing(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (

@@ -1,4 +1,4 @@
-// What the palette offers for what is typed: every word must occur, words at a beginning count more.
+// Ranks the palette's entries for a query: every word must occur, and words at a beginning count more.
 
 export interface Candidate {
   text: string;

@@ -1,9 +1,9 @@
 import { t } from '../strings/t';
 
-/** Whether an agent asks a person in one of its modes, as startmode of the backend judges. */
+/** The backend's verdict whether an agent asks a person in a mode; see backend/startmode. */
 export type Asks = 'asks' | 'decides' | 'settings' | 'unknown';
 
-/** What people are told of a mode in which nobody is asked for sure; nothing of one that asks. */
+/** Returns the remark about a mode in which the agent may not ask; empty for a mode that asks. */
 export function asksText(asks: Asks): string {
   return asks === 'asks' ? '' : t(`startmode.${asks}`);
 }
@@ -14,7 +14,7 @@ interface Choice {
   description?: string;
 }
 
-/** The choices of modes, those that do not ask for sure with a mark. */
+/** Returns the choices of modes, with a mark on those in which the agent may not ask. */
 export function marked<C extends Choice>(
   choices: readonly C[],
   asks: (value: string) => Asks | undefined,

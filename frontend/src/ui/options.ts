@@ -1,6 +1,6 @@
-// Moving through a list of options with the keyboard, shared by every picker.
+// Moves through a list of options by the keyboard, for every picker.
 
-/** The index that a key leads to, or undefined when the key moves nothing. Headings have been left out before. */
+/** Returns the index that a key leads to, or undefined for other keys. The indices do not count headings. */
 export function move(key: string, index: number, length: number): number | undefined {
   if (length === 0) return undefined;
   switch (key) {
@@ -21,7 +21,7 @@ export function move(key: string, index: number, length: number): number | undef
 
 const forgetAfter = 700;
 
-/** Typing in a list leads to the first option that begins so. */
+/** Finds the first option that begins with the typed letters. */
 export class TypeAhead {
   #typed = '';
   #at = 0;
@@ -31,7 +31,7 @@ export class TypeAhead {
     this.#typed = now - this.#at > forgetAfter ? key : this.#typed + key;
     this.#at = now;
     const wanted = this.#typed.toLowerCase();
-    // The same letter again goes on to the next one.
+    // The same letter again goes to the next option.
     const start = this.#typed.length === 1 ? from + 1 : Math.max(0, from);
     for (let step = 0; step < names.length; step++) {
       const index = (start + step) % names.length;

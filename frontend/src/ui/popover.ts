@@ -2,7 +2,7 @@ import type { Attachment } from 'svelte/attachments';
 
 export interface Anchored {
   anchor: () => HTMLElement | undefined;
-  /** Where it would rather be; it turns over when there is no room. */
+  /** The preferred side. The element flips when there is no room. */
   side?: 'above' | 'below';
   align?: 'start' | 'end';
   close: () => void;
@@ -11,7 +11,7 @@ export interface Anchored {
 const margin = 8;
 const distance = 4;
 
-/** Puts an element beside its anchor, inside the window, and closes it on a press elsewhere or a scroll around it. */
+/** Places an element beside its anchor inside the window, and closes it on a press elsewhere or when its surroundings scroll. */
 export function anchored({
   anchor,
   side = 'below',
@@ -43,7 +43,7 @@ export function anchored({
     const scroll = (event: Event) => {
       if (!element.contains(event.target as Node)) place();
     };
-    // What hears of the new size after us may move the anchor yet, such as a sidebar that is there again.
+    // Waits a frame, because later resize listeners may still move the anchor, for example by showing the sidebar again.
     let frame = 0;
     const resized = () => {
       place();

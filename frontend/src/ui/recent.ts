@@ -5,7 +5,10 @@ export interface Recent {
   at: string;
 }
 
-/** Directories of the conversations at a place, the newest first; those that have gone are left out. A work tree counts as what it is of. */
+/**
+ * Returns the directories of a place's sessions, the newest first, without missing directories. A worktree counts as its original
+ * directory.
+ */
 export function recentDirectories(sessions: readonly Session[], most: number, place = 'local'): Recent[] {
   const newest = new Map<string, string>();
   for (const session of sessions) {

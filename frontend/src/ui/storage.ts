@@ -1,8 +1,8 @@
-/** Keeps what is only handy to have again: where the browser has no room for it, nothing that somebody does comes to grief over that. */
+/** Stores a value that is merely convenient to have. A full storage causes no error. */
 export function store(key: string, value: string): void {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // as though it had not been kept
+    // the value is not stored
   }
 }

@@ -1,21 +1,21 @@
 /**
- * What is written in forms and not saved yet, by form. It outlives the screens that it is written in, since a key, a click in the sidebar
- * or a notification leads away from them without asking. Kept in memory alone: there are secrets in it.
+ * Unsaved text of forms by form. The texts outlive their screens, because a key, a click in the sidebar or a notification leaves a screen
+ * without asking. They are kept in memory only, since they may contain secrets.
  */
 export const kept = new Map<string, unknown>();
 
-/** What was left of a form. */
+/** Returns the unsaved text of a form. */
 export function left<T>(form: string): T | undefined {
   return kept.get(form) as T | undefined;
 }
 
 /**
- * Keeps what is written in a form. Made with its component: now gives what is written, from the state that the form has, and undefined
- * where nothing is. A form begins with what is left of it.
+ * Keeps the unsaved text of a form. A component creates an Unsaved while it is initialized; now returns the current text, or undefined when
+ * nothing is unsaved. The form begins with the text that is left.
  */
 export class Unsaved<T> {
   #form: string;
-  /** What this one has kept last: another one of the form may have come since, which keeps its own. */
+  /** The text that this instance has kept last. A later instance of the same form keeps its own. */
   #mine: unknown;
 
   constructor(form: string, now: () => T | undefined) {
@@ -32,7 +32,7 @@ export class Unsaved<T> {
     return left<T>(this.#form);
   }
 
-  /** It was saved, or given up; the latter can be taken back by what this returns. */
+  /** Forgets the text after it was saved or discarded. The returned function undoes that. */
   drop(): (() => void) | undefined {
     const { left } = this;
     if (left === undefined || left !== this.#mine) return undefined;

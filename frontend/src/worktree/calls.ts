@@ -2,7 +2,7 @@ import type { Client } from '../api/client';
 import { unlimited } from '../api/limit';
 import type { components } from '../api/schema';
 
-// Work trees of conversations, and the calls about them.
+// The calls for the worktrees of sessions.
 
 type Schemas = components['schemas'];
 
@@ -12,11 +12,11 @@ export type Removal = Schemas['WorktreeRemoval'];
 const patience = 10_000;
 const route = (session: string) => `/client/sessions/${encodeURIComponent(session)}/worktree`;
 
-/** What one would be like in a directory, or why there can be none. */
+/** Returns the worktree that a session in a directory would get, or the reason why it cannot have any. */
 export const plan = (client: Client, cwd: string) =>
   client.json<Plan>(`/client/worktrees/plan?${new URLSearchParams({ cwd }).toString()}`, unlimited());
 
-/** What a removal would keep, and what would go. */
+/** Returns the branches and files that a removal would keep and delete. */
 export async function preview(client: Client, session: string, signal: AbortSignal): Promise<Removal> {
   type Answered = Omit<Removal, 'changed' | 'ignored' | 'others'> & {
     [key in 'changed' | 'ignored' | 'others']: Removal[key] | null;
@@ -30,7 +30,7 @@ export async function preview(client: Client, session: string, signal: AbortSign
   };
 }
 
-/** Removes it, which takes as long as the disk does. Gives where what could not be deleted of it lies, when there is such. */
+/** Removes a worktree; the call lasts as long as the disk takes. It returns the path of a rest that could not be deleted. */
 export async function remove(client: Client, session: string): Promise<string | undefined> {
   await client.remove(route(session), unlimited());
   try {
@@ -40,10 +40,10 @@ export async function remove(client: Client, session: string): Promise<string | 
     );
     return worktree?.left;
   } catch {
-    return undefined; // it is removed all the same
+    return undefined; // the worktree is removed all the same
   }
 }
 
-/** Makes it anew, which takes as long as git does. */
+/** Creates the worktree again; the call lasts as long as git takes. */
 export const bringBack = (client: Client, session: string) =>
   client.post(`${route(session)}/restore`, undefined, unlimited());
