@@ -100,36 +100,36 @@ type Agent struct {
 	Name     string   `json:"name"`
 	State    string   `json:"state" enum:"ready,needs_login,not_found,broken"`
 	Source   string   `json:"source" enum:"builtin,custom,path,installed"`
-	Path     string   `json:"path,omitempty" doc:"The program that is started"`
-	Reason   string   `json:"reason,omitempty" doc:"Why it is this program"`
-	Detail   string   `json:"detail,omitempty" doc:"Why it is not ready"`
-	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it, each with where it is from"`
+	Path     string   `json:"path,omitempty" doc:"Path of the program that is started"`
+	Reason   string   `json:"reason,omitempty" doc:"Reason that this program was chosen"`
+	Detail   string   `json:"detail,omitempty" doc:"Reason that the agent is not ready"`
+	Searched []string `json:"searched,omitempty" doc:"Directories that were searched for the program, each with its origin"`
 
-	Version      string      `json:"version,omitempty" doc:"Of the program that is started, where its package says so"`
-	Installable  bool        `json:"installable" doc:"Deskhand can install it"`
-	Distribution string      `json:"distribution,omitempty" enum:"npm,uvx,binary" doc:"How it is installed; absent where nobody has said how"`
-	Package      string      `json:"package,omitempty" doc:"What is installed: a package of npm or of Python, or the URL of an archive"`
-	Pinned       string      `json:"pinned,omitempty" doc:"The version of the catalogue, which is installed when none is asked for"`
-	Size         *Footprint  `json:"size,omitempty" doc:"Of the pinned version, where it is known before it is installed; a plan asks for it"`
-	Previous     string      `json:"previous,omitempty" doc:"The version before, which can be gone back to"`
-	Editable     bool        `json:"editable" doc:"It stands in agents.json: there is a definition of it"`
-	Quirks       *Quirks     `json:"quirks,omitempty" doc:"What it does otherwise than it says, as it was measured"`
-	Installing   *Installing `json:"installing,omitempty" doc:"How far an installation is that runs"`
-	Failure      *Failure    `json:"failure,omitempty" doc:"Why the last installation failed; until the next attempt, or the next fresh look"`
+	Version      string      `json:"version,omitempty" doc:"Version of the program that is started, when its package states a version"`
+	Installable  bool        `json:"installable" doc:"Deskhand can install the agent"`
+	Distribution string      `json:"distribution,omitempty" enum:"npm,uvx,binary" doc:"Way of installation; absent when none is known"`
+	Package      string      `json:"package,omitempty" doc:"Package of npm or of Python, or the URL of an archive, that is installed"`
+	Pinned       string      `json:"pinned,omitempty" doc:"Version of the catalogue, which is installed when no version is asked for"`
+	Size         *Footprint  `json:"size,omitempty" doc:"Size of the pinned version, when known before installation; a plan asks for the size otherwise"`
+	Previous     string      `json:"previous,omitempty" doc:"Previous version, for a rollback"`
+	Editable     bool        `json:"editable" doc:"agents.json has a definition of the agent"`
+	Quirks       *Quirks     `json:"quirks,omitempty" doc:"Measured differences between the agent's behaviour and its own statements"`
+	Installing   *Installing `json:"installing,omitempty" doc:"Progress of the installation that runs"`
+	Failure      *Failure    `json:"failure,omitempty" doc:"Reason that the last installation failed; cleared by the next attempt or the next fresh list"`
 }
 
 // Installing is the progress of an installation.
 type Installing struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
-	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where nobody tells"`
+	Bytes int64  `json:"bytes,omitempty" doc:"Bytes on the disk so far: unpacked packages, archives as downloaded"`
+	Total int64  `json:"total,omitempty" doc:"Expected bytes on the disk; absent when unknown"`
 }
 
 // Failure is why an installation failed.
 type Failure struct {
-	Code   string `json:"code" doc:"Stable, such as agent.install_failed"`
+	Code   string `json:"code" doc:"Stable code, such as agent.install_failed"`
 	Detail string `json:"detail"`
-	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, uv, or the agent that did not answer, wrote there"`
+	Stderr string `json:"stderr,omitempty" doc:"End of the stderr of npm, of uv, or of the agent that did not answer"`
 }
 
 // HasUpdate reports whether the catalogue has a later version than the installed or found version.

@@ -10,13 +10,13 @@ import (
 
 // CleanUp describes how an agent deletes stored conversations, and how Deskhand can prevent the deletion.
 type CleanUp struct {
-	Settings string   `json:"settings" doc:"The person's file of settings, below the home directory"`
-	Setting  string   `json:"setting" doc:"The setting that is false where the agent deletes nothing, with dots"`
-	Age      string   `json:"age" doc:"How old a conversation gets, in words"`
-	Home     string   `json:"home,omitempty" doc:"The variable that stands for the home directory"`
-	Dir      string   `json:"dir" doc:"Where the agent keeps conversations, below the home directory"`
-	Files    string   `json:"files" doc:"A pattern of their files below dir. A file without a message beside one with messages has the agent delete both, and is removed"`
-	Context  []string `json:"context" doc:"How the messages begin that the agent puts into a file itself"`
+	Settings string   `json:"settings" doc:"Path of the person's settings file, below the home directory"`
+	Setting  string   `json:"setting" doc:"Dotted name of the setting that is false when the agent deletes nothing"`
+	Age      string   `json:"age" doc:"Age at which the agent deletes a conversation, in words"`
+	Home     string   `json:"home,omitempty" doc:"Environment variable that replaces the home directory"`
+	Dir      string   `json:"dir" doc:"Directory of the agent's conversations, below the home directory"`
+	Files    string   `json:"files" doc:"Pattern of conversation files below dir. A file without a message beside a file with messages makes the agent delete both, so Deskhand removes the former"`
+	Context  []string `json:"context" doc:"Beginnings of the messages that the agent itself puts into a file"`
 }
 
 // settings returns the path of the person's settings file in an environment.

@@ -20,16 +20,16 @@ import (
 // Report is the result of a test: how the start of an agent went.
 type Report struct {
 	Agent           Agent           `json:"agent"`
-	Steps           []Step          `json:"steps" doc:"Up to the one that failed"`
+	Steps           []Step          `json:"steps" doc:"Steps of the test, up to and including a failed step"`
 	ProtocolVersion *int            `json:"protocolVersion,omitempty"`
 	AgentInfo       *AgentInfo      `json:"agentInfo,omitempty"`
-	Capabilities    json.RawMessage `json:"capabilities,omitempty" doc:"agentCapabilities, as it sent them"`
+	Capabilities    json.RawMessage `json:"capabilities,omitempty" doc:"agentCapabilities as the agent sent them"`
 	AuthMethods     []AuthMethod    `json:"authMethods,omitempty"`
-	ExitCode        *int            `json:"exitCode,omitempty" doc:"Of a process that ended by itself"`
+	ExitCode        *int            `json:"exitCode,omitempty" doc:"Exit code of a process that ended by itself"`
 	Signal          string          `json:"signal,omitempty"`
-	Stderr          string          `json:"stderr,omitempty" doc:"The end of what it wrote there, at most 8 KiB"`
+	Stderr          string          `json:"stderr,omitempty" doc:"End of the agent's stderr, at most 8 KiB"`
 	Env             Env             `json:"env"`
-	Advice          []Advice        `json:"advice" doc:"What can be done, the most useful first"`
+	Advice          []Advice        `json:"advice" doc:"Advice for a person, the most useful first"`
 }
 
 // Healthy reports whether the agent has opened a session, and does not say that nobody is signed in.
@@ -40,7 +40,7 @@ func (r Report) Healthy() bool {
 
 // Step is a step of a start.
 type Step struct {
-	Step   string `json:"step" enum:"resolve,spawn,initialize,session,login" doc:"login is there of agents that tell as whom they are signed in"`
+	Step   string `json:"step" enum:"resolve,spawn,initialize,session,login" doc:"Step of the test; login occurs for agents that say who is signed in"`
 	OK     bool   `json:"ok"`
 	Ms     int64  `json:"ms"`
 	Detail string `json:"detail,omitempty"`

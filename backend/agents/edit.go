@@ -33,12 +33,12 @@ const Masked = "••••"
 // Definition is an agent of agents.json. Without a command, other fields of the file's entry say how the agent is installed.
 type Definition struct {
 	ID       string            `json:"id,omitempty" maxLength:"64"`
-	Name     string            `json:"name,omitempty" maxLength:"200" doc:"What people see; without it, the id"`
-	Command  string            `json:"command,omitempty" maxLength:"4096" doc:"The program: an absolute path, or a name to be found on PATH"`
+	Name     string            `json:"name,omitempty" maxLength:"200" doc:"Name that people see; the id when absent"`
+	Command  string            `json:"command,omitempty" maxLength:"4096" doc:"Program: an absolute path, or a name that is looked up on PATH"`
 	Args     []string          `json:"args,omitempty" maxItems:"200"`
-	Env      map[string]string `json:"env,omitempty" doc:"Added to its environment. Values are masked when they are told; a masked one that comes back keeps what is stored"`
-	Cwd      string            `json:"cwd,omitempty" maxLength:"4096" doc:"Where it starts, if not in the directory of the session"`
-	Override bool              `json:"override,omitempty" doc:"It stands in the place of a known agent of that id"`
+	Env      map[string]string `json:"env,omitempty" doc:"Variables added to the agent's environment. Answers mask the values; a masked value that is sent back keeps the stored value"`
+	Cwd      string            `json:"cwd,omitempty" maxLength:"4096" doc:"Working directory of the agent; the directory of the session when absent"`
+	Override bool              `json:"override,omitempty" doc:"The definition replaces a known agent with the same id"`
 }
 
 // fields returns the keys of a Definition in the order of the file.

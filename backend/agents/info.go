@@ -23,36 +23,36 @@ type InfoQuery struct {
 type Info struct {
 	ID                   string            `json:"id"`
 	Name                 string            `json:"name"`
-	Installed            bool              `json:"installed" doc:"It can be started as things are"`
-	CredentialsAvailable bool              `json:"credentialsAvailable" doc:"Credentials were found in its environment, or where its providers keep them. False also means that nobody knows where to look"`
-	Version              string            `json:"version,omitempty" doc:"As the agent says"`
-	Path                 string            `json:"path,omitempty" doc:"The program that is started"`
+	Installed            bool              `json:"installed" doc:"The agent can be started now"`
+	CredentialsAvailable bool              `json:"credentialsAvailable" doc:"Credentials were found in the agent's environment or in the files of its providers. False may also mean that no such file is known"`
+	Version              string            `json:"version,omitempty" doc:"Version that the agent reports"`
+	Path                 string            `json:"path,omitempty" doc:"Path of the program that is started"`
 	Capabilities         Capabilities      `json:"capabilities"`
 	ConfigOptions        []json.RawMessage `json:"configOptions,omitempty" doc:"SessionConfigOption entries of ACP"`
-	ConfigError          string            `json:"configError,omitempty" doc:"Why the agent could not be asked; configOptions are those of the catalogue then"`
+	ConfigError          string            `json:"configError,omitempty" doc:"Reason that the agent could not be asked; configOptions then come from the catalogue"`
 }
 
 // Capabilities lists the measured abilities of an agent. For an agent that nobody has measured, the abilities that the protocol demands of
 // all are true.
 type Capabilities struct {
-	PlanMode         bool `json:"planMode" doc:"Has a mode that plans and changes nothing"`
-	Permissions      bool `json:"permissions" doc:"Asks before it acts"`
-	Questions        bool `json:"questions" doc:"Asks the user questions"`
-	ToolCalls        bool `json:"toolCalls" doc:"Tells of tool calls"`
-	ToolResults      bool `json:"toolResults" doc:"Tells what they gave"`
+	PlanMode         bool `json:"planMode" doc:"The agent has a mode that plans and changes nothing"`
+	Permissions      bool `json:"permissions" doc:"The agent asks for permission before it acts"`
+	Questions        bool `json:"questions" doc:"The agent asks the user questions"`
+	ToolCalls        bool `json:"toolCalls" doc:"The agent reports tool calls"`
+	ToolResults      bool `json:"toolResults" doc:"The agent reports the results of tool calls"`
 	TextMessages     bool `json:"textMessages"`
-	Images           bool `json:"images" doc:"Takes images"`
-	FileAttachments  bool `json:"fileAttachments" doc:"Takes files"`
-	SessionLifecycle bool `json:"sessionLifecycle" doc:"Loads or resumes sessions"`
-	ErrorEvents      bool `json:"errorEvents" doc:"Tells of errors as errors"`
-	Reasoning        bool `json:"reasoning" doc:"Thinks aloud"`
-	Status           bool `json:"status" doc:"Tells of its state and use"`
-	CommandExecution bool `json:"commandExecution" doc:"Runs commands"`
-	FileChanges      bool `json:"fileChanges" doc:"Tells of changed files"`
-	MCPTools         bool `json:"mcpTools" doc:"Takes MCP servers"`
-	StreamingDeltas  bool `json:"streamingDeltas" doc:"Streams what it writes"`
-	ItemStarted      bool `json:"itemStarted" doc:"Tells of tool calls before they end"`
-	SharedProcess    bool `json:"sharedProcess" doc:"Has several sessions in one process"`
+	Images           bool `json:"images" doc:"The agent accepts images"`
+	FileAttachments  bool `json:"fileAttachments" doc:"The agent accepts files"`
+	SessionLifecycle bool `json:"sessionLifecycle" doc:"The agent loads or resumes sessions"`
+	ErrorEvents      bool `json:"errorEvents" doc:"The agent reports errors as errors"`
+	Reasoning        bool `json:"reasoning" doc:"The agent reports its thoughts"`
+	Status           bool `json:"status" doc:"The agent reports its state and usage"`
+	CommandExecution bool `json:"commandExecution" doc:"The agent runs commands"`
+	FileChanges      bool `json:"fileChanges" doc:"The agent reports changed files"`
+	MCPTools         bool `json:"mcpTools" doc:"The agent accepts MCP servers"`
+	StreamingDeltas  bool `json:"streamingDeltas" doc:"The agent streams its messages"`
+	ItemStarted      bool `json:"itemStarted" doc:"The agent reports tool calls before they end"`
+	SharedProcess    bool `json:"sharedProcess" doc:"One agent process has several sessions"`
 }
 
 func allCapabilities() Capabilities {

@@ -25,9 +25,9 @@ var (
 
 // InstallRequest says which version to install.
 type InstallRequest struct {
-	Reinstall           bool   `json:"reinstall,omitempty" doc:"Install it anew even where it is installed; without a version, the one of the catalogue"`
-	AgentVersion        string `json:"agentVersion,omitempty" doc:"The exact version of the agent itself, where it is no adapter's affair"`
-	AgentProcessVersion string `json:"agentProcessVersion,omitempty" doc:"The exact version of the program that speaks ACP: the adapter, or the agent itself"`
+	Reinstall           bool   `json:"reinstall,omitempty" doc:"Install the agent even when it is installed; without a version, the version of the catalogue"`
+	AgentVersion        string `json:"agentVersion,omitempty" doc:"Exact version of the agent itself, when an adapter does not determine it"`
+	AgentProcessVersion string `json:"agentProcessVersion,omitempty" doc:"Exact version of the program that speaks ACP: the adapter, or the agent itself"`
 }
 
 // Installed is the outcome of Install.
@@ -56,9 +56,9 @@ const (
 // Progress is a report of a running installation.
 type Progress struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
-	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where nobody tells"`
-	Log   string `json:"log,omitempty" doc:"A line of npm's or uv's stderr, or of ours"`
+	Bytes int64  `json:"bytes,omitempty" doc:"Bytes on the disk so far: unpacked packages, archives as downloaded"`
+	Total int64  `json:"total,omitempty" doc:"Expected bytes on the disk; absent when unknown"`
+	Log   string `json:"log,omitempty" doc:"Line of stderr of npm or uv, or a line of Deskhand's own"`
 }
 
 // InstallError is a failed installation; errors.Is finds ErrInstall.

@@ -57,9 +57,9 @@ const (
 // LoginMethods lists how a person signs in to an agent.
 type LoginMethods struct {
 	Methods []LoginMethod `json:"methods"`
-	Logout  bool          `json:"logout" doc:"The agent can sign out, or Deskhand keeps values for it, which signing out removes"`
-	Keyring string        `json:"keyring,omitempty" enum:"system,file" doc:"Where values are kept; absent where no way to sign in needs any"`
-	Warning string        `json:"warning,omitempty" doc:"Where values are kept in a file: why"`
+	Logout  bool          `json:"logout" doc:"The agent can sign out, or Deskhand keeps values for the agent, which signing out removes"`
+	Keyring string        `json:"keyring,omitempty" enum:"system,file" doc:"Store of the values; absent when no login method needs values"`
+	Warning string        `json:"warning,omitempty" doc:"Reason that values are kept in a file"`
 }
 
 // LoginMethod is a way to sign in.
@@ -68,8 +68,8 @@ type LoginMethod struct {
 	Name        string     `json:"name"`
 	Description string     `json:"description,omitempty"`
 	Type        string     `json:"type" enum:"agent,terminal,env"`
-	Link        string     `json:"link,omitempty" doc:"A page that gives the values; http or https"`
-	Vars        []LoginVar `json:"vars,omitempty" doc:"The values that are asked for; of type agent, what the agent is handed once and keeps by itself"`
+	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
+	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
 
 	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
 	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
@@ -87,7 +87,7 @@ type LoginVar struct {
 	Label    string `json:"label,omitempty"`
 	Secret   bool   `json:"secret"`
 	Optional bool   `json:"optional"`
-	Set      bool   `json:"set" doc:"There is one already; an empty value keeps it"`
+	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
 
 	around bool // set in the environment that agents are started in
 }

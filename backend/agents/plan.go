@@ -19,19 +19,19 @@ const (
 
 // Footprint is the size of an agent that is not installed yet.
 type Footprint struct {
-	Download int64  `json:"download,omitempty" doc:"Bytes that are downloaded"`
-	Unpacked int64  `json:"unpacked,omitempty" doc:"Bytes on the disk afterwards"`
-	Source   string `json:"source" enum:"registry,measured" doc:"Who says so: the registry of the version in question, or our catalogue, of an installation on Linux"`
+	Download int64  `json:"download,omitempty" doc:"Bytes to download"`
+	Unpacked int64  `json:"unpacked,omitempty" doc:"Bytes on the disk after the installation"`
+	Source   string `json:"source" enum:"registry,measured" doc:"Source of the figures: the registry, for the version in question; or the catalogue, measured on Linux"`
 }
 
 // Plan describes an installation before it begins.
 type Plan struct {
 	Version   string `json:"version"`
-	Packages  int    `json:"packages,omitempty" doc:"How many are installed; absent where only the installation itself finds out"`
-	Download  int64  `json:"download,omitempty" doc:"Bytes that are downloaded; absent where nobody tells"`
-	Unpacked  int64  `json:"unpacked,omitempty" doc:"Bytes on the disk afterwards; absent where nobody tells"`
-	FreeBytes int64  `json:"freeBytes" doc:"Of the disk that agents are installed to; 0 = not known"`
-	Enough    bool   `json:"enough" doc:"There is room for it, as far as it is known"`
+	Packages  int    `json:"packages,omitempty" doc:"Number of packages to install; absent when only the installation itself determines the number"`
+	Download  int64  `json:"download,omitempty" doc:"Bytes to download; absent when unknown"`
+	Unpacked  int64  `json:"unpacked,omitempty" doc:"Bytes on the disk after the installation; absent when unknown"`
+	FreeBytes int64  `json:"freeBytes" doc:"Free bytes on the disk of the agents' store; 0 = unknown"`
+	Enough    bool   `json:"enough" doc:"The disk has room for the installation, as far as the sizes are known"`
 }
 
 // planLimit is how long the registry may take to resolve an agent.

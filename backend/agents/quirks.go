@@ -9,22 +9,22 @@ import (
 // Quirks lists measured differences between an agent's behaviour and its announcements, or the protocol. Quirks are data of the catalogue;
 // an agent that nobody has measured has none.
 type Quirks struct {
-	NoFS           bool     `json:"noFs,omitempty" doc:"It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile"`
-	MCP            []string `json:"mcp,omitzero" enum:"stdio,http,sse" doc:"The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself"`
-	OwnTools       string   `json:"ownTools,omitempty" enum:"stdio" doc:"The transport by which it takes Deskhand's own tools best: it gives up on others too early"`
-	Refuse         []string `json:"refuse,omitempty" doc:"How the methods of requests begin that it makes of its own, and that are refused at once"`
-	SkillDirs      []string `json:"skillDirs,omitempty" doc:"The folders of a workspace that it reads skills from"`
-	LoadNextMinute bool     `json:"loadNextMinute,omitempty" doc:"It loses a session that it loads in the minute of the clock in which it last began with it"`
-	SessionSeconds int      `json:"sessionSeconds,omitempty" doc:"How long it may take to make a session, where that is long"`
-	PDF            bool     `json:"pdf,omitempty" doc:"PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them"`
-	LinkType       string   `json:"linkType,omitempty" doc:"The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on"`
-	NamesLinks     bool     `json:"namesLinks,omitempty" doc:"It passes over a link to a file that git ignores without a word to anybody: the paths of linked files stand in the message, too"`
-	PlainLinks     bool     `json:"plainLinks,omitempty" doc:"It does not undo the percent-encoding of a link to a file, and finds nothing there"`
-	JoinsBlocks    bool     `json:"joinsBlocks,omitempty" doc:"It puts the blocks of a prompt together with nothing between: texts end with a new line"`
-	ImageBytes     int      `json:"imageBytes,omitempty" doc:"A larger image is made smaller for it: it has the letters of an image counted as words of the conversation, or sends each image again with every message"`
-	TextOnly       bool     `json:"textOnly,omitempty" doc:"Of attachments it is told the paths, as text, whatever it says that it takes"`
+	NoFS           bool     `json:"noFs,omitempty" doc:"The agent breaks when a client offers files: clients must not announce fs.readTextFile or fs.writeTextFile"`
+	MCP            []string `json:"mcp,omitzero" enum:"stdio,http,sse" doc:"Transports of MCP servers that the agent accepts in practice; an empty list means none. Absent: stdio, and the transports that the agent announces"`
+	OwnTools       string   `json:"ownTools,omitempty" enum:"stdio" doc:"Transport by which the agent gets Deskhand's own tools; the agent times out too early on other transports"`
+	Refuse         []string `json:"refuse,omitempty" doc:"Prefixes of the methods of the agent's own requests that are refused at once"`
+	SkillDirs      []string `json:"skillDirs,omitempty" doc:"Folders of a workspace from which the agent reads skills"`
+	LoadNextMinute bool     `json:"loadNextMinute,omitempty" doc:"The agent loses a session that is loaded within the same minute of the clock in which the session last began"`
+	SessionSeconds int      `json:"sessionSeconds,omitempty" doc:"Seconds that the agent may take to make a session, when that is long"`
+	PDF            bool     `json:"pdf,omitempty" doc:"PDF embedded in a prompt reaches the model; other agents paste the bytes as text or drop them"`
+	LinkType       string   `json:"linkType,omitempty" doc:"Media type that a link to a file must have: the agent embeds files of any other type in the prompt, and models then refuse the conversation"`
+	NamesLinks     bool     `json:"namesLinks,omitempty" doc:"The agent silently skips links to files that git ignores, so the message also names the paths of linked files"`
+	PlainLinks     bool     `json:"plainLinks,omitempty" doc:"The agent does not decode percent-encoding in links to files, and finds no such file"`
+	JoinsBlocks    bool     `json:"joinsBlocks,omitempty" doc:"The agent joins the blocks of a prompt without a separator, so texts end with a new line"`
+	ImageBytes     int      `json:"imageBytes,omitempty" doc:"Bytes above which images are made smaller: the agent counts the encoded image as text of the conversation, or sends each image again with every message"`
+	TextOnly       bool     `json:"textOnly,omitempty" doc:"The agent gets the paths of attachments as text, whatever content the agent announces"`
 
-	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"It deletes conversations by itself"`
+	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"Rules by which the agent deletes conversations by itself"`
 }
 
 // Refuses reports whether a request of the agent is private, so that only its vendor's client can answer.

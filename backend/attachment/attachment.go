@@ -19,19 +19,19 @@ import (
 
 // File is a stored attachment.
 type File struct {
-	ID       string `json:"id,omitempty" doc:"Given by whoever stores it"`
+	ID       string `json:"id,omitempty" doc:"Id given by the store of the attachment"`
 	Filename string `json:"filename"`
 	MimeType string `json:"mimeType"`
 	Size     int64  `json:"size"`
-	SHA256   string `json:"sha256,omitempty" doc:"In hexadecimal; absent of a directory"`
+	SHA256   string `json:"sha256,omitempty" doc:"SHA-256 in hexadecimal; absent for a directory"`
 
 	// Path is absolute, and named by the root that contains the file. Path is empty when only the blob store has the bytes. The Path of a link
 	// out of the roots is the link's target.
 	Path      string `json:"path,omitempty"`
 	URI       string `json:"uri,omitempty"`
-	Given     string `json:"given,omitempty" doc:"The path as it was given, where that is another text: relative, or a file URI"`
+	Given     string `json:"given,omitempty" doc:"The path as it was given, when that differs from path: relative, or a file URI"`
 	Directory bool   `json:"directory,omitempty"`
-	Width     int    `json:"width,omitempty" doc:"Of an image that can be decoded"`
+	Width     int    `json:"width,omitempty" doc:"Width of a decodable image in pixels"`
 	Height    int    `json:"height,omitempty"`
 
 	// Blob is set when the blob store has the bytes under SHA256.

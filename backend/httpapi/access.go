@@ -78,41 +78,41 @@ type tokenHash [sha256.Size]byte
 type Token struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
-	Scopes    []string      `json:"scopes" enum:"runtime,client" doc:"runtime opens /v1 and /acp, client opens /client"`
+	Scopes    []string      `json:"scopes" enum:"runtime,client" doc:"Parts of the API that the token opens: runtime opens /v1 and /acp, client opens /client"`
 	CreatedAt session.Time  `json:"createdAt"`
-	ExpiresAt *session.Time `json:"expiresAt,omitempty" doc:"Absent when it does not expire"`
+	ExpiresAt *session.Time `json:"expiresAt,omitempty" doc:"Absent when the token does not expire"`
 	Expired   bool          `json:"expired"`
-	UsedAt    *session.Time `json:"usedAt,omitempty" doc:"Absent when it was never used"`
-	UsedFrom  string        `json:"usedFrom,omitempty" doc:"The address that it was used from last"`
+	UsedAt    *session.Time `json:"usedAt,omitempty" doc:"Time of the last use; absent when the token was never used"`
+	UsedFrom  string        `json:"usedFrom,omitempty" doc:"Address of the last use"`
 }
 
 // NewToken is the request for a named token.
 type NewToken struct {
-	Name      string     `json:"name" maxLength:"200" doc:"What it is for; no two have the same"`
+	Name      string     `json:"name" maxLength:"200" doc:"Purpose of the token, unique among tokens"`
 	Scopes    []string   `json:"scopes" minItems:"1" maxItems:"2" enum:"runtime,client"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"In the future, ten years away at most; absent = never"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"In the future, at most ten years away; absent = never"`
 }
 
 // MadeToken is a new token together with its secret.
 type MadeToken struct {
 	Token
 
-	Secret string `json:"secret" doc:"The token itself. It is told here and never again"`
+	Secret string `json:"secret" doc:"The token itself, returned by this call only"`
 }
 
 // Call is a line of the audit.
 type Call struct {
 	Seq    int64        `json:"seq"`
-	At     session.Time `json:"at" doc:"When it came"`
+	At     session.Time `json:"at" doc:"Time of the call"`
 	Method string       `json:"method"`
-	Path   string       `json:"path" doc:"Without the query"`
+	Path   string       `json:"path" doc:"Path of the call, without the query"`
 	Status int          `json:"status"`
-	Ms     int64        `json:"ms" doc:"How long it took"`
-	Peer   string       `json:"peer" doc:"The address that it came from"`
-	By     string       `json:"by" enum:"own,named,open,refused" doc:"How it was let in: by a token of the data directory, by one that a person has made, where none is wanted, or not"`
-	Token  string       `json:"token,omitempty" doc:"The name of the token that a person has made"`
-	Bytes  int64        `json:"bytes" doc:"Of the answer's body"`
-	Times  int          `json:"times,omitempty" doc:"How many calls of this address that were not let in the line stands for, where there were more than one since the program began; the others are not kept by themselves"`
+	Ms     int64        `json:"ms" doc:"Duration of the call in milliseconds"`
+	Peer   string       `json:"peer" doc:"Address of the caller"`
+	By     string       `json:"by" enum:"own,named,open,refused" doc:"Admission of the call: own = token of the data directory, named = token made by a person, open = no token required, refused = not admitted"`
+	Token  string       `json:"token,omitempty" doc:"Name of the token that a person made"`
+	Bytes  int64        `json:"bytes" doc:"Bytes of the answer's body"`
+	Times  int          `json:"times,omitempty" doc:"Number of refused calls of this address that the line stands for, when more than one since the start of the program; the other calls are not stored"`
 }
 
 // grant is a token in use.

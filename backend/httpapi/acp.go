@@ -50,7 +50,7 @@ type serverStatus struct {
 
 // serverList is the answer of GET /v1/acp.
 type serverList struct {
-	Servers []serverStatus `json:"servers" doc:"Sorted by serverId"`
+	Servers []serverStatus `json:"servers" doc:"Instances, sorted by serverId"`
 }
 
 // acpEndpoints returns the endpoints under /v1/acp.
@@ -58,23 +58,23 @@ func (a *API) acpEndpoints(s *spec) []endpoint {
 	return []endpoint{
 		{
 			pattern: "GET /v1/acp", serve: a.listInstances, id: "listInstances", summary: "List the instances",
-			text:    "Exited ones too, until they are deleted, started anew or ten minutes old.",
+			text:    "Exited instances are listed, too, until they are deleted, started again or ten minutes old.",
 			answers: map[int]*huma.Response{200: record[serverList](s, "The instances")},
 		},
 		{
 			pattern: "POST /v1/acp/{server_id}", serve: a.postMessage, id: "postMessage", summary: "Send one message to an agent",
-			text: "The first one to a server_id names the agent, which is installed when it is missing, and started. The answer to a request " +
+			text: "The first message to a server_id names the agent, which is installed when missing, and started. The answer to a request " +
 				"is the agent's own message, byte for byte; JSON-RPC errors are 200 too. After 240 s of waiting the headers are sent and " +
 				"the body is padded with white space until the answer is there.",
 			params: []*huma.Param{
-				inQuery("agent", "The agent that a new server_id is to run", false),
-				inQuery("cwd", "Where its process starts: inside of a root; the user's home when it is left out", false),
+				inQuery("agent", "Agent to start for a new server_id", false),
+				inQuery("cwd", "Working directory of the agent's process, inside a root; the user's home when absent", false),
 				inHeader("Prefer", "wait=SECONDS bounds the wait; respond-async leaves the answer to the stream (RFC 7240)"),
 			},
 			body: &huma.RequestBody{Required: true, Description: "One JSON-RPC message", Content: map[string]*huma.MediaType{"application/json": {Schema: anyObject()}}},
 			answers: map[int]*huma.Response{
 				200: {Description: "The answer of the agent", Content: map[string]*huma.MediaType{"application/json": {Schema: anyObject()}}},
-				202: noContent("Passed on; there is no answer, or it comes on the stream alone"),
+				202: noContent("Passed on; the message has no answer, or the answer comes only on the stream"),
 			},
 			refuses: []string{
 				"unsupported_media_type", "not_acceptable", "payload_too_large", "invalid_request", "unsupported_agent", "not_found", "agent_not_installed",
@@ -82,17 +82,17 @@ func (a *API) acpEndpoints(s *spec) []endpoint {
 			},
 		},
 		{
-			pattern: "GET /v1/acp/{server_id}", serve: a.streamMessages, id: "streamMessages", summary: "Read what an agent says",
-			text: "Server-sent events: event message, id the number of the message from 1, data the message as the agent wrote it. What is held is sent " +
-				"first. event gap with data {\"oldest\":N} comes first where messages after Last-Event-ID are held no more.",
-			params:  []*huma.Param{inHeader("Last-Event-ID", "The number after which to go on")},
+			pattern: "GET /v1/acp/{server_id}", serve: a.streamMessages, id: "streamMessages", summary: "Read the messages of an agent",
+			text: "Server-sent events: event message, id the number of the message from 1, data the message as the agent wrote it. Messages in the log are sent " +
+				"first. event gap with data {\"oldest\":N} comes first when messages after Last-Event-ID are no longer in the log.",
+			params:  []*huma.Param{inHeader("Last-Event-ID", "Number of the last message that the caller has")},
 			answers: map[int]*huma.Response{200: {Description: "The stream, which ends with the instance's deletion", Content: bytesOf("Server-sent events", "text/event-stream")}},
 			refuses: []string{"not_acceptable", "invalid_request", "session_not_found"},
 		},
 		{
 			pattern: "DELETE /v1/acp/{server_id}", serve: a.deleteInstance, id: "deleteInstance", summary: "End an instance",
-			text:    "When it is answered, no process of the instance runs any more.",
-			answers: map[int]*huma.Response{204: noContent("There is no such instance now, whether there was one or not")}, refuses: []string{"invalid_request"},
+			text:    "No process of the instance runs when the call returns.",
+			answers: map[int]*huma.Response{204: noContent("The instance does not exist now, whether it existed before or not")}, refuses: []string{"invalid_request"},
 		},
 	}
 }

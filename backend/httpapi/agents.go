@@ -17,13 +17,13 @@ import (
 // agentRow is an agent, with the state of its instances.
 type agentRow struct {
 	agents.Info
-	ServerStatus *agentStatus `json:"serverStatus,omitempty" doc:"Absent when there is no instance of it"`
+	ServerStatus *agentStatus `json:"serverStatus,omitempty" doc:"State of the agent's instances; absent when the agent has none"`
 }
 
 // agentStatus summarises an agent's instances of /v1/acp.
 type agentStatus struct {
 	Status   string `json:"status" enum:"running,stopped"`
-	UptimeMs *int64 `json:"uptimeMs,omitempty" doc:"Of the instance that runs longest"`
+	UptimeMs *int64 `json:"uptimeMs,omitempty" doc:"Milliseconds since the start of the agent's oldest instance"`
 }
 
 // agentRows is the answer of GET /v1/agents.
@@ -34,8 +34,8 @@ type agentRows struct {
 // agentEndpoints returns the endpoints under /v1/agents.
 func (a *API) agentEndpoints(s *spec) []endpoint {
 	ask := []*huma.Param{
-		flagInQuery("config", "Also version, path and configOptions, from the agent itself where it can be asked. That may start it, and take seconds"),
-		flagInQuery("no_cache", "Ask anew"),
+		flagInQuery("config", "Add version, path and configOptions, from the agent itself when possible. This may start the agent, and take seconds"),
+		flagInQuery("no_cache", "Ask the agent again instead of using the cached answer"),
 	}
 	installed := record[agents.Installed](s, "Installed. With Accept: text/event-stream, events: progress (step, bytes, total, log), then result or error")
 	installed.Content["text/event-stream"] = bytesOf("Server-sent events", "text/event-stream")["text/event-stream"]
@@ -45,13 +45,13 @@ func (a *API) agentEndpoints(s *spec) []endpoint {
 			answers: map[int]*huma.Response{200: record[agentRows](s, "The agents")}, refuses: []string{"invalid_request"},
 		},
 		{
-			pattern: "GET /v1/agents/{agent}", serve: a.getAgent, id: "getAgent", summary: "Tell about one agent", params: ask,
+			pattern: "GET /v1/agents/{agent}", serve: a.getAgent, id: "getAgent", summary: "Get one agent", params: ask,
 			answers: map[int]*huma.Response{200: record[agentRow](s, "The agent")}, refuses: []string{"invalid_request", "unsupported_agent"},
 		},
 		{
 			pattern: "POST /v1/agents/{agent}/install", serve: a.installAgent, id: "installAgent", summary: "Install an agent",
-			text:    "The call ends when the agent is installed and has answered to initialize. Who goes away cancels it, unless others wait for the same.",
-			body:    recordBody[agents.InstallRequest](s, "Which version, and whether to install over what is there"),
+			text:    "The call ends when the agent is installed and has answered initialize. Ending the call cancels the installation, unless other calls wait for it.",
+			body:    recordBody[agents.InstallRequest](s, "Version, and whether to replace an installed agent"),
 			answers: map[int]*huma.Response{200: installed},
 			refuses: []string{"invalid_request", "unsupported_agent", "not_acceptable", "unsupported_media_type", "payload_too_large", "install_failed"},
 		},

@@ -104,9 +104,9 @@ func (a *API) endpoints(s *spec) []endpoint {
 
 // greeting is the answer of GET / for programs.
 type greeting struct {
-	Docs    string `json:"docs" doc:"Where the OpenAPI document is"`
+	Docs    string `json:"docs" doc:"Path of the OpenAPI document"`
 	Name    string `json:"name"`
-	Version string `json:"version" doc:"Of the program"`
+	Version string `json:"version" doc:"Version of the program"`
 }
 
 // healthy is the answer of GET /v1/health.
@@ -116,22 +116,22 @@ type healthy struct {
 
 // serverEndpoints returns the endpoints about the server itself.
 func (a *API) serverEndpoints(s *spec) []endpoint {
-	hello := record[greeting](s, "What answers here, or the app where Accept prefers a page")
+	hello := record[greeting](s, "The program's name and version; the app when Accept prefers a page")
 	hello.Content["text/html"] = bytesOf("The app", "text/html")["text/html"]
 	return []endpoint{
 		{
-			pattern: "GET /", id: "hello", summary: "Tell what answers here", // served beside the routes, with the app
+			pattern: "GET /", id: "hello", summary: "Get the program's name and version, or the app", // served beside the routes, with the app
 			answers: map[int]*huma.Response{200: hello}, refuses: []string{"misdirected_request", "permission_denied"},
 		},
 		{
-			pattern: "GET /openapi.json", serve: a.openAPI, id: "getDocument", summary: "This document",
+			pattern: "GET /openapi.json", serve: a.openAPI, id: "getDocument", summary: "Get this document",
 			answers: map[int]*huma.Response{200: {Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}},
 			}}}, refuses: []string{"misdirected_request", "permission_denied"},
 		},
 		{
-			pattern: "GET /v1/health", serve: a.health, id: "health", summary: "Tell whether the server answers",
-			answers: map[int]*huma.Response{200: record[healthy](s, "It does")},
+			pattern: "GET /v1/health", serve: a.health, id: "health", summary: "Check that the server answers",
+			answers: map[int]*huma.Response{200: record[healthy](s, "The server answers")},
 		},
 	}
 }

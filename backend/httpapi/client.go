@@ -78,7 +78,7 @@ func NewClient(cfg ClientConfig) *Client {
 	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
 	hc.Components.Parameters = map[string]*huma.Param{keyHeader: {
 		Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: new(257)},
-		Description: "Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads",
+		Description: "Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key",
 	}}
 	c.routes()
 	c.addEventRecords()
@@ -90,7 +90,7 @@ func NewClient(cfg ClientConfig) *Client {
 func (c *Client) describe() {
 	doc := c.api.OpenAPI()
 	doc.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
-	doc.Servers = []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Where deskhand server listens when nothing else is said"}}
+	doc.Servers = []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Default address of deskhand server"}}
 	doc.Security = []map[string][]string{{"token": {}}}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "The token of the data directory, or one of the client API. The window needs none"},
@@ -278,13 +278,13 @@ func (c *Client) routes() {
 type hello struct {
 	API      int      `json:"api"`
 	Version  string   `json:"version"`
-	Gen      string   `json:"gen" doc:"Random for each start of the program"`
+	Gen      string   `json:"gen" doc:"Random id of this start of the program"`
 	Places   []string `json:"places"`
 	Features []string `json:"features"`
 	Home     string   `json:"home"`
-	Data     string   `json:"data,omitempty" doc:"The data directory, on the machine of the program"`
-	URL      string   `json:"url,omitempty" doc:"Where the API is served on this machine; absent when it is not"`
-	Newer    *newer   `json:"newer,omitempty" doc:"A newer version of the program has made the data: it is shown, and every change is refused"`
+	Data     string   `json:"data,omitempty" doc:"Path of the data directory, on the machine of the program"`
+	URL      string   `json:"url,omitempty" doc:"URL of the API on this machine; absent when the API is not served"`
+	Newer    *newer   `json:"newer,omitempty" doc:"Version of the newer program that wrote the data: the data can be read, and every change is refused"`
 }
 
 type link struct {
@@ -292,7 +292,7 @@ type link struct {
 }
 
 func (c *Client) generalRoutes() {
-	huma.Register(c.api, op("hello", http.MethodGet, "hello", "What this is", http.StatusOK),
+	huma.Register(c.api, op("hello", http.MethodGet, "hello", "Get the program's version and its start", http.StatusOK),
 		func(context.Context, *struct{}) (*body[hello], error) {
 			url := ""
 			if c.cfg.URL != nil {
@@ -304,7 +304,7 @@ func (c *Client) generalRoutes() {
 			}, nil)
 		})
 	c.tabRoutes()
-	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, good for a minute", http.StatusOK),
+	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, valid for a minute", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[link], error) {
 			if err := ownCaller(ctx); err != nil { // the browser would get a token that outlives the caller's
 				return nil, err
@@ -315,7 +315,7 @@ func (c *Client) generalRoutes() {
 			}
 			return answer(link{url}, nil)
 		})
-	huma.Register(c.api, op("listDirectories", http.MethodGet, "directories", "What a directory picker shows", http.StatusOK),
+	huma.Register(c.api, op("listDirectories", http.MethodGet, "directories", "List the subdirectories of a directory of this machine, for a directory picker", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Path string `query:"path" maxLength:"4096"`
 		},
@@ -378,7 +378,7 @@ func (c *Client) directories(path string) (directoryList, error) {
 
 func (c *Client) sessionRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listSessions", http.MethodGet, "sessions", "Sessions, the most recent first", http.StatusOK),
+	huma.Register(c.api, op("listSessions", http.MethodGet, "sessions", "List the sessions, the most recent first", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Limit    int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 			Before   string `query:"before" maxLength:"100"`
@@ -391,11 +391,11 @@ func (c *Client) sessionRoutes() {
 		func(ctx context.Context, in *body[session.New]) (*body[session.Session], error) {
 			return answer(s.Create(ctx, in.Body))
 		})
-	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "One session", http.StatusOK),
+	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "Get one session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Look(ctx, in.ID))
 		})
-	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK)
+	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change the properties of a session that a person may change", http.StatusOK)
 	change.MaxBodyBytes = maxDraft
 	huma.Register(c.api, change,
 		func(ctx context.Context, in *struct {
@@ -405,12 +405,12 @@ func (c *Client) sessionRoutes() {
 		) (*body[session.Session], error) {
 			return answer(s.Change(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("listEntries", http.MethodGet, "sessions/{id}/entries", "The transcript, from its tail", http.StatusOK),
+	huma.Register(c.api, op("listEntries", http.MethodGet, "sessions/{id}/entries", "List the entries of a transcript, from its end", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Before int64  `query:"before" minimum:"0"`
-			After  int64  `query:"after" minimum:"0" doc:"What follows this seq, in place of what is before one"`
-			Around int64  `query:"around" minimum:"0" doc:"What stands around this seq"`
+			After  int64  `query:"after" minimum:"0" doc:"Entries after this seq, ascending, instead of entries before a seq"`
+			Around int64  `query:"around" minimum:"0" doc:"Entries around this seq"`
 			Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 		},
 		) (*body[session.Transcript], error) {
@@ -422,7 +422,7 @@ func (c *Client) sessionRoutes() {
 			}
 			return answer(s.Entries(ctx, in.ID, in.Before, in.Limit))
 		})
-	huma.Register(c.api, op("entryText", http.MethodGet, "sessions/{id}/entries/{entry}/text", "The whole text of an entry", http.StatusOK),
+	huma.Register(c.api, op("entryText", http.MethodGet, "sessions/{id}/entries/{entry}/text", "Get the whole text of an entry", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
 			Entry string `path:"entry" maxLength:"64"`
@@ -443,16 +443,16 @@ type plainText struct {
 
 func (c *Client) turnRoutes() {
 	s := c.cfg.Sessions
-	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Begin a turn, or let a prompt wait for one", http.StatusAccepted)
+	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Send a prompt: begin a turn, or queue the prompt", http.StatusAccepted)
 	prompt.MaxBodyBytes = maxPrompt
 	huma.Register(c.api, prompt, func(ctx context.Context, in *struct {
 		ID   string `path:"id" maxLength:"64"`
 		Body struct {
-			Message string `json:"message" doc:"May be empty where there are attachments"`
+			Message string `json:"message" doc:"Text of the prompt; may be empty when there are attachments"`
 
 			Attachments []session.PromptAttachment `json:"attachments,omitempty" maxItems:"100"`
 
-			When string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it"`
+			When string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"Time of the prompt while a turn runs: now is refused, queue waits, interrupt cancels the turn and goes next, steer reaches the agent within the turn"`
 		}
 	},
 	) (*body[session.Sent], error) {
@@ -460,15 +460,15 @@ func (c *Client) turnRoutes() {
 	})
 	huma.Register(c.api, op("cancel", http.MethodPost, "sessions/{id}/cancel", "Stop the running turn", http.StatusAccepted),
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
-	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "End the agent and start it again", http.StatusAccepted),
+	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "Restart the agent of a session", http.StatusAccepted),
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Restart(ctx, in.ID)) })
-	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a setting of the agent, and answer with the session when the agent has answered", http.StatusOK),
+	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a config option of the agent; answers with the session when the agent has answered", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
 				ID    string          `json:"id" minLength:"1" maxLength:"200"`
-				Value json.RawMessage `json:"value" doc:"A text, or true or false"`
-				Later bool            `json:"later,omitempty" doc:"Answer when the agent is told, with the value of before; an event has the new one"`
+				Value json.RawMessage `json:"value" doc:"A text, or a boolean"`
+				Later bool            `json:"later,omitempty" doc:"Answer once the agent has been told, with the old value; an event carries the new value"`
 			}
 		},
 		) (*body[session.Session], error) {
@@ -495,14 +495,14 @@ func surface(name string) string {
 
 func (c *Client) requestRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "What waits for a person", http.StatusOK),
+	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "List the requests that wait for a person", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[inboxPage], error) {
 			list, err := s.Inbox(ctx)
 			return answer(inboxPage{Items: list, Questions: session.QuestionsOf(list)}, err)
 		})
-	huma.Register(c.api, op("findRequests", http.MethodGet, "requests", "Requests by the beginning of their id, those that have ended too, the newest first; 10 at most", http.StatusOK),
+	huma.Register(c.api, op("findRequests", http.MethodGet, "requests", "Find requests by a prefix of their id, also ended requests, the newest first; at most 10", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			Begins string `query:"begins" required:"true" minLength:"4" maxLength:"64" doc:"The id, or its beginning"`
+			Begins string `query:"begins" required:"true" minLength:"4" maxLength:"64" doc:"The request's id, or a prefix of it"`
 		},
 		) (*body[requestList], error) {
 			list, err := s.RequestsNamed(ctx, in.Begins)

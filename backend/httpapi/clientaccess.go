@@ -10,9 +10,9 @@ import (
 // LocalAPI is the state of the API on this machine, besides the window and the private socket.
 type LocalAPI struct {
 	On      bool   `json:"on"`
-	URL     string `json:"url,omitempty" doc:"Where, while it is on"`
-	Fixed   bool   `json:"fixed" doc:"It is what this program is for, and cannot be switched off"`
-	Problem string `json:"problem,omitempty" doc:"Why it is not served although it should be"`
+	URL     string `json:"url,omitempty" doc:"URL of the API while it is served"`
+	Fixed   bool   `json:"fixed" doc:"This program exists to serve the API, and cannot stop serving it"`
+	Problem string `json:"problem,omitempty" doc:"Reason that the API is not served although it is switched on"`
 }
 
 type tokenList struct {
@@ -21,26 +21,26 @@ type tokenList struct {
 
 // Audit is a page of the last calls.
 type Audit struct {
-	Items []Call `json:"items" doc:"The oldest first"`
-	More  bool   `json:"more" doc:"There are further ones: later than these with after, earlier without"`
-	Kept  int    `json:"kept" doc:"How many are kept"`
+	Items []Call `json:"items" doc:"Calls, the oldest first"`
+	More  bool   `json:"more" doc:"More calls exist: later calls when after was given, earlier calls otherwise"`
+	Kept  int    `json:"kept" doc:"Number of calls that are kept"`
 }
 
 // accessRoutes adds the routes about tokens and the audit.
 func (c *Client) accessRoutes() {
 	c.tokenRoutes()
-	huma.Register(c.api, op("audit", http.MethodGet, "audit", "The last calls over the API on this machine. Those of the window and of the private socket are not among them, nor those that only wait for news", http.StatusOK),
+	huma.Register(c.api, op("audit", http.MethodGet, "audit", "List the last calls of the API on this machine, without calls of the window, calls over the private socket, and calls that only wait for events", http.StatusOK),
 		func(_ context.Context, in *struct {
-			After int64 `query:"after" minimum:"0" doc:"Those after this seq; 0 = the last ones"`
+			After int64 `query:"after" minimum:"0" doc:"Only calls after this seq; 0 = the last calls"`
 			Limit int   `query:"limit" default:"200" minimum:"1" maximum:"2000"`
 		},
 		) (*body[Audit], error) {
 			list, more := c.cfg.Access.Calls(in.After, in.Limit)
 			return answer(Audit{Items: list, More: more, Kept: keptCalls}, nil)
 		})
-	huma.Register(c.api, op("getLocalApi", http.MethodGet, "local-api", "Whether the API is served on this machine, and where", http.StatusOK),
+	huma.Register(c.api, op("getLocalApi", http.MethodGet, "local-api", "Tell whether the API is served on this machine, and at which URL", http.StatusOK),
 		func(context.Context, *struct{}) (*body[LocalAPI], error) { return answer(c.cfg.Local(), nil) })
-	huma.Register(c.api, op("switchLocalApi", http.MethodPut, "local-api", "Serve the API on this machine, or serve it no more", http.StatusOK),
+	huma.Register(c.api, op("switchLocalApi", http.MethodPut, "local-api", "Start or stop serving the API on this machine", http.StatusOK),
 		func(ctx context.Context, in *body[localAPIWish]) (*body[LocalAPI], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
@@ -50,18 +50,18 @@ func (c *Client) accessRoutes() {
 }
 
 func (c *Client) tokenRoutes() {
-	huma.Register(c.api, op("listTokens", http.MethodGet, "tokens", "The tokens that people have made for the API on this machine", http.StatusOK),
+	huma.Register(c.api, op("listTokens", http.MethodGet, "tokens", "List the tokens that people have made for the API on this machine", http.StatusOK),
 		func(context.Context, *struct{}) (*body[tokenList], error) {
 			return answer(tokenList{c.cfg.Access.Tokens()}, nil)
 		})
-	huma.Register(c.api, op("makeToken", http.MethodPost, "tokens", "Make a token; what it is, is told once", http.StatusCreated),
+	huma.Register(c.api, op("makeToken", http.MethodPost, "tokens", "Make a token; the token itself is returned once", http.StatusCreated),
 		func(ctx context.Context, in *body[NewToken]) (*body[MadeToken], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
 			}
 			return answer(c.cfg.Access.Make(ctx, in.Body))
 		})
-	huma.Register(c.api, op("revokeToken", http.MethodDelete, "tokens/{id}", "End a token, and the calls that run with it", http.StatusNoContent),
+	huma.Register(c.api, op("revokeToken", http.MethodDelete, "tokens/{id}", "Revoke a token, and end the calls that use it", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err

@@ -11,22 +11,22 @@ import (
 
 type agentList struct {
 	Items   []agents.Agent `json:"items"`
-	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
-	Unasked string         `json:"unasked,omitempty" doc:"Why the registry was asked for newer versions and gave no answer"`
+	Problem string         `json:"problem,omitempty" doc:"Error in agents.json"`
+	Unasked string         `json:"unasked,omitempty" doc:"Reason that the registry, asked for newer versions, gave no answer"`
 }
 
 type installWish struct {
-	Version string `json:"version,omitempty" maxLength:"200" doc:"Exact; without one, that of the catalogue"`
+	Version string `json:"version,omitempty" maxLength:"200" doc:"Exact version; absent = the version of the catalogue"`
 }
 
 // agentRoutes adds the routes for the Agents screen and deskhand doctor.
 func (c *Client) agentRoutes() {
-	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
+	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "List the agents of this machine", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			All     bool `query:"all" doc:"The whole catalogue too, those that are not here"`
-			Settled bool `query:"settled" doc:"Wait first until the login shell has been read, which takes up to 10 s: before that an agent may seem not to be here"`
-			Newest  bool `query:"newest" doc:"Ask the registry for newer versions first, unless that was done within the day; 5 s at most"`
-			Fresh   bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed"`
+			All     bool `query:"all" doc:"Include the agents of the catalogue that are not on this machine"`
+			Settled bool `query:"settled" doc:"Wait until the login shell has been read, up to 10 s; before that, an installed agent may seem missing"`
+			Newest  bool `query:"newest" doc:"Ask the registry for newer versions first, unless it was asked within the last day; takes up to 5 s"`
+			Fresh   bool `query:"fresh" doc:"Read the login shell again first, which takes up to 10 s, and forget the reasons of failed installations"`
 		},
 		) (*body[agentList], error) {
 			out := agentList{Unasked: c.cfg.Sessions.PrepareAgents(ctx, in.Settled, in.Newest)}
@@ -37,7 +37,7 @@ func (c *Client) agentRoutes() {
 			}
 			return answer(out, nil)
 		})
-	install := op("installAgent", http.MethodPost, "agents/{id}/install", "Begin to install an agent; events tell how it goes on", http.StatusAccepted)
+	install := op("installAgent", http.MethodPost, "agents/{id}/install", "Begin to install an agent; events report the progress", http.StatusAccepted)
 	huma.Register(c.api, install,
 		func(_ context.Context, in *struct {
 			ID   string       `path:"id" maxLength:"64"`
@@ -50,23 +50,23 @@ func (c *Client) agentRoutes() {
 			}
 			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // the installation outlives the call; DELETE ends it
 		})
-	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "End the installation that runs, and answer when nothing of it is left", http.StatusNoContent),
+	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "Cancel the running installation; answers when nothing of the installation is left", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.CancelInstall(ctx, in.ID))
 		})
-	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the version before", http.StatusOK),
+	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the previous version of an agent", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Agent], error) {
 			return answer(c.cfg.Sessions.Rollback(in.ID))
 		})
-	huma.Register(c.api, op("uninstallAgent", http.MethodDelete, "agents/{id}", "Remove what Deskhand installed of an agent", http.StatusNoContent),
+	huma.Register(c.api, op("uninstallAgent", http.MethodDelete, "agents/{id}", "Remove an agent that Deskhand installed", http.StatusNoContent),
 		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.Uninstall(in.ID))
 		})
-	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it", http.StatusOK),
+	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Test an agent: start it, ask for a session, and end it. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[agents.Report], error) {
 			return answer(c.cfg.Sessions.TestAgent(ctx, in.ID))
 		})
-	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Ask what an installation would get and how large it is, and install nothing. Who goes away ends it", http.StatusOK),
+	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Get the packages and the size of an installation, without installing. Ending the call ends the plan", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string       `path:"id" maxLength:"64"`
 			Body *installWish `required:"false"`
@@ -84,11 +84,11 @@ func (c *Client) agentRoutes() {
 
 // definitionRoutes adds the routes for the form of a person's own agent.
 func (c *Client) definitionRoutes() {
-	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "What agents.json says of an agent", http.StatusOK),
+	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "Get the definition of an agent in agents.json", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Definition], error) {
 			return answer(c.cfg.Sessions.Definition(in.ID))
 		})
-	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write an agent into agents.json; the rest of the file stays as it is", http.StatusOK),
+	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write the definition of an agent to agents.json; the rest of the file stays as it is", http.StatusOK),
 		func(_ context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body agents.Definition
@@ -97,11 +97,11 @@ func (c *Client) definitionRoutes() {
 			in.Body.ID = in.ID
 			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // a saved definition stays, even if the caller leaves
 		})
-	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Take an agent out of agents.json", http.StatusNoContent),
+	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Remove the definition of an agent from agents.json", http.StatusNoContent),
 		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // as above
 		})
-	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it", http.StatusOK),
+	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Test a definition that is not stored, as testAgent tests an agent. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Definition agents.Definition `json:"definition"`

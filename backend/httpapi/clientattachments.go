@@ -25,28 +25,28 @@ import (
 func (c *Client) attachmentRoutes() {
 	s := c.cfg.Sessions
 	c.bytesIn()
-	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "A file that was taken in", http.StatusOK),
+	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "Get the record of an attachment", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[transcript.Attachment], error) {
 			return answer(s.Attachment(ctx, in.ID))
 		})
-	c.bytesOut("attachmentContent", "attachments/{id}/content", "What is in a file",
-		"Streamed, with ranges. What a browser could run, SVG and HTML among it, comes as bytes. download=1 has it saved.",
-		[]*huma.Param{flagInQuery("download", "Have it saved in place of shown")}, c.content)
-	c.bytesOut("attachmentThumbnail", "attachments/{id}/thumbnail", "A small picture of an image", "A PNG, at most 256 pixels wide and high.", nil, c.thumbnail)
-	c.bytesOut("blob", "blobs/{id}", "The bytes of a sha256", "Streamed, with ranges.", nil, c.blob)
-	huma.Register(c.api, op("listFiles", http.MethodGet, "sessions/{id}/files", "The files of a conversation, the newest first", http.StatusOK),
+	c.bytesOut("attachmentContent", "attachments/{id}/content", "Get the bytes of an attachment",
+		"Streamed, with ranges. Content that a browser could run, such as SVG and HTML, has the type of plain bytes. download=1 makes a browser save the file.",
+		[]*huma.Param{flagInQuery("download", "Make a browser save the file instead of showing it")}, c.content)
+	c.bytesOut("attachmentThumbnail", "attachments/{id}/thumbnail", "Get a thumbnail of an image", "A PNG, at most 256 pixels wide and high.", nil, c.thumbnail)
+	c.bytesOut("blob", "blobs/{id}", "Get the bytes of a blob by their SHA-256", "Streamed, with ranges.", nil, c.blob)
+	huma.Register(c.api, op("listFiles", http.MethodGet, "sessions/{id}/files", "List the files of a session, the newest first", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
-			Before int64  `query:"before" minimum:"0" doc:"The next of the page above"`
+			Before int64  `query:"before" minimum:"0" doc:"Cursor from the previous page"`
 		},
 		) (*body[session.Page[session.SessionFile]], error) {
 			return answer(s.SessionFiles(ctx, in.ID, in.Before, in.Limit))
 		})
-	huma.Register(c.api, op("findPaths", http.MethodGet, "sessions/{id}/paths", "Files of a session's directory, by a few of their letters", http.StatusOK),
+	huma.Register(c.api, op("findPaths", http.MethodGet, "sessions/{id}/paths", "Find files of a session's directory by some of their letters", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
-			Q     string `query:"q" maxLength:"500" doc:"Letters in their order; empty for what lies on top"`
+			Q     string `query:"q" maxLength:"500" doc:"Letters of the path in their order; empty for the top level"`
 			Limit int    `query:"limit" default:"20" minimum:"1" maximum:"100"`
 		},
 		) (*body[session.FoundPaths], error) {
@@ -63,7 +63,7 @@ const (
 func (c *Client) bytesIn() {
 	registry := c.api.OpenAPI().Components.Schemas
 	ref := func(t reflect.Type) *huma.Schema { return registry.Schema(t, true, t.Name()) }
-	o := op("attach", http.MethodPost, "attachments", "Take files in", http.StatusCreated)
+	o := op("attach", http.MethodPost, "attachments", "Add attachments", http.StatusCreated)
 	o.Description = "By their paths, or by their bytes as parts named file, which are streamed. A file that cannot be taken in keeps none of the others."
 	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/json": {Schema: ref(reflect.TypeFor[session.AttachInput]())},
@@ -72,7 +72,7 @@ func (c *Client) bytesIn() {
 		}}},
 	}}
 	o.Responses = map[string]*huma.Response{
-		"201": {Description: "What was taken in, and what was not", Content: map[string]*huma.MediaType{
+		"201": {Description: "The attachments, and the files that were refused", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: ref(reflect.TypeFor[session.AttachResult]())},
 		}},
 		"default": c.problemResponse(),
@@ -88,7 +88,7 @@ func (c *Client) bytesOut(id, path, summary, text string, params []*huma.Param, 
 	o.Parameters = append([]*huma.Param{{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}}, params...)
 	o.Responses = map[string]*huma.Response{
 		"200":     {Description: "The bytes", Content: bytesOf("The bytes", mediaBytes)},
-		"206":     {Description: "A part of them", Content: bytesOf("The bytes asked for", mediaBytes)},
+		"206":     {Description: "The requested part", Content: bytesOf("The requested bytes", mediaBytes)},
 		"default": c.problemResponse(),
 	}
 	c.api.OpenAPI().AddOperation(&o)

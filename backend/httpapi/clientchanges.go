@@ -15,7 +15,7 @@ const maxChosen = 8 << 20
 // changeRoutes adds the routes about the agents' changes and their undo.
 func (c *Client) changeRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("changes", http.MethodGet, "sessions/{id}/changes", "What agents changed in the directory: in a turn, the newest if none is named, or since the start", http.StatusOK),
+	huma.Register(c.api, op("changes", http.MethodGet, "sessions/{id}/changes", "List the changes of agents in the directory: of one turn (the newest by default), or since the start", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
 			session.ChangeScope
@@ -23,7 +23,7 @@ func (c *Client) changeRoutes() {
 		) (*body[session.Changes], error) {
 			return answer(s.Changes(ctx, in.ID, in.ChangeScope))
 		})
-	huma.Register(c.api, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "What became of one file", http.StatusOK),
+	huma.Register(c.api, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "Get the changes of one file", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
 			session.ChangeScope
@@ -32,7 +32,7 @@ func (c *Client) changeRoutes() {
 		) (*body[session.FileDiff], error) {
 			return answer(s.FileDiff(ctx, in.ID, in.ChangeScope, in.Path))
 		})
-	keep := op("keepChanges", http.MethodPost, "sessions/{id}/changes/keep", "Mark hunks as looked at and wanted, or not", http.StatusNoContent)
+	keep := op("keepChanges", http.MethodPost, "sessions/{id}/changes/keep", "Mark hunks as accepted, or remove the mark", http.StatusNoContent)
 	keep.MaxBodyBytes = maxChosen
 	huma.Register(c.api, keep,
 		func(ctx context.Context, in *struct {
@@ -42,7 +42,7 @@ func (c *Client) changeRoutes() {
 		) (*none, error) {
 			return done(s.KeepHunks(ctx, in.ID, in.Body))
 		})
-	revert := op("revertChanges", http.MethodPost, "sessions/{id}/changes/revert", "Take back hunks, and whole files", http.StatusOK)
+	revert := op("revertChanges", http.MethodPost, "sessions/{id}/changes/revert", "Revert hunks and whole files", http.StatusOK)
 	revert.MaxBodyBytes = maxChosen
 	huma.Register(c.api, revert,
 		func(ctx context.Context, in *struct {
@@ -52,7 +52,7 @@ func (c *Client) changeRoutes() {
 		) (*body[session.Restored], error) {
 			return answer(s.Revert(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("restoreTurn", http.MethodPost, "sessions/{id}/changes/restore", "Take back all that a turn changed, or tell what that would do", http.StatusOK),
+	huma.Register(c.api, op("restoreTurn", http.MethodPost, "sessions/{id}/changes/restore", "Revert all changes of a turn, or preview the revert", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body session.RestoreTurn
@@ -60,7 +60,7 @@ func (c *Client) changeRoutes() {
 		) (*body[session.Restored], error) {
 			return answer(s.RestoreTurn(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("undoRestoration", http.MethodPost, "sessions/{id}/changes/restorations/{restoration}/undo", "Take a revert or a restoration back", http.StatusOK),
+	huma.Register(c.api, op("undoRestoration", http.MethodPost, "sessions/{id}/changes/restorations/{restoration}/undo", "Undo a revert or a restoration", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string `path:"id" maxLength:"64"`
 			Restoration string `path:"restoration" maxLength:"64"`

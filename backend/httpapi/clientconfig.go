@@ -14,21 +14,21 @@ import (
 // InDirectory is the parameter of a call about a directory. Like NamedEntry, the type is exported because the library silently ignores
 // unexported embedded types.
 type InDirectory struct {
-	Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"The absolute path of a directory"`
+	Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"Absolute path of a directory"`
 }
 
 // NamedEntry is the parameters of a call about an entry of a directory's configuration.
 type NamedEntry struct {
 	InDirectory
 
-	Name string `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"The entry's name"`
+	Name string `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"Name of the entry"`
 }
 
 // SeenEntry is the parameters of a call on behalf of a person who was shown an entry.
 type SeenEntry struct {
 	NamedEntry
 
-	Seen string `query:"seen" maxLength:"100" doc:"The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing"`
+	Seen string `query:"seen" maxLength:"100" doc:"Hash of the entry as it was shown; absent for a new entry. When the stored entry or the programs that it runs have changed since, the call approves nothing"`
 }
 
 type executableList struct {
@@ -38,7 +38,7 @@ type executableList struct {
 // trustRoutes adds the routes about the approvals in a directory.
 func (c *Client) trustRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "What of a directory starts programs, and what of that is approved", http.StatusOK),
+	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "List a directory's executables (MCP servers, skills), with their approvals", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[executableList], error) {
 			list, err := s.Trust(ctx, in.Directory)
 			if list == nil {
@@ -46,7 +46,7 @@ func (c *Client) trustRoutes() {
 			}
 			return answer(executableList{list}, err)
 		})
-	huma.Register(c.api, op("approve", http.MethodPost, "trust", "Approve what a directory has now, by its hashes: all of them or none", http.StatusNoContent),
+	huma.Register(c.api, op("approve", http.MethodPost, "trust", "Approve executables of a directory by their hashes: all of them or none", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Directory string   `json:"directory" minLength:"1" maxLength:"4096"`
@@ -56,9 +56,9 @@ func (c *Client) trustRoutes() {
 		) (*none, error) {
 			return done(s.Approve(ctx, in.Body.Directory, in.Body.Hashes))
 		})
-	huma.Register(c.api, op("revoke", http.MethodDelete, "trust", "Take an approval back; what runs goes on", http.StatusNoContent),
+	huma.Register(c.api, op("revoke", http.MethodDelete, "trust", "Revoke the approval of an executable; running programs go on", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
-			Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"The absolute path of a directory, which need not be there any more"`
+			Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"Absolute path of a directory, which need not exist any more"`
 			Hash      string `query:"hash" required:"true" minLength:"1" maxLength:"100"`
 		},
 		) (*none, error) {
@@ -71,17 +71,17 @@ func (c *Client) trustRoutes() {
 func (c *Client) mcpRoutes() {
 	const path = "config/mcp"
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listMcpServers", http.MethodGet, path, "The MCP servers of a directory, with secrets hidden", http.StatusOK),
+	huma.Register(c.api, op("listMcpServers", http.MethodGet, path, "List the MCP servers of a directory, with secrets hidden", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[session.MCPServers], error) {
 			return answer(s.MCPServers(ctx, in.Directory))
 		})
-	put := op("putMcpServer", http.MethodPut, path, "Store an MCP server, and approve it by that", http.StatusOK)
+	put := op("putMcpServer", http.MethodPut, path, "Store an MCP server, which approves it", http.StatusOK)
 	put.MaxBodyBytes = config.MaxEntry
 	huma.Register(c.api, put,
 		func(ctx context.Context, in *struct {
 			SeenEntry
 
-			Body json.RawMessage `doc:"The entry. A hidden value that comes back as it was keeps the stored one"`
+			Body json.RawMessage `doc:"The entry. A hidden value that is sent back keeps the stored value"`
 		},
 		) (*body[session.MCPServer], error) {
 			return answer(s.PutMCPServer(ctx, in.Directory, in.Name, in.Seen, in.Body))
@@ -90,14 +90,14 @@ func (c *Client) mcpRoutes() {
 		func(ctx context.Context, in *NamedEntry) (*none, error) {
 			return done(s.DeleteMCPServer(ctx, in.Directory, in.Name))
 		})
-	test := op("testMcpServer", http.MethodPost, path+"/test", "Start or ask an MCP server and list its tools. Who goes away ends it", http.StatusOK)
+	test := op("testMcpServer", http.MethodPost, path+"/test", "Start or call an MCP server and list its tools. Ending the call ends the test", http.StatusOK)
 	test.MaxBodyBytes = config.MaxEntry
 	huma.Register(c.api, test,
 		func(ctx context.Context, in *struct {
 			SeenEntry
 
 			Body *struct {
-				Entry json.RawMessage `json:"entry,omitempty" doc:"One that a person has just written; without it the stored one, which must be approved"`
+				Entry json.RawMessage `json:"entry,omitempty" doc:"Unstored entry to test; absent = the stored entry, which must be approved"`
 			} `required:"false"`
 		},
 		) (*body[session.MCPTest], error) {

@@ -12,7 +12,7 @@ import (
 )
 
 type channelPath struct {
-	Channel string `path:"channel" maxLength:"30" doc:"The id of a channel or thread"`
+	Channel string `path:"channel" maxLength:"30" doc:"Id of a channel or thread"`
 }
 
 // nameSchema names a record in the document. Records of Discord get a prefix, because State and User mean too much.
@@ -29,7 +29,7 @@ func nameSchema(t reflect.Type, hint string) string {
 
 // discordRoutes adds the routes of Discord, which never return the bot's token.
 func (c *Client) discordRoutes() {
-	huma.Register(c.api, op("discord", http.MethodGet, "discord", "The bot, who is heard, and which channels are bound", http.StatusOK),
+	huma.Register(c.api, op("discord", http.MethodGet, "discord", "Get the bot, the people whom the bot hears, and the bound channels", http.StatusOK),
 		func(context.Context, *struct{}) (*body[discord.State], error) {
 			d, err := c.discord()
 			if err != nil {
@@ -37,11 +37,11 @@ func (c *Client) discordRoutes() {
 			}
 			return answer(d.State(), nil)
 		})
-	huma.Register(c.api, op("setUpDiscord", http.MethodPut, "discord", "Change what is set up; a token is shown to Discord before it is kept", http.StatusOK),
+	huma.Register(c.api, op("setUpDiscord", http.MethodPut, "discord", "Change the setup of Discord; a token is checked with Discord before it is kept", http.StatusOK),
 		func(ctx context.Context, in *body[discord.Setup]) (*body[discord.State], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.State, error) { return d.SetUp(ctx, in.Body) })
 		})
-	huma.Register(c.api, op("forgetDiscord", http.MethodDelete, "discord", "Turn it off, and forget token, people and bindings", http.StatusNoContent),
+	huma.Register(c.api, op("forgetDiscord", http.MethodDelete, "discord", "Turn Discord off, and delete the token, the people and the bindings", http.StatusNoContent),
 		func(ctx context.Context, _ *struct{}) (*none, error) {
 			d, err := c.discord()
 			if err == nil {
@@ -49,23 +49,23 @@ func (c *Client) discordRoutes() {
 			}
 			return done(err)
 		})
-	huma.Register(c.api, op("checkDiscord", http.MethodPost, "discord/check", "Look whether everything is as it has to be", http.StatusOK),
+	huma.Register(c.api, op("checkDiscord", http.MethodPost, "discord/check", "Check the setup of Discord", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[discord.Checked], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.Checked, error) { return d.Check(ctx) })
 		})
-	huma.Register(c.api, op("discordChannels", http.MethodGet, "discord/channels", "The servers that the bot is in, and the channels that it sees", http.StatusOK),
+	huma.Register(c.api, op("discordChannels", http.MethodGet, "discord/channels", "List the servers of the bot, and the channels that the bot sees", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[discord.Servers], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.Servers, error) { return d.Channels(ctx) })
 		})
 	huma.Register(c.api, op("bindDiscord", http.MethodPut, "discord/bindings/{channel}", "Bind a channel to a session, or to a directory and an agent", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			Channel string `path:"channel" maxLength:"30" doc:"The id of a channel or thread"`
+			Channel string `path:"channel" maxLength:"30" doc:"Id of a channel or thread"`
 			Body    discord.Bind
 		},
 		) (*body[discord.Binding], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.Binding, error) { return d.Bind(ctx, in.Channel, in.Body) })
 		})
-	huma.Register(c.api, op("unbindDiscord", http.MethodDelete, "discord/bindings/{channel}", "End a binding; the session stays", http.StatusNoContent),
+	huma.Register(c.api, op("unbindDiscord", http.MethodDelete, "discord/bindings/{channel}", "Remove a binding; the session stays", http.StatusNoContent),
 		func(ctx context.Context, in *channelPath) (*none, error) {
 			d, err := c.discord()
 			if err == nil {

@@ -13,17 +13,17 @@ import (
 // frameRoutes adds the routes about the wire, and other facts about a session's agent.
 func (c *Client) frameRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listFrames", http.MethodGet, "sessions/{id}/frames", "What went between us and the agent, as the journal has it", http.StatusOK),
+	huma.Register(c.api, op("listFrames", http.MethodGet, "sessions/{id}/frames", "List the frames between Deskhand and the agent, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string  `path:"id" maxLength:"64"`
-			After  int64   `query:"after" default:"-1" minimum:"-1" doc:"What follows this seq, ascending; without it the newest come first"`
+			After  int64   `query:"after" default:"-1" minimum:"-1" doc:"Frames after this seq, ascending; absent = the newest frames first"`
 			Before int64   `query:"before" minimum:"0"`
 			Limit  int     `query:"limit" default:"200" minimum:"1" maximum:"500"`
-			Wait   float64 `query:"wait" minimum:"0" maximum:"25" doc:"Seconds; with after, where there is nothing yet"`
-			Text   string  `query:"q" maxLength:"1000" doc:"In the message as it was on the wire; case does not count"`
-			Dir    string  `query:"dir" enum:"in,out" doc:"in: from the agent"`
-			Method string  `query:"method" maxLength:"200" doc:"What its name begins with, or the update of a session/update; responses count by the request that they answer"`
-			Notes  bool    `query:"notes" doc:"Ours too: what the wire does not tell, such as the beginning and the end of a turn"`
+			Wait   float64 `query:"wait" minimum:"0" maximum:"25" doc:"Seconds to wait with after, when there are no frames yet"`
+			Text   string  `query:"q" maxLength:"1000" doc:"Text that occurs in the message as sent on the wire; case-insensitive"`
+			Dir    string  `query:"dir" enum:"in,out" doc:"Direction: in = from the agent, out = to the agent"`
+			Method string  `query:"method" maxLength:"200" doc:"Prefix of the method's name, or the kind of a session/update; responses match by the method of their request"`
+			Notes  bool    `query:"notes" doc:"Include Deskhand's own notes, such as the beginning and the end of a turn"`
 			Bodies bool    `query:"bodies" default:"true"`
 		},
 		) (*body[session.FramePage], error) {
@@ -36,7 +36,7 @@ func (c *Client) frameRoutes() {
 			}
 			return answer(s.Wire(ctx, in.ID, q))
 		})
-	huma.Register(c.api, op("frameBody", http.MethodGet, "sessions/{id}/frames/{seq}", "One whole message; what is no JSON is a text", http.StatusOK),
+	huma.Register(c.api, op("frameBody", http.MethodGet, "sessions/{id}/frames/{seq}", "Get one whole frame; a frame that is not JSON is returned as a text", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID  string `path:"id" maxLength:"64"`
 			Seq int64  `path:"seq" minimum:"1"`
@@ -48,11 +48,11 @@ func (c *Client) frameRoutes() {
 			}
 			return &plainText{Type: "application/json", Body: data}, nil
 		})
-	huma.Register(c.api, op("readStderr", http.MethodGet, "sessions/{id}/stderr", "The end of what the agent wrote beside its protocol", http.StatusOK),
+	huma.Register(c.api, op("readStderr", http.MethodGet, "sessions/{id}/stderr", "Read the end of the agent's stderr", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Stderr], error) {
 			return answer(s.Stderr(ctx, in.ID))
 		})
-	huma.Register(c.api, op("given", http.MethodGet, "sessions/{id}/given", "What the agent was given when its session was last opened", http.StatusOK),
+	huma.Register(c.api, op("given", http.MethodGet, "sessions/{id}/given", "Get the MCP servers that the agent got when its session was last opened, and the session's turns and plan", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Given], error) {
 			return answer(s.Given(ctx, in.ID))
 		})

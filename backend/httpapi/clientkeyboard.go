@@ -11,11 +11,11 @@ import (
 
 // keyboardRoutes adds the routes about key bindings.
 func (c *Client) keyboardRoutes() {
-	huma.Register(c.api, op("getKeyboard", http.MethodGet, "keyboard", "What a person has changed about the keys", http.StatusOK),
+	huma.Register(c.api, op("getKeyboard", http.MethodGet, "keyboard", "Get the person's key bindings", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Keyboard], error) {
 			return answer(c.cfg.Sessions.Keyboard(), nil)
 		})
-	huma.Register(c.api, op("changeKeyboard", http.MethodPut, "keyboard", "Change what keys do: all bindings anew", http.StatusOK),
+	huma.Register(c.api, op("changeKeyboard", http.MethodPut, "keyboard", "Replace all of the person's key bindings", http.StatusOK),
 		func(_ context.Context, in *body[session.KeyboardChange]) (*body[session.Keyboard], error) {
 			return answer(c.cfg.Sessions.ChangeKeyboard(in.Body))
 		})

@@ -12,11 +12,11 @@ import (
 // lifecycleRoutes adds the routes that delete, restore and relink sessions.
 func (c *Client) lifecycleRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session; for 15 s it can be restored", http.StatusNoContent),
+	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session, which can be restored for 15 s", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
-			Undo   bool   `query:"undo" default:"true" doc:"false erases it at once, and answers when nothing of it is stored any more"`
-			Unused bool   `query:"unused" doc:"Refuses (session.used) when anything was written, attached, queued or sent in it, and erases it else"`
+			Undo   bool   `query:"undo" default:"true" doc:"false erases the session at once, and answers when nothing of the session is stored"`
+			Unused bool   `query:"unused" doc:"Refuse with session.used when something was written, attached, queued or sent in the session; otherwise erase the session"`
 		},
 		) (*none, error) {
 			if in.Unused {
@@ -27,28 +27,28 @@ func (c *Client) lifecycleRoutes() {
 			}
 			return done(s.Delete(ctx, in.ID))
 		})
-	huma.Register(c.api, op("restoreSession", http.MethodPost, "sessions/{id}/restore", "Take the deletion of a session back", http.StatusOK),
+	huma.Register(c.api, op("restoreSession", http.MethodPost, "sessions/{id}/restore", "Restore a deleted session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Restore(ctx, in.ID))
 		})
-	huma.Register(c.api, op("branch", http.MethodGet, "sessions/{id}/branch", "What is checked out where a session works", http.StatusOK),
+	huma.Register(c.api, op("branch", http.MethodGet, "sessions/{id}/branch", "Get the branch that is checked out in a session's directory", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Branch], error) {
 			return answer(s.Branch(ctx, in.ID))
 		})
-	huma.Register(c.api, op("starters", http.MethodGet, "sessions/{id}/starters", "What a first message could be about", http.StatusOK),
+	huma.Register(c.api, op("starters", http.MethodGet, "sessions/{id}/starters", "Get the properties of a session's directory that suggest a first message", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Starters], error) {
 			return answer(s.Starters(ctx, in.ID))
 		})
-	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "The directories of all sessions, the most recently used first", http.StatusOK),
+	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Page[session.KnownWorkspace]], error) {
 			items, err := s.Workspaces(ctx)
 			return answer(session.Page[session.KnownWorkspace]{Items: items}, err)
 		})
-	huma.Register(c.api, op("relinkWorkspace", http.MethodPost, "workspaces/{id}/relink", "Tell where a directory is now; its sessions follow", http.StatusOK),
+	huma.Register(c.api, op("relinkWorkspace", http.MethodPost, "workspaces/{id}/relink", "Set the new path of a directory; its sessions follow", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
-				Path string `json:"path" minLength:"1" maxLength:"4096" doc:"An absolute path of a directory that is there"`
+				Path string `json:"path" minLength:"1" maxLength:"4096" doc:"Absolute path of an existing directory"`
 			}
 		},
 		) (*body[session.KnownWorkspace], error) {

@@ -9,9 +9,9 @@ import (
 
 // newer describes data of a newer version, which is shown and never changed.
 type newer struct {
-	Schema  string `json:"schema" doc:"The version of its schema"`
-	Known   string `json:"known" doc:"The newest that this program knows"`
-	Version string `json:"version,omitempty" doc:"The version of the program that made it, where it said so"`
+	Schema  string `json:"schema" doc:"Schema version of the data"`
+	Known   string `json:"known" doc:"Newest schema version that this program knows"`
+	Version string `json:"version,omitempty" doc:"Version of the program that wrote the data, when recorded"`
 }
 
 func newerOf(s *session.Client) *newer {

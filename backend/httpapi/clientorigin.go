@@ -10,31 +10,31 @@ import (
 )
 
 type summary struct {
-	Text string `json:"text" doc:"Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer"`
+	Text string `json:"text" doc:"Summary in Markdown, at most 16 KiB, made from the transcript without a model: prompts, decisions, plan, changed files, the last answer"`
 }
 
 // originRoutes adds the routes that make a session from another: from the agent's own, from a copy, or for another agent; and the preview
 // of the text that such a session gets.
 func (c *Client) originRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "The agent's own conversations, as it lists them", http.StatusOK),
+	huma.Register(c.api, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "List the agent's own conversations, as the agent reports them", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID        string `path:"id" maxLength:"64"`
-			Directory string `query:"directory" maxLength:"4096" doc:"Those of this directory alone"`
-			Before    string `query:"before" maxLength:"8192" doc:"The next of the page before"`
+			Directory string `query:"directory" maxLength:"4096" doc:"Only conversations of this directory"`
+			Before    string `query:"before" maxLength:"8192" doc:"Cursor from the previous page"`
 		},
 		) (*body[session.AgentSessions], error) {
 			return answer(s.AgentSessions(ctx, in.ID, in.Directory, in.Before))
 		})
-	huma.Register(c.api, op("importSession", http.MethodPost, "sessions/import", "Make a session of one that an agent has, or find the one that is it", http.StatusCreated),
+	huma.Register(c.api, op("importSession", http.MethodPost, "sessions/import", "Import a conversation of an agent as a session, or find the session that has it", http.StatusCreated),
 		func(ctx context.Context, in *body[session.Import]) (*body[session.Session], error) {
 			return answer(s.Import(ctx, in.Body))
 		})
-	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Make a second session that goes on from where this one is", http.StatusCreated),
+	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Fork a session: make a second session that continues from the first", http.StatusCreated),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Fork(ctx, in.ID))
 		})
-	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this one as its draft", http.StatusCreated),
+	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this session as its draft", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
@@ -44,7 +44,7 @@ func (c *Client) originRoutes() {
 		) (*body[session.Session], error) {
 			return answer(s.Continue(ctx, in.ID, in.Body.Agent))
 		})
-	huma.Register(c.api, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "A summary of what was said, for an agent that does not know it", http.StatusOK),
+	huma.Register(c.api, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "Get a summary of a session's transcript for another agent", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[summary], error) {
 			text, err := s.Summary(ctx, in.ID)
 			return answer(summary{text}, err)

@@ -11,9 +11,9 @@ import (
 
 // processRoutes adds the routes for the status bar and deskhand ps.
 func (c *Client) processRoutes() {
-	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "What runs because of us, and what it takes of the machine", http.StatusOK),
+	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "List the processes that Deskhand has started, with their memory and processor time", http.StatusOK),
 		func(_ context.Context, in *struct {
-			PSS bool `query:"pss" doc:"Tell the memory with what is shared counted once, too, which takes longer"`
+			PSS bool `query:"pss" doc:"Add the proportional set size, which counts shared memory once; slower"`
 		},
 		) (*body[session.ProcessList], error) {
 			return answer(c.cfg.Sessions.Processes(in.PSS))

@@ -11,8 +11,8 @@ import (
 
 // inboxPage lists the waiting requests, and again, as questions, those that programs of the older shape understand.
 type inboxPage struct {
-	Items     []session.Request         `json:"items" doc:"Oldest first"`
-	Questions []session.WaitingQuestion `json:"questions" doc:"Those of them that ask to choose or to tell something"`
+	Items     []session.Request         `json:"items" doc:"Waiting requests, the oldest first"`
+	Questions []session.WaitingQuestion `json:"questions" doc:"The items that ask for a choice or a text"`
 }
 
 type requestList struct {
@@ -26,19 +26,19 @@ func (c *Client) questionRoutes() {
 	reply := op("replyQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reply", "Answer a question; the first answer wins", http.StatusNoContent)
 	huma.Register(c.api, reply, func(ctx context.Context, in *struct {
 		Session  string `path:"session" maxLength:"64"`
-		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id: where two questions that wait have one question_id, only the latter"`
+		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id; when two waiting questions have the same question_id, only the request_id"`
 		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
 		Body     struct {
-			Answers [][]string `json:"answers" maxItems:"1000" doc:"For each question a list of options, or words of one's own; with the request's id all of them, else one list"`
+			Answers [][]string `json:"answers" maxItems:"1000" doc:"For each question a list of options or own words; with a request_id the lists of all questions of the request, otherwise one list"`
 		}
 	},
 	) (*none, error) {
 		return done(s.ReplyQuestion(ctx, in.Session, in.Question, in.Body.Answers, surface(in.Surface)))
 	})
-	reject := op("rejectQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reject", "Turn a question down", http.StatusNoContent)
+	reject := op("rejectQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reject", "Reject a question", http.StatusNoContent)
 	huma.Register(c.api, reject, func(ctx context.Context, in *struct {
 		Session  string `path:"session" maxLength:"64"`
-		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id: where two questions that wait have one question_id, only the latter"`
+		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id; when two waiting questions have the same question_id, only the request_id"`
 		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
 	},
 	) (*none, error) {

@@ -17,12 +17,12 @@ type queuePath struct {
 // queueRoutes adds the routes for the prompts that wait in a session; the prompt route adds to them.
 func (c *Client) queueRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listQueue", http.MethodGet, "sessions/{id}/queue", "The prompts that wait, in their order", http.StatusOK),
+	huma.Register(c.api, op("listQueue", http.MethodGet, "sessions/{id}/queue", "List the queued prompts, in their order", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Page[session.QueueItem]], error) {
 			items, err := s.Queue(ctx, in.ID)
 			return answer(session.Page[session.QueueItem]{Items: items}, err)
 		})
-	change := op("changeQueued", http.MethodPatch, "sessions/{id}/queue/{item}", "Edit, move, hold, release or send a prompt that waits", http.StatusOK)
+	change := op("changeQueued", http.MethodPatch, "sessions/{id}/queue/{item}", "Edit, move, hold, release or send a queued prompt", http.StatusOK)
 	change.MaxBodyBytes = maxPrompt
 	huma.Register(c.api, change,
 		func(ctx context.Context, in *struct {
@@ -33,11 +33,11 @@ func (c *Client) queueRoutes() {
 		) (*body[session.Sent], error) {
 			return answer(s.ChangeQueued(ctx, in.ID, in.Item, in.Body))
 		})
-	huma.Register(c.api, op("removeQueued", http.MethodDelete, "sessions/{id}/queue/{item}", "Delete a prompt that waits", http.StatusNoContent),
+	huma.Register(c.api, op("removeQueued", http.MethodDelete, "sessions/{id}/queue/{item}", "Delete a queued prompt", http.StatusNoContent),
 		func(ctx context.Context, in *queuePath) (*none, error) {
 			return done(s.RemoveQueued(ctx, in.ID, in.Item))
 		})
-	huma.Register(c.api, op("restoreQueued", http.MethodPost, "sessions/{id}/queue/{item}/restore", "Take the deletion of a prompt back", http.StatusOK),
+	huma.Register(c.api, op("restoreQueued", http.MethodPost, "sessions/{id}/queue/{item}/restore", "Restore a deleted prompt to the queue", http.StatusOK),
 		func(ctx context.Context, in *queuePath) (*body[session.QueueItem], error) {
 			return answer(s.RestoreQueued(ctx, in.ID, in.Item))
 		})

@@ -17,14 +17,14 @@ import (
 
 // searchRoutes adds the routes for searching and exporting conversations.
 func (c *Client) searchRoutes() {
-	huma.Register(c.api, op("search", http.MethodGet, "search", "Look through every conversation, the newest first", http.StatusOK),
+	huma.Register(c.api, op("search", http.MethodGet, "search", "Search the transcripts of all sessions, the newest match first", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			Query     string    `query:"q" required:"true" maxLength:"1000" doc:"Words, of which all must be there, the last as a beginning; \"a phrase\"; -without"`
+			Query     string    `query:"q" required:"true" maxLength:"1000" doc:"Words that must all occur, the last as a prefix; \"a phrase\"; -excluded"`
 			Agent     string    `query:"agent" maxLength:"64"`
-			Workspace string    `query:"workspace" maxLength:"64" doc:"Its id"`
-			Session   string    `query:"session" maxLength:"64" doc:"Looks through this conversation alone, and tells every place in it"`
-			From      time.Time `query:"from" doc:"Said then or later"`
-			To        time.Time `query:"to" doc:"Said before then"`
+			Workspace string    `query:"workspace" maxLength:"64" doc:"Id of a workspace"`
+			Session   string    `query:"session" maxLength:"64" doc:"Search this session only, and return every match in it"`
+			From      time.Time `query:"from" doc:"Only entries of this time or later"`
+			To        time.Time `query:"to" doc:"Only entries before this time"`
 			Before    string    `query:"before" maxLength:"100"`
 			Limit     int       `query:"limit" default:"50" minimum:"1" maximum:"200"`
 		},
@@ -42,9 +42,9 @@ const IncompleteHeader = "Deskhand-Incomplete"
 // exportRoute sends a whole conversation, or the readable part of a damaged conversation. The export goes to a temporary file first, so that an
 // error is reported as a problem instead of cutting the file off.
 func (c *Client) exportRoute() {
-	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "A whole conversation, as a file", http.StatusOK)
+	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "Export a whole session as a file", http.StatusOK)
 	export.Responses = map[string]*huma.Response{"200": {
-		Description: "The file, with its name in Content-Disposition. Not all of the conversation could be read where Deskhand-Incomplete is true",
+		Description: "The file, with its name in Content-Disposition. Deskhand-Incomplete: true means that a part of the conversation could not be read",
 		Content: map[string]*huma.MediaType{
 			"text/markdown":    {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},

@@ -11,11 +11,11 @@ import (
 
 // settingsRoutes adds the routes for the Settings screen.
 func (c *Client) settingsRoutes() {
-	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "The settings of the program", http.StatusOK),
+	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "Get the settings of the program", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Settings], error) {
 			return answer(c.cfg.Sessions.Settings(), nil)
 		})
-	huma.Register(c.api, op("changeSettings", http.MethodPatch, "settings", "Change settings; those that are left out stay", http.StatusOK),
+	huma.Register(c.api, op("changeSettings", http.MethodPatch, "settings", "Change settings; absent settings stay as they are", http.StatusOK),
 		func(_ context.Context, in *body[session.SettingsPatch]) (*body[session.Settings], error) {
 			return answer(c.cfg.Sessions.ChangeSettings(in.Body))
 		})

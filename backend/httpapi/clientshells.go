@@ -12,11 +12,11 @@ import (
 // shellRoutes adds the routes about the person's terminals. terminalRoutes has those for their input and output.
 func (c *Client) shellRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listShells", http.MethodGet, "sessions/{id}/shells", "The terminals of the person beside a conversation", http.StatusOK),
+	huma.Register(c.api, op("listShells", http.MethodGet, "sessions/{id}/shells", "List the person's terminals of a session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.ShellList], error) {
 			return answer(s.Shells(ctx, in.ID))
 		})
-	huma.Register(c.api, op("openShell", http.MethodPost, "sessions/{id}/shells", "Start the person's own shell on a terminal", http.StatusCreated),
+	huma.Register(c.api, op("openShell", http.MethodPost, "sessions/{id}/shells", "Start the person's own shell in a terminal", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body session.NewShell

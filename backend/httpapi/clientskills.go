@@ -20,11 +20,11 @@ type skillText struct {
 func (c *Client) skillRoutes() {
 	const path = "config/skills"
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listSkills", http.MethodGet, path, "The skills of a directory, without fetching anything", http.StatusOK),
+	huma.Register(c.api, op("listSkills", http.MethodGet, path, "List the skills of a directory, without fetching any source", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[session.SkillList], error) {
 			return answer(s.Skills(ctx, in.Directory))
 		})
-	put := op("putSkill", http.MethodPut, path, "Store an entry, and approve by that where its skills come from", http.StatusOK)
+	put := op("putSkill", http.MethodPut, path, "Store an entry, which approves the sources of its skills", http.StatusOK)
 	put.MaxBodyBytes = config.MaxEntry
 	huma.Register(c.api, put,
 		func(ctx context.Context, in *struct {
@@ -39,16 +39,16 @@ func (c *Client) skillRoutes() {
 		func(ctx context.Context, in *NamedEntry) (*none, error) {
 			return done(s.DeleteSkill(ctx, in.Directory, in.Name))
 		})
-	huma.Register(c.api, op("fetchSkill", http.MethodPost, path+"/fetch", "Fetch the sources of an approved entry anew, to where their refs lead now. Who goes away ends it", http.StatusOK),
+	huma.Register(c.api, op("fetchSkill", http.MethodPost, path+"/fetch", "Fetch the sources of an approved entry again, at the commits that their refs name now. Ending the call ends the fetch", http.StatusOK),
 		func(ctx context.Context, in *NamedEntry) (*body[session.SkillEntry], error) {
 			return answer(s.FetchSkill(ctx, in.Directory, in.Name))
 		})
-	huma.Register(c.api, op("readSkillFile", http.MethodGet, path+"/file", "A text file of a skill, of 256 KiB at most", http.StatusOK),
+	huma.Register(c.api, op("readSkillFile", http.MethodGet, path+"/file", "Read a text file of a skill, at most 256 KiB", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			NamedEntry
 
 			Skill string `query:"skill" required:"true" minLength:"1" maxLength:"256"`
-			Path  string `query:"path" required:"true" minLength:"1" maxLength:"4096" doc:"Below the skill's folder"`
+			Path  string `query:"path" required:"true" minLength:"1" maxLength:"4096" doc:"Path of the file below the skill's folder"`
 		},
 		) (*body[skillText], error) {
 			text, err := s.SkillFile(ctx, in.Directory, in.Name, in.Skill, in.Path)

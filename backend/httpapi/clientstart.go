@@ -13,21 +13,21 @@ import (
 // startRoutes adds the routes about the mode and the model of new conversations.
 func (c *Client) startRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("getStart", http.MethodGet, "agents/{id}/start", "The mode and the model in which a new conversation with an agent begins, and what else it offers", http.StatusOK),
+	huma.Register(c.api, op("getStart", http.MethodGet, "agents/{id}/start", "Get the mode and the model in which new conversations with an agent begin, and the other modes and models", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
-			Cwd   string `query:"cwd" maxLength:"4096" doc:"The directory of the conversation; without one, what holds for all in which nothing else was chosen"`
-			Place string `query:"place" maxLength:"64" doc:"Where: local when it is left out"`
+			Cwd   string `query:"cwd" maxLength:"4096" doc:"Directory of the conversation; absent = the choice for all directories without a choice of their own"`
+			Place string `query:"place" maxLength:"64" doc:"Place of the directory; local when absent"`
 			Mode  string `query:"mode" maxLength:"1024" doc:"Answer as if this mode had been chosen"`
 		},
 		) (*body[session.StartMode], error) {
 			return answer(s.StartMode(ctx, in.ID, in.Place, in.Cwd, in.Mode))
 		})
-	huma.Register(c.api, op("chooseStart", http.MethodPut, "agents/{id}/start", "Choose the mode and the model in which new conversations with an agent begin; what is left out is chosen no more", http.StatusOK),
+	huma.Register(c.api, op("chooseStart", http.MethodPut, "agents/{id}/start", "Choose the mode and the model in which new conversations with an agent begin; an absent choice is removed", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
-			Cwd   string `query:"cwd" maxLength:"4096" doc:"The directory of the conversation; without one, what holds for all in which nothing else was chosen"`
-			Place string `query:"place" maxLength:"64" doc:"Where: local when it is left out"`
+			Cwd   string `query:"cwd" maxLength:"4096" doc:"Directory of the conversation; absent = the choice for all directories without a choice of their own"`
+			Place string `query:"place" maxLength:"64" doc:"Place of the directory; local when absent"`
 			Body  startmode.Choice
 		},
 		) (*body[session.StartMode], error) {

@@ -18,34 +18,34 @@ import (
 func (c *Client) storageRoutes() {
 	c.moveRoutes()
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("storage", http.MethodGet, "storage", "What is kept, and what it takes of the disk", http.StatusOK),
+	huma.Register(c.api, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Storage], error) { return answer(s.Storage(ctx)) })
-	huma.Register(c.api, op("storageParts", http.MethodGet, "storage/parts", "What the data directory holds, by its parts. All of it is looked at, which may take seconds", http.StatusOK),
+	huma.Register(c.api, op("storageParts", http.MethodGet, "storage/parts", "Get the size of each part of the data directory. Reads the whole directory, which may take seconds", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[storageParts], error) {
 			return answer(partsOf(ctx, c.cfg.Data))
 		})
-	huma.Register(c.api, op("compact", http.MethodPost, "storage/compact", "Begin to give back to the disk what is not used; how far it is, is told with the storage", http.StatusAccepted),
+	huma.Register(c.api, op("compact", http.MethodPost, "storage/compact", "Begin to return unused space to the disk; getting the storage reports the progress", http.StatusAccepted),
 		func(context.Context, *struct{}) (*body[session.Work], error) {
 			return answer(s.Compact()) //nolint:contextcheck // the work outlives the call
 		})
-	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every conversation to a zip archive in a directory of this machine", http.StatusAccepted),
+	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every session to a zip archive in a directory of this machine", http.StatusAccepted),
 		func(_ context.Context, in *body[exportWish]) (*body[session.Work], error) {
 			return answer(s.ExportAll(in.Body.Path)) //nolint:contextcheck // the work outlives the call
 		})
-	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "End what is done to all that is kept; it leaves nothing half", http.StatusNoContent),
+	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "Cancel the running work on the stored data; nothing is left half done", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
 			s.CancelWork()
 			return &none{}, nil
 		})
-	huma.Register(c.api, op("verify", http.MethodPost, "verify", "Begin to compare what is kept with its journal; one at a time", http.StatusAccepted),
+	huma.Register(c.api, op("verify", http.MethodPost, "verify", "Begin to verify the stored data against its journal; one verification at a time", http.StatusAccepted),
 		func(_ context.Context, in *body[session.Verify]) (*body[session.Verification], error) {
 			return answer(s.Verify(in.Body))
 		})
-	huma.Register(c.api, op("verification", http.MethodGet, "verify", "How far the verification is, or what the last one found", http.StatusOK),
+	huma.Register(c.api, op("verification", http.MethodGet, "verify", "Get the progress of the verification, or the findings of the last one", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Verification], error) {
 			return answer(s.Verification(), nil)
 		})
-	huma.Register(c.api, op("cancelVerify", http.MethodDelete, "verify", "End the verification; what it found is kept", http.StatusNoContent),
+	huma.Register(c.api, op("cancelVerify", http.MethodDelete, "verify", "Cancel the verification; its findings are kept", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
 			s.CancelVerify()
 			return &none{}, nil
@@ -64,25 +64,25 @@ type Moving struct {
 // DataPlace is the location of the data.
 type DataPlace struct {
 	Directory string    `json:"directory"`
-	Fixed     string    `json:"fixed,omitempty" doc:"A code: why it cannot be moved from here"`
-	Old       *OldCopy  `json:"old,omitempty" doc:"Where it was before, and still is as it was then"`
-	Move      *DataMove `json:"move,omitempty" doc:"What is moved, or was moved last since the start"`
+	Fixed     string    `json:"fixed,omitempty" doc:"Code of the reason that this program cannot move the data"`
+	Old       *OldCopy  `json:"old,omitempty" doc:"Previous data directory, unchanged since the move"`
+	Move      *DataMove `json:"move,omitempty" doc:"The running move, or the last move since the start"`
 }
 
 // OldCopy is the directory that the data was moved from.
 type OldCopy struct {
 	Directory string       `json:"directory"`
 	MovedAt   session.Time `json:"movedAt"`
-	Deleting  bool         `json:"deleting,omitempty" doc:"Its deletion was broken off: it can only be deleted"`
+	Deleting  bool         `json:"deleting,omitempty" doc:"The deletion of the old data was interrupted; the old data can only be deleted"`
 }
 
 // MovePlan is the estimate of a move.
 type MovePlan struct {
-	Path  string `json:"path" doc:"The directory, links followed"`
+	Path  string `json:"path" doc:"Path of the directory, links resolved"`
 	Bytes int64  `json:"bytes"`
 	Files int    `json:"files"`
-	Free  int64  `json:"free" doc:"Bytes"`
-	Turns int    `json:"turns" doc:"That run, and would be ended"`
+	Free  int64  `json:"free" doc:"Free bytes on the disk"`
+	Turns int    `json:"turns" doc:"Number of running turns, which would be ended"`
 }
 
 // DataMove is the progress or the result of a move.
@@ -91,11 +91,11 @@ type DataMove struct {
 	Step      string            `json:"step" enum:"stop,copy,prove,open"`
 	From      string            `json:"from"`
 	To        string            `json:"to"`
-	Done      int64             `json:"done" doc:"Bytes, of this step"`
+	Done      int64             `json:"done" doc:"Bytes of this step that are done"`
 	Total     int64             `json:"total"`
 	StartedAt session.Time      `json:"startedAt"`
 	EndedAt   *session.Time     `json:"endedAt,omitempty"`
-	Code      string            `json:"code,omitempty" doc:"Why it has failed"`
+	Code      string            `json:"code,omitempty" doc:"Code of the reason of a failure"`
 	Params    map[string]string `json:"params,omitempty"`
 }
 
@@ -103,8 +103,8 @@ type DataMove struct {
 const refusedMoveHere = "move.here"
 
 type moveTo struct {
-	Path      string `json:"path" maxLength:"4096" doc:"A directory of this machine that is empty, or is not there yet"`
-	StopTurns bool   `json:"stopTurns,omitempty" doc:"End the turns that run; without it they are in the way"`
+	Path      string `json:"path" maxLength:"4096" doc:"Path of a directory of this machine that is empty or does not exist yet"`
+	StopTurns bool   `json:"stopTurns,omitempty" doc:"End running turns; otherwise running turns prevent the move"`
 }
 
 // moveRoutes adds the routes about moving the data directory. During a move no other route answers, not even events: everything is closed,
@@ -121,23 +121,23 @@ func (c *Client) moveRoutes() {
 			DeleteOld: func(context.Context) error { return here() },
 		}
 	}
-	huma.Register(c.api, op("dataPlace", http.MethodGet, "storage/move", "Where the data is, and how far a move of it is; answered while it is moved, too", http.StatusOK),
+	huma.Register(c.api, op("dataPlace", http.MethodGet, "storage/move", "Get the location of the data, and the progress of a move; answers during a move, too", http.StatusOK),
 		func(context.Context, *struct{}) (*body[DataPlace], error) { return answer(m.Show(), nil) })
-	huma.Register(c.api, op("checkMove", http.MethodPost, "storage/move/check", "What a move of the data would take, or what is in its way; nothing is changed", http.StatusOK),
+	huma.Register(c.api, op("checkMove", http.MethodPost, "storage/move/check", "Estimate a move of the data, or get the reason that prevents the move; changes nothing", http.StatusOK),
 		func(ctx context.Context, in *body[moveTo]) (*body[MovePlan], error) {
 			if err := ownCaller(ctx); err != nil { // the routes reveal directories, and write to them
 				return nil, err
 			}
 			return answer(m.Check(ctx, in.Body.Path))
 		})
-	huma.Register(c.api, op("moveData", http.MethodPost, "storage/move", "Begin to move the data: all agents are ended, it is copied and proven, and used from there", http.StatusAccepted),
+	huma.Register(c.api, op("moveData", http.MethodPost, "storage/move", "Begin to move the data: all agents are ended, the data is copied and verified, and used at the new path", http.StatusAccepted),
 		func(ctx context.Context, in *body[moveTo]) (*body[DataMove], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
 			}
 			return answer(m.Begin(ctx, in.Body.Path, in.Body.StopTurns))
 		})
-	huma.Register(c.api, op("cancelMove", http.MethodDelete, "storage/move", "End a move; the data stays where it was", http.StatusNoContent),
+	huma.Register(c.api, op("cancelMove", http.MethodDelete, "storage/move", "Cancel a move; the data stays at the old path", http.StatusNoContent),
 		func(ctx context.Context, _ *struct{}) (*none, error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
@@ -145,7 +145,7 @@ func (c *Client) moveRoutes() {
 			m.Cancel()
 			return &none{}, nil
 		})
-	huma.Register(c.api, op("deleteOldData", http.MethodDelete, "storage/move/old", "Delete the old copy, once the new one proves whole and nobody has used the old one", http.StatusNoContent),
+	huma.Register(c.api, op("deleteOldData", http.MethodDelete, "storage/move/old", "Delete the old copy, after verifying that the new copy is whole and that nobody has used the old copy", http.StatusNoContent),
 		func(ctx context.Context, _ *struct{}) (*none, error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
@@ -162,7 +162,7 @@ type storagePart struct {
 }
 
 type storageParts struct {
-	Items []storagePart `json:"items" doc:"The largest first"`
+	Items []storagePart `json:"items" doc:"Parts, the largest first"`
 }
 
 // partsOf measures the parts of a data directory. Files that vanish meanwhile may still count.
@@ -211,5 +211,5 @@ func kindOf(path string) string {
 
 // exportWish names the target of an export.
 type exportWish struct {
-	Path string `json:"path" maxLength:"4096" doc:"The directory"`
+	Path string `json:"path" maxLength:"4096" doc:"Absolute path of the directory"`
 }

@@ -24,17 +24,17 @@ const maxTyped = 64 << 10
 // terminalRoutes adds the routes for a terminal in a window. Logins and people open terminals.
 func (c *Client) terminalRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "What a program wrote after a number of bytes, as soon as there is something", http.StatusOK),
+	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "Read a program's output after a number of bytes; waits until there is some", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string  `path:"id" maxLength:"64"`
-			After       int64   `query:"after" minimum:"0" doc:"Bytes"`
-			AfterHeader int64   `header:"Deskhand-After" minimum:"0" doc:"Is after, for whoever wants each call to have the same address"`
-			Wait        float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
+			After       int64   `query:"after" minimum:"0" doc:"Number of output bytes that the caller has"`
+			AfterHeader int64   `header:"Deskhand-After" minimum:"0" doc:"Same as after, for callers that need one address for all calls"`
+			Wait        float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds to wait for output"`
 		},
 		) (*body[session.TerminalOutput], error) {
 			return answer(s.ReadTerminal(ctx, in.ID, cmp.Or(in.After, in.AfterHeader), time.Duration(in.Wait*float64(time.Second))))
 		})
-	input := op("typeInTerminal", http.MethodPost, "terminals/{id}/input", "Type", http.StatusNoContent)
+	input := op("typeInTerminal", http.MethodPost, "terminals/{id}/input", "Write input to a terminal", http.StatusNoContent)
 	input.MaxBodyBytes = maxTyped
 	huma.Register(c.api, input, func(_ context.Context, in *typed) (*none, error) {
 		if in.Type != "application/octet-stream" { // a type that no form of a foreign page can send
@@ -42,7 +42,7 @@ func (c *Client) terminalRoutes() {
 		}
 		return done(s.TypeInTerminal(in.ID, in.RawBody))
 	})
-	huma.Register(c.api, op("resizeTerminal", http.MethodPost, "terminals/{id}/size", "Tell the program the size of its window", http.StatusNoContent),
+	huma.Register(c.api, op("resizeTerminal", http.MethodPost, "terminals/{id}/size", "Set the size of a terminal's window", http.StatusNoContent),
 		func(_ context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
@@ -53,7 +53,7 @@ func (c *Client) terminalRoutes() {
 		) (*none, error) {
 			return done(s.ResizeTerminal(in.ID, terminal.Size{Cols: in.Body.Cols, Rows: in.Body.Rows}))
 		})
-	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End the program, and the login that it is for; a terminal of the person is forgotten with it", http.StatusNoContent),
+	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End a terminal's program, and the login that uses the terminal; a terminal of the person is also forgotten", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
 			return done(s.EndTerminal(ctx, in.ID))
 		})

@@ -38,72 +38,72 @@ const (
 // treeEntry is a row of a directory, or a directory of the session.
 type treeEntry struct {
 	Name     string     `json:"name"`
-	Path     string     `json:"path" doc:"Absolute"`
+	Path     string     `json:"path" doc:"Absolute path"`
 	Kind     files.Kind `json:"kind" enum:"file,directory,symlink"`
-	Leads    files.Kind `json:"leads,omitempty" enum:"file,directory" doc:"What a link leads to; absent where that is not in the session's directories"`
-	Size     int64      `json:"size" doc:"In bytes"`
+	Leads    files.Kind `json:"leads,omitempty" enum:"file,directory" doc:"Kind of a link's target; absent when the target is outside the session's directories"`
+	Size     int64      `json:"size" doc:"Size in bytes"`
 	Modified time.Time  `json:"modified"`
-	Missing  bool       `json:"missing,omitempty" doc:"Of a directory of the session: it is not there"`
-	Unnamed  bool       `json:"unnamed,omitempty" doc:"Its name is no text, and it cannot be asked for"`
+	Missing  bool       `json:"missing,omitempty" doc:"The directory of the session does not exist"`
+	Unnamed  bool       `json:"unnamed,omitempty" doc:"The name is not UTF-8, and the entry cannot be requested"`
 }
 
 type treeListing struct {
-	Path  string      `json:"path,omitempty" doc:"Absent of the list of the session's directories"`
-	Items []treeEntry `json:"items" doc:"Directories first, then by name"`
-	More  bool        `json:"more,omitempty" doc:"There are more"`
+	Path  string      `json:"path,omitempty" doc:"Absolute path of the directory; absent in the list of the session's directories"`
+	Items []treeEntry `json:"items" doc:"Entries, directories first, then by name"`
+	More  bool        `json:"more,omitempty" doc:"The directory has more entries"`
 }
 
 // treePreview describes a file, with its text if any.
 type treePreview struct {
-	Path     string    `json:"path" doc:"Absolute"`
+	Path     string    `json:"path" doc:"Absolute path"`
 	Name     string    `json:"name"`
-	Size     int64     `json:"size" doc:"In bytes"`
+	Size     int64     `json:"size" doc:"Size in bytes"`
 	Modified time.Time `json:"modified"`
 	MimeType string    `json:"mimeType"`
-	Version  string    `json:"version" doc:"Changes with the file; If-Match of a change takes it, in quotes"`
+	Version  string    `json:"version" doc:"Version of the file, different after every change; a write takes it in If-Match, in quotes"`
 	Kind     string    `json:"kind" enum:"text,image,audio,video,binary"`
 	Text     string    `json:"text,omitempty"`
-	Whole    bool      `json:"whole,omitempty" doc:"The text is all of it"`
+	Whole    bool      `json:"whole,omitempty" doc:"text is the whole file"`
 }
 
 // treeWritten is a file that was written.
 type treeWritten struct {
-	Path     string    `json:"path" doc:"Absolute"`
-	Size     int64     `json:"size" doc:"In bytes"`
+	Path     string    `json:"path" doc:"Absolute path"`
+	Size     int64     `json:"size" doc:"Size in bytes"`
 	Modified time.Time `json:"modified"`
 	Version  string    `json:"version"`
 }
 
 type treeCopy struct {
-	Paths   []string `json:"paths" minItems:"1" maxItems:"100" doc:"Files of this machine, absolute"`
-	To      string   `json:"to" minLength:"1" maxLength:"4096" doc:"A directory of the session"`
-	Replace bool     `json:"replace,omitempty" doc:"Replace files of the same names"`
+	Paths   []string `json:"paths" minItems:"1" maxItems:"100" doc:"Absolute paths of files on this machine"`
+	To      string   `json:"to" minLength:"1" maxLength:"4096" doc:"Absolute path of the target, a directory of the session"`
+	Replace bool     `json:"replace,omitempty" doc:"Replace files with the same names"`
 }
 
 type treeCopied struct {
 	Items    []treeWritten `json:"items"`
-	Problems []treeProblem `json:"problems" doc:"What was not copied; it keeps the others"`
+	Problems []treeProblem `json:"problems" doc:"Files that were not copied; the other files were"`
 }
 
 type treeProblem struct {
-	Path   string            `json:"path" doc:"As it was given"`
-	Code   string            `json:"code" doc:"Stable and dotted: tree.exists, tree.directory, tree.missing, tree.forbidden and others"`
+	Path   string            `json:"path" doc:"The path as it was given"`
+	Code   string            `json:"code" doc:"Stable dotted code: tree.exists, tree.directory, tree.missing, tree.forbidden and others"`
 	Params map[string]string `json:"params"`
 }
 
 // treeRoutes adds the routes about the files in a session's directories.
 func (c *Client) treeRoutes() {
 	path := inQuery("path", "Absolute, in one of the session's directories", true)
-	huma.Register(c.api, op("listTree", http.MethodGet, "sessions/{id}/tree", "A directory of a conversation, or the list of its directories", http.StatusOK),
+	huma.Register(c.api, op("listTree", http.MethodGet, "sessions/{id}/tree", "List a directory of a session, or the session's directories", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
-			Path string `query:"path" maxLength:"4096" doc:"Absolute; without it the session's directories are listed"`
+			Path string `query:"path" maxLength:"4096" doc:"Absolute path; absent = the list of the session's directories"`
 		},
 		) (*body[treeListing], error) {
 			list, err := c.listTree(ctx, in.ID, in.Path)
 			return treeAnswer(list, err, in.Path)
 		})
-	huma.Register(c.api, op("previewFile", http.MethodGet, "sessions/{id}/tree/preview", "What is in a file of a conversation's directories, for people", http.StatusOK),
+	huma.Register(c.api, op("previewFile", http.MethodGet, "sessions/{id}/tree/preview", "Get a preview of a file in a session's directories", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Path string `query:"path" required:"true" maxLength:"4096"`
@@ -112,7 +112,7 @@ func (c *Client) treeRoutes() {
 			p, err := c.preview(ctx, in.ID, in.Path)
 			return treeAnswer(p, err, in.Path)
 		})
-	huma.Register(c.api, op("copyIntoTree", http.MethodPost, "sessions/{id}/tree/copy", "Copy files of this machine into a directory of a conversation", http.StatusOK),
+	huma.Register(c.api, op("copyIntoTree", http.MethodPost, "sessions/{id}/tree/copy", "Copy files of this machine into a directory of a session", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body treeCopy
@@ -130,7 +130,7 @@ func (c *Client) treeRoutes() {
 func (c *Client) treeWrites(path *huma.Param) {
 	registry := c.api.OpenAPI().Components.Schemas
 	written := reflect.TypeFor[treeWritten]()
-	o := op("writeTreeFile", http.MethodPut, "sessions/{id}/tree/file", "Write a file of a conversation's directories", http.StatusOK)
+	o := op("writeTreeFile", http.MethodPut, "sessions/{id}/tree/file", "Write a file in a session's directories", http.StatusOK)
 	o.Description = "The body is the content, as application/octet-stream. Parents are made. If-Match names the version that the caller has seen (* = whatever " +
 		"it is), If-None-Match: * says that nothing stands there yet; one of them is needed. tree.changed and tree.exists are that it is otherwise: nothing is written then."
 	o.Parameters = []*huma.Param{
@@ -140,7 +140,7 @@ func (c *Client) treeWrites(path *huma.Param) {
 	}
 	o.RequestBody = &huma.RequestBody{Required: true, Content: bytesOf("The content", mediaBytes)}
 	o.Responses = map[string]*huma.Response{
-		"200":     {Description: "What was written", Content: map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(written, true, written.Name())}}},
+		"200":     {Description: "The written file", Content: map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(written, true, written.Name())}}},
 		"default": c.problemResponse(),
 	}
 	c.api.OpenAPI().AddOperation(&o)

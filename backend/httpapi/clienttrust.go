@@ -17,15 +17,15 @@ type approvalList struct {
 func (c *Client) approvalRoutes() {
 	s := c.cfg.Sessions
 	const path = "trust/approvals"
-	huma.Register(c.api, op("listApprovals", http.MethodGet, path, "What was approved of directories, and when", http.StatusOK),
+	huma.Register(c.api, op("listApprovals", http.MethodGet, path, "List the approvals of directories, with their times", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			Directory string `query:"directory" maxLength:"4096" doc:"The absolute path of one directory; without it all of them"`
+			Directory string `query:"directory" maxLength:"4096" doc:"Absolute path of one directory; absent = all directories"`
 		},
 		) (*body[approvalList], error) {
 			list, err := s.Approvals(ctx, in.Directory)
 			return answer(approvalList{list}, err)
 		})
-	huma.Register(c.api, op("revokeAll", http.MethodDelete, path, "Take all approvals of a directory back; what runs goes on", http.StatusNoContent),
+	huma.Register(c.api, op("revokeAll", http.MethodDelete, path, "Revoke all approvals of a directory; running programs go on", http.StatusNoContent),
 		func(ctx context.Context, in *InDirectory) (*none, error) {
 			return done(s.RevokeAll(ctx, in.Directory))
 		})

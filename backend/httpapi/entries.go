@@ -30,27 +30,27 @@ func (a *API) entryEndpoints(s *spec) []endpoint {
 func (c entryCalls) endpoints(s *spec, id, what string) []endpoint {
 	path := " /v1/config/" + string(c.kind)
 	params := []*huma.Param{
-		inQuery("directory", "The directory that the entry is for; relative to the first root, or absolute and inside of a root", true),
-		inQuery(c.name, "The entry's name; "+c.alias+" is taken as well", true),
+		inQuery("directory", "Directory of the entry: relative to the first root, or absolute and inside a root", true),
+		inQuery(c.name, "Name of the entry; "+c.alias+" is an alias", true),
 	}
 	content := map[string]*huma.MediaType{"application/json": {Schema: s.entrySchema(c.kind)}}
 	return []endpoint{
 		{
 			pattern: "GET" + path, serve: c.get, id: "get" + id, summary: "Get one " + what, params: params,
-			text:    "In canonical form: aliases by their proper names, absent options left out, unknown fields as they were.",
+			text:    "In canonical form: proper names instead of aliases, no absent options, unknown fields unchanged.",
 			answers: map[int]*huma.Response{200: {Description: "The entry", Content: content}},
 			refuses: []string{"invalid_request", "not_found", "conflict", "stream_error"},
 		},
 		{
 			pattern: "PUT" + path, serve: c.put, id: "put" + id, summary: "Store one " + what, params: params,
-			text:    "A directory that does not exist yet is made, inside of the roots.",
+			text:    "A missing directory is made, inside the roots.",
 			body:    &huma.RequestBody{Required: true, Content: content},
 			answers: map[int]*huma.Response{204: noContent("Stored")},
 			refuses: []string{"invalid_request", "conflict", "unsupported_media_type", "payload_too_large", "stream_error"},
 		},
 		{
 			pattern: "DELETE" + path, serve: c.remove, id: "delete" + id, summary: "Remove one " + what, params: params,
-			answers: map[int]*huma.Response{204: noContent("It is not there, whether it was or not")},
+			answers: map[int]*huma.Response{204: noContent("The entry does not exist now, whether it existed before or not")},
 			refuses: []string{"invalid_request", "conflict", "stream_error"},
 		},
 	}
@@ -206,28 +206,28 @@ func textMap(description string) *huma.Schema {
 func oneOf(values ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: values} }
 
 func localServer() *huma.Schema {
-	return object("A server that is started, and speaks MCP on stdio", []string{"type", "command"}, map[string]*huma.Schema{
+	return object("MCP server on stdio, started by the agent", []string{"type", "command"}, map[string]*huma.Schema{
 		"type":    oneOf("local", "stdio"),
 		"command": {Description: "The program, alone or with arguments", OneOf: []*huma.Schema{textSchema(""), textList("")}},
-		"args":    textList("In what is read it is always there"), "env": textMap("Alias: environment"), "cwd": textSchema(""),
-		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets it. disabled is taken as its opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"},
+		"args":    textList("Arguments; always present in answers"), "env": textMap("Alias: environment"), "cwd": textSchema(""),
+		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets the server. disabled is accepted as the opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"},
 	})
 }
 
 func remoteServer() *huma.Schema {
-	return object("A server that is reached over HTTP", []string{"type", "url"}, map[string]*huma.Schema{
-		"type": oneOf("remote", "http", "sse"), "url": textSchema(""), "headers": textMap(""), "bearerTokenEnvVar": textSchema("The variable that holds the token"),
-		"envHeaders": textMap("Header to the variable that holds its value. Alias: envHttpHeaders"),
+	return object("MCP server over HTTP", []string{"type", "url"}, map[string]*huma.Schema{
+		"type": oneOf("remote", "http", "sse"), "url": textSchema(""), "headers": textMap(""), "bearerTokenEnvVar": textSchema("Environment variable that holds the token"),
+		"envHeaders": textMap("Environment variables with the values of headers, by header. Alias: envHttpHeaders"),
 		"oauth": {OneOf: []*huma.Schema{
 			{Type: huma.TypeBoolean},
 			object("", nil, map[string]*huma.Schema{"clientId": textSchema(""), "clientSecret": textSchema(""), "scope": textSchema("")}),
 		}},
-		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets it. disabled is taken as its opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"}, "transport": oneOf("http", "sse"),
+		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets the server. disabled is accepted as the opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"}, "transport": oneOf("http", "sse"),
 	})
 }
 
 func skillSources() *huma.Schema {
-	source := object("Where skills come from", []string{"type", "source"}, map[string]*huma.Schema{
+	source := object("Source of skills", []string{"type", "source"}, map[string]*huma.Schema{
 		"type": oneOf("github", "git", "local"), "source": textSchema(""), "skills": textList("Only these"), "ref": textSchema(""), "subpath": textSchema(""),
 	})
 	return object("Skills of a directory", []string{"sources"}, map[string]*huma.Schema{"sources": {Type: huma.TypeArray, Items: source}})

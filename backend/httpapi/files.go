@@ -23,28 +23,28 @@ const defaultUpload = 2 << 30
 // fsEntry is a row of a directory.
 type fsEntry struct {
 	Name      string     `json:"name"`
-	Path      string     `json:"path" doc:"Absolute. One that is no UTF-8 is base64: and its bytes in base64url, and every call takes it so"`
+	Path      string     `json:"path" doc:"Absolute path. A path that is not UTF-8 is \"base64:\" and its bytes in base64url; every call accepts this form"`
 	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
-	Size      int64      `json:"size" doc:"In bytes"`
+	Size      int64      `json:"size" doc:"Size in bytes"`
 	Modified  time.Time  `json:"modified"`
 }
 
 // fsStat describes a path.
 type fsStat struct {
-	Path      string     `json:"path" doc:"Absolute"`
+	Path      string     `json:"path" doc:"Absolute path"`
 	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
-	Size      int64      `json:"size" doc:"In bytes"`
+	Size      int64      `json:"size" doc:"Size in bytes"`
 	Modified  time.Time  `json:"modified"`
 }
 
 // fsAction names the path that was made or removed.
 type fsAction struct {
-	Path string `json:"path" doc:"Absolute"`
+	Path string `json:"path" doc:"Absolute path"`
 }
 
 // fsWritten is a file that was written.
 type fsWritten struct {
-	Path         string `json:"path" doc:"Absolute"`
+	Path         string `json:"path" doc:"Absolute path"`
 	BytesWritten int64  `json:"bytesWritten"`
 }
 
@@ -52,19 +52,19 @@ type fsWritten struct {
 type fsMove struct {
 	From      string `json:"from"`
 	To        string `json:"to"`
-	Overwrite *bool  `json:"overwrite,omitempty" doc:"Replaces what stands at the target; otherwise that is a conflict"`
+	Overwrite *bool  `json:"overwrite,omitempty" doc:"Replace an existing target; otherwise an existing target is a conflict"`
 }
 
 // fsMoved is the answer to a move.
 type fsMoved struct {
-	From string `json:"from" doc:"Absolute"`
-	To   string `json:"to" doc:"Absolute"`
+	From string `json:"from" doc:"Absolute path"`
+	To   string `json:"to" doc:"Absolute path"`
 }
 
 // fsUnpacked lists the files of an unpacked archive.
 type fsUnpacked struct {
-	Paths     []string `json:"paths" doc:"Absolute; the first 1024"`
-	Truncated bool     `json:"truncated" doc:"There were more"`
+	Paths     []string `json:"paths" doc:"Absolute paths of the unpacked files, at most the first 1024"`
+	Truncated bool     `json:"truncated" doc:"The archive held more files than paths lists"`
 }
 
 const (
@@ -80,17 +80,17 @@ func (a *API) fileEndpoints(s *spec) []endpoint {
 	return []endpoint{
 		{
 			pattern: "GET /v1/fs/entries", serve: a.listEntries, id: "listEntries", summary: "List a directory",
-			text:    "Directories first, then by name. What cannot be looked at has size 0 and the zero time.",
-			params:  []*huma.Param{inQuery("path", "The directory; the first root when it is left out", false)},
+			text:    "Directories first, then by name. An entry that cannot be examined has size 0 and the zero time.",
+			params:  []*huma.Param{inQuery("path", "Directory; the first root when absent", false)},
 			answers: map[int]*huma.Response{200: record[[]fsEntry](s, "The entries")}, refuses: fails,
 		},
 		{
 			pattern: "GET /v1/fs/file", serve: a.readFile, id: "readFile", summary: "Read a file",
 			text:   "Streamed. Range and the conditional headers are honoured (RFC 9110).",
-			params: []*huma.Param{path, inHeader("Range", "bytes=FROM-TO"), inHeader("If-None-Match", "An ETag that the caller has")},
+			params: []*huma.Param{path, inHeader("Range", "bytes=FROM-TO"), inHeader("If-None-Match", "ETag of the caller's copy")},
 			answers: map[int]*huma.Response{
 				200: {Description: "The bytes", Headers: etagHeader(), Content: bytesOf("The bytes of the file", mediaBytes)},
-				206: {Description: "A part of them", Headers: etagHeader(), Content: bytesOf("The bytes asked for", mediaBytes, "multipart/byteranges")},
+				206: {Description: "The requested part", Headers: etagHeader(), Content: bytesOf("The requested bytes", mediaBytes, "multipart/byteranges")},
 				304: noContent("The caller's copy is current"),
 			}, refuses: append(fails, "precondition_failed", "range_not_satisfiable"),
 		},
@@ -98,34 +98,34 @@ func (a *API) fileEndpoints(s *spec) []endpoint {
 			pattern: "PUT /v1/fs/file", serve: a.writeFile, id: "writeFile", summary: "Write a file",
 			text:   "The body is the content, of any media type. Parents are made. An upload that breaks off leaves the old file.",
 			params: []*huma.Param{path}, body: &huma.RequestBody{Required: true, Content: bytesOf("The content", mediaBytes)},
-			answers: map[int]*huma.Response{200: record[fsWritten](s, "What was written")}, refuses: append(fails, "payload_too_large"),
+			answers: map[int]*huma.Response{200: record[fsWritten](s, "The written file")}, refuses: append(fails, "payload_too_large"),
 		},
 		{
 			pattern: "DELETE /v1/fs/entry", serve: a.removeEntry, id: "removeEntry", summary: "Remove a file or directory",
-			params:  []*huma.Param{path, flagInQuery("recursive", "Remove a directory with what is in it")},
-			answers: map[int]*huma.Response{200: record[fsAction](s, "What was removed")}, refuses: fails,
+			params:  []*huma.Param{path, flagInQuery("recursive", "Remove a directory with its contents")},
+			answers: map[int]*huma.Response{200: record[fsAction](s, "The removed entry")}, refuses: fails,
 		},
 		{
 			pattern: "POST /v1/fs/mkdir", serve: a.makeDir, id: "makeDirectory", summary: "Make a directory",
-			text:   "With its parents. One that is there already is as good.",
+			text:   "Missing parents are made, too. An existing directory is no error.",
 			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsAction](s, "The directory")},
 			refuses: append(fails, "unsupported_media_type"),
 		},
 		{
 			pattern: "POST /v1/fs/move", serve: a.moveEntry, id: "moveEntry", summary: "Move or rename a file or directory",
-			body: recordBody[fsMove](s, "From where to where"), answers: map[int]*huma.Response{200: record[fsMoved](s, "What was moved")},
+			body: recordBody[fsMove](s, "Source and target"), answers: map[int]*huma.Response{200: record[fsMoved](s, "The moved entry")},
 			refuses: append(fails, "unsupported_media_type", "payload_too_large"),
 		},
 		{
-			pattern: "GET /v1/fs/stat", serve: a.statEntry, id: "statEntry", summary: "Tell what a path is", text: "Of a symbolic link it tells of the link.",
-			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsStat](s, "What it is")}, refuses: fails,
+			pattern: "GET /v1/fs/stat", serve: a.statEntry, id: "statEntry", summary: "Get the properties of a file or directory", text: "A symbolic link is not followed.",
+			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsStat](s, "The file or directory")}, refuses: fails,
 		},
 		{
 			pattern: "POST /v1/fs/upload-batch", serve: a.unpack, id: "uploadBatch", summary: "Unpack an archive into a directory",
 			text:    "Links, devices, absolute names and names with .. are refused, and nothing of such an archive is left behind.",
-			params:  []*huma.Param{inQuery("path", "The directory, made when it is missing; the first root when it is left out", false)},
+			params:  []*huma.Param{inQuery("path", "Directory, which is made when missing; the first root when absent", false)},
 			body:    &huma.RequestBody{Required: true, Content: bytesOf("The archive", mediaTar, mediaTarGzip)},
-			answers: map[int]*huma.Response{200: record[fsUnpacked](s, "What was unpacked")}, refuses: append(fails, "payload_too_large"),
+			answers: map[int]*huma.Response{200: record[fsUnpacked](s, "The unpacked files")}, refuses: append(fails, "payload_too_large"),
 		},
 	}
 }

@@ -104,12 +104,12 @@ func (s *spec) document(endpoints []endpoint) ([]byte, error) {
 				"configuration that go with it. Errors are problem documents (RFC 9457) everywhere.",
 			License: &huma.License{Name: "MIT", Identifier: "MIT"},
 		},
-		Servers:  []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Where deskhand server listens when nothing else is said"}},
+		Servers:  []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Default address of deskhand server"}},
 		Security: []map[string][]string{{"token": {}}},
 		Tags: []*huma.Tag{
-			{Name: "server", Description: "What answers here"},
+			{Name: "server", Description: "The server itself"},
 			{Name: "acp", Description: "Messages to and from agents"},
-			{Name: "agents", Description: "Which agents there are"},
+			{Name: "agents", Description: "Agents and their installation"},
 			{Name: "fs", Description: "Files inside of the roots"},
 			{Name: "config", Description: "MCP servers and skills of a directory: stored and returned, never acted on"},
 		},
@@ -190,7 +190,7 @@ func pathParams(path string) []*huma.Param {
 			p.Description = "The client's own name for one agent process"
 			p.Schema.Pattern = serverIDForm.String()
 		case "agent":
-			p.Description = "The id of an agent, as GET /v1/agents has it"
+			p.Description = "Id of an agent, from GET /v1/agents"
 		}
 		params = append(params, p)
 	}

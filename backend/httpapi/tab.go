@@ -31,9 +31,9 @@ func NewTabs(clientToken string) *Tabs { return &Tabs{[]byte(clientToken), rando
 
 // Tab holds the credentials of a browser tab. Byte strings are in base64url without padding.
 type Tab struct {
-	ID    string `json:"tab" doc:"Names the tab"`
-	Key   string `json:"key" doc:"The key by which the program proves itself to the tab. The tab keeps it in memory and sends it nowhere"`
-	Token string `json:"token" doc:"Opens /client until the program ends"`
+	ID    string `json:"tab" doc:"Id of the tab"`
+	Key   string `json:"key" doc:"Key by which the program proves itself to the tab. The tab keeps the key in memory and sends it nowhere"`
+	Token string `json:"token" doc:"Token that opens /client until the program ends"`
 }
 
 const tabMark = "tab." // prefix of a tab's token
@@ -64,8 +64,8 @@ func (t *Tabs) of(token string) string {
 
 // Proof lets a tab continue after a restart.
 type Proof struct {
-	Start string `json:"start" doc:"Names this start. HMAC-SHA256 by the tab's key of \"deskhand tab token\\n\" + start is the last part of the tab's new token: \"tab.\" + tab + \".\" + that"`
-	Proof string `json:"proof" doc:"HMAC-SHA256 by the tab's key of \"deskhand tab proof\\n\" + host + \"\\n\" + nonce + \"\\n\" + start, where host is the Host that the tab asked"`
+	Start string `json:"start" doc:"Id of this start. The tab's new token is \"tab.\" + tab + \".\" + the HMAC-SHA256, by the tab's key, of \"deskhand tab token\\n\" + start"`
+	Proof string `json:"proof" doc:"HMAC-SHA256, by the tab's key, of \"deskhand tab proof\\n\" + host + \"\\n\" + nonce + \"\\n\" + start, where host is the Host of the tab's request"`
 }
 
 // prove proves to a tab that this program let the tab in. host is the one that the tab asked, so that a proof from another address
@@ -93,7 +93,7 @@ func randomText(bytes int) string {
 type challenge struct {
 	Body struct {
 		Tab   string `json:"tab" pattern:"^[A-Za-z0-9_-]{22}$"`
-		Nonce string `json:"nonce" pattern:"^[A-Za-z0-9_-]{22,86}$" doc:"Random for each call"`
+		Nonce string `json:"nonce" pattern:"^[A-Za-z0-9_-]{22,86}$" doc:"Random value, new for each call"`
 	}
 
 	host string
@@ -107,7 +107,7 @@ func (c *challenge) Resolve(ctx huma.Context) []error {
 
 // tabRoutes adds the routes that let a tab in and let a tab continue.
 func (c *Client) tabRoutes() {
-	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token of this tab and this start", http.StatusOK),
+	huma.Register(c.api, op("login", http.MethodPost, "login", "Exchange a one-time code for a token of this tab and this start of the program", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Body struct {
 				Code string `json:"code" maxLength:"200"`
@@ -119,11 +119,11 @@ func (c *Client) tabRoutes() {
 			}
 			return answer(c.cfg.Tabs.enter(), nil)
 		})
-	huma.Register(c.api, op("proveTab", http.MethodPost, "tab/proof", "Prove to a tab that this is the program which let it in; needs no token", http.StatusOK),
+	huma.Register(c.api, op("proveTab", http.MethodPost, "tab/proof", "Prove to a tab that this program issued the tab's token; needs no token", http.StatusOK),
 		func(_ context.Context, in *challenge) (*body[Proof], error) {
 			return answer(c.cfg.Tabs.prove(in.Body.Tab, in.host, in.Body.Nonce), nil)
 		})
-	huma.Register(c.api, op("getTab", http.MethodGet, "tab", "The tab that the token of the call was made for: after the page was loaded anew it has the token alone", http.StatusOK),
+	huma.Register(c.api, op("getTab", http.MethodGet, "tab", "Get the tab of the call's token, which a reloaded page has lost", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Authorization string `header:"Authorization"`
 		},

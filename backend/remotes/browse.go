@@ -14,7 +14,7 @@ import (
 type PlaceAgent struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Installed bool   `json:"installed" doc:"One that is not is installed there by the first message, where the runtime does that"`
+	Installed bool   `json:"installed" doc:"The agent is installed at the place; a runtime that supports installing installs a missing agent at the first message"`
 	Version   string `json:"version,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type FarDirectory struct {
 
 // FarDirectories is the content of a directory elsewhere, for a directory picker.
 type FarDirectories struct {
-	Path   string         `json:"path" doc:"Empty where the runtime does not tell which one it has listed"`
+	Path   string         `json:"path" doc:"Path of the listed directory; empty when the runtime does not report the path"`
 	Parent string         `json:"parent,omitempty"`
 	Items  []FarDirectory `json:"items"`
 }

@@ -22,14 +22,14 @@ type NewPlace struct {
 	Name     string `json:"name" minLength:"1" maxLength:"80"`
 	URL      string `json:"url" minLength:"1" maxLength:"2000"`
 	Token    string `json:"token,omitempty" maxLength:"4096"`
-	Insecure bool   `json:"insecure,omitempty" doc:"http to another machine is wanted, although the token and all that is said can be read on the way"`
+	Insecure bool   `json:"insecure,omitempty" doc:"Allow http to another machine, although the token and all messages can be read on the way"`
 }
 
 // PlacePatch is a person's change of a place; a nil field stays as it is.
 type PlacePatch struct {
 	Name     *string `json:"name,omitempty" minLength:"1" maxLength:"80"`
 	URL      *string `json:"url,omitempty" minLength:"1" maxLength:"2000"`
-	Token    *string `json:"token,omitempty" maxLength:"4096" doc:"Empty: without one"`
+	Token    *string `json:"token,omitempty" maxLength:"4096" doc:"Token of the runtime; empty = no token"`
 	Insecure bool    `json:"insecure,omitempty"`
 }
 

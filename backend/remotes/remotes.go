@@ -29,20 +29,20 @@ import (
 
 // Place is where agents can run.
 type Place struct {
-	ID       string `json:"id" doc:"local is this machine"`
+	ID       string `json:"id" doc:"Id of the place; local is this machine"`
 	Name     string `json:"name"`
-	URL      string `json:"url" doc:"Of its runtime; empty for local"`
-	State    string `json:"state" enum:"unknown,ready,unreachable,refused" doc:"As of the last time that it was used or checked; refused is its token"`
-	Detail   string `json:"detail,omitempty" doc:"Why it is not ready, in the words of who said so"`
+	URL      string `json:"url" doc:"URL of the place's runtime; empty for local"`
+	State    string `json:"state" enum:"unknown,ready,unreachable,refused" doc:"State at the last use or check; refused means that the runtime refused the token"`
+	Detail   string `json:"detail,omitempty" doc:"Reason that the place is not ready, as the runtime or the network states it"`
 	Version  string `json:"version,omitempty"`
-	Software string `json:"software,omitempty" doc:"What the runtime calls itself"`
-	Warning  string `json:"warning,omitempty" doc:"Why its token is not in the keyring; of the answer to its change alone"`
+	Software string `json:"software,omitempty" doc:"Software that the runtime reports"`
+	Warning  string `json:"warning,omitempty" doc:"Reason that the token is not in the keyring; present only in answers to a change"`
 }
 
 // PlaceRemoved is the data of a place.removed event, and the answer to the removal of a place.
 type PlaceRemoved struct {
 	ID   string `json:"id"`
-	Left int    `json:"left,omitempty" doc:"So many agents could not be ended there, and may go on"`
+	Left int    `json:"left,omitempty" doc:"Number of agents that could not be ended at the place and may go on"`
 }
 
 // The types of the events about places.

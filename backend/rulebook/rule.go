@@ -8,20 +8,20 @@ import (
 // Rule is an answer that is remembered.
 type Rule struct {
 	ID        string       `json:"id"`
-	Effect    string       `json:"effect" enum:"allow,ask,deny" doc:"Deny goes before ask, and ask before allow, whatever their scopes"`
+	Effect    string       `json:"effect" enum:"allow,ask,deny" doc:"Effect of the rule: deny precedes ask, and ask precedes allow, whatever the scopes"`
 	Scope     string       `json:"scope" enum:"session,directory,everywhere"`
-	Session   string       `json:"session,omitempty" doc:"Of scope session"`
-	Directory string       `json:"directory,omitempty" doc:"Of scope directory; the rule follows it when it is moved"`
-	Place     string       `json:"place,omitempty" doc:"Of scope directory: where that is, unless it is local"`
+	Session   string       `json:"session,omitempty" doc:"Session of a rule of scope session"`
+	Directory string       `json:"directory,omitempty" doc:"Directory of a rule of scope directory; the rule follows a directory that moves"`
+	Place     string       `json:"place,omitempty" doc:"Place of the directory, of a rule of scope directory; absent = local"`
 	Kind      string       `json:"kind" enum:"execute,edit,read,delete,move,search,fetch,other,any"`
-	Pattern   string       `json:"pattern" doc:"What it is about; its form depends on the kind. Empty of built-in ones: their pattern is code"`
+	Pattern   string       `json:"pattern" doc:"Pattern of the requests that the rule covers; the form depends on the kind. Empty for built-in rules, whose patterns are code"`
 	ExpiresAt *record.Time `json:"expiresAt,omitempty"`
-	CreatedAt *record.Time `json:"createdAt,omitempty" doc:"Absent of built-in ones"`
-	Note      string       `json:"note,omitempty" doc:"A person's own words"`
-	Hits      int64        `json:"hits" doc:"How many requests it has answered; of built-in ones this is not counted"`
+	CreatedAt *record.Time `json:"createdAt,omitempty" doc:"Absent for built-in rules"`
+	Note      string       `json:"note,omitempty" doc:"A person's note about the rule"`
+	Hits      int64        `json:"hits" doc:"Number of requests that the rule has answered; not counted for built-in rules"`
 	LastHitAt *record.Time `json:"lastHitAt,omitempty"`
-	Builtin   bool         `json:"builtin,omitempty" doc:"It is always there, and cannot be changed"`
-	Text      string       `json:"text" doc:"What it is about, in words"`
+	Builtin   bool         `json:"builtin,omitempty" doc:"The rule always exists and cannot be changed"`
+	Text      string       `json:"text" doc:"Description of the covered requests in words"`
 
 	workspace string
 }
@@ -30,9 +30,9 @@ type Rule struct {
 type NewRule struct {
 	Effect    string       `json:"effect" enum:"allow,ask,deny"`
 	Scope     string       `json:"scope" enum:"session,directory,everywhere"`
-	Session   string       `json:"session,omitempty" maxLength:"64" doc:"With scope session"`
-	Directory string       `json:"directory,omitempty" maxLength:"4096" doc:"With scope directory: an absolute path that a session works in, or has"`
-	Place     string       `json:"place,omitempty" maxLength:"64" doc:"With scope directory; local when it is left out"`
+	Session   string       `json:"session,omitempty" maxLength:"64" doc:"Session of a rule of scope session"`
+	Directory string       `json:"directory,omitempty" maxLength:"4096" doc:"Directory of a rule of scope directory: an absolute path that is a working or additional directory of a session"`
+	Place     string       `json:"place,omitempty" maxLength:"64" doc:"Place of the directory, of a rule of scope directory; local when absent"`
 	Kind      string       `json:"kind" enum:"execute,edit,read,delete,move,search,fetch,other,any"`
 	Pattern   string       `json:"pattern" minLength:"1" maxLength:"4096"`
 	ExpiresAt *record.Time `json:"expiresAt,omitempty"`
@@ -48,7 +48,7 @@ type RulePatch struct {
 	Place     *string `json:"place,omitempty" maxLength:"64"`
 	Kind      *string `json:"kind,omitempty" enum:"execute,edit,read,delete,move,search,fetch,other,any"`
 	Pattern   *string `json:"pattern,omitempty" minLength:"1" maxLength:"4096"`
-	ExpiresAt *string `json:"expiresAt,omitempty" maxLength:"40" doc:"RFC 3339; empty = never"`
+	ExpiresAt *string `json:"expiresAt,omitempty" maxLength:"40" doc:"RFC 3339; empty = the rule never expires"`
 	Note      *string `json:"note,omitempty" maxLength:"1000"`
 }
 
@@ -61,7 +61,7 @@ type RuleRemoved struct {
 // denies.
 type Remember struct {
 	Scope     string       `json:"scope" enum:"session,directory,everywhere"`
-	Pattern   string       `json:"pattern,omitempty" maxLength:"4096" doc:"What the rule is about; this very thing, when it is left out"`
+	Pattern   string       `json:"pattern,omitempty" maxLength:"4096" doc:"Pattern of the rule; the exact request when absent"`
 	ExpiresAt *record.Time `json:"expiresAt,omitempty"`
 }
 

@@ -20,10 +20,10 @@ type Permission struct {
 
 // Simulated is the effect that a rule would have had on the permissions of the past.
 type Simulated struct {
-	Looked int             `json:"looked" doc:"How many permissions were looked at, the newest"`
-	Open   bool            `json:"open,omitempty" doc:"The rule allows commands that may run any program: it has a * behind one of which too little is known"`
+	Looked int             `json:"looked" doc:"Number of permissions that were simulated, the newest"`
+	Open   bool            `json:"open,omitempty" doc:"The rule allows commands that may run any program: the rule has a * behind a program about which too little is known"`
 	Counts SimulatedCounts `json:"counts"`
-	Items  []SimulatedItem `json:"items" doc:"Those that would be decided otherwise than by the rules that there are, the newest first"`
+	Items  []SimulatedItem `json:"items" doc:"Permissions that the rule would decide otherwise than the stored rules, the newest first"`
 }
 
 // SimulatedCounts counts the permissions that would be decided otherwise by their new effect, and the rest.
@@ -43,9 +43,9 @@ type SimulatedItem struct {
 	Command      string      `json:"command,omitempty"`
 	Path         string      `json:"path,omitempty"`
 	At           record.Time `json:"at"`
-	Was          string      `json:"was" enum:"allow,ask,deny" doc:"By the rules that there are"`
+	Was          string      `json:"was" enum:"allow,ask,deny" doc:"Effect by the stored rules"`
 	Would        string      `json:"would" enum:"allow,ask,deny"`
-	By           string      `json:"by,omitempty" doc:"The rule that would decide; absent when it is the new one, or none"`
+	By           string      `json:"by,omitempty" doc:"Id of the rule that would decide; absent for the new rule, or when no rule decides"`
 }
 
 // Simulate returns the effect that a new rule would have had. replaces is the id of the rule that the new rule would replace, or "".
@@ -135,8 +135,8 @@ func inScope(list []Rule, s Subject) []Rule {
 
 // RuleSuggestions is the rules that an answer to a permission may make.
 type RuleSuggestions struct {
-	Danger      []string         `json:"danger,omitempty" enum:"disaster,sudo,pipe_to_shell,secrets,outside_root,too_long" doc:"What to show before it is allowed. With any, nothing is allowed everywhere"`
-	Suggestions []RuleSuggestion `json:"suggestions" doc:"The narrowest first; empty where a person has to look each time"`
+	Danger      []string         `json:"danger,omitempty" enum:"disaster,sudo,pipe_to_shell,secrets,outside_root,too_long" doc:"Dangers that a person must see before an approval. With any danger, no rule can allow the request everywhere"`
+	Suggestions []RuleSuggestion `json:"suggestions" doc:"Suggested rules, the narrowest first; empty when a person must decide each time"`
 }
 
 // RuleSuggestion is a rule that would decide such a request.

@@ -10,10 +10,10 @@ import (
 // File is a file of a skill.
 type File struct {
 	Path       string `json:"path"`
-	Executable bool   `json:"executable" doc:"It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some"`
+	Executable bool   `json:"executable" doc:"The file can be run: by its mode, its first line or its name; or the file is a text from which agents take or run commands"`
 	Size       int64  `json:"size"`
 	SHA256     string `json:"sha256"`
-	Mode       bool   `json:"mode,omitempty" doc:"It is executable by its mode"`
+	Mode       bool   `json:"mode,omitempty" doc:"The file is executable by its mode"`
 }
 
 // Skill is a skill of a source.
@@ -21,9 +21,9 @@ type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Files       []File `json:"files"`
-	Problem     string `json:"problem,omitempty" doc:"Why it is not given to agents"`
-	Note        string `json:"note,omitempty" doc:"What is odd about it"`
-	Digest      string `json:"digest,omitempty" doc:"Of its name and files"`
+	Problem     string `json:"problem,omitempty" doc:"Reason that agents do not get the skill"`
+	Note        string `json:"note,omitempty" doc:"Oddity of the skill, for a person to know"`
+	Digest      string `json:"digest,omitempty" doc:"SHA-256 of the skill's name and files"`
 }
 
 // The states of an entry.
@@ -36,8 +36,8 @@ const (
 // State describes the skills of an entry.
 type State struct {
 	State  string  `json:"state" enum:"resolved,unresolved,failed"`
-	Commit string  `json:"commit,omitempty" doc:"That the source is pinned to; of several sources, one after the other"`
-	Detail string  `json:"detail,omitempty" doc:"Why it failed"`
+	Commit string  `json:"commit,omitempty" doc:"Commit that the source is pinned to; of several sources, their commits one after the other"`
+	Detail string  `json:"detail,omitempty" doc:"Reason of a failure"`
 	Skills []Skill `json:"skills"`
 
 	sources []shownSource

@@ -110,5 +110,5 @@ type Value struct {
 	Value       string    `json:"value"`
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
-	Asks        Judgement `json:"asks,omitempty" enum:"asks,decides,settings,unknown" doc:"Of a mode: the agent asks before it changes something; it decides by itself and asks nobody; it asks as its own settings say; or nobody knows, which counts like deciding by itself"`
+	Asks        Judgement `json:"asks,omitempty" enum:"asks,decides,settings,unknown" doc:"Judgement of a mode: the agent asks before a change; the agent decides by itself; the agent's own settings decide; or unknown, which counts like deciding by itself"`
 }

@@ -147,7 +147,7 @@ type ConfigOption struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
 	Category    string         `json:"category,omitempty"`
-	Type        string         `json:"type" doc:"select or boolean; others are shown but cannot be changed"`
+	Type        string         `json:"type" doc:"select or boolean; options of other types are shown and cannot be changed"`
 	Value       string         `json:"value,omitempty" doc:"The chosen value of a select"`
 	Checked     bool           `json:"checked,omitempty" doc:"The state of a boolean"`
 	Choices     []ConfigChoice `json:"choices,omitempty"`

@@ -18,17 +18,17 @@ type Attachment struct {
 	Filename  string `json:"filename"`
 	MimeType  string `json:"mimeType"`
 	Size      int64  `json:"size"`
-	SHA256    string `json:"sha256,omitempty" doc:"Of the bytes, where they are kept here; blobs has them"`
-	Given     string `json:"given,omitempty" doc:"The path as it was given with a prompt, where that is another text"`
-	Path      string `json:"path,omitempty" doc:"Absolute; absent of what has only its bytes"`
+	SHA256    string `json:"sha256,omitempty" doc:"SHA-256 of the file's bytes in hexadecimal, when the bytes are kept as a blob"`
+	Given     string `json:"given,omitempty" doc:"The path as the prompt gave it, when that differs from path"`
+	Path      string `json:"path,omitempty" doc:"Absolute path; absent when only the bytes are known"`
 	URI       string `json:"uri,omitempty"`
 	Directory bool   `json:"directory,omitempty"`
-	Width     int    `json:"width,omitempty" doc:"Of an image, in pixels"`
+	Width     int    `json:"width,omitempty" doc:"Width of an image in pixels"`
 	Height    int    `json:"height,omitempty"`
-	Travels   string `json:"travels,omitempty" enum:"image,embedded,link,text" doc:"How it goes to the agent; absent while that is not known"`
-	Warning   string `json:"warning,omitempty" doc:"A stable code of what a person should know about that: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory"`
+	Travels   string `json:"travels,omitempty" enum:"image,embedded,link,text" doc:"Form in which the agent gets the file; absent while the form is unknown"`
+	Warning   string `json:"warning,omitempty" doc:"Stable code of a warning about the form: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory"`
 	Copied    bool   `json:"copied,omitempty" doc:"The agent gets a copy in the session's directory"`
-	Missing   bool   `json:"missing,omitempty" doc:"The file is not where it was"`
+	Missing   bool   `json:"missing,omitempty" doc:"The file is no longer at its path"`
 }
 
 // File returns the file of an attachment, without its journey.
@@ -49,8 +49,8 @@ func (a Attachment) Plain() Attachment {
 type Exit struct {
 	Code       *int              `json:"code,omitempty"`
 	Signal     string            `json:"signal,omitempty"`
-	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
-	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
+	StderrTail string            `json:"stderrTail,omitempty" doc:"Last lines of the agent's stderr, at most 8 KiB"`
+	Problem    string            `json:"problem,omitempty" doc:"Stable code of the problem: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents on other machines place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
 	Params     map[string]string `json:"params,omitempty"`
 	At         record.Time       `json:"at"`
 }
@@ -58,7 +58,7 @@ type Exit struct {
 // TurnError is the agent's JSON-RPC error that ended a turn, or the start that the turn waited for.
 type TurnError struct {
 	Code    int64  `json:"code"`
-	Message string `json:"message" doc:"The agent's message, and behind it what the data of its error says beyond that"`
+	Message string `json:"message" doc:"The agent's message, followed by the parts of its error's data that the message does not say"`
 }
 
 // Usage is how full the agent's context is.
@@ -78,7 +78,7 @@ type Cost struct {
 type Command struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Hint        string `json:"hint,omitempty" doc:"What the command takes after its name"`
+	Hint        string `json:"hint,omitempty" doc:"Placeholder for the input after the command's name"`
 }
 
 // Entry is one item of a transcript; Kind tells which of the other fields are there:
@@ -101,12 +101,12 @@ type Entry struct {
 	Session    string            `json:"session"`
 	Turn       string            `json:"turn,omitempty"`
 	Generation int64             `json:"generation"`
-	Seq        int64             `json:"seq" doc:"The order within the session"`
+	Seq        int64             `json:"seq" doc:"Number of the entry in the session, ascending"`
 	At         record.Time       `json:"at"`
 	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,straggler,raw"`
 	Text       string            `json:"text,omitempty"`
-	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
-	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
+	Clipped    int               `json:"clipped,omitempty" doc:"Bytes of the text that are left out here; GET …/entries/{entry}/text returns the whole text"`
+	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks other than text"`
 	Tool       *ToolCall         `json:"tool,omitempty"`
 	Plan       []PlanItem        `json:"plan,omitempty"`
 	Request    string            `json:"request,omitempty"`
@@ -121,7 +121,7 @@ type Entry struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 
 	Raw    json.RawMessage `json:"raw,omitempty"`
-	Reason string          `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
+	Reason string          `json:"reason,omitempty" doc:"Reason that the entry is raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
 }
 
 // ToolCall is the state of one tool call of the agent.
@@ -129,13 +129,13 @@ type ToolCall struct {
 	ToolCallID string            `json:"toolCallId"`
 	Title      string            `json:"title"`
 	Name       string            `json:"name,omitempty"`
-	Kind       string            `json:"kind" doc:"ACP's read, edit, delete, move, search, execute, think, fetch, switch_mode, other"`
+	Kind       string            `json:"kind" doc:"ACP tool kind: read, edit, delete, move, search, execute, think, fetch, switch_mode, other"`
 	Status     string            `json:"status" enum:"pending,in_progress,completed,failed,cancelled"`
 	Content    []json.RawMessage `json:"content,omitempty" doc:"ACP tool call content: content, diff, terminal"`
 	Locations  []Location        `json:"locations,omitempty"`
 	RawInput   json.RawMessage   `json:"rawInput,omitempty"`
 	RawOutput  json.RawMessage   `json:"rawOutput,omitempty"`
-	Parent     string            `json:"parent,omitempty" doc:"The tool call that it belongs to, such as a subagent's"`
+	Parent     string            `json:"parent,omitempty" doc:"Tool call that this tool call belongs to, such as the call of a subagent"`
 	StartedAt  record.Time       `json:"startedAt"`
 	EndedAt    *record.Time      `json:"endedAt,omitempty"`
 }
@@ -143,14 +143,14 @@ type ToolCall struct {
 // Terminal is a program that the agent has had us run, or of which it shows what it wrote. That is the entry's text: the newest of it,
 // as it came, with escape sequences.
 type Terminal struct {
-	TerminalID string       `json:"terminalId" doc:"Content of tool calls names it"`
+	TerminalID string       `json:"terminalId" doc:"Id by which the content of tool calls names the terminal"`
 	Command    string       `json:"command,omitempty"`
 	Args       []string     `json:"args,omitempty"`
 	Cwd        string       `json:"cwd,omitempty"`
 	Running    bool         `json:"running"`
 	ExitCode   *int         `json:"exitCode,omitempty"`
 	Signal     string       `json:"signal,omitempty"`
-	Skipped    int64        `json:"skipped,omitempty" doc:"How many bytes of its output are left out: they stood before the text"`
+	Skipped    int64        `json:"skipped,omitempty" doc:"Bytes of earlier output that are left out before the text"`
 	StartedAt  record.Time  `json:"startedAt"`
 	EndedAt    *record.Time `json:"endedAt,omitempty"`
 }
@@ -158,15 +158,15 @@ type Terminal struct {
 // FileChange is a file that we have written for the agent.
 type FileChange struct {
 	Path    string          `json:"path"`
-	Created bool            `json:"created,omitempty" doc:"It was not there before"`
-	Bytes   int64           `json:"bytes" doc:"Its size now"`
-	Diff    json.RawMessage `json:"diff,omitempty" doc:"An ACP diff, where neither side is too long for it"`
+	Created bool            `json:"created,omitempty" doc:"The file did not exist before"`
+	Bytes   int64           `json:"bytes" doc:"Size of the file after the change, in bytes"`
+	Diff    json.RawMessage `json:"diff,omitempty" doc:"ACP diff; absent when a side is too long for a diff"`
 }
 
 // Compaction is the agent shortening its own memory of the conversation; the entry's text is what it keeps in its place.
 type Compaction struct {
 	CompactionID string       `json:"compactionId"`
-	Status       string       `json:"status" doc:"in_progress, completed, failed, cancelled, or what the agent sent"`
+	Status       string       `json:"status" doc:"in_progress, completed, failed, cancelled, or the status that the agent sent"`
 	Error        string       `json:"error,omitempty"`
 	StartedAt    record.Time  `json:"startedAt"`
 	EndedAt      *record.Time `json:"endedAt,omitempty"`
@@ -246,21 +246,21 @@ func (d *Divider) Words(agent string) string {
 
 // Append is the data of an entry.append event: text added to the end of one field.
 type Append struct {
-	ID     string `json:"id" doc:"The entry"`
+	ID     string `json:"id" doc:"Id of the entry"`
 	Field  string `json:"field" enum:"text"`
 	Text   string `json:"text"`
-	Offset int    `json:"offset" doc:"The field's length before, in UTF-16 units: a reader that already has more skips that much"`
+	Offset int    `json:"offset" doc:"Length of the field before this delta, in UTF-16 units; a reader that has more of the field skips the difference"`
 }
 
 // RuleAnswer is the data of an entry of kind rule: an answer that nobody was asked for.
 type RuleAnswer struct {
-	ID       string `json:"id" doc:"The rule; it may be gone. Taking the answer's reason back is removing it"`
+	ID       string `json:"id" doc:"Id of the rule, which may have been removed since. Removing the rule revokes the reason of the answer"`
 	Effect   string `json:"effect" enum:"allow,deny"`
 	Scope    string `json:"scope" enum:"session,directory,everywhere"`
 	Text     string `json:"text"`
-	Request  string `json:"request" doc:"Empty where nothing was asked: the agent wanted a program to be run that a rule denies"`
-	Title    string `json:"title" doc:"Of the request, or the command"`
-	OptionID string `json:"optionId" doc:"The agent's option that was answered; empty without a request"`
+	Request  string `json:"request" doc:"Id of the request; empty when nothing was asked because the agent wanted to run a program that a rule denies"`
+	Title    string `json:"title" doc:"Title of the request, or the command"`
+	OptionID string `json:"optionId" doc:"Id of the agent's option that was answered; empty without a request"`
 	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
 }
 
@@ -285,16 +285,16 @@ func (x *Exit) unbegun() string {
 
 // Straggler is a command that runs on though its turn was stopped.
 type Straggler struct {
-	ID         string       `json:"id" doc:"Of the processes: no others ever have it"`
-	Command    string       `json:"command" doc:"What the agent ran; of what that has left running, the command line"`
-	ToolCallID string       `json:"toolCallId" doc:"The tool call that has started it"`
-	Title      string       `json:"title" doc:"What that tool call was called"`
-	PID        int          `json:"pid" doc:"Of its oldest process"`
-	Processes  int          `json:"processes" doc:"How many there were when it was noticed"`
+	ID         string       `json:"id" doc:"Id of the group of processes, never used again"`
+	Command    string       `json:"command" doc:"Command that the agent ran; of a process left behind by that command, the process's command line"`
+	ToolCallID string       `json:"toolCallId" doc:"Tool call that started the command"`
+	Title      string       `json:"title" doc:"Title of that tool call"`
+	PID        int          `json:"pid" doc:"Process id of the oldest process"`
+	Processes  int          `json:"processes" doc:"Number of processes when the straggler was noticed"`
 	Running    bool         `json:"running"`
 	StartedAt  record.Time  `json:"startedAt"`
 	EndedAt    *record.Time `json:"endedAt,omitempty"`
-	EndedBy    string       `json:"endedBy,omitempty" enum:"person,agent" doc:"person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself"`
+	EndedBy    string       `json:"endedBy,omitempty" enum:"person,agent" doc:"person: a person ended the command here. agent: the command ended with the agent's process. Absent: the command ended by itself"`
 }
 
 // Words returns the text of a straggler for a person.

@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The agents of this machine */
+        /** List the agents of this machine */
         get: operations["listAgents"];
         put?: never;
         post?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it */
+        /** Test a definition that is not stored, as testAgent tests an agent. Ending the call ends the test */
         post: operations["testDefinition"];
         delete?: never;
         options?: never;
@@ -65,7 +65,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove what Deskhand installed of an agent */
+        /** Remove an agent that Deskhand installed */
         delete: operations["uninstallAgent"];
         options?: never;
         head?: never;
@@ -79,12 +79,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What agents.json says of an agent */
+        /** Get the definition of an agent in agents.json */
         get: operations["getDefinition"];
-        /** Write an agent into agents.json; the rest of the file stays as it is */
+        /** Write the definition of an agent to agents.json; the rest of the file stays as it is */
         put: operations["putDefinition"];
         post?: never;
-        /** Take an agent out of agents.json */
+        /** Remove the definition of an agent from agents.json */
         delete: operations["deleteDefinition"];
         options?: never;
         head?: never;
@@ -100,9 +100,9 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin to install an agent; events tell how it goes on */
+        /** Begin to install an agent; events report the progress */
         post: operations["installAgent"];
-        /** End the installation that runs, and answer when nothing of it is left */
+        /** Cancel the running installation; answers when nothing of the installation is left */
         delete: operations["cancelInstall"];
         options?: never;
         head?: never;
@@ -116,10 +116,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How one signs in to an agent. It is started when it has not been asked yet */
+        /** List the login methods of an agent. An agent that was not asked yet is started */
         get: operations["loginMethods"];
         put?: never;
-        /** Begin to sign in; events tell how it goes on */
+        /** Begin a login; events report the progress */
         post: operations["beginLogin"];
         delete?: never;
         options?: never;
@@ -136,7 +136,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign out of an agent, and forget the values that are kept for it */
+        /** Sign out of an agent, and delete the values that are kept for the agent */
         post: operations["logout"];
         delete?: never;
         options?: never;
@@ -153,7 +153,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask what an installation would get and how large it is, and install nothing. Who goes away ends it */
+        /** Get the packages and the size of an installation, without installing. Ending the call ends the plan */
         post: operations["planInstall"];
         delete?: never;
         options?: never;
@@ -170,7 +170,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go back to the version before */
+        /** Go back to the previous version of an agent */
         post: operations["rollbackAgent"];
         delete?: never;
         options?: never;
@@ -185,7 +185,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The agent's own conversations, as it lists them */
+        /** List the agent's own conversations, as the agent reports them */
         get: operations["listAgentSessions"];
         put?: never;
         post?: never;
@@ -204,7 +204,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say that somebody has signed in by other means: that is proven, and then what was refused is tried again; events tell how it goes on */
+        /** Report that somebody has signed in by other means: the login is checked, then refused prompts are retried; events report the progress */
         post: operations["signedIn"];
         delete?: never;
         options?: never;
@@ -219,9 +219,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The mode and the model in which a new conversation with an agent begins, and what else it offers */
+        /** Get the mode and the model in which new conversations with an agent begin, and the other modes and models */
         get: operations["getStart"];
-        /** Choose the mode and the model in which new conversations with an agent begin; what is left out is chosen no more */
+        /** Choose the mode and the model in which new conversations with an agent begin; an absent choice is removed */
         put: operations["chooseStart"];
         post?: never;
         delete?: never;
@@ -239,7 +239,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it */
+        /** Test an agent: start it, ask for a session, and end it. Ending the call ends the test */
         post: operations["testAgent"];
         delete?: never;
         options?: never;
@@ -257,7 +257,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take files in
+         * Add attachments
          * @description By their paths, or by their bytes as parts named file, which are streamed. A file that cannot be taken in keeps none of the others.
          */
         post: operations["attach"];
@@ -274,7 +274,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A file that was taken in */
+        /** Get the record of an attachment */
         get: operations["getAttachment"];
         put?: never;
         post?: never;
@@ -292,8 +292,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is in a file
-         * @description Streamed, with ranges. What a browser could run, SVG and HTML among it, comes as bytes. download=1 has it saved.
+         * Get the bytes of an attachment
+         * @description Streamed, with ranges. Content that a browser could run, such as SVG and HTML, has the type of plain bytes. download=1 makes a browser save the file.
          */
         get: operations["attachmentContent"];
         put?: never;
@@ -312,7 +312,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A small picture of an image
+         * Get a thumbnail of an image
          * @description A PNG, at most 256 pixels wide and high.
          */
         get: operations["attachmentThumbnail"];
@@ -331,7 +331,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The last calls over the API on this machine. Those of the window and of the private socket are not among them, nor those that only wait for news */
+        /** List the last calls of the API on this machine, without calls of the window, calls over the private socket, and calls that only wait for events */
         get: operations["audit"];
         put?: never;
         post?: never;
@@ -349,7 +349,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The bytes of a sha256
+         * Get the bytes of a blob by their SHA-256
          * @description Streamed, with ranges.
          */
         get: operations["blob"];
@@ -368,9 +368,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The MCP servers of a directory, with secrets hidden */
+        /** List the MCP servers of a directory, with secrets hidden */
         get: operations["listMcpServers"];
-        /** Store an MCP server, and approve it by that */
+        /** Store an MCP server, which approves it */
         put: operations["putMcpServer"];
         post?: never;
         /** Remove an MCP server */
@@ -389,7 +389,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start or ask an MCP server and list its tools. Who goes away ends it */
+        /** Start or call an MCP server and list its tools. Ending the call ends the test */
         post: operations["testMcpServer"];
         delete?: never;
         options?: never;
@@ -404,9 +404,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The skills of a directory, without fetching anything */
+        /** List the skills of a directory, without fetching any source */
         get: operations["listSkills"];
-        /** Store an entry, and approve by that where its skills come from */
+        /** Store an entry, which approves the sources of its skills */
         put: operations["putSkill"];
         post?: never;
         /** Remove an entry */
@@ -425,7 +425,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fetch the sources of an approved entry anew, to where their refs lead now. Who goes away ends it */
+        /** Fetch the sources of an approved entry again, at the commits that their refs name now. Ending the call ends the fetch */
         post: operations["fetchSkill"];
         delete?: never;
         options?: never;
@@ -440,7 +440,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A text file of a skill, of 256 KiB at most */
+        /** Read a text file of a skill, at most 256 KiB */
         get: operations["readSkillFile"];
         put?: never;
         post?: never;
@@ -457,7 +457,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a directory picker shows */
+        /** List the subdirectories of a directory of this machine, for a directory picker */
         get: operations["listDirectories"];
         put?: never;
         post?: never;
@@ -474,12 +474,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The bot, who is heard, and which channels are bound */
+        /** Get the bot, the people whom the bot hears, and the bound channels */
         get: operations["discord"];
-        /** Change what is set up; a token is shown to Discord before it is kept */
+        /** Change the setup of Discord; a token is checked with Discord before it is kept */
         put: operations["setUpDiscord"];
         post?: never;
-        /** Turn it off, and forget token, people and bindings */
+        /** Turn Discord off, and delete the token, the people and the bindings */
         delete: operations["forgetDiscord"];
         options?: never;
         head?: never;
@@ -497,7 +497,7 @@ export interface paths {
         /** Bind a channel to a session, or to a directory and an agent */
         put: operations["bindDiscord"];
         post?: never;
-        /** End a binding; the session stays */
+        /** Remove a binding; the session stays */
         delete: operations["unbindDiscord"];
         options?: never;
         head?: never;
@@ -511,7 +511,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The servers that the bot is in, and the channels that it sees */
+        /** List the servers of the bot, and the channels that the bot sees */
         get: operations["discordChannels"];
         put?: never;
         post?: never;
@@ -530,7 +530,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Look whether everything is as it has to be */
+        /** Check the setup of Discord */
         post: operations["checkDiscord"];
         delete?: never;
         options?: never;
@@ -545,7 +545,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened after a number, as soon as something has */
+        /** List the events after a number; waits until there is one */
         get: operations["events"];
         put?: never;
         post?: never;
@@ -562,7 +562,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this is */
+        /** Get the program's version and its start */
         get: operations["hello"];
         put?: never;
         post?: never;
@@ -579,7 +579,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What waits for a person */
+        /** List the requests that wait for a person */
         get: operations["inbox"];
         put?: never;
         post?: never;
@@ -596,9 +596,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a person has changed about the keys */
+        /** Get the person's key bindings */
         get: operations["getKeyboard"];
-        /** Change what keys do: all bindings anew */
+        /** Replace all of the person's key bindings */
         put: operations["changeKeyboard"];
         post?: never;
         delete?: never;
@@ -616,7 +616,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a one-time link for a browser, good for a minute */
+        /** Make a one-time link for a browser, valid for a minute */
         post: operations["link"];
         delete?: never;
         options?: never;
@@ -631,9 +631,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the API is served on this machine, and where */
+        /** Tell whether the API is served on this machine, and at which URL */
         get: operations["getLocalApi"];
-        /** Serve the API on this machine, or serve it no more */
+        /** Start or stop serving the API on this machine */
         put: operations["switchLocalApi"];
         post?: never;
         delete?: never;
@@ -651,7 +651,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take a one-time code for a token of this tab and this start */
+        /** Exchange a one-time code for a token of this tab and this start of the program */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -666,11 +666,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One attempt to sign in, of this run of the program */
+        /** Get a login of this run of the program */
         get: operations["getLogin"];
         put?: never;
         post?: never;
-        /** End an attempt to sign in, and answer when nothing of it is left */
+        /** Cancel a login; answers when nothing of the login is left */
         delete: operations["cancelLogin"];
         options?: never;
         head?: never;
@@ -684,10 +684,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where agents can run: this machine, and runtimes elsewhere */
+        /** List the places where agents can run: this machine, and remote runtimes */
         get: operations["listPlaces"];
         put?: never;
-        /** Add a runtime elsewhere, and ask it what it is */
+        /** Add a remote runtime, and ask it for its software */
         post: operations["addPlace"];
         delete?: never;
         options?: never;
@@ -705,11 +705,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Forget a runtime that no session uses */
+        /** Forget a remote runtime that no session uses */
         delete: operations["removePlace"];
         options?: never;
         head?: never;
-        /** Change a runtime's name, URL or token */
+        /** Change a remote runtime's name, URL or token */
         patch: operations["changePlace"];
         trace?: never;
     };
@@ -720,7 +720,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The agents that a runtime elsewhere can start */
+        /** List the agents that a remote runtime can start */
         get: operations["listPlaceAgents"];
         put?: never;
         post?: never;
@@ -739,7 +739,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask a runtime whether it is there, what it is and whether it takes the token */
+        /** Check that a remote runtime answers and accepts its token, and which software it runs */
         post: operations["checkPlace"];
         delete?: never;
         options?: never;
@@ -754,7 +754,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a directory picker shows of a place elsewhere; a runtime may not tell */
+        /** List the subdirectories of a directory at a place, for a directory picker; a runtime may refuse */
         get: operations["listPlaceDirectories"];
         put?: never;
         post?: never;
@@ -771,7 +771,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What runs because of us, and what it takes of the machine */
+        /** List the processes that Deskhand has started, with their memory and processor time */
         get: operations["listProcesses"];
         put?: never;
         post?: never;
@@ -788,7 +788,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Requests by the beginning of their id, those that have ended too, the newest first; 10 at most */
+        /** Find requests by a prefix of their id, also ended requests, the newest first; at most 10 */
         get: operations["findRequests"];
         put?: never;
         post?: never;
@@ -822,7 +822,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a permission asks for, all of it: the parts, with their true counts */
+        /** List all parts of a permission request, with their true counts */
         get: operations["listRequestParts"];
         put?: never;
         post?: never;
@@ -839,7 +839,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A page of the text of a part of what a permission asks for, from the journal */
+        /** Read a page of the text of one part of a permission request, from the journal */
         get: operations["readRequestPart"];
         put?: never;
         post?: never;
@@ -856,7 +856,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What may be remembered of an answer to a permission */
+        /** Suggest rules for a permission */
         get: operations["suggestRules"];
         put?: never;
         post?: never;
@@ -873,10 +873,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The remembered answers, the narrowest first and the built-in ones last */
+        /** List the rules, the narrowest first and the built-in rules last */
         get: operations["listRules"];
         put?: never;
-        /** Make a rule; what waits and is covered by it is answered */
+        /** Add a rule; waiting requests that the rule covers are answered */
         post: operations["addRule"];
         delete?: never;
         options?: never;
@@ -893,7 +893,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a rule would have decided of the permissions that were asked for */
+        /** Simulate a rule on past permissions */
         post: operations["simulateRule"];
         delete?: never;
         options?: never;
@@ -911,7 +911,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Take a rule back; what it has answered stays answered */
+        /** Remove a rule; requests that the rule has answered stay answered */
         delete: operations["removeRule"];
         options?: never;
         head?: never;
@@ -926,7 +926,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look through every conversation, the newest first */
+        /** Search the transcripts of all sessions, the newest match first */
         get: operations["search"];
         put?: never;
         post?: never;
@@ -943,7 +943,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions, the most recent first */
+        /** List the sessions, the most recent first */
         get: operations["listSessions"];
         put?: never;
         /** Make a session and start its agent */
@@ -963,7 +963,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a session of one that an agent has, or find the one that is it */
+        /** Import a conversation of an agent as a session, or find the session that has it */
         post: operations["importSession"];
         delete?: never;
         options?: never;
@@ -978,15 +978,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One session */
+        /** Get one session */
         get: operations["getSession"];
         put?: never;
         post?: never;
-        /** Delete a session; for 15 s it can be restored */
+        /** Delete a session, which can be restored for 15 s */
         delete: operations["deleteSession"];
         options?: never;
         head?: never;
-        /** Change what a person may change */
+        /** Change the properties of a session that a person may change */
         patch: operations["changeSession"];
         trace?: never;
     };
@@ -997,7 +997,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is checked out where a session works */
+        /** Get the branch that is checked out in a session's directory */
         get: operations["branch"];
         put?: never;
         post?: never;
@@ -1031,7 +1031,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What agents changed in the directory: in a turn, the newest if none is named, or since the start */
+        /** List the changes of agents in the directory: of one turn (the newest by default), or since the start */
         get: operations["changes"];
         put?: never;
         post?: never;
@@ -1048,7 +1048,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What became of one file */
+        /** Get the changes of one file */
         get: operations["fileChanges"];
         put?: never;
         post?: never;
@@ -1067,7 +1067,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Mark hunks as looked at and wanted, or not */
+        /** Mark hunks as accepted, or remove the mark */
         post: operations["keepChanges"];
         delete?: never;
         options?: never;
@@ -1084,7 +1084,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take a revert or a restoration back */
+        /** Undo a revert or a restoration */
         post: operations["undoRestoration"];
         delete?: never;
         options?: never;
@@ -1101,7 +1101,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take back all that a turn changed, or tell what that would do */
+        /** Revert all changes of a turn, or preview the revert */
         post: operations["restoreTurn"];
         delete?: never;
         options?: never;
@@ -1118,7 +1118,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take back hunks, and whole files */
+        /** Revert hunks and whole files */
         post: operations["revertChanges"];
         delete?: never;
         options?: never;
@@ -1135,7 +1135,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Change a setting of the agent, and answer with the session when the agent has answered */
+        /** Change a config option of the agent; answers with the session when the agent has answered */
         post: operations["setConfig"];
         delete?: never;
         options?: never;
@@ -1152,7 +1152,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a session for another agent, with a summary of this one as its draft */
+        /** Make a session for another agent, with a summary of this session as its draft */
         post: operations["continueSession"];
         delete?: never;
         options?: never;
@@ -1167,7 +1167,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The transcript, from its tail */
+        /** List the entries of a transcript, from its end */
         get: operations["listEntries"];
         put?: never;
         post?: never;
@@ -1184,7 +1184,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The whole text of an entry */
+        /** Get the whole text of an entry */
         get: operations["entryText"];
         put?: never;
         post?: never;
@@ -1201,7 +1201,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A whole conversation, as a file */
+        /** Export a whole session as a file */
         get: operations["exportSession"];
         put?: never;
         post?: never;
@@ -1218,7 +1218,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files of a conversation, the newest first */
+        /** List the files of a session, the newest first */
         get: operations["listFiles"];
         put?: never;
         post?: never;
@@ -1237,7 +1237,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a second session that goes on from where this one is */
+        /** Fork a session: make a second session that continues from the first */
         post: operations["forkSession"];
         delete?: never;
         options?: never;
@@ -1252,7 +1252,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What went between us and the agent, as the journal has it */
+        /** List the frames between Deskhand and the agent, from the journal */
         get: operations["listFrames"];
         put?: never;
         post?: never;
@@ -1269,7 +1269,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One whole message; what is no JSON is a text */
+        /** Get one whole frame; a frame that is not JSON is returned as a text */
         get: operations["frameBody"];
         put?: never;
         post?: never;
@@ -1286,7 +1286,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the agent was given when its session was last opened */
+        /** Get the MCP servers that the agent got when its session was last opened, and the session's turns and plan */
         get: operations["given"];
         put?: never;
         post?: never;
@@ -1303,7 +1303,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Files of a session's directory, by a few of their letters */
+        /** Find files of a session's directory by some of their letters */
         get: operations["findPaths"];
         put?: never;
         post?: never;
@@ -1322,7 +1322,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a turn, or let a prompt wait for one */
+        /** Send a prompt: begin a turn, or queue the prompt */
         post: operations["prompt"];
         delete?: never;
         options?: never;
@@ -1337,7 +1337,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The prompts that wait, in their order */
+        /** List the queued prompts, in their order */
         get: operations["listQueue"];
         put?: never;
         post?: never;
@@ -1357,11 +1357,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Delete a prompt that waits */
+        /** Delete a queued prompt */
         delete: operations["removeQueued"];
         options?: never;
         head?: never;
-        /** Edit, move, hold, release or send a prompt that waits */
+        /** Edit, move, hold, release or send a queued prompt */
         patch: operations["changeQueued"];
         trace?: never;
     };
@@ -1374,7 +1374,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take the deletion of a prompt back */
+        /** Restore a deleted prompt to the queue */
         post: operations["restoreQueued"];
         delete?: never;
         options?: never;
@@ -1391,7 +1391,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the agent and start it again */
+        /** Restart the agent of a session */
         post: operations["restart"];
         delete?: never;
         options?: never;
@@ -1408,7 +1408,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take the deletion of a session back */
+        /** Restore a deleted session */
         post: operations["restoreSession"];
         delete?: never;
         options?: never;
@@ -1423,10 +1423,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The terminals of the person beside a conversation */
+        /** List the person's terminals of a session */
         get: operations["listShells"];
         put?: never;
-        /** Start the person's own shell on a terminal */
+        /** Start the person's own shell in a terminal */
         post: operations["openShell"];
         delete?: never;
         options?: never;
@@ -1441,7 +1441,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a first message could be about */
+        /** Get the properties of a session's directory that suggest a first message */
         get: operations["starters"];
         put?: never;
         post?: never;
@@ -1458,7 +1458,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The end of what the agent wrote beside its protocol */
+        /** Read the end of the agent's stderr */
         get: operations["readStderr"];
         put?: never;
         post?: never;
@@ -1475,7 +1475,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The commands of stopped turns that still run */
+        /** List the commands of stopped turns that still run */
         get: operations["listStragglers"];
         put?: never;
         post?: never;
@@ -1494,7 +1494,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a command of a stopped turn, with all that it has started */
+        /** End a command of a stopped turn, with all processes that it started */
         post: operations["endStraggler"];
         delete?: never;
         options?: never;
@@ -1509,7 +1509,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A summary of what was said, for an agent that does not know it */
+        /** Get a summary of a session's transcript for another agent */
         get: operations["summariseSession"];
         put?: never;
         post?: never;
@@ -1526,7 +1526,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A directory of a conversation, or the list of its directories */
+        /** List a directory of a session, or the session's directories */
         get: operations["listTree"];
         put?: never;
         post?: never;
@@ -1545,7 +1545,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copy files of this machine into a directory of a conversation */
+        /** Copy files of this machine into a directory of a session */
         post: operations["copyIntoTree"];
         delete?: never;
         options?: never;
@@ -1566,7 +1566,7 @@ export interface paths {
          */
         get: operations["treeFile"];
         /**
-         * Write a file of a conversation's directories
+         * Write a file in a session's directories
          * @description The body is the content, as application/octet-stream. Parents are made. If-Match names the version that the caller has seen (* = whatever it is), If-None-Match: * says that nothing stands there yet; one of them is needed. tree.changed and tree.exists are that it is otherwise: nothing is written then.
          */
         put: operations["writeTreeFile"];
@@ -1584,7 +1584,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is in a file of a conversation's directories, for people */
+        /** Get a preview of a file in a session's directories */
         get: operations["previewFile"];
         put?: never;
         post?: never;
@@ -1601,11 +1601,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the removal of a session's work tree would keep, and what would go */
+        /** Describe what removing a session's worktree would keep and delete */
         get: operations["previewWorktreeRemoval"];
         put?: never;
         post?: never;
-        /** Remove the work tree of a session: what nobody has committed is kept first, what is ignored goes */
+        /** Remove the worktree of a session: uncommitted files are kept first, ignored files are deleted */
         delete: operations["removeWorktree"];
         options?: never;
         head?: never;
@@ -1621,7 +1621,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Bring a removed work tree back as it was */
+        /** Restore a removed worktree as it was */
         post: operations["restoreWorktree"];
         delete?: never;
         options?: never;
@@ -1638,7 +1638,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Turn a question down */
+        /** Reject a question */
         post: operations["rejectQuestion"];
         delete?: never;
         options?: never;
@@ -1670,14 +1670,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The settings of the program */
+        /** Get the settings of the program */
         get: operations["getSettings"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change settings; those that are left out stay */
+        /** Change settings; absent settings stay as they are */
         patch: operations["changeSettings"];
         trace?: never;
     };
@@ -1688,7 +1688,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is kept, and what it takes of the disk */
+        /** Get the stored data's size on the disk */
         get: operations["storage"];
         put?: never;
         post?: never;
@@ -1707,7 +1707,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin to give back to the disk what is not used; how far it is, is told with the storage */
+        /** Begin to return unused space to the disk; getting the storage reports the progress */
         post: operations["compact"];
         delete?: never;
         options?: never;
@@ -1724,7 +1724,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin to write every conversation to a zip archive in a directory of this machine */
+        /** Begin to write every session to a zip archive in a directory of this machine */
         post: operations["exportAll"];
         delete?: never;
         options?: never;
@@ -1739,12 +1739,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the data is, and how far a move of it is; answered while it is moved, too */
+        /** Get the location of the data, and the progress of a move; answers during a move, too */
         get: operations["dataPlace"];
         put?: never;
-        /** Begin to move the data: all agents are ended, it is copied and proven, and used from there */
+        /** Begin to move the data: all agents are ended, the data is copied and verified, and used at the new path */
         post: operations["moveData"];
-        /** End a move; the data stays where it was */
+        /** Cancel a move; the data stays at the old path */
         delete: operations["cancelMove"];
         options?: never;
         head?: never;
@@ -1760,7 +1760,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a move of the data would take, or what is in its way; nothing is changed */
+        /** Estimate a move of the data, or get the reason that prevents the move; changes nothing */
         post: operations["checkMove"];
         delete?: never;
         options?: never;
@@ -1778,7 +1778,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Delete the old copy, once the new one proves whole and nobody has used the old one */
+        /** Delete the old copy, after verifying that the new copy is whole and that nobody has used the old copy */
         delete: operations["deleteOldData"];
         options?: never;
         head?: never;
@@ -1792,7 +1792,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the data directory holds, by its parts. All of it is looked at, which may take seconds */
+        /** Get the size of each part of the data directory. Reads the whole directory, which may take seconds */
         get: operations["storageParts"];
         put?: never;
         post?: never;
@@ -1812,7 +1812,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End what is done to all that is kept; it leaves nothing half */
+        /** Cancel the running work on the stored data; nothing is left half done */
         delete: operations["cancelWork"];
         options?: never;
         head?: never;
@@ -1826,7 +1826,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tab that the token of the call was made for: after the page was loaded anew it has the token alone */
+        /** Get the tab of the call's token, which a reloaded page has lost */
         get: operations["getTab"];
         put?: never;
         post?: never;
@@ -1845,7 +1845,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Prove to a tab that this is the program which let it in; needs no token */
+        /** Prove to a tab that this program issued the tab's token; needs no token */
         post: operations["proveTab"];
         delete?: never;
         options?: never;
@@ -1860,11 +1860,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a program wrote after a number of bytes, as soon as there is something */
+        /** Read a program's output after a number of bytes; waits until there is some */
         get: operations["readTerminal"];
         put?: never;
         post?: never;
-        /** End the program, and the login that it is for; a terminal of the person is forgotten with it */
+        /** End a terminal's program, and the login that uses the terminal; a terminal of the person is also forgotten */
         delete: operations["endTerminal"];
         options?: never;
         head?: never;
@@ -1880,7 +1880,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Type */
+        /** Write input to a terminal */
         post: operations["typeInTerminal"];
         delete?: never;
         options?: never;
@@ -1897,7 +1897,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tell the program the size of its window */
+        /** Set the size of a terminal's window */
         post: operations["resizeTerminal"];
         delete?: never;
         options?: never;
@@ -1912,10 +1912,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tokens that people have made for the API on this machine */
+        /** List the tokens that people have made for the API on this machine */
         get: operations["listTokens"];
         put?: never;
-        /** Make a token; what it is, is told once */
+        /** Make a token; the token itself is returned once */
         post: operations["makeToken"];
         delete?: never;
         options?: never;
@@ -1933,7 +1933,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End a token, and the calls that run with it */
+        /** Revoke a token, and end the calls that use it */
         delete: operations["revokeToken"];
         options?: never;
         head?: never;
@@ -1947,12 +1947,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What of a directory starts programs, and what of that is approved */
+        /** List a directory's executables (MCP servers, skills), with their approvals */
         get: operations["listTrust"];
         put?: never;
-        /** Approve what a directory has now, by its hashes: all of them or none */
+        /** Approve executables of a directory by their hashes: all of them or none */
         post: operations["approve"];
-        /** Take an approval back; what runs goes on */
+        /** Revoke the approval of an executable; running programs go on */
         delete: operations["revoke"];
         options?: never;
         head?: never;
@@ -1966,11 +1966,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was approved of directories, and when */
+        /** List the approvals of directories, with their times */
         get: operations["listApprovals"];
         put?: never;
         post?: never;
-        /** Take all approvals of a directory back; what runs goes on */
+        /** Revoke all approvals of a directory; running programs go on */
         delete: operations["revokeAll"];
         options?: never;
         head?: never;
@@ -1984,12 +1984,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How far the verification is, or what the last one found */
+        /** Get the progress of the verification, or the findings of the last one */
         get: operations["verification"];
         put?: never;
-        /** Begin to compare what is kept with its journal; one at a time */
+        /** Begin to verify the stored data against its journal; one verification at a time */
         post: operations["verify"];
-        /** End the verification; what it found is kept */
+        /** Cancel the verification; its findings are kept */
         delete: operations["cancelVerify"];
         options?: never;
         head?: never;
@@ -2003,7 +2003,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The directories of all sessions, the most recently used first */
+        /** List the directories of all sessions, the most recently used first */
         get: operations["listWorkspaces"];
         put?: never;
         post?: never;
@@ -2022,7 +2022,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tell where a directory is now; its sessions follow */
+        /** Set the new path of a directory; its sessions follow */
         post: operations["relinkWorkspace"];
         delete?: never;
         options?: never;
@@ -2037,7 +2037,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a work tree of a session's own would be like in a directory, or why there can be none */
+        /** Describe the worktree that a new session in a directory would get, or the reason that there can be none */
         get: operations["planWorktree"];
         put?: never;
         post?: never;
@@ -2059,44 +2059,44 @@ export interface components {
             };
         };
         Agent: {
-            /** @description Why it is not ready */
+            /** @description Reason that the agent is not ready */
             detail?: string;
             /**
-             * @description How it is installed; absent where nobody has said how
+             * @description Way of installation; absent when none is known
              * @enum {string}
              */
             distribution?: "npm" | "uvx" | "binary";
-            /** @description It stands in agents.json: there is a definition of it */
+            /** @description agents.json has a definition of the agent */
             editable: boolean;
-            /** @description Why the last installation failed; until the next attempt, or the next fresh look */
+            /** @description Reason that the last installation failed; cleared by the next attempt or the next fresh list */
             failure?: components["schemas"]["Failure"];
             id: string;
-            /** @description Deskhand can install it */
+            /** @description Deskhand can install the agent */
             installable: boolean;
-            /** @description How far an installation is that runs */
+            /** @description Progress of the installation that runs */
             installing?: components["schemas"]["Installing"];
             name: string;
-            /** @description What is installed: a package of npm or of Python, or the URL of an archive */
+            /** @description Package of npm or of Python, or the URL of an archive, that is installed */
             package?: string;
-            /** @description The program that is started */
+            /** @description Path of the program that is started */
             path?: string;
-            /** @description The version of the catalogue, which is installed when none is asked for */
+            /** @description Version of the catalogue, which is installed when no version is asked for */
             pinned?: string;
-            /** @description The version before, which can be gone back to */
+            /** @description Previous version, for a rollback */
             previous?: string;
-            /** @description What it does otherwise than it says, as it was measured */
+            /** @description Measured differences between the agent's behaviour and its own statements */
             quirks?: components["schemas"]["Quirks"];
-            /** @description Why it is this program */
+            /** @description Reason that this program was chosen */
             reason?: string;
-            /** @description The directories that were searched for it, each with where it is from */
+            /** @description Directories that were searched for the program, each with its origin */
             searched?: string[];
-            /** @description Of the pinned version, where it is known before it is installed; a plan asks for it */
+            /** @description Size of the pinned version, when known before installation; a plan asks for the size otherwise */
             size?: components["schemas"]["Footprint"];
             /** @enum {string} */
             source: "builtin" | "custom" | "path" | "installed";
             /** @enum {string} */
             state: "ready" | "needs_login" | "not_found" | "broken";
-            /** @description Of the program that is started, where its package says so */
+            /** @description Version of the program that is started, when its package states a version */
             version?: string;
         };
         AgentInfo: {
@@ -2106,9 +2106,9 @@ export interface components {
         };
         AgentList: {
             items: components["schemas"]["Agent"][];
-            /** @description What is wrong with agents.json */
+            /** @description Error in agents.json */
             problem?: string;
-            /** @description Why the registry was asked for newer versions and gave no answer */
+            /** @description Reason that the registry, asked for newer versions, gave no answer */
             unasked?: string;
         };
         AgentProcesses: {
@@ -2177,11 +2177,11 @@ export interface components {
         Append: {
             /** @enum {string} */
             field: "text";
-            /** @description The entry */
+            /** @description Id of the entry */
             id: string;
             /**
              * Format: int64
-             * @description The field's length before, in UTF-16 units: a reader that already has more skips that much
+             * @description Length of the field before this delta, in UTF-16 units; a reader that has more of the field skips the difference
              */
             offset: number;
             text: string;
@@ -2232,43 +2232,43 @@ export interface components {
             copied?: boolean;
             directory?: boolean;
             filename: string;
-            /** @description The path as it was given with a prompt, where that is another text */
+            /** @description The path as the prompt gave it, when that differs from path */
             given?: string;
             /** Format: int64 */
             height?: number;
             id: string;
             mimeType: string;
-            /** @description The file is not where it was */
+            /** @description The file is no longer at its path */
             missing?: boolean;
-            /** @description Absolute; absent of what has only its bytes */
+            /** @description Absolute path; absent when only the bytes are known */
             path?: string;
-            /** @description Of the bytes, where they are kept here; blobs has them */
+            /** @description SHA-256 of the file's bytes in hexadecimal, when the bytes are kept as a blob */
             sha256?: string;
             /** Format: int64 */
             size: number;
             /**
-             * @description How it goes to the agent; absent while that is not known
+             * @description Form in which the agent gets the file; absent while the form is unknown
              * @enum {string}
              */
             travels?: "image" | "embedded" | "link" | "text";
             uri?: string;
-            /** @description A stable code of what a person should know about that: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory */
+            /** @description Stable code of a warning about the form: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory */
             warning?: string;
             /**
              * Format: int64
-             * @description Of an image, in pixels
+             * @description Width of an image in pixels
              */
             width?: number;
         };
         Audit: {
-            /** @description The oldest first */
+            /** @description Calls, the oldest first */
             items: components["schemas"]["Call"][];
             /**
              * Format: int64
-             * @description How many are kept
+             * @description Number of calls that are kept
              */
             kept: number;
-            /** @description There are further ones: later than these with after, earlier without */
+            /** @description More calls exist: later calls when after was given, earlier calls otherwise */
             more: boolean;
         };
         AuthMethod: {
@@ -2331,28 +2331,28 @@ export interface components {
         Call: {
             /**
              * Format: date-time
-             * @description When it came
+             * @description Time of the call
              */
             at: string;
             /**
-             * @description How it was let in: by a token of the data directory, by one that a person has made, where none is wanted, or not
+             * @description Admission of the call: own = token of the data directory, named = token made by a person, open = no token required, refused = not admitted
              * @enum {string}
              */
             by: "own" | "named" | "open" | "refused";
             /**
              * Format: int64
-             * @description Of the answer's body
+             * @description Bytes of the answer's body
              */
             bytes: number;
             method: string;
             /**
              * Format: int64
-             * @description How long it took
+             * @description Duration of the call in milliseconds
              */
             ms: number;
-            /** @description Without the query */
+            /** @description Path of the call, without the query */
             path: string;
-            /** @description The address that it came from */
+            /** @description Address of the caller */
             peer: string;
             /** Format: int64 */
             seq: number;
@@ -2360,14 +2360,14 @@ export interface components {
             status: number;
             /**
              * Format: int64
-             * @description How many calls of this address that were not let in the line stands for, where there were more than one since the program began; the others are not kept by themselves
+             * @description Number of refused calls of this address that the line stands for, when more than one since the start of the program; the other calls are not stored
              */
             times?: number;
-            /** @description The name of the token that a person has made */
+            /** @description Name of the token that a person made */
             token?: string;
         };
         ChallengeBody: {
-            /** @description Random for each call */
+            /** @description Random value, new for each call */
             nonce: string;
             tab: string;
         };
@@ -2460,19 +2460,19 @@ export interface components {
             directory: components["schemas"]["Choice"];
         };
         CleanUp: {
-            /** @description How old a conversation gets, in words */
+            /** @description Age at which the agent deletes a conversation, in words */
             age: string;
-            /** @description How the messages begin that the agent puts into a file itself */
+            /** @description Beginnings of the messages that the agent itself puts into a file */
             context: string[];
-            /** @description Where the agent keeps conversations, below the home directory */
+            /** @description Directory of the agent's conversations, below the home directory */
             dir: string;
-            /** @description A pattern of their files below dir. A file without a message beside one with messages has the agent delete both, and is removed */
+            /** @description Pattern of conversation files below dir. A file without a message beside a file with messages makes the agent delete both, so Deskhand removes the former */
             files: string;
-            /** @description The variable that stands for the home directory */
+            /** @description Environment variable that replaces the home directory */
             home?: string;
-            /** @description The setting that is false where the agent deletes nothing, with dots */
+            /** @description Dotted name of the setting that is false when the agent deletes nothing */
             setting: string;
-            /** @description The person's file of settings, below the home directory */
+            /** @description Path of the person's settings file, below the home directory */
             settings: string;
         };
         ClientError: {
@@ -2491,7 +2491,7 @@ export interface components {
         };
         Command: {
             description?: string;
-            /** @description What the command takes after its name */
+            /** @description Placeholder for the input after the command's name */
             hint?: string;
             name: string;
         };
@@ -2502,7 +2502,7 @@ export interface components {
             error?: string;
             /** Format: date-time */
             startedAt: string;
-            /** @description in_progress, completed, failed, cancelled, or what the agent sent */
+            /** @description in_progress, completed, failed, cancelled, or the status that the agent sent */
             status: string;
         };
         ConfigChoice: {
@@ -2519,7 +2519,7 @@ export interface components {
             description?: string;
             id: string;
             name: string;
-            /** @description select or boolean; others are shown but cannot be changed */
+            /** @description select or boolean; options of other types are shown and cannot be changed */
             type: string;
             /** @description The chosen value of a select */
             value?: string;
@@ -2533,11 +2533,11 @@ export interface components {
             currency: string;
         };
         DataMove: {
-            /** @description Why it has failed */
+            /** @description Code of the reason of a failure */
             code?: string;
             /**
              * Format: int64
-             * @description Bytes, of this step
+             * @description Bytes of this step that are done
              */
             done: number;
             /** Format: date-time */
@@ -2558,27 +2558,27 @@ export interface components {
         };
         DataPlace: {
             directory: string;
-            /** @description A code: why it cannot be moved from here */
+            /** @description Code of the reason that this program cannot move the data */
             fixed?: string;
-            /** @description What is moved, or was moved last since the start */
+            /** @description The running move, or the last move since the start */
             move?: components["schemas"]["DataMove"];
-            /** @description Where it was before, and still is as it was then */
+            /** @description Previous data directory, unchanged since the move */
             old?: components["schemas"]["OldCopy"];
         };
         Definition: {
             args?: string[];
-            /** @description The program: an absolute path, or a name to be found on PATH */
+            /** @description Program: an absolute path, or a name that is looked up on PATH */
             command?: string;
-            /** @description Where it starts, if not in the directory of the session */
+            /** @description Working directory of the agent; the directory of the session when absent */
             cwd?: string;
-            /** @description Added to its environment. Values are masked when they are told; a masked one that comes back keeps what is stored */
+            /** @description Variables added to the agent's environment. Answers mask the values; a masked value that is sent back keeps the stored value */
             env?: {
                 [key: string]: string;
             };
             id?: string;
-            /** @description What people see; without it, the id */
+            /** @description Name that people see; the id when absent */
             name?: string;
-            /** @description It stands in the place of a known agent of that id */
+            /** @description The definition replaces a known agent with the same id */
             override?: boolean;
         };
         DiffLine: {
@@ -2603,7 +2603,7 @@ export interface components {
             session?: string;
         };
         DiscordBinding: {
-            /** @description With directory: what each thread of the channel begins a conversation with */
+            /** @description With directory: the agent of the sessions that the channel's threads begin */
             agent?: string;
             channel: string;
             /** Format: date-time */
@@ -2611,14 +2611,14 @@ export interface components {
             directory?: string;
             guild: string;
             guildName?: string;
-            /** @description Of the channel, when Discord told it last */
+            /** @description The channel's name when Discord last sent it */
             name?: string;
             /**
-             * @description Why nothing can be said there
+             * @description Reason that the bot cannot post in the channel
              * @enum {string}
              */
             problem?: "gone" | "forbidden";
-            /** @description The conversation; absent where each thread begins one */
+            /** @description The bound session; absent when each thread begins one */
             session?: string;
             thread?: boolean;
         };
@@ -2631,16 +2631,16 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "text" | "thread" | "announcement" | "forum" | "voice";
-            /** @description Permissions that the bot lacks there, by Discord's names */
+            /** @description Permissions that the bot lacks in the channel, by Discord's names */
             missing?: string[];
             name: string;
-            /** @description Of a thread: its channel */
+            /** @description Channel of a thread; absent for channels */
             parent?: string;
         };
         DiscordCheck: {
             /** @enum {string} */
             id: "token" | "reachable" | "intent.content" | "server" | "users" | "binding" | "permissions" | "commands" | "clock";
-            /** @description What is missing, where */
+            /** @description Parameters of the check's text: the missing things, and where they are missing */
             params?: {
                 [key: string]: string;
             };
@@ -2663,12 +2663,12 @@ export interface components {
             direct: number;
             /**
              * Format: int64
-             * @description Messages and presses of people who are not listed
+             * @description Messages and button presses of people who are not listed
              */
             strangers: number;
             /**
              * Format: int64
-             * @description Messages of listed people in channels that are not bound
+             * @description Messages of listed people in unbound channels
              */
             unbound: number;
         };
@@ -2682,48 +2682,48 @@ export interface components {
         };
         DiscordSetup: {
             enabled?: boolean;
-            /** @description Where Discord's gateway is; empty = as the API says. wss, or ws on this machine */
+            /** @description Address of Discord's gateway: wss, or ws on this machine; empty = the address that the API gives */
             gatewayUrl?: string;
-            /** @description Where Discord's API is; empty = Discord. https, or http on this machine */
+            /** @description Address of Discord's API: https, or http on this machine; empty = Discord's own */
             restUrl?: string;
-            /** @description Of the bot; empty forgets it */
+            /** @description The bot's token; empty forgets the stored token */
             token?: string;
-            /** @description The ids of who is heard: the whole list */
+            /** @description Ids of the people whom the bot hears; replaces the whole list */
             users?: string[];
         };
         DiscordState: {
             bindings: components["schemas"]["DiscordBinding"][];
-            /** @description Known once Discord has taken the token */
+            /** @description The bot; absent until Discord has accepted the token */
             bot?: components["schemas"]["DiscordBot"];
-            /** @description What Discord or the network said of it */
+            /** @description Words of Discord or the network about the reason */
             detail?: string;
             enabled: boolean;
-            /** @description Where it is not Discord's own */
+            /** @description Address of Discord's gateway; absent when it is Discord's own */
             gatewayUrl?: string;
             hasToken: boolean;
-            /** @description Since the start of the program */
+            /** @description Counts of ignored messages since the start of the program */
             ignored: components["schemas"]["DiscordIgnored"];
-            /** @description The address that takes the bot into a server, with the permissions that it needs and no other */
+            /** @description Address that adds the bot to a server, with the permissions that the bot needs and no others */
             invite?: string;
-            /** @description Why it is refused, or does not connect: discord.* of the problems' codes */
+            /** @description Reason that the bot is refused or does not connect: a problem code of discord.* */
             reason?: string;
-            /** @description Where it is not Discord's own */
+            /** @description Address of Discord's API; absent when it is Discord's own */
             restUrl?: string;
             /** Format: date-time */
             since: string;
             /** @enum {string} */
             status: "off" | "connecting" | "connected" | "reconnecting" | "refused";
             /**
-             * @description Where the token is kept
+             * @description Store of the token
              * @enum {string}
              */
             tokenIn?: "keyring" | "file";
-            /** @description Who is heard; nobody else is */
+            /** @description People whom the bot hears; the bot ignores everybody else */
             users: components["schemas"]["DiscordUser"][];
         };
         DiscordUser: {
             id: string;
-            /** @description As of the last time that Discord told it */
+            /** @description The person's name when Discord last sent it */
             name?: string;
         };
         Divider: {
@@ -2737,11 +2737,11 @@ export interface components {
             /** Format: date-time */
             at: string;
             attachments?: components["schemas"]["Attachment"][];
-            /** @description ACP content blocks that are not text */
+            /** @description ACP content blocks other than text */
             blocks?: unknown[];
             /**
              * Format: int64
-             * @description How many bytes of the text are left out here; …/entries/{entry}/text has all
+             * @description Bytes of the text that are left out here; GET …/entries/{entry}/text returns the whole text
              */
             clipped?: number;
             compaction?: components["schemas"]["Compaction"];
@@ -2755,13 +2755,13 @@ export interface components {
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
-            /** @description Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session */
+            /** @description Reason that the entry is raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session */
             reason?: string;
             request?: string;
             rule?: components["schemas"]["RuleAnswer"];
             /**
              * Format: int64
-             * @description The order within the session
+             * @description Number of the entry in the session, ascending
              */
             seq: number;
             session: string;
@@ -2811,27 +2811,27 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
-            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
+            /** @description Stable code of the problem: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, start.mode, start.model, start.refused, start.unasked, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents on other machines place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
             problem?: string;
             signal?: string;
-            /** @description The last lines, at most 8 KiB */
+            /** @description Last lines of the agent's stderr, at most 8 KiB */
             stderrTail?: string;
         };
         ExportWish: {
-            /** @description The directory */
+            /** @description Absolute path of the directory */
             path: string;
         };
         Failure: {
-            /** @description Stable, such as agent.install_failed */
+            /** @description Stable code, such as agent.install_failed */
             code: string;
             detail: string;
-            /** @description The end of what npm, uv, or the agent that did not answer, wrote there */
+            /** @description End of the stderr of npm, of uv, or of the agent that did not answer */
             stderr?: string;
         };
         FarDirectories: {
             items: components["schemas"]["FarDirectory"][];
             parent?: string;
-            /** @description Empty where the runtime does not tell which one it has listed */
+            /** @description Path of the listed directory; empty when the runtime does not report the path */
             path: string;
         };
         FarDirectory: {
@@ -2839,9 +2839,9 @@ export interface components {
             path: string;
         };
         File: {
-            /** @description It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some */
+            /** @description The file can be run: by its mode, its first line or its name; or the file is a text from which agents take or run commands */
             executable: boolean;
-            /** @description It is executable by its mode */
+            /** @description The file is executable by its mode */
             mode?: boolean;
             path: string;
             sha256: string;
@@ -2851,12 +2851,12 @@ export interface components {
         FileChange: {
             /**
              * Format: int64
-             * @description Its size now
+             * @description Size of the file after the change, in bytes
              */
             bytes: number;
-            /** @description It was not there before */
+            /** @description The file did not exist before */
             created?: boolean;
-            /** @description An ACP diff, where neither side is too long for it */
+            /** @description ACP diff; absent when a side is too long for a diff */
             diff?: unknown;
             path: string;
         };
@@ -2886,17 +2886,17 @@ export interface components {
         Footprint: {
             /**
              * Format: int64
-             * @description Bytes that are downloaded
+             * @description Bytes to download
              */
             download?: number;
             /**
-             * @description Who says so: the registry of the version in question, or our catalogue, of an installation on Linux
+             * @description Source of the figures: the registry, for the version in question; or the catalogue, measured on Linux
              * @enum {string}
              */
             source: "registry" | "measured";
             /**
              * Format: int64
-             * @description Bytes on the disk afterwards
+             * @description Bytes on the disk after the installation
              */
             unpacked?: number;
         };
@@ -3016,16 +3016,16 @@ export interface components {
         Hello: {
             /** Format: int64 */
             api: number;
-            /** @description The data directory, on the machine of the program */
+            /** @description Path of the data directory, on the machine of the program */
             data?: string;
             features: string[];
-            /** @description Random for each start of the program */
+            /** @description Random id of this start of the program */
             gen: string;
             home: string;
-            /** @description A newer version of the program has made the data: it is shown, and every change is refused */
+            /** @description Version of the newer program that wrote the data: the data can be read, and every change is refused */
             newer?: components["schemas"]["Newer"];
             places: string[];
-            /** @description Where the API is served on this machine; absent when it is not */
+            /** @description URL of the API on this machine; absent when the API is not served */
             url?: string;
             version: string;
         };
@@ -3088,43 +3088,43 @@ export interface components {
             title?: string;
         };
         InboxPage: {
-            /** @description Oldest first */
+            /** @description Waiting requests, the oldest first */
             items: components["schemas"]["Request"][];
-            /** @description Those of them that ask to choose or to tell something */
+            /** @description The items that ask for a choice or a text */
             questions: components["schemas"]["WaitingQuestion"][];
         };
         InstallProgress: {
             agent: string;
             /**
              * Format: int64
-             * @description How much is on the disk: unpacked, of an archive as it is
+             * @description Bytes on the disk so far: unpacked packages, archives as downloaded
              */
             bytes?: number;
-            /** @description A line of npm's or uv's stderr, or of ours */
+            /** @description Line of stderr of npm or uv, or a line of Deskhand's own */
             log?: string;
             /** @enum {string} */
             step: "resolve" | "download" | "verify" | "switch";
             /**
              * Format: int64
-             * @description How much it will be; absent where nobody tells
+             * @description Expected bytes on the disk; absent when unknown
              */
             total?: number;
         };
         InstallWish: {
-            /** @description Exact; without one, that of the catalogue */
+            /** @description Exact version; absent = the version of the catalogue */
             version?: string;
         };
         Installing: {
             /**
              * Format: int64
-             * @description How much is on the disk: unpacked, of an archive as it is
+             * @description Bytes on the disk so far: unpacked packages, archives as downloaded
              */
             bytes?: number;
             /** @enum {string} */
             step: "resolve" | "download" | "verify" | "switch";
             /**
              * Format: int64
-             * @description How much it will be; absent where nobody tells
+             * @description Expected bytes on the disk; absent when unknown
              */
             total?: number;
         };
@@ -3207,12 +3207,12 @@ export interface components {
             url: string;
         };
         LocalAPI: {
-            /** @description It is what this program is for, and cannot be switched off */
+            /** @description This program exists to serve the API, and cannot stop serving it */
             fixed: boolean;
             on: boolean;
-            /** @description Why it is not served although it should be */
+            /** @description Reason that the API is not served although it is switched on */
             problem?: string;
-            /** @description Where, while it is on */
+            /** @description URL of the API while it is served */
             url?: string;
         };
         LocalAPIWish: {
@@ -3253,24 +3253,24 @@ export interface components {
         LoginMethod: {
             description?: string;
             id: string;
-            /** @description A page that gives the values; http or https */
+            /** @description Page that gives the values; http or https */
             link?: string;
             name: string;
             /** @enum {string} */
             type: "agent" | "terminal" | "env";
-            /** @description The values that are asked for; of type agent, what the agent is handed once and keeps by itself */
+            /** @description Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them */
             vars?: components["schemas"]["LoginVar"][];
         };
         LoginMethods: {
             /**
-             * @description Where values are kept; absent where no way to sign in needs any
+             * @description Store of the values; absent when no login method needs values
              * @enum {string}
              */
             keyring?: "system" | "file";
-            /** @description The agent can sign out, or Deskhand keeps values for it, which signing out removes */
+            /** @description The agent can sign out, or Deskhand keeps values for the agent, which signing out removes */
             logout: boolean;
             methods: components["schemas"]["LoginMethod"][];
-            /** @description Where values are kept in a file: why */
+            /** @description Reason that values are kept in a file */
             warning?: string;
         };
         LoginRequest: {
@@ -3281,13 +3281,13 @@ export interface components {
             name: string;
             optional: boolean;
             secret: boolean;
-            /** @description There is one already; an empty value keeps it */
+            /** @description A value is stored; an empty value keeps the stored value */
             set: boolean;
         };
         LoginWish: {
-            /** @description Of the agent's ways to sign in */
+            /** @description Id of one of the agent's login methods */
             method: string;
-            /** @description By name, where the method has vars; an empty one keeps what there is */
+            /** @description Values by the names of the method's vars; an empty value keeps the stored value */
             values?: {
                 [key: string]: string;
             };
@@ -3332,21 +3332,21 @@ export interface components {
             expired: boolean;
             /**
              * Format: date-time
-             * @description Absent when it does not expire
+             * @description Absent when the token does not expire
              */
             expiresAt?: string;
             id: string;
             name: string;
-            /** @description runtime opens /v1 and /acp, client opens /client */
+            /** @description Parts of the API that the token opens: runtime opens /v1 and /acp, client opens /client */
             scopes: ("runtime" | "client")[];
-            /** @description The token itself. It is told here and never again */
+            /** @description The token itself, returned by this call only */
             secret: string;
             /**
              * Format: date-time
-             * @description Absent when it was never used
+             * @description Time of the last use; absent when the token was never used
              */
             usedAt?: string;
-            /** @description The address that it was used from last */
+            /** @description Address of the last use */
             usedFrom?: string;
         };
         ModeMark: {
@@ -3361,21 +3361,21 @@ export interface components {
             files: number;
             /**
              * Format: int64
-             * @description Bytes
+             * @description Free bytes on the disk
              */
             free: number;
-            /** @description The directory, links followed */
+            /** @description Path of the directory, links resolved */
             path: string;
             /**
              * Format: int64
-             * @description That run, and would be ended
+             * @description Number of running turns, which would be ended
              */
             turns: number;
         };
         MoveTo: {
-            /** @description A directory of this machine that is empty, or is not there yet */
+            /** @description Path of a directory of this machine that is empty or does not exist yet */
             path: string;
-            /** @description End the turns that run; without it they are in the way */
+            /** @description End running turns; otherwise running turns prevent the move */
             stopTurns?: boolean;
         };
         New: {
@@ -3398,14 +3398,14 @@ export interface components {
             worktree?: boolean;
         };
         NewPlace: {
-            /** @description http to another machine is wanted, although the token and all that is said can be read on the way */
+            /** @description Allow http to another machine, although the token and all messages can be read on the way */
             insecure?: boolean;
             name: string;
             token?: string;
             url: string;
         };
         NewRule: {
-            /** @description With scope directory: an absolute path that a session works in, or has */
+            /** @description Directory of a rule of scope directory: an absolute path that is a working or additional directory of a session */
             directory?: string;
             /** @enum {string} */
             effect: "allow" | "ask" | "deny";
@@ -3415,11 +3415,11 @@ export interface components {
             kind: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
             note?: string;
             pattern: string;
-            /** @description With scope directory; local when it is left out */
+            /** @description Place of the directory, of a rule of scope directory; local when absent */
             place?: string;
             /** @enum {string} */
             scope: "session" | "directory" | "everywhere";
-            /** @description With scope session */
+            /** @description Session of a rule of scope session */
             session?: string;
         };
         NewShell: {
@@ -3433,19 +3433,19 @@ export interface components {
         NewToken: {
             /**
              * Format: date-time
-             * @description In the future, ten years away at most; absent = never
+             * @description In the future, at most ten years away; absent = never
              */
             expiresAt?: string;
-            /** @description What it is for; no two have the same */
+            /** @description Purpose of the token, unique among tokens */
             name: string;
             scopes: ("runtime" | "client")[];
         };
         Newer: {
-            /** @description The newest that this program knows */
+            /** @description Newest schema version that this program knows */
             known: string;
-            /** @description The version of its schema */
+            /** @description Schema version of the data */
             schema: string;
-            /** @description The version of the program that made it, where it said so */
+            /** @description Version of the program that wrote the data, when recorded */
             version?: string;
         };
         Notice: {
@@ -3455,7 +3455,7 @@ export interface components {
             title: string;
         };
         OldCopy: {
-            /** @description Its deletion was broken off: it can only be deleted */
+            /** @description The deletion of the old data was interrupted; the old data can only be deleted */
             deleting?: boolean;
             directory: string;
             /** Format: date-time */
@@ -3505,7 +3505,7 @@ export interface components {
             text: string;
         };
         PartList: {
-            /** @description In the order in which they are shown; a part's number is its index */
+            /** @description Parts in display order; the number of a part is its index */
             items: components["schemas"]["RequestPart"][];
         };
         PartPage: {
@@ -3545,27 +3545,27 @@ export interface components {
             unread?: boolean;
         };
         Place: {
-            /** @description Why it is not ready, in the words of who said so */
+            /** @description Reason that the place is not ready, as the runtime or the network states it */
             detail?: string;
-            /** @description local is this machine */
+            /** @description Id of the place; local is this machine */
             id: string;
             name: string;
-            /** @description What the runtime calls itself */
+            /** @description Software that the runtime reports */
             software?: string;
             /**
-             * @description As of the last time that it was used or checked; refused is its token
+             * @description State at the last use or check; refused means that the runtime refused the token
              * @enum {string}
              */
             state: "unknown" | "ready" | "unreachable" | "refused";
-            /** @description Of its runtime; empty for local */
+            /** @description URL of the place's runtime; empty for local */
             url: string;
             version?: string;
-            /** @description Why its token is not in the keyring; of the answer to its change alone */
+            /** @description Reason that the token is not in the keyring; present only in answers to a change */
             warning?: string;
         };
         PlaceAgent: {
             id: string;
-            /** @description One that is not is installed there by the first message, where the runtime does that */
+            /** @description The agent is installed at the place; a runtime that supports installing installs a missing agent at the first message */
             installed: boolean;
             name: string;
             version?: string;
@@ -3573,7 +3573,7 @@ export interface components {
         PlacePatch: {
             insecure?: boolean;
             name?: string;
-            /** @description Empty: without one */
+            /** @description Token of the runtime; empty = no token */
             token?: string;
             url?: string;
         };
@@ -3581,31 +3581,31 @@ export interface components {
             id: string;
             /**
              * Format: int64
-             * @description So many agents could not be ended there, and may go on
+             * @description Number of agents that could not be ended at the place and may go on
              */
             left?: number;
         };
         Plan: {
             /**
              * Format: int64
-             * @description Bytes that are downloaded; absent where nobody tells
+             * @description Bytes to download; absent when unknown
              */
             download?: number;
-            /** @description There is room for it, as far as it is known */
+            /** @description The disk has room for the installation, as far as the sizes are known */
             enough: boolean;
             /**
              * Format: int64
-             * @description Of the disk that agents are installed to; 0 = not known
+             * @description Free bytes on the disk of the agents' store; 0 = unknown
              */
             freeBytes: number;
             /**
              * Format: int64
-             * @description How many are installed; absent where only the installation itself finds out
+             * @description Number of packages to install; absent when only the installation itself determines the number
              */
             packages?: number;
             /**
              * Format: int64
-             * @description Bytes on the disk afterwards; absent where nobody tells
+             * @description Bytes on the disk after the installation; absent when unknown
              */
             unpacked?: number;
             version: string;
@@ -3677,19 +3677,19 @@ export interface components {
         };
         PromptRequest: {
             attachments?: components["schemas"]["PromptAttachment"][];
-            /** @description May be empty where there are attachments */
+            /** @description Text of the prompt; may be empty when there are attachments */
             message: string;
             /**
-             * @description While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it
+             * @description Time of the prompt while a turn runs: now is refused, queue waits, interrupt cancels the turn and goes next, steer reaches the agent within the turn
              * @default now
              * @enum {string}
              */
             when: "now" | "queue" | "interrupt" | "steer";
         };
         Proof: {
-            /** @description HMAC-SHA256 by the tab's key of "deskhand tab proof\n" + host + "\n" + nonce + "\n" + start, where host is the Host that the tab asked */
+            /** @description HMAC-SHA256, by the tab's key, of "deskhand tab proof\n" + host + "\n" + nonce + "\n" + start, where host is the Host of the tab's request */
             proof: string;
-            /** @description Names this start. HMAC-SHA256 by the tab's key of "deskhand tab token\n" + start is the last part of the tab's new token: "tab." + tab + "." + that */
+            /** @description Id of this start. The tab's new token is "tab." + tab + "." + the HMAC-SHA256, by the tab's key, of "deskhand tab token\n" + start */
             start: string;
         };
         Question: {
@@ -3763,54 +3763,54 @@ export interface components {
             id: string;
         };
         Quirks: {
-            /** @description It deletes conversations by itself */
+            /** @description Rules by which the agent deletes conversations by itself */
             cleanUp?: components["schemas"]["CleanUp"];
             /**
              * Format: int64
-             * @description A larger image is made smaller for it: it has the letters of an image counted as words of the conversation, or sends each image again with every message
+             * @description Bytes above which images are made smaller: the agent counts the encoded image as text of the conversation, or sends each image again with every message
              */
             imageBytes?: number;
-            /** @description It puts the blocks of a prompt together with nothing between: texts end with a new line */
+            /** @description The agent joins the blocks of a prompt without a separator, so texts end with a new line */
             joinsBlocks?: boolean;
-            /** @description The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on */
+            /** @description Media type that a link to a file must have: the agent embeds files of any other type in the prompt, and models then refuse the conversation */
             linkType?: string;
-            /** @description It loses a session that it loads in the minute of the clock in which it last began with it */
+            /** @description The agent loses a session that is loaded within the same minute of the clock in which the session last began */
             loadNextMinute?: boolean;
-            /** @description The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself */
+            /** @description Transports of MCP servers that the agent accepts in practice; an empty list means none. Absent: stdio, and the transports that the agent announces */
             mcp?: ("stdio" | "http" | "sse")[];
-            /** @description It passes over a link to a file that git ignores without a word to anybody: the paths of linked files stand in the message, too */
+            /** @description The agent silently skips links to files that git ignores, so the message also names the paths of linked files */
             namesLinks?: boolean;
-            /** @description It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile */
+            /** @description The agent breaks when a client offers files: clients must not announce fs.readTextFile or fs.writeTextFile */
             noFs?: boolean;
             /**
-             * @description The transport by which it takes Deskhand's own tools best: it gives up on others too early
+             * @description Transport by which the agent gets Deskhand's own tools; the agent times out too early on other transports
              * @enum {string}
              */
             ownTools?: "stdio";
-            /** @description PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them */
+            /** @description PDF embedded in a prompt reaches the model; other agents paste the bytes as text or drop them */
             pdf?: boolean;
-            /** @description It does not undo the percent-encoding of a link to a file, and finds nothing there */
+            /** @description The agent does not decode percent-encoding in links to files, and finds no such file */
             plainLinks?: boolean;
-            /** @description How the methods of requests begin that it makes of its own, and that are refused at once */
+            /** @description Prefixes of the methods of the agent's own requests that are refused at once */
             refuse?: string[];
             /**
              * Format: int64
-             * @description How long it may take to make a session, where that is long
+             * @description Seconds that the agent may take to make a session, when that is long
              */
             sessionSeconds?: number;
-            /** @description The folders of a workspace that it reads skills from */
+            /** @description Folders of a workspace from which the agent reads skills */
             skillDirs?: string[];
-            /** @description Of attachments it is told the paths, as text, whatever it says that it takes */
+            /** @description The agent gets the paths of attachments as text, whatever content the agent announces */
             textOnly?: boolean;
         };
         RelinkWorkspaceRequest: {
-            /** @description An absolute path of a directory that is there */
+            /** @description Absolute path of an existing directory */
             path: string;
         };
         Remember: {
             /** Format: date-time */
             expiresAt?: string;
-            /** @description What the rule is about; this very thing, when it is left out */
+            /** @description Pattern of the rule; the exact request when absent */
             pattern?: string;
             /** @enum {string} */
             scope: "session" | "directory" | "everywhere";
@@ -3819,29 +3819,29 @@ export interface components {
             id: string;
         };
         ReplyQuestionRequest: {
-            /** @description For each question a list of options, or words of one's own; with the request's id all of them, else one list */
+            /** @description For each question a list of options or own words; with a request_id the lists of all questions of the request, otherwise one list */
             answers: string[][];
         };
         Report: {
-            /** @description What can be done, the most useful first */
+            /** @description Advice for a person, the most useful first */
             advice: components["schemas"]["Advice"][];
             agent: components["schemas"]["Agent"];
             agentInfo?: components["schemas"]["AgentInfo"];
             authMethods?: components["schemas"]["AuthMethod"][];
-            /** @description agentCapabilities, as it sent them */
+            /** @description agentCapabilities as the agent sent them */
             capabilities?: unknown;
             env: components["schemas"]["Env"];
             /**
              * Format: int64
-             * @description Of a process that ended by itself
+             * @description Exit code of a process that ended by itself
              */
             exitCode?: number;
             /** Format: int64 */
             protocolVersion?: number;
             signal?: string;
-            /** @description The end of what it wrote there, at most 8 KiB */
+            /** @description End of the agent's stderr, at most 8 KiB */
             stderr?: string;
-            /** @description Up to the one that failed */
+            /** @description Steps of the test, up to and including a failed step */
             steps: components["schemas"]["Step"][];
         };
         Request: {
@@ -4003,17 +4003,17 @@ export interface components {
             turn?: string;
         };
         Rule: {
-            /** @description It is always there, and cannot be changed */
+            /** @description The rule always exists and cannot be changed */
             builtin?: boolean;
             /**
              * Format: date-time
-             * @description Absent of built-in ones
+             * @description Absent for built-in rules
              */
             createdAt?: string;
-            /** @description Of scope directory; the rule follows it when it is moved */
+            /** @description Directory of a rule of scope directory; the rule follows a directory that moves */
             directory?: string;
             /**
-             * @description Deny goes before ask, and ask before allow, whatever their scopes
+             * @description Effect of the rule: deny precedes ask, and ask precedes allow, whatever the scopes
              * @enum {string}
              */
             effect: "allow" | "ask" | "deny";
@@ -4021,7 +4021,7 @@ export interface components {
             expiresAt?: string;
             /**
              * Format: int64
-             * @description How many requests it has answered; of built-in ones this is not counted
+             * @description Number of requests that the rule has answered; not counted for built-in rules
              */
             hits: number;
             id: string;
@@ -4029,17 +4029,17 @@ export interface components {
             kind: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
             /** Format: date-time */
             lastHitAt?: string;
-            /** @description A person's own words */
+            /** @description A person's note about the rule */
             note?: string;
-            /** @description What it is about; its form depends on the kind. Empty of built-in ones: their pattern is code */
+            /** @description Pattern of the requests that the rule covers; the form depends on the kind. Empty for built-in rules, whose patterns are code */
             pattern: string;
-            /** @description Of scope directory: where that is, unless it is local */
+            /** @description Place of the directory, of a rule of scope directory; absent = local */
             place?: string;
             /** @enum {string} */
             scope: "session" | "directory" | "everywhere";
-            /** @description Of scope session */
+            /** @description Session of a rule of scope session */
             session?: string;
-            /** @description What it is about, in words */
+            /** @description Description of the covered requests in words */
             text: string;
         };
         RuleAnswer: {
@@ -4047,23 +4047,23 @@ export interface components {
             builtin?: boolean;
             /** @enum {string} */
             effect: "allow" | "deny";
-            /** @description The rule; it may be gone. Taking the answer's reason back is removing it */
+            /** @description Id of the rule, which may have been removed since. Removing the rule revokes the reason of the answer */
             id: string;
-            /** @description The agent's option that was answered; empty without a request */
+            /** @description Id of the agent's option that was answered; empty without a request */
             optionId: string;
-            /** @description Empty where nothing was asked: the agent wanted a program to be run that a rule denies */
+            /** @description Id of the request; empty when nothing was asked because the agent wanted to run a program that a rule denies */
             request: string;
             /** @enum {string} */
             scope: "session" | "directory" | "everywhere";
             text: string;
-            /** @description Of the request, or the command */
+            /** @description Title of the request, or the command */
             title: string;
         };
         RulePatch: {
             directory?: string;
             /** @enum {string} */
             effect?: "allow" | "ask" | "deny";
-            /** @description RFC 3339; empty = never */
+            /** @description RFC 3339; empty = the rule never expires */
             expiresAt?: string;
             /** @enum {string} */
             kind?: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
@@ -4088,9 +4088,9 @@ export interface components {
             text: string;
         };
         RuleSuggestions: {
-            /** @description What to show before it is allowed. With any, nothing is allowed everywhere */
+            /** @description Dangers that a person must see before an approval. With any danger, no rule can allow the request everywhere */
             danger?: ("disaster" | "sudo" | "pipe_to_shell" | "secrets" | "outside_root" | "too_long")[];
-            /** @description The narrowest first; empty where a person has to look each time */
+            /** @description Suggested rules, the narrowest first; empty when a person must decide each time */
             suggestions: components["schemas"]["RuleSuggestion"][];
         };
         SelfProcess: {
@@ -4213,9 +4213,9 @@ export interface components {
         };
         SetConfigRequest: {
             id: string;
-            /** @description Answer when the agent is told, with the value of before; an event has the new one */
+            /** @description Answer once the agent has been told, with the old value; an event carries the new value */
             later?: boolean;
-            /** @description A text, or true or false */
+            /** @description A text, or a boolean */
             value: unknown;
         };
         Settings: {
@@ -4358,24 +4358,24 @@ export interface components {
         SimulateRuleRequest: {
             /**
              * Format: int64
-             * @description How many permissions are looked at, the newest
+             * @description Maximum number of permissions to simulate, the newest
              * @default 200
              */
             limit: number;
-            /** @description The rule that it is a change of */
+            /** @description Id of the rule that the simulated rule would replace */
             replaces?: string;
             rule: components["schemas"]["NewRule"];
         };
         Simulated: {
             counts: components["schemas"]["SimulatedCounts"];
-            /** @description Those that would be decided otherwise than by the rules that there are, the newest first */
+            /** @description Permissions that the rule would decide otherwise than the stored rules, the newest first */
             items: components["schemas"]["SimulatedItem"][];
             /**
              * Format: int64
-             * @description How many permissions were looked at, the newest
+             * @description Number of permissions that were simulated, the newest
              */
             looked: number;
-            /** @description The rule allows commands that may run any program: it has a * behind one of which too little is known */
+            /** @description The rule allows commands that may run any program: the rule has a * behind a program about which too little is known */
             open?: boolean;
         };
         SimulatedCounts: {
@@ -4391,7 +4391,7 @@ export interface components {
         SimulatedItem: {
             /** Format: date-time */
             at: string;
-            /** @description The rule that would decide; absent when it is the new one, or none */
+            /** @description Id of the rule that would decide; absent for the new rule, or when no rule decides */
             by?: string;
             command?: string;
             path?: string;
@@ -4400,7 +4400,7 @@ export interface components {
             sessionTitle: string;
             title: string;
             /**
-             * @description By the rules that there are
+             * @description Effect by the stored rules
              * @enum {string}
              */
             was: "allow" | "ask" | "deny";
@@ -4409,13 +4409,13 @@ export interface components {
         };
         Skill: {
             description: string;
-            /** @description Of its name and files */
+            /** @description SHA-256 of the skill's name and files */
             digest?: string;
             files: components["schemas"]["File"][];
             name: string;
-            /** @description What is odd about it */
+            /** @description Oddity of the skill, for a person to know */
             note?: string;
-            /** @description Why it is not given to agents */
+            /** @description Reason that agents do not get the skill */
             problem?: string;
         };
         SkillEntry: {
@@ -4493,7 +4493,7 @@ export interface components {
             ms: number;
             ok: boolean;
             /**
-             * @description login is there of agents that tell as whom they are signed in
+             * @description Step of the test; login occurs for agents that say who is signed in
              * @enum {string}
              */
             step: "resolve" | "spawn" | "initialize" | "session" | "login";
@@ -4541,37 +4541,37 @@ export interface components {
             kind: "database" | "blobs" | "agents" | "skills" | "snapshots" | "rest";
         };
         StorageParts: {
-            /** @description The largest first */
+            /** @description Parts, the largest first */
             items: components["schemas"]["StoragePart"][];
         };
         Straggler: {
-            /** @description What the agent ran; of what that has left running, the command line */
+            /** @description Command that the agent ran; of a process left behind by that command, the process's command line */
             command: string;
             /** Format: date-time */
             endedAt?: string;
             /**
-             * @description person: it was ended from here. agent: it went with the agent's own process. Absent: it has ended by itself
+             * @description person: a person ended the command here. agent: the command ended with the agent's process. Absent: the command ended by itself
              * @enum {string}
              */
             endedBy?: "person" | "agent";
-            /** @description Of the processes: no others ever have it */
+            /** @description Id of the group of processes, never used again */
             id: string;
             /**
              * Format: int64
-             * @description Of its oldest process
+             * @description Process id of the oldest process
              */
             pid: number;
             /**
              * Format: int64
-             * @description How many there were when it was noticed
+             * @description Number of processes when the straggler was noticed
              */
             processes: number;
             running: boolean;
             /** Format: date-time */
             startedAt: string;
-            /** @description What that tool call was called */
+            /** @description Title of that tool call */
             title: string;
-            /** @description The tool call that has started it */
+            /** @description Tool call that started the command */
             toolCallId: string;
         };
         StragglerList: {
@@ -4579,15 +4579,15 @@ export interface components {
             items: components["schemas"]["Entry"][];
         };
         Summary: {
-            /** @description Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer */
+            /** @description Summary in Markdown, at most 16 KiB, made from the transcript without a model: prompts, decisions, plan, changed files, the last answer */
             text: string;
         };
         Tab: {
-            /** @description The key by which the program proves itself to the tab. The tab keeps it in memory and sends it nowhere */
+            /** @description Key by which the program proves itself to the tab. The tab keeps the key in memory and sends it nowhere */
             key: string;
-            /** @description Names the tab */
+            /** @description Id of the tab */
             tab: string;
-            /** @description Opens /client until the program ends */
+            /** @description Token that opens /client until the program ends */
             token: string;
         };
         Terminal: {
@@ -4602,12 +4602,12 @@ export interface components {
             signal?: string;
             /**
              * Format: int64
-             * @description How many bytes of its output are left out: they stood before the text
+             * @description Bytes of earlier output that are left out before the text
              */
             skipped?: number;
             /** Format: date-time */
             startedAt: string;
-            /** @description Content of tool calls names it */
+            /** @description Id by which the content of tool calls names the terminal */
             terminalId: string;
         };
         TerminalOutput: {
@@ -4641,7 +4641,7 @@ export interface components {
             definition: components["schemas"]["Definition"];
         };
         TestMcpServerRequest: {
-            /** @description One that a person has just written; without it the stored one, which must be approved */
+            /** @description Unstored entry to test; absent = the stored entry, which must be approved */
             entry?: unknown;
         };
         Token: {
@@ -4650,19 +4650,19 @@ export interface components {
             expired: boolean;
             /**
              * Format: date-time
-             * @description Absent when it does not expire
+             * @description Absent when the token does not expire
              */
             expiresAt?: string;
             id: string;
             name: string;
-            /** @description runtime opens /v1 and /acp, client opens /client */
+            /** @description Parts of the API that the token opens: runtime opens /v1 and /acp, client opens /client */
             scopes: ("runtime" | "client")[];
             /**
              * Format: date-time
-             * @description Absent when it was never used
+             * @description Time of the last use; absent when the token was never used
              */
             usedAt?: string;
-            /** @description The address that it was used from last */
+            /** @description Address of the last use */
             usedFrom?: string;
         };
         TokenList: {
@@ -4677,11 +4677,11 @@ export interface components {
             content?: unknown[];
             /** Format: date-time */
             endedAt?: string;
-            /** @description ACP's read, edit, delete, move, search, execute, think, fetch, switch_mode, other */
+            /** @description ACP tool kind: read, edit, delete, move, search, execute, think, fetch, switch_mode, other */
             kind: string;
             locations?: components["schemas"]["Location"][];
             name?: string;
-            /** @description The tool call that it belongs to, such as a subagent's */
+            /** @description Tool call that this tool call belongs to, such as the call of a subagent */
             parent?: string;
             rawInput?: unknown;
             rawOutput?: unknown;
@@ -4710,46 +4710,46 @@ export interface components {
         };
         TreeCopied: {
             items: components["schemas"]["TreeWritten"][];
-            /** @description What was not copied; it keeps the others */
+            /** @description Files that were not copied; the other files were */
             problems: components["schemas"]["TreeProblem"][];
         };
         TreeCopy: {
-            /** @description Files of this machine, absolute */
+            /** @description Absolute paths of files on this machine */
             paths: string[];
-            /** @description Replace files of the same names */
+            /** @description Replace files with the same names */
             replace?: boolean;
-            /** @description A directory of the session */
+            /** @description Absolute path of the target, a directory of the session */
             to: string;
         };
         TreeEntry: {
             /** @enum {string} */
             kind: "file" | "directory" | "symlink";
             /**
-             * @description What a link leads to; absent where that is not in the session's directories
+             * @description Kind of a link's target; absent when the target is outside the session's directories
              * @enum {string}
              */
             leads?: "file" | "directory";
-            /** @description Of a directory of the session: it is not there */
+            /** @description The directory of the session does not exist */
             missing?: boolean;
             /** Format: date-time */
             modified: string;
             name: string;
-            /** @description Absolute */
+            /** @description Absolute path */
             path: string;
             /**
              * Format: int64
-             * @description In bytes
+             * @description Size in bytes
              */
             size: number;
-            /** @description Its name is no text, and it cannot be asked for */
+            /** @description The name is not UTF-8, and the entry cannot be requested */
             unnamed?: boolean;
         };
         TreeListing: {
-            /** @description Directories first, then by name */
+            /** @description Entries, directories first, then by name */
             items: components["schemas"]["TreeEntry"][];
-            /** @description There are more */
+            /** @description The directory has more entries */
             more?: boolean;
-            /** @description Absent of the list of the session's directories */
+            /** @description Absolute path of the directory; absent in the list of the session's directories */
             path?: string;
         };
         TreePreview: {
@@ -4759,36 +4759,36 @@ export interface components {
             /** Format: date-time */
             modified: string;
             name: string;
-            /** @description Absolute */
+            /** @description Absolute path */
             path: string;
             /**
              * Format: int64
-             * @description In bytes
+             * @description Size in bytes
              */
             size: number;
             text?: string;
-            /** @description Changes with the file; If-Match of a change takes it, in quotes */
+            /** @description Version of the file, different after every change; a write takes it in If-Match, in quotes */
             version: string;
-            /** @description The text is all of it */
+            /** @description text is the whole file */
             whole?: boolean;
         };
         TreeProblem: {
-            /** @description Stable and dotted: tree.exists, tree.directory, tree.missing, tree.forbidden and others */
+            /** @description Stable dotted code: tree.exists, tree.directory, tree.missing, tree.forbidden and others */
             code: string;
             params: {
                 [key: string]: string;
             };
-            /** @description As it was given */
+            /** @description The path as it was given */
             path: string;
         };
         TreeWritten: {
             /** Format: date-time */
             modified: string;
-            /** @description Absolute */
+            /** @description Absolute path */
             path: string;
             /**
              * Format: int64
-             * @description In bytes
+             * @description Size in bytes
              */
             size: number;
             version: string;
@@ -4843,7 +4843,7 @@ export interface components {
         TurnError: {
             /** Format: int64 */
             code: number;
-            /** @description The agent's message, and behind it what the data of its error says beyond that */
+            /** @description The agent's message, followed by the parts of its error's data that the message does not say */
             message: string;
         };
         Usage: {
@@ -4855,7 +4855,7 @@ export interface components {
         };
         Value: {
             /**
-             * @description Of a mode: the agent asks before it changes something; it decides by itself and asks nobody; it asks as its own settings say; or nobody knows, which counts like deciding by itself
+             * @description Judgement of a mode: the agent asks before a change; the agent decides by itself; the agent's own settings decide; or unknown, which counts like deciding by itself
              * @enum {string}
              */
             asks?: "asks" | "decides" | "settings" | "unknown";
@@ -5037,7 +5037,7 @@ export interface components {
     };
     responses: never;
     parameters: {
-        /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+        /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
         "Idempotency-Key": string;
     };
     requestBodies: never;
@@ -5050,7 +5050,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5088,13 +5088,13 @@ export interface operations {
     listAgents: {
         parameters: {
             query?: {
-                /** @description The whole catalogue too, those that are not here */
+                /** @description Include the agents of the catalogue that are not on this machine */
                 all?: boolean;
-                /** @description Wait first until the login shell has been read, which takes up to 10 s: before that an agent may seem not to be here */
+                /** @description Wait until the login shell has been read, up to 10 s; before that, an installed agent may seem missing */
                 settled?: boolean;
-                /** @description Ask the registry for newer versions first, unless that was done within the day; 5 s at most */
+                /** @description Ask the registry for newer versions first, unless it was asked within the last day; takes up to 5 s */
                 newest?: boolean;
-                /** @description Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed */
+                /** @description Read the login shell again first, which takes up to 10 s, and forget the reasons of failed installations */
                 fresh?: boolean;
             };
             header?: never;
@@ -5136,7 +5136,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5181,7 +5181,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5262,7 +5262,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5309,7 +5309,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5350,7 +5350,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5397,7 +5397,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5478,7 +5478,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5525,7 +5525,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5566,7 +5566,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5613,7 +5613,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5655,9 +5655,9 @@ export interface operations {
     listAgentSessions: {
         parameters: {
             query?: {
-                /** @description Those of this directory alone */
+                /** @description Only conversations of this directory */
                 directory?: string;
-                /** @description The next of the page before */
+                /** @description Cursor from the previous page */
                 before?: string;
             };
             header?: never;
@@ -5701,7 +5701,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5743,9 +5743,9 @@ export interface operations {
     getStart: {
         parameters: {
             query?: {
-                /** @description The directory of the conversation; without one, what holds for all in which nothing else was chosen */
+                /** @description Directory of the conversation; absent = the choice for all directories without a choice of their own */
                 cwd?: string;
-                /** @description Where: local when it is left out */
+                /** @description Place of the directory; local when absent */
                 place?: string;
                 /** @description Answer as if this mode had been chosen */
                 mode?: string;
@@ -5790,13 +5790,13 @@ export interface operations {
     chooseStart: {
         parameters: {
             query?: {
-                /** @description The directory of the conversation; without one, what holds for all in which nothing else was chosen */
+                /** @description Directory of the conversation; absent = the choice for all directories without a choice of their own */
                 cwd?: string;
-                /** @description Where: local when it is left out */
+                /** @description Place of the directory; local when absent */
                 place?: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5843,7 +5843,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5886,7 +5886,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5901,7 +5901,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was taken in, and what was not */
+            /** @description The attachments, and the files that were refused */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5973,7 +5973,7 @@ export interface operations {
     attachmentContent: {
         parameters: {
             query?: {
-                /** @description Have it saved in place of shown */
+                /** @description Make a browser save the file instead of showing it */
                 download?: boolean;
             };
             header?: never;
@@ -5993,7 +5993,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description A part of them */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -6042,7 +6042,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description A part of them */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -6074,7 +6074,7 @@ export interface operations {
     audit: {
         parameters: {
             query?: {
-                /** @description Those after this seq; 0 = the last ones */
+                /** @description Only calls after this seq; 0 = the last calls */
                 after?: number;
                 limit?: number;
             };
@@ -6133,7 +6133,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description A part of them */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -6165,7 +6165,7 @@ export interface operations {
     listMcpServers: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
             };
             header?: never;
@@ -6206,15 +6206,15 @@ export interface operations {
     putMcpServer: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
-                /** @description The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing */
+                /** @description Hash of the entry as it was shown; absent for a new entry. When the stored entry or the programs that it runs have changed since, the call approves nothing */
                 seen?: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6258,13 +6258,13 @@ export interface operations {
     deleteMcpServer: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6302,15 +6302,15 @@ export interface operations {
     testMcpServer: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
-                /** @description The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing */
+                /** @description Hash of the entry as it was shown; absent for a new entry. When the stored entry or the programs that it runs have changed since, the call approves nothing */
                 seen?: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6354,7 +6354,7 @@ export interface operations {
     listSkills: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
             };
             header?: never;
@@ -6395,13 +6395,13 @@ export interface operations {
     putSkill: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6445,13 +6445,13 @@ export interface operations {
     deleteSkill: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6489,13 +6489,13 @@ export interface operations {
     fetchSkill: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6535,12 +6535,12 @@ export interface operations {
     readSkillFile: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
-                /** @description The entry's name */
+                /** @description Name of the entry */
                 name: string;
                 skill: string;
-                /** @description Below the skill's folder */
+                /** @description Path of the file below the skill's folder */
                 path: string;
             };
             header?: never;
@@ -6660,7 +6660,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6705,7 +6705,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6744,11 +6744,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description The id of a channel or thread */
+                /** @description Id of a channel or thread */
                 channel: string;
             };
             cookie?: never;
@@ -6792,11 +6792,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description The id of a channel or thread */
+                /** @description Id of a channel or thread */
                 channel: string;
             };
             cookie?: never;
@@ -6872,7 +6872,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6912,19 +6912,19 @@ export interface operations {
     events: {
         parameters: {
             query?: {
-                /** @description Of the program's start; a foreign one answers reset */
+                /** @description Id of the program's start that after belongs to; another start answers reset */
                 gen?: string;
                 after?: number;
-                /** @description Seconds */
+                /** @description Seconds to wait for events */
                 wait?: number;
                 session?: string;
-                /** @description Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here */
+                /** @description Comma-separated types; question.requested, question.resolved, evt.* and cmd.* are sent only when named here */
                 types?: string;
             };
             header?: {
-                /** @description Is gen, for whoever wants each call to have the same address */
+                /** @description Same as gen, for callers that need one address for all calls */
                 "Deskhand-Gen"?: string;
-                /** @description Is after */
+                /** @description Same as after, for callers that need one address for all calls */
                 "Deskhand-After"?: number;
             };
             path?: never;
@@ -7079,7 +7079,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7124,7 +7124,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7203,7 +7203,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7248,7 +7248,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7333,7 +7333,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7412,7 +7412,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7457,7 +7457,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7500,7 +7500,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7587,7 +7587,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7671,7 +7671,7 @@ export interface operations {
     listProcesses: {
         parameters: {
             query?: {
-                /** @description Tell the memory with what is shared counted once, too, which takes longer */
+                /** @description Add the proportional set size, which counts shared memory once; slower */
                 pss?: boolean;
             };
             header?: never;
@@ -7712,7 +7712,7 @@ export interface operations {
     findRequests: {
         parameters: {
             query: {
-                /** @description The id, or its beginning */
+                /** @description The request's id, or a prefix of it */
                 begins: string;
             };
             header?: never;
@@ -7754,7 +7754,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
@@ -7839,15 +7839,15 @@ export interface operations {
     readRequestPart: {
         parameters: {
             query?: {
-                /** @description In bytes: 0, or next of a page before */
+                /** @description Byte offset: 0, or next of the previous page */
                 offset?: number;
-                /** @description How many bytes of text at most */
+                /** @description Maximum number of bytes of text */
                 limit?: number;
             };
             header?: never;
             path: {
                 id: string;
-                /** @description Its index in the list of parts */
+                /** @description Index of the part in the list of parts */
                 part: number;
             };
             cookie?: never;
@@ -7926,11 +7926,11 @@ export interface operations {
     listRules: {
         parameters: {
             query?: {
-                /** @description Those that apply in this session */
+                /** @description Only rules that apply in this session */
                 session?: string;
-                /** @description Those that apply in this directory */
+                /** @description Only rules that apply in this directory */
                 directory?: string;
-                /** @description Where the directory is; local when it is left out */
+                /** @description Place of the directory; local when absent */
                 place?: string;
             };
             header?: never;
@@ -7972,7 +7972,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8017,7 +8017,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8062,7 +8062,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8103,7 +8103,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8149,16 +8149,16 @@ export interface operations {
     search: {
         parameters: {
             query: {
-                /** @description Words, of which all must be there, the last as a beginning; "a phrase"; -without */
+                /** @description Words that must all occur, the last as a prefix; "a phrase"; -excluded */
                 q: string;
                 agent?: string;
-                /** @description Its id */
+                /** @description Id of a workspace */
                 workspace?: string;
-                /** @description Looks through this conversation alone, and tells every place in it */
+                /** @description Search this session only, and return every match in it */
                 session?: string;
-                /** @description Said then or later */
+                /** @description Only entries of this time or later */
                 from?: string;
-                /** @description Said before then */
+                /** @description Only entries before this time */
                 to?: string;
                 before?: string;
                 limit?: number;
@@ -8244,7 +8244,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8289,7 +8289,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8373,13 +8373,13 @@ export interface operations {
     deleteSession: {
         parameters: {
             query?: {
-                /** @description false erases it at once, and answers when nothing of it is stored any more */
+                /** @description false erases the session at once, and answers when nothing of the session is stored */
                 undo?: boolean;
-                /** @description Refuses (session.used) when anything was written, attached, queued or sent in it, and erases it else */
+                /** @description Refuse with session.used when something was written, attached, queued or sent in the session; otherwise erase the session */
                 unused?: boolean;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8420,7 +8420,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8507,7 +8507,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8635,7 +8635,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8680,7 +8680,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8724,7 +8724,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8771,7 +8771,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8818,7 +8818,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8865,7 +8865,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8912,9 +8912,9 @@ export interface operations {
         parameters: {
             query?: {
                 before?: number;
-                /** @description What follows this seq, in place of what is before one */
+                /** @description Entries after this seq, ascending, instead of entries before a seq */
                 after?: number;
-                /** @description What stands around this seq */
+                /** @description Entries around this seq */
                 around?: number;
                 limit?: number;
             };
@@ -9010,7 +9010,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, with its name in Content-Disposition. Not all of the conversation could be read where Deskhand-Incomplete is true */
+            /** @description The file, with its name in Content-Disposition. Deskhand-Incomplete: true means that a part of the conversation could not be read */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9045,7 +9045,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description The next of the page above */
+                /** @description Cursor from the previous page */
                 before?: number;
             };
             header?: never;
@@ -9089,7 +9089,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9131,19 +9131,19 @@ export interface operations {
     listFrames: {
         parameters: {
             query?: {
-                /** @description What follows this seq, ascending; without it the newest come first */
+                /** @description Frames after this seq, ascending; absent = the newest frames first */
                 after?: number;
                 before?: number;
                 limit?: number;
-                /** @description Seconds; with after, where there is nothing yet */
+                /** @description Seconds to wait with after, when there are no frames yet */
                 wait?: number;
-                /** @description In the message as it was on the wire; case does not count */
+                /** @description Text that occurs in the message as sent on the wire; case-insensitive */
                 q?: string;
-                /** @description in: from the agent */
+                /** @description Direction: in = from the agent, out = to the agent */
                 dir?: "in" | "out";
-                /** @description What its name begins with, or the update of a session/update; responses count by the request that they answer */
+                /** @description Prefix of the method's name, or the kind of a session/update; responses match by the method of their request */
                 method?: string;
-                /** @description Ours too: what the wire does not tell, such as the beginning and the end of a turn */
+                /** @description Include Deskhand's own notes, such as the beginning and the end of a turn */
                 notes?: boolean;
                 bodies?: boolean;
             };
@@ -9269,7 +9269,7 @@ export interface operations {
     findPaths: {
         parameters: {
             query?: {
-                /** @description Letters in their order; empty for what lies on top */
+                /** @description Letters of the path in their order; empty for the top level */
                 q?: string;
                 limit?: number;
             };
@@ -9314,7 +9314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9401,7 +9401,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9443,7 +9443,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9491,7 +9491,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9535,7 +9535,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9576,7 +9576,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9659,7 +9659,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -9826,12 +9826,12 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
                 id: string;
-                /** @description The entry's id. One that has ended is fine */
+                /** @description Id of the straggler's entry; a straggler that has ended is no error */
                 entry: string;
             };
             cookie?: never;
@@ -9908,7 +9908,7 @@ export interface operations {
     listTree: {
         parameters: {
             query?: {
-                /** @description Absolute; without it the session's directories are listed */
+                /** @description Absolute path; absent = the list of the session's directories */
                 path?: string;
             };
             header?: never;
@@ -9952,7 +9952,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -10020,7 +10020,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description A part of them */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -10072,7 +10072,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was written */
+            /** @description The written file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10186,11 +10186,11 @@ export interface operations {
     removeWorktree: {
         parameters: {
             query?: {
-                /** @description Tells what would be kept and what would go, as GET does, and changes nothing */
+                /** @description Return what would be kept and removed, as GET does, and change nothing */
                 preview?: boolean;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -10233,7 +10233,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -10276,13 +10276,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
             path: {
                 session: string;
-                /** @description The question_id, or the request_id: where two questions that wait have one question_id, only the latter */
+                /** @description The question_id, or the request_id; when two waiting questions have the same question_id, only the request_id */
                 question: string;
             };
             cookie?: never;
@@ -10320,13 +10320,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
             path: {
                 session: string;
-                /** @description The question_id, or the request_id: where two questions that wait have one question_id, only the latter */
+                /** @description The question_id, or the request_id; when two waiting questions have the same question_id, only the request_id */
                 question: string;
             };
             cookie?: never;
@@ -10406,7 +10406,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10489,7 +10489,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10530,7 +10530,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10613,7 +10613,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10658,7 +10658,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10697,7 +10697,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10742,7 +10742,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10819,7 +10819,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10898,7 +10898,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -10942,13 +10942,13 @@ export interface operations {
     readTerminal: {
         parameters: {
             query?: {
-                /** @description Bytes */
+                /** @description Number of output bytes that the caller has */
                 after?: number;
-                /** @description Seconds */
+                /** @description Seconds to wait for output */
                 wait?: number;
             };
             header?: {
-                /** @description Is after, for whoever wants each call to have the same address */
+                /** @description Same as after, for callers that need one address for all calls */
                 "Deskhand-After"?: number;
             };
             path: {
@@ -10991,7 +10991,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -11032,7 +11032,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -11077,7 +11077,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -11160,7 +11160,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11205,7 +11205,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -11245,7 +11245,7 @@ export interface operations {
     listTrust: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
             };
             header?: never;
@@ -11287,7 +11287,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11329,12 +11329,12 @@ export interface operations {
     revoke: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory, which need not be there any more */
+                /** @description Absolute path of a directory, which need not exist any more */
                 directory: string;
                 hash: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11372,7 +11372,7 @@ export interface operations {
     listApprovals: {
         parameters: {
             query?: {
-                /** @description The absolute path of one directory; without it all of them */
+                /** @description Absolute path of one directory; absent = all directories */
                 directory?: string;
             };
             header?: never;
@@ -11413,11 +11413,11 @@ export interface operations {
     revokeAll: {
         parameters: {
             query: {
-                /** @description The absolute path of a directory */
+                /** @description Absolute path of a directory */
                 directory: string;
             };
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11494,7 +11494,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11539,7 +11539,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -11616,7 +11616,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -11663,7 +11663,7 @@ export interface operations {
         parameters: {
             query: {
                 cwd: string;
-                /** @description What it is for, in a person's words: its branch is named after it */
+                /** @description Purpose of the worktree in a person's words; the branch is named after it */
                 name?: string;
             };
             header?: never;
