@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/datadir"
 	"deskhand/backend/discord"
+	"deskhand/backend/export"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
@@ -276,10 +277,17 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Exports: b.exporter(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
+}
+
+func (b *Backend) exporter() *export.Exporter {
+	return export.New(export.Deps{
+		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
+		LoadSecrets: b.client.LoadSecrets, Redactor: b.client.Redactor, Begin: b.client.BeginWork,
+	})
 }
 
 // damages reports whether err stems from a damaged database: from its pages or from a stored record.

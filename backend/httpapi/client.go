@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
+	"deskhand/backend/export"
 	"deskhand/backend/files"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
@@ -32,6 +33,7 @@ type ClientConfig struct {
 	Sessions       *session.Client
 	Remotes        *remotes.Library // required where Sessions is
 	Rules          *rulebook.Book
+	Exports        *export.Exporter
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged

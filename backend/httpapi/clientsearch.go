@@ -56,7 +56,7 @@ func (c *Client) exportRoute() {
 		Format string `query:"format" default:"md" enum:"md,json,recording"`
 	},
 	) (*huma.StreamResponse, error) {
-		x, err := c.cfg.Sessions.Export(ctx, in.ID, in.Format)
+		x, err := c.cfg.Exports.File(ctx, in.ID, in.Format)
 		if err != nil {
 			return nil, problemOf(err)
 		}

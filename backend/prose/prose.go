@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -40,6 +41,16 @@ func Closed(message string) string {
 		return out
 	}
 	return strings.TrimSuffix(out, "\n") + rest.String()
+}
+
+// OneLine returns a text with a space in the place of each line break and every other space or control character.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func onLine(message, end string) string { return strings.TrimSuffix(message, "\n") + "\n" + end }

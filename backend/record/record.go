@@ -43,6 +43,14 @@ func JSON(v any) json.RawMessage {
 	return data
 }
 
+// AsJSON returns data as a JSON value. Data that is no JSON becomes a JSON text.
+func AsJSON(data []byte) json.RawMessage {
+	if json.Valid(data) {
+		return data
+	}
+	return JSON(string(data))
+}
+
 // Scanner is a row of a query.
 type Scanner interface{ Scan(dest ...any) error }
 

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/export"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -121,7 +122,7 @@ func TestARecordingWithFilesIsReplayed(t *testing.T) {
 	shot := d.upload("shot.png", picture(t, 30, 30))
 	d.sendFiles(s.ID, "echo what this shows", session.Now, byID(shot)...)
 	d.idle(s.ID)
-	_, recording := d.export(s.ID, session.Recording)
+	_, recording := d.export(s.ID, export.Recording)
 	again := d.replayOf(recording)
 	d.sendFiles(again.ID, "echo what this shows", session.Now, byID(shot)...)
 	d.idle(again.ID)

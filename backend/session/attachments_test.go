@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/export"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -610,10 +611,10 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.chips(s.ID, shot)
-	if _, text := d.export(s.ID, session.Markdown); !strings.Contains(string(text), "- **file** `shot.png` (image/png, ") || !strings.Contains(string(text), "`table.csv`") {
+	if _, text := d.export(s.ID, export.Markdown); !strings.Contains(string(text), "- **file** `shot.png` (image/png, ") || !strings.Contains(string(text), "`table.csv`") {
 		t.Errorf("%s", text)
 	}
-	_, data := d.export(s.ID, session.JSON)
+	_, data := d.export(s.ID, export.JSON)
 	var out struct {
 		Session session.Session
 		Entries []transcript.Entry
@@ -622,7 +623,7 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil || !bytes.Equal(out.Blobs[shot.SHA256], picture(t, 7, 7)) || string(out.Blobs[shaOf([]byte("a,b\n"))]) != "a,b\n" || len(out.Blobs) != 2 || len(out.Session.Attachments) > 0 {
 		t.Errorf("%v, %d blobs", err, len(out.Blobs))
 	}
-	_, data = d.export(s.ID, session.Recording)
+	_, data = d.export(s.ID, export.Recording)
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -528,7 +526,7 @@ func (c *Client) Entries(ctx context.Context, id string, before int64, limit int
 	if more {
 		t.Next = items[0].Seq
 	}
-	return c.complete(ctx, id, t)
+	return Complete(ctx, c.cfg.Store, id, t)
 }
 
 // After gives the entries that follow seq after.
@@ -541,7 +539,7 @@ func (c *Client) After(ctx context.Context, id string, after int64, limit int) (
 	if more {
 		t.Newer = items[len(items)-1].Seq
 	}
-	return c.complete(ctx, id, t)
+	return Complete(ctx, c.cfg.Store, id, t)
 }
 
 // Around gives the entries around seq around, as many on both sides, where there are as many.
@@ -561,7 +559,7 @@ func (c *Client) Around(ctx context.Context, id string, around int64, limit int)
 	if moreNewer {
 		t.Newer = newer[len(newer)-1].Seq
 	}
-	return c.complete(ctx, id, t)
+	return Complete(ctx, c.cfg.Store, id, t)
 }
 
 // older are at most limit entries before seq, ascending, and whether there are more.
@@ -594,29 +592,6 @@ func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (
 	}
 	return items, false, err
 }
-
-// complete adds the turns and requests that the entries name, the turns that run, and the requests that wait. They are asked for one by
-// one: a range of time would have to be looked for in all that the session ever had. The plus keeps the session's own index out of it,
-// for the same reason: few turns run, and few requests wait, in all sessions together.
-func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Transcript, err error) {
-	turns, requests := map[string]bool{}, map[string]bool{}
-	for i := range t.Items {
-		turns[t.Items[i].Turn] = true
-		requests[t.Items[i].Request] = true
-	}
-	db := c.cfg.Store.Read()
-	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, namesOf(turns), id)
-	if err != nil {
-		return Transcript{}, err
-	}
-	t.Requests, err = readableOnly[Request](ctx, db, `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
-	return t, err
-}
-
-// namesOf is a set of ids as a JSON list.
-func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
 
 // Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal, or from what is left
 // of that.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/export"
 	"deskhand/backend/session"
 )
 
@@ -298,7 +299,7 @@ func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
 	if codes["verify.failed"] != 2 || len(codes) > 1 {
 		t.Errorf("%v", codes)
 	}
-	x, err := d.Export(t.Context(), s.ID, session.Markdown)
+	x, err := d.exporter().File(t.Context(), s.ID, export.Markdown)
 	if err != nil {
 		t.Fatal(err)
 	}

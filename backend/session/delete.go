@@ -342,12 +342,6 @@ func (c *Client) eraseRows(ctx context.Context, id string) error {
 	})
 }
 
-// erased tells that a session is erased, or is being erased. Whoever has read it in pieces until then may have missed some without a word.
-func (c *Client) erased(ctx context.Context, id string) (is bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM session WHERE id = ? AND deleted_at <> 1)`, id).Scan(&is)
-	return is, err
-}
-
 // recoverDeleted takes up what was deleted before the program ended: what is due is erased, the rest can still be undone.
 func (c *Client) recoverDeleted(ctx context.Context) error {
 	type deleted struct {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/export"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -109,10 +110,10 @@ func (d *desk) methods(ctx context.Context, id string) map[string]error {
 	_, prompt := d.Prompt(ctx, id, "x")
 	_, send := d.Send(ctx, id, session.Prompt{Message: "x", When: session.Queue})
 	_, queue := d.Queue(ctx, id)
-	_, export := d.Export(ctx, id, session.Markdown)
+	_, exported := d.exporter().File(ctx, id, export.Markdown)
 	return map[string]error{
 		"Get": get, "Change": change, "Entries": entries, "After": after, "Around": around, "Text": text, "Prompt": prompt, "Send": send,
-		"Queue": queue, "Export": export, "Cancel": d.Cancel(ctx, id), "Restart": d.Restart(ctx, id), "SetConfig": d.SetConfig(ctx, id, "x", nil),
+		"Queue": queue, "Export": exported, "Cancel": d.Cancel(ctx, id), "Restart": d.Restart(ctx, id), "SetConfig": d.SetConfig(ctx, id, "x", nil),
 	}
 }
 
@@ -561,9 +562,9 @@ func TestWhatIsReadWhileItIsErased(t *testing.T) {
 	s = d.create()
 	d.prompt(s.ID, "echo what there is")
 	d.idle(s.ID)
-	x := map[string]*session.Export{}
-	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
-		if x[format], err = d.Export(t.Context(), s.ID, format); err != nil {
+	x := map[string]*export.File{}
+	for _, format := range []string{export.Markdown, export.JSON, export.Recording} {
+		if x[format], err = d.exporter().File(t.Context(), s.ID, format); err != nil {
 			t.Fatal(err)
 		}
 	}

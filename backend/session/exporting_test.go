@@ -5,21 +5,29 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/export"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
 
+func (d *desk) exporter() *export.Exporter {
+	return export.New(export.Deps{
+		Store: d.db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: d.Get, Stored: d.Stored,
+		LoadSecrets: d.LoadSecrets, Redactor: d.Redactor, Begin: d.BeginWork,
+	})
+}
+
 func (d *desk) export(id, format string) (name string, data []byte) {
 	d.t.Helper()
-	x, err := d.Export(d.t.Context(), id, format)
+	x, err := d.exporter().File(d.t.Context(), id, format)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -39,7 +47,7 @@ func TestExport(t *testing.T) {
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 
-	name, text := d.export(s.ID, session.Markdown)
+	name, text := d.export(s.ID, export.Markdown)
 	if !strings.HasSuffix(name, "please-write-a-note-with-redacted-in-it.md") {
 		t.Error(name)
 	}
@@ -50,7 +58,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	_, data := d.export(s.ID, session.JSON)
+	_, data := d.export(s.ID, export.JSON)
 	var out struct {
 		Format   string
 		Session  session.Session
@@ -61,7 +69,7 @@ func TestExport(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil || out.Session.ID != s.ID || len(out.Entries) != len(tr.Items) || len(out.Turns) != 1 || len(out.Requests) != 1 {
 		t.Errorf("%v, %s", err, data)
 	}
-	_, data = d.export(s.ID, session.Recording)
+	_, data = d.export(s.ID, export.Recording)
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -86,25 +94,8 @@ func TestExport(t *testing.T) {
 			t.Errorf("a secret goes out as %s", format)
 		}
 	}
-	_, err = d.Export(t.Context(), s.ID, "pdf")
+	_, err = d.exporter().File(t.Context(), s.ID, "pdf")
 	refused(t, err, "export.format")
-}
-
-// TestExportOfALongMessage: what is clipped on the screen goes out whole.
-func TestExportOfALongMessage(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	s := d.create()
-	long := strings.Repeat("0123456789abcdef", 20_000) // 320 kB
-	d.prompt(s.ID, "echo "+long)
-	if tr := d.idle(s.ID); find(tr, "user").Clipped == 0 {
-		t.Fatal("nothing was clipped")
-	}
-	for _, format := range []string{session.Markdown, session.JSON} {
-		if _, data := d.export(s.ID, format); strings.Count(string(data), long) < 2 {
-			t.Errorf("%s: the long message is not whole", format)
-		}
-	}
 }
 
 // TestExportOfADamagedConversation: what can be read of it goes out, and says that it is not all.
@@ -116,9 +107,9 @@ func TestExportOfADamagedConversation(t *testing.T) {
 	d.sendFiles(s.ID, "echo what is left", session.Now, byID(d.upload("notes.txt", []byte("notes")))...)
 	d.idle(s.ID)
 	tells := map[string]string{
-		session.Markdown:  "\n> Not all of this conversation could be read, because what is kept of it is damaged: ",
-		session.JSON:      `"damage": "`,
-		session.Recording: `"damage":"`,
+		export.Markdown:  "\n> Not all of this conversation could be read, because what is kept of it is damaged: ",
+		export.JSON:      `"damage": "`,
+		export.Recording: `"damage":"`,
 	}
 	for format, mark := range tells {
 		if _, data := d.export(s.ID, format); strings.Contains(string(allOf(t, format, data)), mark) {
@@ -129,14 +120,14 @@ func TestExportOfADamagedConversation(t *testing.T) {
 	if err := os.Remove(filepath.Join(d.dir, "blobs", kept.SHA256[:2], kept.SHA256+".zst")); err != nil {
 		t.Fatal(err)
 	}
-	for format, mark := range map[string]string{session.JSON: `"lost": "notes.txt is lost: `, session.Recording: `"damage":"notes.txt is lost: `} {
+	for format, mark := range map[string]string{export.JSON: `"lost": "notes.txt is lost: `, export.Recording: `"damage":"notes.txt is lost: `} {
 		if _, data := d.export(s.ID, format); !strings.Contains(string(allOf(t, format, data)), mark) {
 			t.Errorf("%s does not tell of a file whose bytes are gone: %s", format, data)
 		}
 	}
 	d.alter(`UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
 	for format, mark := range tells {
-		x, err := d.Export(t.Context(), s.ID, format)
+		x, err := d.exporter().File(t.Context(), s.ID, format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +141,7 @@ func TestExportOfADamagedConversation(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", format, want, data)
 			}
 		}
-		if format == session.Recording && (!strings.Contains(data, `{"n":1,`) || strings.Contains(data, `{"n":2,`) || !strings.Contains(data, `{"n":3,`)) {
+		if format == export.Recording && (!strings.Contains(data, `{"n":1,`) || strings.Contains(data, `{"n":2,`) || !strings.Contains(data, `{"n":3,`)) {
 			t.Errorf("other frames than those that can be read: %s", data)
 		}
 	}
@@ -186,7 +177,7 @@ func TestNoExportHoldsASecret(t *testing.T) {
 	d.idle(s.ID)
 	// Before and after a restart.
 	for range 2 {
-		for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+		for _, format := range []string{export.Markdown, export.JSON, export.Recording} {
 			_, data := d.export(s.ID, format)
 			data = allOf(t, format, data)
 			for _, secret := range secrets {
@@ -198,7 +189,7 @@ func TestNoExportHoldsASecret(t *testing.T) {
 				t.Errorf("as %s the secrets were not there at all", format)
 			}
 			file := "FIRST=line\n" + strings.Repeat("[redacted]\n", len(secrets)) + "LAST=line\n"
-			if format != session.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
+			if format != export.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
 				t.Errorf("as %s the rest of the file is not there", format)
 			}
 		}
@@ -222,7 +213,7 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
 	// Before and after a restart.
 	for range 2 {
-		for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+		for _, format := range []string{export.Markdown, export.JSON, export.Recording} {
 			name, data := d.export(s.ID, format)
 			data = allOf(t, format, data)
 			if bytes.Contains(data, []byte(key)) || strings.Contains(name, key) || !bytes.Contains(data, []byte("[redacted]")) {
@@ -281,7 +272,7 @@ func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	s := d.create()
 	d.says(s.ID, "echo what there is", nil)
 	d.idle(s.ID)
-	formats := []string{session.Markdown, session.JSON, session.Recording}
+	formats := []string{export.Markdown, export.JSON, export.Recording}
 	told := func(format string) string {
 		_, data := d.export(s.ID, format)
 		for line := range strings.Lines(string(allOf(t, format, data))) {
@@ -313,9 +304,9 @@ func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 func allOf(t *testing.T, format string, data []byte) []byte {
 	t.Helper()
 	switch format {
-	case session.Recording:
+	case export.Recording:
 		return unzipped(t, data)
-	case session.JSON:
+	case export.JSON:
 		var out struct{ Blobs map[string][]byte }
 		if err := json.Unmarshal(data, &out); err != nil {
 			t.Fatal(err)
@@ -347,50 +338,4 @@ func unzipped(t *testing.T, data []byte) []byte {
 		all = append(all, part...)
 	}
 	return all
-}
-
-// An export says of a conversation's life what the window says, in the same words.
-func TestDividersHaveTheWindowsWords(t *testing.T) {
-	text, err := os.ReadFile("../../frontend/src/strings/en.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := regexp.MustCompile(`'divider\.([a-z_.]+)':\s+'(.+)',`).FindAllSubmatch(text, -1)
-	if len(said) < 10 {
-		t.Fatalf("only %d texts were found", len(said))
-	}
-	const agent = "{agent}" // as it stands there
-	for _, s := range said {
-		if code, want := string(s[1]), string(s[2]); code != "unknown" {
-			if got := (&transcript.Divider{Code: code}).Words(agent); got != want {
-				t.Errorf("%s: %q, in the window %q", code, got, want)
-			}
-		}
-	}
-	moved := transcript.Divider{Code: "workspace.moved", Params: map[string]string{"from": "/old", "to": "/new"}}
-	if got, want := moved.Words("Bot"), "The directory moved from /old to /new"; got != want {
-		t.Errorf("%q", got)
-	}
-	if got, want := (&transcript.Divider{Code: "later.known"}).Words("Bot"), "Session change: later.known"; got != want {
-		t.Errorf("%q", got)
-	}
-}
-
-// What a message leaves open ends with it: all that follows would be read as code, or not be seen.
-func TestAnExportEndsWhatAMessageLeavesOpen(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	s := d.create()
-	for message, want := range map[string]string{
-		"one\n\n```go\nx := 1":      "one\n\n```go\nx := 1\n```\n\n## ",
-		"two\n\n<!-- a note":        "two\n\n<!-- a note\n-->\n\n## ",
-		"three\n\n<details>\n\nout": "three\n\n<details>\n\nout\n\n</details>\n\n## ",
-		"four\n\n$$\na + b":         "four\n\n$$\na + b\n$$\n\n## ",
-	} {
-		d.prompt(s.ID, "echo "+message)
-		d.idle(s.ID)
-		if _, text := d.export(s.ID, session.Markdown); !strings.Contains(string(text), want) {
-			t.Errorf("the export of %q has no %q:\n%s", message, want, text)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/export"
 	"deskhand/backend/session"
 )
 
@@ -40,7 +41,7 @@ func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
 	}
 	exported := func(id string) string {
 		t.Helper()
-		x, err := d.Export(t.Context(), id, session.Markdown)
+		x, err := d.exporter().File(t.Context(), id, export.Markdown)
 		var b bytes.Buffer
 		if err == nil {
 			_, err = x.WriteTo(&b)

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
@@ -243,7 +244,7 @@ func (s *frameScanner) look(f journal.Stored) lookedAt {
 		return out
 	}
 	if out.Truncated = len(f.Data) > frameBody; !out.Truncated {
-		out.Body = asJSON([]byte(s.c.secret.KnownOnly(string(f.Data))))
+		out.Body = record.AsJSON([]byte(s.c.secret.KnownOnly(string(f.Data))))
 	}
 	return out
 }
@@ -402,5 +403,5 @@ func (c *Client) FrameBody(ctx context.Context, id string, seq int64) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return asJSON([]byte(c.secret.KnownOnly(string(f.Data)))), nil
+	return record.AsJSON([]byte(c.secret.KnownOnly(string(f.Data)))), nil
 }

@@ -229,11 +229,6 @@ func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limi
 	return page, err
 }
 
-// attachmentsOf are those that the journal of a session names.
-func (c *Client) attachmentsOf(ctx context.Context, session string) ([]transcript.Attachment, error) {
-	return query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
-}
-
 // Thumbnail is a small PNG of an image, at most side pixels wide and high. A disk that does not answer soon is not waited for: a page shows many
 // pictures, and asks for few of them at a time.
 func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, error) {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"deskhand/backend/agents"
+	"deskhand/backend/host"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
@@ -56,7 +59,19 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.outgoing(ctx, s, c.recallAtOnce(ctx)).secret.Text(h.markdown()), nil
+	unread := c.loadSecretsAtOnce(ctx)
+	secret, err := c.Redactor(ctx, s)
+	if unread = errors.Join(unread, err); unread != nil {
+		c.cfg.Logger.Warn("a summary may hold secrets that cannot be read", "session", s.ID, "error", unread)
+	}
+	return secret.Text(h.markdown()), nil
+}
+
+// loadSecretsAtOnce is loadSecrets for a call that a person waits for: nobody is asked for a password.
+func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
+	defer cancel()
+	return c.loadSecrets(ctx, agents.IfUnlocked)
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

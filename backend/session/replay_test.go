@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/demoagent"
+	"deskhand/backend/export"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -128,7 +129,7 @@ func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 // seenAs is a conversation without what differs each time: ids, times and the names of agents.
 func (d *desk) seenAs(id string) string {
 	d.t.Helper()
-	_, data := d.export(id, session.JSON)
+	_, data := d.export(id, export.JSON)
 	var out struct {
 		Session  session.Session
 		Entries  []map[string]any
@@ -251,7 +252,7 @@ func TestReplayOfEveryWord(t *testing.T) {
 	}
 	d.says(s.ID, "tidy up", nil)
 	want := d.seenAs(s.ID)
-	_, recording := d.export(s.ID, session.Recording)
+	_, recording := d.export(s.ID, export.Recording)
 	if err := os.Remove(filepath.Join(d.work, "deskhand-demo.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestReplayWithOtherDeeds(t *testing.T) {
 	d.says(s.ID, "first please", nil)
 	d.says(s.ID, "markdown", nil)
 	d.says(s.ID, "thought", nil)
-	_, recording := d.export(s.ID, session.Recording)
+	_, recording := d.export(s.ID, export.Recording)
 	original := d.transcript(s.ID)
 
 	r := d.replayOf(recording, "speed=1")
@@ -324,7 +325,7 @@ func TestReplayFaults(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.says(s.ID, "thought", nil)
-	_, recording := d.export(s.ID, session.Recording)
+	_, recording := d.export(s.ID, export.Recording)
 	whole := textOf(d.transcript(s.ID), "agent")
 	for name, test := range map[string]struct {
 		faults []string

@@ -3,10 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/host"
 	"deskhand/backend/mcp"
+	"deskhand/backend/redact"
 )
 
 // rememberSecrets has the secrets that agents.json gives an agent redacted. It is called before the agent is started.
@@ -44,4 +47,42 @@ func (cfg Config) enteredSecrets() []string {
 		list = append(list, v.Secrets()...)
 	}
 	return slices.DeleteFunc(list, mcp.Usual)
+}
+
+// Redactor returns a Redactor that also knows the secrets of the MCP servers of a session's directory: the program that gave the secrets to
+// the agent may have ended since. The error names the secrets that cannot be read. The Redactor is for a text that leaves the program only,
+// since the author of the directory's file need not be trusted to say which words are hidden elsewhere. The zero Session has no directory.
+func (c *Client) Redactor(ctx context.Context, s Session) (redact.Redactor, error) {
+	secrets, err := c.serverSecrets(ctx, s)
+	return c.secret.With(secrets), err
+}
+
+// LoadSecrets reads the secrets that earlier runs of the program have stored, and may ask a person for the password of the keyring. The
+// error names the secrets that cannot be read.
+func (c *Client) LoadSecrets(ctx context.Context) error { return c.loadSecrets(ctx, agents.Asking) }
+
+func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
+	if s.Cwd == "" || c.hosts.At(s.Place).Directories == nil {
+		return nil, nil // an agent there gets nothing of ours
+	}
+	if !c.hosts.Local.Directories.InTime(s.Cwd, host.PatientMany) {
+		return nil, fmt.Errorf("the MCP servers of %s: its disk does not answer", s.Cwd)
+	}
+	if c.hosts.Local.Directories.Missing(s.Cwd) {
+		return nil, nil
+	}
+	root, err := openDirectory(s.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	servers, err := c.entries(ctx, root)
+	if len(servers) == 0 {
+		return nil, err // Environ may wait for the login shell
+	}
+	lookup := mcp.Lookup(c.cfg.Agents.Environ(ctx))
+	for _, server := range servers {
+		list = append(list, server.Certain(lookup)...)
+	}
+	return list, err
 }

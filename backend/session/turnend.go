@@ -6,7 +6,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-const wordsStopped = "stopped before it was done"
+// TurnStopped is the result of Turn.Words for a turn that a person has stopped.
+const TurnStopped = "stopped before it was done"
 
 // Words tells a person why a turn has ended, where it has not ended by itself; "" of a turn that has, or that runs. agent is its name, and
 // exit how the agent's process ended, where that ended the turn; nil = not known.
@@ -15,7 +16,7 @@ func (t Turn) Words(agent string, exit *transcript.Exit) string {
 	case "", stopEnd:
 		return ""
 	case stopCancelled:
-		return wordsStopped
+		return TurnStopped
 	case "refusal":
 		return agent + " refused to go on"
 	case "max_tokens":
@@ -41,26 +42,4 @@ func (t Turn) exitWords(agent string, exit *transcript.Exit) string {
 		return agent + " could not be started: " + t.Error.Message
 	}
 	return agent + " ended before it had answered"
-}
-
-// causes are why the turns of a transcript have ended that have not ended by themselves, by the ids of the turns, and where the last entry of
-// each turn stands.
-func causes(agent string, t Transcript) (why map[string]string, last map[string]int) {
-	why, last = map[string]string{}, map[string]int{}
-	exits := map[string]*transcript.Exit{}
-	turn := ""
-	for i, e := range t.Items {
-		if e.Turn != "" {
-			turn, last[e.Turn] = e.Turn, i
-		}
-		if e.Divider != nil && e.Divider.Exit != nil && exits[turn] == nil {
-			exits[turn] = e.Divider.Exit
-		}
-	}
-	for _, turn := range t.Turns {
-		if text := turn.Words(agent, exits[turn.ID]); text != "" {
-			why[turn.ID] = text
-		}
-	}
-	return why, last
 }

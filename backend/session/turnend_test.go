@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/export"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -24,14 +25,14 @@ func TestExportTellsWhyATurnFailed(t *testing.T) {
 			s := d.create()
 			d.prompt(s.ID, word)
 			d.idle(s.ID)
-			_, text := d.export(s.ID, session.Markdown)
+			_, text := d.export(s.ID, export.Markdown)
 			if got := strings.Count(string(text), "\n> **The turn failed:** "+want+"\n"); got != 1 {
 				t.Errorf("Markdown tells %d times of %q, want 1:\n%s", got, want, text)
 			}
 			if stderr := "demo-agent: fatal: the prompt asked for a crash"; word == "crash" && !strings.Contains(string(text), stderr) {
 				t.Errorf("Markdown has no %q:\n%s", stderr, text)
 			}
-			_, data := d.export(s.ID, session.JSON)
+			_, data := d.export(s.ID, export.JSON)
 			var out struct {
 				Turns []struct{ StopReason, Cause string }
 			}
@@ -49,7 +50,7 @@ func TestExportTellsOfAnAgentThatDidNotStart(t *testing.T) {
 	s := d.createOf("claude")
 	d.prompt(s.ID, "hello")
 	d.idle(s.ID)
-	_, text := d.export(s.ID, session.Markdown)
+	_, text := d.export(s.ID, export.Markdown)
 	if want := "\n> **The turn failed:** Claude Code could not be started: "; !strings.Contains(string(text), want) {
 		t.Errorf("Markdown has no %q:\n%s", want, text)
 	}
@@ -62,8 +63,8 @@ func TestExportOfATurnThatEndedWell(t *testing.T) {
 	s := d.create()
 	d.prompt(s.ID, "silent")
 	d.idle(s.ID)
-	_, text := d.export(s.ID, session.Markdown)
-	_, data := d.export(s.ID, session.JSON)
+	_, text := d.export(s.ID, export.Markdown)
+	_, data := d.export(s.ID, export.JSON)
 	if strings.Contains(string(text), "The turn") || strings.Contains(string(data), `"cause"`) {
 		t.Errorf("the export tells of an end:\n%s\n%s", text, data)
 	}

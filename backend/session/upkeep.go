@@ -214,7 +214,7 @@ func (c *Client) rebuildOrTell(ctx context.Context, id string) error {
 	if !damaged {
 		return wrapSession(id, err)
 	}
-	if erased, _ := c.erased(ctx, id); erased {
+	if erased, _ := Erased(ctx, c.cfg.Store, id); erased {
 		return nil
 	}
 	c.cfg.Logger.Error("a transcript cannot be made anew, its journal is damaged", "session", id, "error", err)

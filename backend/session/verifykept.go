@@ -195,7 +195,7 @@ func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }
 // session compares one session with its journal, and makes it anew where they differ.
 func (x *examination) session(ctx context.Context, id string) error {
 	found, left, err := x.look(ctx, id)
-	if erased, _ := x.c.erased(ctx, id); erased { // what is missing of it was meant to be
+	if erased, _ := Erased(ctx, x.c.cfg.Store, id); erased { // what is missing of it was meant to be
 		return nil
 	}
 	if err != nil {

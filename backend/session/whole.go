@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/permission"
+	"deskhand/backend/record"
 	"deskhand/backend/transcript"
 )
 
@@ -109,12 +110,12 @@ func patchOf(f journal.Frame, id string) (acp.ToolCallPatch, bool) {
 	return acp.ToolCallPatch{}, false
 }
 
-// validRaw is a value as it is; what is no JSON is a text.
+// validRaw is record.AsJSON for a value that may be absent.
 func validRaw(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || json.Valid(raw) {
+	if len(raw) == 0 {
 		return raw
 	}
-	return mustJSON(string(raw))
+	return record.AsJSON(raw)
 }
 
 // WholeRequest is a request with all of what is decided in its Tool, however long that is.

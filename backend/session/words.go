@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"deskhand/backend/prose"
 )
 
 // A query, as people type it: words, of which all must be there, the last one as a beginning; "several words" in this order; -word
@@ -89,6 +91,16 @@ type word struct {
 
 // wordsOf takes a text apart as the index does.
 func wordsOf(text string) []word { return slices.Collect(eachWord(text)) }
+
+// Words returns the words of a text as the index has them: without case and accents.
+func Words(text string) []string {
+	words := wordsOf(text)
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = w.text
+	}
+	return list
+}
 
 // eachWord is wordsOf for those who may have enough before the end.
 func eachWord(text string) iter.Seq[word] {
@@ -217,12 +229,12 @@ func excerpt(text string, terms []term) []Part {
 	at := from
 	for _, h := range hits {
 		if h.start >= at && h.end <= to {
-			add(flat(text[at:h.start]), false)
-			add(flat(text[h.start:h.end]), true)
+			add(prose.OneLine(text[at:h.start]), false)
+			add(prose.OneLine(text[h.start:h.end]), true)
 			at = h.end
 		}
 	}
-	add(flat(text[at:to]), false)
+	add(prose.OneLine(text[at:to]), false)
 	if to < len(text) {
 		add(" …", false)
 	}
@@ -272,16 +284,6 @@ func endsWith(words []word, terms []term) (start int, hit bool) {
 		}
 	}
 	return 0, false
-}
-
-// flat makes one line of a piece.
-func flat(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 // wordBounds moves a piece's ends so that no word is cut.

@@ -1,21 +1,12 @@
 package session
 
 import (
-	"archive/zip"
-	"bufio"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
-
-	"deskhand/backend/store"
 )
 
 // Work is something long that is done to all that is kept, one at a time: the database gives back what it does not use, or every
@@ -36,7 +27,7 @@ type Work struct {
 
 const (
 	workCompact   = "compact"
-	workExport    = "export"
+	WorkExport    = "export"
 	workRunning   = "running"
 	workDone      = "done"
 	workFailed    = "failed"
@@ -44,10 +35,9 @@ const (
 )
 
 const (
-	refusedWork       = "work.running"     // params kind: another one is not through
-	refusedCompacting = "compact.turns"    // turns run, and would wait
-	refusedExportTo   = "export.directory" // params path, detail
-	refusedWorkFailed = "work.failed"      // params detail
+	refusedWork       = "work.running"  // params kind: another one is not through
+	refusedCompacting = "compact.turns" // turns run, and would wait
+	refusedWorkFailed = "work.failed"   // params detail
 )
 
 // doing is the work that is done, or was done last.
@@ -81,8 +71,9 @@ func (w *doing) change(f func(*Work)) (due bool) {
 	return due
 }
 
-// beginWork begins work of a kind in the background.
-func (c *Client) beginWork(kind string, do func(ctx context.Context) error) (Work, error) {
+// BeginWork runs work of a kind in the background, one at a time. change changes the record of the work, and tells the surfaces of the record
+// when they have not been told for a moment.
+func (c *Client) BeginWork(kind string, do func(ctx context.Context, change func(func(*Work))) error) (Work, error) {
 	if refused := c.ReadOnly(); refused != nil {
 		return Work{}, refused
 	}
@@ -101,7 +92,11 @@ func (c *Client) beginWork(kind string, do func(ctx context.Context) error) (Wor
 	w.now, w.stop, w.next = &Work{Kind: kind, State: workRunning, StartedAt: Time{Time: time.Now()}}, stop, time.Time{}
 	c.wg.Go(func() {
 		defer stop()
-		c.endWork(ctx, do(ctx))
+		c.endWork(ctx, do(ctx, func(f func(*Work)) {
+			if w.change(f) {
+				c.tellWork()
+			}
+		}))
 	})
 	return *w.now, nil
 }
@@ -153,7 +148,7 @@ func (c *Client) Compact() (Work, error) {
 	if c.Running() > 0 {
 		return Work{}, &RefusedError{Code: refusedCompacting}
 	}
-	return c.beginWork(workCompact, func(ctx context.Context) error {
+	return c.BeginWork(workCompact, func(ctx context.Context, change func(func(*Work))) error {
 		before, err := c.takes(ctx)
 		if err != nil {
 			return err
@@ -166,7 +161,7 @@ func (c *Client) Compact() (Work, error) {
 			return err
 		}
 		after, err := c.takes(ctx)
-		c.upkeep.doing.change(func(w *Work) { w.Bytes = max(0, before-after) })
+		change(func(w *Work) { w.Bytes = max(0, before-after) })
 		return err
 	})
 }
@@ -212,140 +207,4 @@ func (c *Client) compact(ctx context.Context) error {
 	default:
 	}
 	return err
-}
-
-// ExportAll writes every conversation to one zip archive in a directory: as Markdown to be read, and as a recording, which has all of it,
-// files included. The archive has its name once it is whole.
-func (c *Client) ExportAll(dir string) (Work, error) {
-	if !filepath.IsAbs(dir) {
-		return Work{}, bad(refusedExportTo, "path", dir, "detail", "it is no absolute path")
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return Work{}, bad(refusedExportTo, "path", dir, "detail", "there is no such directory")
-	}
-	return c.beginWork(workExport, func(ctx context.Context) error { return c.exportAll(ctx, dir) })
-}
-
-func (c *Client) exportAll(ctx context.Context, dir string) (err error) {
-	f, err := os.CreateTemp(dir, ".deskhand-export-*")
-	if err != nil {
-		return bad(refusedExportTo, "path", dir, "detail", err.Error())
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	out := &counter{w: f}
-	if err := c.writeArchive(ctx, zip.NewWriter(out), out); err != nil {
-		return err
-	}
-	if err := errors.Join(ctx.Err(), f.Sync(), f.Close()); err != nil { // what is open Windows does not let be renamed
-		return err
-	}
-	name, err := giveName(f.Name(), dir, "deskhand-"+time.Now().Format("2006-01-02"), ".zip")
-	if err != nil {
-		return err
-	}
-	c.upkeep.doing.change(func(w *Work) { w.Path, w.Bytes = name, out.n })
-	return nil
-}
-
-// giveName gives a file a name that no other has.
-func giveName(file, dir, stem, ending string) (string, error) {
-	const most = 1000
-	for n := range most {
-		name := filepath.Join(dir, stem+ending)
-		if n > 0 {
-			name = filepath.Join(dir, stem+"-"+strconv.Itoa(n+1)+ending)
-		}
-		if err := store.NameFile(file, name); !errors.Is(err, fs.ErrExist) {
-			return name, err
-		}
-	}
-	return "", fmt.Errorf("%s has too many exports of this day", dir)
-}
-
-// archived is a conversation in the list of an archive.
-type archived struct {
-	ID        string `json:"id"`
-	Title     string `json:"title"`
-	Agent     string `json:"agent"`
-	Directory string `json:"directory"`
-	CreatedAt Time   `json:"createdAt"`
-	Folder    string `json:"folder"`
-	Problem   string `json:"problem,omitempty"` // it is not whole
-}
-
-func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) error {
-	ids, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY created_at, id`)
-	if err != nil {
-		return err
-	}
-	list := []archived{}
-	unread := c.recallAsking(ctx)
-	for i, id := range ids {
-		due := c.upkeep.doing.change(func(w *Work) { w.Done, w.Total, w.Bytes = i, len(ids), out.n })
-		if due {
-			c.tellWork()
-		}
-		one, err := c.archive(ctx, z, id, unread)
-		switch {
-		case errors.Is(err, ErrNotFound) && one.Folder == "": // it was deleted meanwhile
-			continue
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && one.Folder == "": // the archive itself cannot be written
-			return err
-		case err != nil:
-			one.Problem = err.Error()
-			c.upkeep.doing.change(func(w *Work) { w.Skipped++ })
-		}
-		list = append(list, one)
-	}
-	c.upkeep.doing.change(func(w *Work) { w.Done = len(ids) })
-	part, err := z.CreateHeader(&zip.FileHeader{Name: "conversations.json", Method: zip.Deflate, Modified: time.Now()})
-	if err != nil {
-		return err
-	}
-	enc := json.NewEncoder(cleaning{part, c.secret})
-	enc.SetIndent("", "  ")
-	err = enc.Encode(struct {
-		Format        string     `json:"format"`
-		Version       string     `json:"version"`
-		ExportedAt    Time       `json:"exportedAt"`
-		Conversations []archived `json:"conversations"`
-	}{"deskhand.export/1", c.cfg.Version, Time{Time: time.Now()}, list})
-	return errors.Join(err, z.Close())
-}
-
-// archive puts one conversation into an archive. A folder with an error is one whose conversation is not whole: what can be read of it is there.
-// It is read as it is kept: nothing is woken for it.
-func (c *Client) archive(ctx context.Context, z *zip.Writer, id string, unread error) (archived, error) {
-	r, _, err := c.load(ctx, id, false)
-	if err != nil {
-		return archived{}, err
-	}
-	o := c.outgoing(ctx, c.show(r), unread)
-	s := o.s
-	one := archived{ID: id, Title: s.Title, Agent: s.AgentName, Directory: s.Cwd, CreatedAt: s.CreatedAt}
-	folder := o.fileName() + "-" + id[max(0, len(id)-8):]
-	var broken error
-	for _, part := range []struct {
-		name   string
-		method uint16
-		format string
-	}{{"conversation.md", zip.Deflate, Markdown}, {"recording.zip", zip.Store, Recording}} { // the second is compressed by itself
-		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
-		if err != nil {
-			return archived{}, err
-		}
-		one.Folder = folder
-		out := bufio.NewWriterSize(w, 64<<10)
-		broken = errors.Join(broken, errors.Join(o.write(ctx, part.format, out)))
-		if err := errors.Join(ctx.Err(), out.Flush()); err != nil { // the archive itself cannot be written
-			return archived{}, err
-		}
-	}
-	return one, broken
 }

@@ -1,14 +1,9 @@
 package session
 
 import (
-	"archive/zip"
-	"encoding/json"
+	"context"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -24,84 +19,6 @@ func worked(t *testing.T, c *Client, _ Work, err error) Work {
 		return now.State != workRunning
 	})
 	return *now
-}
-
-// archiveOf reads an archive whole: its list, and its parts by name.
-func archiveOf(t *testing.T, file string) (list []archived, parts map[string]string) {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	parts = map[string]string{}
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts[f.Name] = string(data)
-	}
-	var index struct {
-		Format        string
-		Conversations []archived
-	}
-	if err := json.Unmarshal([]byte(parts["conversations.json"]), &index); err != nil || index.Format != "deskhand.export/1" {
-		t.Fatalf("%+v %v", index, err)
-	}
-	return index.Conversations, parts
-}
-
-// Everything goes into one archive; one whose journal is damaged is named, and the others are whole.
-func TestExportAll(t *testing.T) {
-	t.Parallel()
-	s := openShelf(t)
-	for n, id := range []string{"one", "two", "bad"} {
-		s.put(id, newStoryteller(t, uint64(n)).tell(12))
-	}
-	s.exec(`UPDATE frame SET encoding = 'blob', payload = CAST('0000000000000000000000000000000000000000000000000000000000000000' AS BLOB) WHERE session = 'bad' AND n = 2`)
-	s.exec(`UPDATE session SET title = 'The damaged one' WHERE id = 'bad'`)
-	s.put("gone", newStoryteller(t, 4).tell(3))
-	s.exec(`UPDATE session SET deleted_at = 1 WHERE id = 'gone'`)
-	c := s.open()
-	dir := t.TempDir()
-	for n, want := range []string{"", "-2"} {
-		begun, err := c.ExportAll(dir)
-		now := worked(t, c, begun, err)
-		if now.State != workDone || now.Done != 3 || now.Total != 3 || now.Skipped != 1 || !strings.HasSuffix(now.Path, want+".zip") {
-			t.Fatalf("%d: %+v", n, now)
-		}
-		if info, err := os.Stat(now.Path); err != nil || info.Size() != now.Bytes || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%v %v", info, err)
-		}
-		list, parts := archiveOf(t, now.Path)
-		problems := 0
-		for _, one := range list {
-			if one.Problem != "" { // all but the frame that is lost is there
-				problems++
-			}
-			if !strings.Contains(parts[one.Folder+"/conversation.md"], one.Title) || !strings.HasPrefix(parts[one.Folder+"/recording.zip"], "PK") {
-				t.Errorf("%+v", one)
-			}
-		}
-		if len(list) != 3 || problems != 1 {
-			t.Errorf("%+v", list)
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
-		t.Errorf("%v %v", entries, err)
-	}
-	for _, path := range []string{"relative", filepath.Join(dir, "nowhere"), entries[0].Name()} {
-		_, err := c.ExportAll(path)
-		if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Code != "export.directory" {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
 }
 
 // What is not used is given back, nothing is lost, and the search finds what it found.
@@ -212,26 +129,23 @@ func TestCompactWithADamagedIndex(t *testing.T) {
 	}
 }
 
-// One work at a time; who cancels it finds nothing half.
-func TestWorkIsOneAtATime(t *testing.T) {
+// One work runs at a time, and ends when it is cancelled.
+func TestBeginWorkIsRefusedWhileWorkRuns(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
-	s.put("one", newStoryteller(t, 1).tell(3))
-	c := s.open()
-	dir := t.TempDir()
-	_ = s.db.Blobs.Keep(func() error { // it may hold the sweep up
-		if _, err := c.Compact(); err != nil {
-			t.Error(err)
-		}
-		_, err := c.ExportAll(dir)
-		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Code != "work.running" {
-			t.Error(err)
-		}
-		return nil
+	c := openShelf(t).open()
+	begun, err := c.BeginWork(WorkExport, func(ctx context.Context, _ func(func(*Work))) error {
+		<-ctx.Done()
+		return ctx.Err()
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Compact()
+	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Code != "work.running" || refused.Params["kind"] != WorkExport {
+		t.Errorf("Compact while an export runs: got %v, want the refusal work.running", err)
+	}
 	c.CancelWork()
-	until(t, c, func() bool { return c.upkeep.doing.show().State != workRunning })
-	if list, err := os.ReadDir(dir); err != nil || len(list) > 1 {
-		t.Errorf("%v %v", list, err)
+	if now := worked(t, c, begun, nil); now.State != workCancelled {
+		t.Errorf("state of cancelled work: got %s, want %s", now.State, workCancelled)
 	}
 }

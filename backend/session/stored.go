@@ -1,0 +1,62 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"deskhand/backend/store"
+	"deskhand/backend/transcript"
+)
+
+// The functions of this file read the stored rows of sessions, turns, requests and attachments for the packages above session.
+
+// IDs returns the ids of all sessions that are not deleted, the oldest first.
+func IDs(ctx context.Context, db *store.DB) ([]string, error) {
+	return query(ctx, db.Read(), scanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY created_at, id`)
+}
+
+// Complete adds the turns and requests that the entries of a transcript name, the running turns, and the waiting requests.
+//
+// The turns and requests are looked up by their ids: a range of time would have to be found among all turns of the session. The plus in the
+// queries keeps SQLite from the index by session for the same reason: few turns run, and few requests wait, in all sessions together.
+func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Transcript, err error) {
+	turns, requests := map[string]bool{}, map[string]bool{}
+	for i := range t.Items {
+		turns[t.Items[i].Turn] = true
+		requests[t.Items[i].Request] = true
+	}
+	t.Turns, err = query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id IN (SELECT value FROM json_each(?)
+		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, namesOf(turns), id)
+	if err != nil {
+		return Transcript{}, err
+	}
+	t.Requests, err = readableOnly[Request](ctx, db.Read(), `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
+		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
+	return t, err
+}
+
+// namesOf returns a set of ids as a JSON list.
+func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
+
+// AttachmentsOf returns the attachments that the journal of a session names.
+func AttachmentsOf(ctx context.Context, db *store.DB, session string) ([]transcript.Attachment, error) {
+	return query(ctx, db.Read(), scanJSON[transcript.Attachment],
+		`SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
+}
+
+// Erased reports whether a session is erased, or is being erased. A reader of several rows asks afterwards, since rows may have been
+// missing without a trace.
+func Erased(ctx context.Context, db *store.DB, id string) (is bool, err error) {
+	err = db.Read().QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM session WHERE id = ? AND deleted_at <> 1)`, id).Scan(&is)
+	return is, err
+}
+
+// Stored returns a session as it is stored, with the live state of a session that is live. Stored wakes no conversation.
+func (c *Client) Stored(ctx context.Context, id string) (Session, error) {
+	r, _, err := c.load(ctx, id, false)
+	if err != nil {
+		return Session{}, err
+	}
+	return c.show(r), nil
+}
