@@ -5,11 +5,12 @@ import { app } from './app.svelte';
 import Conversation from './Conversation.svelte';
 import { editsOf } from './composer/queue.svelte';
 import { SessionView } from './session/session.svelte';
+import { client, toasts } from './state/state';
 import { entry, event, queued, session } from './test/records';
 
 let ended: (() => void) | undefined;
 
-function open(part: Partial<Session> = {}, view = new SessionView('s1', app.client, () => undefined)) {
+function open(part: Partial<Session> = {}, view = new SessionView('s1', client, () => undefined)) {
   const component = mount(Conversation, {
     target: document.body,
     props: {
@@ -28,7 +29,7 @@ function open(part: Partial<Session> = {}, view = new SessionView('s1', app.clie
 afterEach(() => {
   ended?.();
   editsOf('s1').clear();
-  app.toasts = [];
+  toasts.list = [];
   app.panel.open({ tab: 'changes' });
   app.panel.close();
   document.body.replaceChildren();
@@ -39,8 +40,8 @@ const queuedField = () => fields().find((one) => one.getAttribute('aria-label') 
 
 test('an edit of a queued message is there again, and in the composer when the last row is gone', async () => {
   const item: QueueItem = queued(0, { held: 'person' });
-  vi.spyOn(app.client, 'queue').mockResolvedValue([item]);
-  vi.spyOn(app.client, 'patchSession').mockResolvedValue(session());
+  vi.spyOn(client, 'queue').mockResolvedValue([item]);
+  vi.spyOn(client, 'patchSession').mockResolvedValue(session());
   open();
   await vi.waitFor(() => expect(document.querySelector('[data-part=text]')).not.toBeNull());
   document.querySelector<HTMLElement>('[data-part=text]')?.click();
@@ -54,7 +55,7 @@ test('an edit of a queued message is there again, and in the composer when the l
   await vi.waitFor(() => expect(queuedField()?.value).toBe('better'));
   app.queue('s1').apply([event('queue.removed', { id: item.id })]);
   await vi.waitFor(() => expect(fields().map((one) => one.value)).toEqual(['better']));
-  expect(app.toasts.at(-1)?.text).toContain('is in the composer');
+  expect(toasts.list.at(-1)?.text).toContain('is in the composer');
 });
 
 const exit: Exit = { at: '2026-11-21T14:00:00.000Z', code: 3, stderrTail: 'fatal: no more' };
@@ -64,18 +65,16 @@ const button = (name: string) =>
   );
 
 test('who has an agent that died goes on with a summary, once, or looks at what it wrote', async () => {
-  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  vi.spyOn(client, 'queue').mockResolvedValue([]);
   const died = entry(2, { kind: 'divider', divider: { code: 'agent.exited', exit } });
-  vi.spyOn(app.client, 'entries').mockResolvedValue({
+  vi.spyOn(client, 'entries').mockResolvedValue({
     items: [entry(1, { kind: 'user', text: 'do it' }), died],
     turns: [],
     requests: [],
   });
   let done: (made: Session) => void = () => undefined;
-  const handed = vi
-    .spyOn(app.client, 'continueSession')
-    .mockReturnValue(new Promise((made) => (done = made)));
-  const view = new SessionView('s1', app.client, () => undefined);
+  const handed = vi.spyOn(client, 'continueSession').mockReturnValue(new Promise((made) => (done = made)));
+  const view = new SessionView('s1', client, () => undefined);
   await view.load();
   open({ phase: 'closed', exit }, view);
   await vi.waitFor(() => expect(button('Restart')).toBeDefined());
@@ -93,7 +92,7 @@ test('who has an agent that died goes on with a summary, once, or looks at what 
 });
 
 test('an agent that never started has nothing to sum up: another conversation is begun', () => {
-  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  vi.spyOn(client, 'queue').mockResolvedValue([]);
   open({ phase: 'closed', exit: { ...exit, problem: 'agent.not_installed' } });
   expect(button('New conversation with summary')).toBeUndefined();
   const shown = vi.spyOn(app, 'show').mockReturnValue(undefined);

@@ -1,10 +1,12 @@
 import { flushSync } from 'svelte';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { App, errorText } from './app.svelte';
+import { App } from './app.svelte';
 import { Client } from './api/client';
 import { ApiError } from './api/errors';
 import { pace } from './api/events';
 import type { Agent, EventBatch, Login, QueueItem, Request, Session } from './api/records';
+import { compose } from './state/state';
+import type { Toasts } from './state/toasts.svelte';
 import { agent, entry, event, queued, request, session } from './test/records';
 
 // The whole store over a server that is played here: what it asks for, and what it makes of the answers.
@@ -12,6 +14,7 @@ import { agent, entry, event, queued, request, session } from './test/records';
 type Handler = (path: string, init: RequestInit | undefined) => unknown;
 
 let app: App;
+let toasts: Toasts;
 let fetched: typeof fetch;
 let batches: ((batch: EventBatch) => void)[];
 let server: {
@@ -108,7 +111,9 @@ beforeEach(async () => {
 /** The page begins. */
 async function begin() {
   batches = [];
-  app = new App(new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage }));
+  const state = compose(new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage }));
+  ({ toasts } = state);
+  app = new App(state);
   void app.start('', () => undefined);
   await feed({ gen: 'g', seq: 1, reset: true, events: [] });
 }
@@ -158,7 +163,7 @@ test('a conversation that was open in two pages that did not live is left to the
     await begin();
     expect(app.view.name).toBe(opened ? 'session' : 'new');
   }
-  expect(app.toasts.map(({ text }) => text)).toEqual([
+  expect(toasts.list.map(({ text }) => text)).toEqual([
     '“Fix login” was not reopened: the window ended twice with it. It is in the list.',
   ]);
   app.close();
@@ -183,7 +188,7 @@ test('events change sessions, and the transcript that is open', async () => {
 test('requests wait in the inbox until somebody answers them anywhere', async () => {
   await tell('request.upsert', request(), 2);
   expect(app.inbox.map((one) => one.id)).toEqual(['r1']);
-  expect(app.announcement).toBe('Needs approval: Edit app.ts');
+  expect(toasts.announcement).toBe('Needs approval: Edit app.ts');
   await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
   expect(app.inbox).toEqual([]);
 });
@@ -259,7 +264,7 @@ test('the end of a turn is announced', async () => {
   const running = { id: 't1', session: 's1', state: 'running' as const, startedAt: '' };
   await tell('session.upsert', session({ turn: running }), 2);
   await tell('session.upsert', session(), 3);
-  expect(app.announcement).toBe('Demo agent finished: Fix login');
+  expect(toasts.announcement).toBe('Demo agent finished: Fix login');
 });
 
 test('what is queued follows the events, and is loaded again after a gap', async () => {
@@ -283,7 +288,7 @@ test('what is queued and could not be read is read again until it is, and then f
   refuse = (path) => path.endsWith('/queue') && { code: 'storage.failed', status: 503 };
   waits();
   await vi.advanceTimersByTimeAsync(3_000);
-  expect(app.toasts).toHaveLength(1);
+  expect(toasts.list).toHaveLength(1);
   await tell('queue.removed', { id: 'q0' }, 2);
   queue = [queued(1)];
   refuse = undefined;
@@ -301,13 +306,13 @@ test('a change of what is queued tells whether it was taken', async () => {
   expect(await app.changeQueued('s1', 'q0', { message: 'better' })).toBe(true);
   refuse = () => ({ code: 'queue.gone', status: 409 });
   expect(await app.changeQueued('s1', 'q0', { message: 'better' })).toBe(false);
-  expect(app.toasts.at(-1)?.text).toContain('no longer in the queue');
+  expect(toasts.list.at(-1)?.text).toContain('no longer in the queue');
 });
 
 test('what was deleted from the queue can be taken back', async () => {
   await app.removeQueued('s1', 'q0');
   expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path: '/client/sessions/s1/queue/q0' });
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   await vi.advanceTimersByTimeAsync(0);
   expect(calls.at(-1)).toMatchObject({ method: 'POST', path: '/client/sessions/s1/queue/q0/restore' });
 });
@@ -372,7 +377,7 @@ describe('answers', () => {
     const told = async (status: string, answeredBy = '') => {
       params = { status, answeredBy };
       await expect(app.answer(request(), { optionId: 'yes' })).resolves.toBe(false);
-      return app.toasts.at(-1)?.text;
+      return toasts.list.at(-1)?.text;
     };
     expect(await told('answered', 'cli')).toBe('Too late: this was answered from the command line.');
     expect(await told('rejected', 'browser')).toBe('Too late: this was declined from a browser.');
@@ -384,7 +389,7 @@ describe('answers', () => {
   test('that fail are thrown, so that what was filled in can stay', async () => {
     refuse = (path) => path.endsWith('/answer') && { code: 'answer.invalid', params: { detail: 'x' } };
     await expect(app.answer(request(), { optionId: 'yes' })).rejects.toBeInstanceOf(ApiError);
-    expect(app.toasts).toHaveLength(1);
+    expect(toasts.list).toHaveLength(1);
   });
 });
 
@@ -399,7 +404,7 @@ describe('agents', () => {
     expect(app.agents[0]?.installing).toEqual({ step: 'download', bytes: 5 });
     await tell('agent.upsert', agent({ state: 'ready', version: '0.100.0' }), 3);
     expect(app.agents[0]).not.toHaveProperty('installing');
-    expect(app.announcement).toBe('Claude Code is installed');
+    expect(toasts.announcement).toBe('Claude Code is installed');
   });
 
   test('that are being installed are so after the page was loaded again', async () => {
@@ -426,7 +431,7 @@ describe('agents', () => {
     ]);
     refuse = () => ({ code: 'agent.in_use', params: { agent: 'claude' } });
     await expect(app.act(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
-    expect(app.toasts).toEqual([]);
+    expect(toasts.list).toEqual([]);
   });
 });
 
@@ -442,7 +447,7 @@ describe('what the server cannot write', () => {
     for (const seq of [2, 3]) await notice({ code: 'storage.failed', detail: 'disk is full' }, seq);
     expect([...app.stalls]).toEqual([['s1', 'disk is full']]);
     expect(app.savedAt).toBe(saved);
-    expect(app.toasts.map(({ text, tone }) => [text, tone])).toEqual([
+    expect(toasts.list.map(({ text, tone }) => [text, tone])).toEqual([
       ['Nothing can be saved: disk is full. It goes on by itself once the disk takes it.', 'danger'],
     ]);
     await notice({ code: 'storage.works' }, 4);
@@ -454,7 +459,7 @@ describe('what the server cannot write', () => {
 
   test('and what cannot be read any more, is said', async () => {
     await notice({ code: 'journal.damaged', detail: 'frame 3' }, 2);
-    expect(app.toasts.map(({ text }) => text)[0]).toContain(
+    expect(toasts.list.map(({ text }) => text)[0]).toContain(
       'The journal of “Fix login” is damaged: frame 3.',
     );
   });
@@ -516,7 +521,7 @@ describe('a place that was found', () => {
     refuse = (path) => path.endsWith('/s9') && { code: 'session.gone' };
     await app.open('s9', { seq: 40, look: 'found' });
     expect(app.view).toEqual({ name: 'new' });
-    expect(app.toasts).toHaveLength(1);
+    expect(toasts.list).toHaveLength(1);
   });
 
   test('the search leads back to where the person was', () => {
@@ -538,8 +543,8 @@ test('what could not be put away is not said to be, and a conversation that begi
   app.show({ name: 'session', id: 's1' });
   refuse = (_, init) => init?.method === 'PATCH' && { code: 'storage', status: 409 };
   await app.archive(session());
-  expect(app.toasts).toHaveLength(1); // what went wrong
-  expect(app.toasts[0]?.undo).toBeUndefined();
+  expect(toasts.list).toHaveLength(1); // what went wrong
+  expect(toasts.list[0]?.undo).toBeUndefined();
   expect(app.view).toEqual({ name: 'session', id: 's1' });
   refuse = undefined;
   app.show({ name: 'new' });
@@ -554,10 +559,10 @@ test('archiving offers to undo it for five seconds', async () => {
   await app.archive(session());
   expect(calls.at(-1)?.body).toEqual({ archived: true });
   expect(app.view.name).toBe('new');
-  app.toasts[0]?.undo?.();
+  toasts.list[0]?.undo?.();
   expect(calls.at(-1)?.body).toEqual({ archived: false });
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(app.toasts).toEqual([]);
+  expect(toasts.list).toEqual([]);
 });
 
 test('what is put away is held while it is shown, works, or is listed', async () => {
@@ -599,10 +604,10 @@ describe('a deleted conversation', () => {
     await tell('session.removed', { id: 's1' }, 3);
     expect([app.sessions.size, app.inbox.length, app.view.name]).toEqual([0, 0, 'new']);
     expect(localStorage.getItem('deskhand.last')).toBeNull();
-    app.undo();
+    toasts.undo();
     await vi.advanceTimersByTimeAsync(0);
     expect(calls.some((call) => call.path === '/client/sessions/s1/restore')).toBe(true);
-    expect(app.toasts).toEqual([]);
+    expect(toasts.list).toEqual([]);
   });
 
   test('is not where the search leads back to', async () => {
@@ -615,7 +620,7 @@ describe('a deleted conversation', () => {
   test('that could not be deleted stays', async () => {
     refuse = (path) => path.endsWith('/s1') && { code: 'storage.failed' };
     await app.delete(session());
-    expect(app.toasts.map((toast) => [toast.tone, toast.undo])).toEqual([['danger', undefined]]);
+    expect(toasts.list.map((toast) => [toast.tone, toast.undo])).toEqual([['danger', undefined]]);
   });
 });
 
@@ -645,13 +650,13 @@ describe('a conversation that begins slowly', () => {
     const begun = app.fork(session({ title: 'Fix login' }));
     await app.fork(session());
     await vi.advanceTimersByTimeAsync(900);
-    expect(app.toasts).toEqual([]);
+    expect(toasts.list).toEqual([]);
     await vi.advanceTimersByTimeAsync(60_000);
-    for (const text of ['one', 'two', 'three']) app.toast({ text, tone: 'info' });
-    expect(app.toasts.map(({ text }) => text)).toEqual(['Forking “Fix login”…', 'one', 'two', 'three']);
+    for (const text of ['one', 'two', 'three']) toasts.show({ text, tone: 'info' });
+    expect(toasts.list.map(({ text }) => text)).toEqual(['Forking “Fix login”…', 'one', 'two', 'three']);
     made();
     await begun;
-    expect(app.toasts.some(({ cancel }) => cancel)).toBe(false);
+    expect(toasts.list.some(({ cancel }) => cancel)).toBe(false);
     expect([asked(), app.view]).toEqual([1, { name: 'session', id: 's2' }]);
     await app.fork(session());
     expect(asked()).toBe(2);
@@ -662,7 +667,7 @@ describe('a conversation that begins slowly', () => {
     app.show({ name: 'session', id: 's1' });
     const begun = app.fork(session());
     await vi.advanceTimersByTimeAsync(1_000);
-    app.toasts[0]?.cancel?.();
+    toasts.list[0]?.cancel?.();
     expect(calls.some(({ method }) => method === 'DELETE')).toBe(false);
     made();
     await begun;
@@ -670,7 +675,7 @@ describe('a conversation that begins slowly', () => {
       true,
     );
     expect(app.view).toEqual({ name: 'session', id: 's1' });
-    expect(app.toasts.some(({ cancel }) => cancel)).toBe(false);
+    expect(toasts.list.some(({ cancel }) => cancel)).toBe(false);
   });
 });
 
@@ -694,17 +699,9 @@ test('the window writes what is exported, and says where', async () => {
     'Save the conversation as Markdown',
     '/client/sessions/s1/export?format=md',
   );
-  expect(app.toasts.at(-1)?.text).toBe('Saved as /home/ada/a.md');
+  expect(toasts.list.at(-1)?.text).toBe('Saved as /home/ada/a.md');
   SaveExport.mockResolvedValueOnce(''); // the person wants none
   await app.export(session(), 'json');
-  expect(app.toasts).toHaveLength(1);
+  expect(toasts.list).toHaveLength(1);
   delete (window as { go?: unknown }).go;
-});
-
-test('errors have words, also those that nobody has words for', () => {
-  expect(errorText(new ApiError('directory.missing', { path: '/x' }))).toBe(
-    'The directory /x does not exist.',
-  );
-  expect(errorText(new ApiError('brand.new', {}, 500, 'the detail'))).toBe('That did not work: the detail');
-  expect(errorText(new ApiError('toString'))).toBe('That did not work: toString');
 });

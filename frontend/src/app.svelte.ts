@@ -1,5 +1,5 @@
 import { SvelteMap } from 'svelte/reactivity';
-import { Client } from './api/client';
+import type { Client } from './api/client';
 import type { DiscordState } from './api/discord';
 import { asApiError, isRefused, type ApiError } from './api/errors';
 import { backOff, unlimited } from './api/limit';
@@ -33,7 +33,7 @@ import { newest } from './login/login';
 import { PanelState } from './panel/panel.svelte';
 import { Panes } from './panel/panes.svelte';
 import { expired, sameRule } from './rules/rule';
-import { readAt } from './session/reading';
+import { readAt, type Place } from './session/reading';
 import { SessionView } from './session/session.svelte';
 import { Sessions } from './session/sessions';
 import {
@@ -50,8 +50,12 @@ import type { Dropped } from './shell/drops';
 import { saveFile } from './shell/save';
 import { mayOpen } from './shell/survived';
 import { copyText, saveExport, surface } from './shell/wails';
+import { shared, type compose } from './state/state';
+import type { Toasts } from './state/toasts.svelte';
+import type { WallClock } from './state/wallclock.svelte';
 import { sumOf } from './status/usage';
-import { lookup, t } from './strings/t';
+import { t } from './strings/t';
+import { titleOf } from './ui/format';
 import { statusOf } from './ui/glyph';
 import { takeKeyboard, type Keyboard } from './ui/keys';
 import { store } from './ui/storage';
@@ -66,27 +70,10 @@ export type View =
   | { name: 'settings'; at?: string }
   | { name: 'mcp' | 'skills'; directory?: string };
 
-/** A place in a conversation: of what was found there, or where the person was. */
-export interface Place {
-  seq: number;
-  look: 'found' | 'place';
-  /** How much of its row is above what is seen, of 1. */
-  into?: number;
-}
-
 export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
 
 /** What the store does with an agent; the rest of an agent's actions are its card's. */
 export type StoreAction = Exclude<AgentAction, 'test' | 'login' | 'edit'> | 'cancel';
-
-export interface Toast {
-  id: number;
-  text: string;
-  tone: 'info' | 'danger';
-  undo?: () => void;
-  /** Gives up what it tells of, which is still going on: it stays until that is over. */
-  cancel?: () => void;
-}
 
 /** How long something may take before it is told of, in milliseconds. */
 const slowAfter = 1_000;
@@ -106,7 +93,9 @@ function lastShown(): { id?: string; spared?: string } {
 
 /** The one store of the window: what the server has told, and what is shown. */
 export class App {
-  readonly client: Client;
+  readonly #client: Client;
+  readonly #toasts: Toasts;
+  readonly #wallClock: WallClock;
   readonly sessions = new Sessions();
   /** Requests that wait, and those of the conversations that are open. */
   readonly requests = new SvelteMap<string, Request>();
@@ -150,12 +139,8 @@ export class App {
   older = $state.raw<string | undefined>();
   olderArchived = $state.raw<string | undefined>();
   showArchived = $state(false);
-  toasts = $state.raw<readonly Toast[]>([]);
   /** Mentions a file in the message of a conversation, and attaches it; false where that conversation is not on the screen. */
   mention: ((session: string, path: string, relative: string) => boolean) | undefined;
-  /** What a screen reader is told; not every token, only what a person waits for. */
-  announcement = $state('');
-  now = $state(Date.now());
   /** When what is shown was last written: everything is, before it is told. */
   savedAt = $state('');
   loaded = $state(false);
@@ -170,12 +155,13 @@ export class App {
   #order: string[] = [];
   #feed: Feed;
   #frames: FrameBatch<Event>;
-  #toast = 0;
   /** What begins a conversation and has not ended yet. */
   readonly #beginning = new Set<string>();
 
-  constructor(client = new Client()) {
-    this.client = client;
+  constructor({ client, toasts, wallClock }: ReturnType<typeof compose> = shared) {
+    this.#client = client;
+    this.#toasts = toasts;
+    this.#wallClock = wallClock;
     this.panes = new Panes({
       transcript: (id, around) => this.transcript(id, around),
       visible: () => this.view.name === 'session',
@@ -194,7 +180,7 @@ export class App {
         this.fault = link === 'live' ? undefined : error;
       },
     });
-    client.onQuestion((question) => this.announce(t('announce.question', { title: question.title })));
+    client.onQuestion((question) => toasts.announce(t('announce.question', { title: question.title })));
   }
 
   // Derived lists.
@@ -227,7 +213,7 @@ export class App {
   /** Signs in when the link brought a code, then follows the feed until the page goes. */
   async start(fragment: string, forgetFragment: () => void): Promise<void> {
     try {
-      if (await this.client.login(fragment)) forgetFragment();
+      if (await this.#client.login(fragment)) forgetFragment();
     } catch (thrown) {
       forgetFragment();
       this.fault = asApiError(thrown);
@@ -259,13 +245,13 @@ export class App {
     this.#last ??= lastShown();
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
     const [hello, , page, archived, waiting] = await Promise.all([
-      this.client.hello(signal),
+      this.#client.hello(signal),
       this.#loadAgents(this.book.more !== undefined, signal),
-      this.client.sessions({ limit: pageSize }, signal),
+      this.#client.sessions({ limit: pageSize }, signal),
       this.showArchived
-        ? this.client.sessions({ limit: pageSize, archived: true }, signal)
+        ? this.#client.sessions({ limit: pageSize, archived: true }, signal)
         : Promise.resolve<Page<Session>>({ items: [] }),
-      this.client.inbox(signal),
+      this.#client.inbox(signal),
       this.#loadTaste(signal),
       ...held.map((view) => this.#reload(() => view.load(signal))),
     ]);
@@ -290,7 +276,7 @@ export class App {
       this.#loadMachine(signal),
       // They are put away, old ones, or were deleted.
       ...unlisted.map((id) =>
-        this.#reload(async () => this.sessions.set(id, await this.client.session(id)), id),
+        this.#reload(async () => this.sessions.set(id, await this.#client.session(id)), id),
       ),
     ]);
   }
@@ -298,9 +284,9 @@ export class App {
   /** What a person has chosen, and where conversations are. They go on without it. */
   async #loadTaste(signal: AbortSignal): Promise<void> {
     await Promise.allSettled([
-      this.client.settings(signal).then((settings) => (this.settings = settings)),
-      this.client.places(signal).then((sites) => (this.sites = sites)),
-      this.client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
+      this.#client.settings(signal).then((settings) => (this.settings = settings)),
+      this.#client.places(signal).then((sites) => (this.sites = sites)),
+      this.#client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
     ]);
   }
 
@@ -311,12 +297,12 @@ export class App {
   async #loadMachine(signal: AbortSignal): Promise<void> {
     const running = [...this.logins.values()].filter((login) => login.state === 'running');
     await Promise.allSettled([
-      this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
-      this.client.rules(signal).then((rules) => this.#replaceRules(rules)),
-      this.client.storage(signal).then((storage) => (this.storage = storage)),
-      this.client.verification(signal).then((verification) => (this.verification = verification)),
-      this.client.json<DiscordState>('/client/discord', signal).then((state) => (this.discord = state)),
-      ...running.map(({ id }) => this.client.loginState(id).then((login) => this.putLogin(login))),
+      this.#client.processes(signal).then((list) => (this.processes = sumOf(list))),
+      this.#client.rules(signal).then((rules) => this.#replaceRules(rules)),
+      this.#client.storage(signal).then((storage) => (this.storage = storage)),
+      this.#client.verification(signal).then((verification) => (this.verification = verification)),
+      this.#client.json<DiscordState>('/client/discord', signal).then((state) => (this.discord = state)),
+      ...running.map(({ id }) => this.#client.loginState(id).then((login) => this.putLogin(login))),
     ]);
   }
 
@@ -343,7 +329,7 @@ export class App {
   #firstView(): void {
     const { id: last, spared } = this.#last ?? {};
     const left = this.sessions.get(spared ?? '');
-    if (left) this.toast({ text: t('session.spared', { title: titleOf(left) }), tone: 'danger' });
+    if (left) this.#toasts.show({ text: t('session.spared', { title: titleOf(left) }), tone: 'danger' });
     const listed = (id: string) => this.sessions.get(id)?.archivedAt === undefined && this.sessions.has(id);
     if (!last || !listed(last)) return;
     const beside = Panes.kept().filter(listed);
@@ -405,7 +391,7 @@ export class App {
           this.discord = event.data as DiscordState;
           break;
         case 'notice':
-          void import('./status/notices').then(({ heed }) => heed(this, event));
+          void import('./status/notices').then(({ handleNotice }) => handleNotice(this, this.#toasts, event));
           break;
         case 'queue.upsert':
         case 'queue.removed':
@@ -421,14 +407,14 @@ export class App {
     }
     for (const [id, list] of bySession) this.#views.get(id)?.apply(list);
     this.savedAt = events.findLast((event) => event.session && event.type !== 'notice')?.at ?? this.savedAt;
-    this.client.deliver(events);
+    this.#client.deliver(events);
   }
 
   #putSession(session: Session): void {
     const before = this.sessions.get(session.id);
     this.sessions.set(session.id, session);
     if (before?.turn && !session.turn) {
-      this.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
+      this.#toasts.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
     }
     this.#seen(session);
     this.#forgetAway(session.id);
@@ -448,7 +434,7 @@ export class App {
   }
 
   loadRules(): Promise<void> {
-    return this.client.rules().then((rules) => this.#replaceRules(rules));
+    return this.#client.rules().then((rules) => this.#replaceRules(rules));
   }
 
   putRule(rule: Rule): void {
@@ -458,7 +444,7 @@ export class App {
   /** A rule that answers now, of an id; one that was removed or has expired does not. */
   ruleOf(id: string): Rule | undefined {
     const rule = this.rules.get(id);
-    return rule && !expired(rule, this.now) ? rule : undefined;
+    return rule && !expired(rule, this.#wallClock.now) ? rule : undefined;
   }
 
   /** Takes a place as it is now; those elsewhere stand by their names behind this computer. */
@@ -516,7 +502,7 @@ export class App {
       forgetTyped(request.id);
     }
     if (!known && request.status === 'requested' && ['permission', 'trust'].includes(request.kind)) {
-      this.announce(t('announce.approval', { title: request.title }));
+      this.#toasts.announce(t('announce.approval', { title: request.title }));
     }
   }
 
@@ -531,8 +517,8 @@ export class App {
   async #loadAgents(all: boolean, signal?: AbortSignal, fresh?: boolean): Promise<void> {
     const asked = this.book;
     const [list, whole] = await Promise.all([
-      this.client.agents(signal, undefined, fresh),
-      all ? this.client.agents(signal, true, fresh) : Promise.resolve<AgentList | undefined>(undefined),
+      this.#client.agents(signal, undefined, fresh),
+      all ? this.#client.agents(signal, true, fresh) : Promise.resolve<AgentList | undefined>(undefined),
     ]);
     this.book = answered(this.book, asked, list.items, whole?.items);
     this.agentsProblem = list.problem ?? '';
@@ -541,7 +527,7 @@ export class App {
   #putAgent(agent: Agent): void {
     const end = ended(agentIn(this.book, agent.id), agent);
     this.book = upsert(this.book, agent);
-    if (end) this.announce(t(`announce.agent.${end}`, { agent: agent.name }));
+    if (end) this.#toasts.announce(t(`announce.agent.${end}`, { agent: agent.name }));
   }
 
   putLogin(login: Login): void {
@@ -570,7 +556,7 @@ export class App {
     this.#order = [...this.#order.filter((one) => one !== id), id];
     let view = this.#views.get(id);
     if (!view) {
-      view = new SessionView(id, this.client, (requests) => this.#putRequests(requests));
+      view = new SessionView(id, this.#client, (requests) => this.#putRequests(requests));
       this.#views.set(id, view);
       void (around === undefined ? view.load() : view.around(around)).catch(() => undefined);
       this.#closeOldViews();
@@ -584,7 +570,7 @@ export class App {
   queue(id: string): QueueView {
     let view = this.#queues.get(id);
     if (!view) {
-      view = new QueueView(id, this.client);
+      view = new QueueView(id, this.#client);
       this.#queues.set(id, view);
       this.#loadQueue(view);
     }
@@ -594,7 +580,7 @@ export class App {
   /** What waits is sent by itself: where it could not be read it is read again, until it is known. */
   #loadQueue(view: QueueView, failures = 0): void {
     view.load().catch((thrown: unknown) => {
-      if (failures === 0) this.fail(thrown);
+      if (failures === 0) this.#toasts.fail(thrown);
       if (isRefused(thrown)) return;
       setTimeout(
         () => {
@@ -628,7 +614,7 @@ export class App {
 
   /** The page has come to the front. */
   visible(): void {
-    this.now = Date.now();
+    this.#wallClock.now = Date.now();
     for (const pane of this.panes.list) {
       const session = this.sessions.get(pane.session);
       if (session) this.#seen(session);
@@ -640,17 +626,17 @@ export class App {
     const { older, olderArchived } = this;
     try {
       if (older !== undefined) {
-        const page = await this.client.sessions({ limit: pageSize, before: older });
+        const page = await this.#client.sessions({ limit: pageSize, before: older });
         this.#addSessions(page.items);
         this.older = page.next;
       }
       if (olderArchived !== undefined && this.showArchived) {
-        const page = await this.client.sessions({ limit: pageSize, before: olderArchived, archived: true });
+        const page = await this.#client.sessions({ limit: pageSize, before: olderArchived, archived: true });
         this.#addSessions(page.items);
         this.olderArchived = page.next;
       }
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
@@ -661,11 +647,11 @@ export class App {
       return;
     }
     try {
-      const page = await this.client.sessions({ limit: pageSize, archived: true });
+      const page = await this.#client.sessions({ limit: pageSize, archived: true });
       this.#addSessions(page.items);
       this.olderArchived = page.next;
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
@@ -679,13 +665,15 @@ export class App {
       this.book = withoutFailures(this.book);
       await this.#loadAgents(this.book.more !== undefined, undefined, true);
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
   /** The list anew, without asking the login shell again. */
   agentsChanged(): Promise<void> {
-    return this.#loadAgents(this.book.more !== undefined).catch((thrown: unknown) => this.fail(thrown));
+    return this.#loadAgents(this.book.more !== undefined).catch((thrown: unknown) =>
+      this.#toasts.fail(thrown),
+    );
   }
 
   /** Gets the rest of the catalogue too. It throws, because a list that is asked for has a place for its failure. */
@@ -696,10 +684,10 @@ export class App {
   /** Shows a conversation, or a place in it, also of one that no list has brought yet. */
   async open(id: string, at?: Place): Promise<void> {
     try {
-      if (!this.sessions.has(id)) this.#addSessions([await this.client.session(id)]);
+      if (!this.sessions.has(id)) this.#addSessions([await this.#client.session(id)]);
       this.show({ name: 'session', id, ...(at ? { at } : {}) });
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
@@ -730,7 +718,7 @@ export class App {
     }: { place?: string; directories?: readonly string[]; branch?: string | undefined } = {},
   ): Promise<Session> {
     const { view } = this;
-    const session = await this.client.createSession({
+    const session = await this.#client.createSession({
       agent,
       cwd,
       ...(place === here ? {} : { place }),
@@ -746,10 +734,10 @@ export class App {
   async patch(id: string, patch: SessionPatch): Promise<boolean> {
     try {
       // The answer is not taken: the event that tells the same has its place among the others.
-      await this.client.patchSession(id, patch);
+      await this.#client.patchSession(id, patch);
       return true;
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
       return false;
     }
   }
@@ -757,7 +745,7 @@ export class App {
   async archive(session: Session): Promise<void> {
     const archived = session.archivedAt === undefined;
     if (!(await this.patch(session.id, { archived })) || !archived) return;
-    this.toast({
+    this.#toasts.show({
       text: t('sidebar.archived', { title: titleOf(session) }),
       tone: 'info',
       undo: () => void this.patch(session.id, { archived: false }),
@@ -769,12 +757,12 @@ export class App {
   /** Deletes a conversation. The event that follows takes it out of every list, wherever it is shown. */
   async delete(session: Session): Promise<void> {
     try {
-      await this.client.deleteSession(session.id);
+      await this.#client.deleteSession(session.id);
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
       return;
     }
-    this.toast({
+    this.#toasts.show({
       text: t('lifecycle.deleted', { title: titleOf(session) }),
       tone: 'info',
       undo: () => void this.#restore(session.id, this.view.name === 'new'),
@@ -789,18 +777,18 @@ export class App {
 
   async #restore(id: string, show: boolean): Promise<void> {
     try {
-      const session = await this.client.restoreSession(id);
+      const session = await this.#client.restoreSession(id);
       if (!this.sessions.has(id)) this.sessions.set(id, session);
       if (show) this.show({ name: 'session', id });
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
   /** Begins a conversation that knows what this one does, and leaves this one as it is. */
   fork(session: Session): Promise<void> {
     return this.#begin(`fork ${session.id}`, t('lifecycle.forking', { title: titleOf(session) }), () =>
-      this.client.forkSession(session.id),
+      this.#client.forkSession(session.id),
     );
   }
 
@@ -809,7 +797,7 @@ export class App {
     return this.#begin(
       `continue ${session.id} ${agent}`,
       t('lifecycle.continuing', { title: titleOf(session) }),
-      () => this.client.continueSession(session.id, agent),
+      () => this.#client.continueSession(session.id, agent),
     );
   }
 
@@ -824,21 +812,24 @@ export class App {
       cancelled = true;
       this.#beginning.delete(what);
     };
-    const slow = setTimeout(() => (toast = this.#tell({ text: telling, tone: 'info', cancel })), slowAfter);
+    const slow = setTimeout(
+      () => (toast = this.#toasts.hold({ text: telling, tone: 'info', cancel })),
+      slowAfter,
+    );
     try {
       const session = await call().finally(() => {
         clearTimeout(slow);
-        this.dismiss(toast);
+        this.#toasts.dismiss(toast);
       });
       if (cancelled) {
-        await this.client.deleteSession(session.id); // the server has gone on with it
+        await this.#client.deleteSession(session.id); // the server has gone on with it
         return;
       }
       if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
       // Who has gone elsewhere meanwhile stays there.
       if (this.view === view) this.show({ name: 'session', id: session.id });
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     } finally {
       if (!cancelled) this.#beginning.delete(what);
     }
@@ -847,9 +838,9 @@ export class App {
   async copyId(session: Session): Promise<void> {
     try {
       await copyText(session.id);
-      this.toast({ text: t('lifecycle.id_copied'), tone: 'info' });
+      this.#toasts.show({ text: t('lifecycle.id_copied'), tone: 'info' });
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
@@ -861,53 +852,53 @@ export class App {
           t(`export.title.${format}`),
           `/client/sessions/${encodeURIComponent(session.id)}/export?format=${format}`,
         );
-        if (path !== undefined) this.toast({ text: t('export.done', { name: path }), tone: 'info' });
+        if (path !== undefined) this.#toasts.show({ text: t('export.done', { name: path }), tone: 'info' });
         return;
       }
-      const { name, content } = await this.client.exportSession(
+      const { name, content } = await this.#client.exportSession(
         session.id,
         format,
         unlimited(), // it takes as long as the conversation is long
       );
       saveFile(name, content);
-      this.toast({ text: t('export.done', { name }), tone: 'info' });
+      this.#toasts.show({ text: t('export.done', { name }), tone: 'info' });
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
   async stop(id: string): Promise<void> {
     try {
-      await this.client.cancel(id);
+      await this.#client.cancel(id);
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
   /** Changes what is queued: whether it is done; what failed is told. The answer is not taken: events tell of it in their order. */
   async changeQueued(id: string, item: string, patch: QueuePatch): Promise<boolean> {
     try {
-      await this.client.changeQueued(id, item, patch);
+      await this.#client.changeQueued(id, item, patch);
       return true;
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
       return false;
     }
   }
 
   async removeQueued(id: string, item: string): Promise<void> {
     try {
-      await this.client.removeQueued(id, item);
+      await this.#client.removeQueued(id, item);
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
       return;
     }
-    this.toast({
+    this.#toasts.show({
       text: t('queue.deleted'),
       tone: 'info',
       undo: () =>
-        void this.client.restoreQueued(id, item).catch((thrown: unknown) => {
-          this.fail(thrown);
+        void this.#client.restoreQueued(id, item).catch((thrown: unknown) => {
+          this.#toasts.fail(thrown);
         }),
     });
   }
@@ -915,40 +906,40 @@ export class App {
   /** Takes a rule back. What it has answered stays answered. */
   async removeRule(rule: Rule): Promise<void> {
     try {
-      await this.client.removeRule(rule.id);
+      await this.#client.removeRule(rule.id);
     } catch (thrown) {
       if (asApiError(thrown).code !== 'not_found') {
-        this.fail(thrown);
+        this.#toasts.fail(thrown);
         return;
       }
     }
     this.rules.delete(rule.id);
-    this.toast({
+    this.#toasts.show({
       text: t('rule.removed.toast', { text: rule.text }),
       tone: 'info',
       undo: () =>
-        void this.client
+        void this.#client
           .addRule(sameRule(rule))
           .then((again) => this.putRule(again))
-          .catch((thrown: unknown) => this.fail(thrown)),
+          .catch((thrown: unknown) => this.#toasts.fail(thrown)),
     });
   }
 
   async restart(id: string): Promise<void> {
     try {
-      await this.client.restart(id);
+      await this.#client.restart(id);
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
     }
   }
 
   /** Whether it is done; what failed is told. */
   async configure(id: string, option: string, value: string | boolean): Promise<boolean> {
     try {
-      await this.client.setConfig(id, option, value);
+      await this.#client.setConfig(id, option, value);
       return true;
     } catch (thrown) {
-      this.fail(thrown);
+      this.#toasts.fail(thrown);
       return false;
     }
   }
@@ -960,19 +951,19 @@ export class App {
   async answer(request: Request, answer: Answer, quiet = false): Promise<boolean> {
     try {
       if (request.kind === 'question') {
-        if (answer.answers) await this.client.replyQuestion(request, answer.answers);
-        else await this.client.rejectQuestion(request);
+        if (answer.answers) await this.#client.replyQuestion(request, answer.answers);
+        else await this.#client.rejectQuestion(request);
       } else {
-        await this.client.answer(request.id, answer);
+        await this.#client.answer(request.id, answer);
       }
       return true;
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.code !== 'request.resolved') {
-        if (!quiet) this.fail(error);
+        if (!quiet) this.#toasts.fail(error);
         throw error;
       }
-      this.toast({ text: late(error), tone: 'danger' });
+      this.#toasts.show({ text: late(error), tone: 'danger' });
       return false;
     }
   }
@@ -982,64 +973,18 @@ export class App {
     switch (action) {
       case 'install':
       case 'update':
-        await this.client.install(agent.id, agent.pinned);
+        await this.#client.install(agent.id, agent.pinned);
         return;
       case 'cancel':
-        await this.client.cancelInstall(agent.id);
+        await this.#client.cancelInstall(agent.id);
         return;
       case 'rollback':
-        await this.client.rollback(agent.id);
+        await this.#client.rollback(agent.id);
         return;
       case 'remove':
-        await this.client.removeAgent(agent.id);
+        await this.#client.removeAgent(agent.id);
     }
   }
-
-  announce(text: string): void {
-    this.announcement = text;
-  }
-
-  fail(thrown: unknown): void {
-    this.toast({ text: errorText(thrown), tone: 'danger' });
-  }
-
-  toast(toast: Omit<Toast, 'id'>): void {
-    const id = this.#tell(toast);
-    setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
-  }
-
-  /** Shows a line until it is dismissed, beside the two before it and those that can be cancelled; its id. */
-  #tell(toast: Omit<Toast, 'id'>): number {
-    const id = ++this.#toast;
-    const others = this.toasts.filter((one) => !one.cancel).slice(-2);
-    this.toasts = [...this.toasts.filter((one) => one.cancel), ...others, { ...toast, id }];
-    return id;
-  }
-
-  /** Takes back what was done last, while it is offered. */
-  undo(): void {
-    const toast = this.toasts.findLast((one) => one.undo !== undefined);
-    if (!toast) return;
-    toast.undo?.();
-    this.dismiss(toast.id);
-  }
-
-  dismiss(id: number): void {
-    this.toasts = this.toasts.filter((toast) => toast.id !== id);
-  }
-}
-
-/** What is read where a title belongs. */
-export function titleOf(session: Session): string {
-  return session.title || t('session.untitled');
-}
-
-/** The words for an error: by its code, else what the server wrote. */
-export function errorText(thrown: unknown): string {
-  const error = asApiError(thrown);
-  const known = lookup(`error.${error.code}`, error.params);
-  if (known) return known;
-  return t('error.unknown', { detail: error.detail || error.code });
 }
 
 export const app = new App();

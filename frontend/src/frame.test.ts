@@ -4,6 +4,7 @@ import App from './App.svelte';
 import { app } from './app.svelte';
 import { act } from './commands/acts';
 import { loadPart, over } from './commands/commands.svelte';
+import { client, toasts } from './state/state';
 import { entry, session, turn } from './test/records';
 
 // The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes. Not named after App.svelte,
@@ -22,19 +23,19 @@ beforeEach(async () => {
   }));
   vi.spyOn(app, 'start').mockResolvedValue();
   vi.spyOn(app, 'close').mockReturnValue();
-  vi.spyOn(app.client, 'entries').mockResolvedValue({
+  vi.spyOn(client, 'entries').mockResolvedValue({
     items: [entry(1, { session: id, kind: 'thought', text: 'Hm' })],
     turns: [],
     requests: [],
   });
-  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  vi.spyOn(client, 'queue').mockResolvedValue([]);
   // The keys that are told stay with the page, for the files that run after this one.
   const keys = { path: '', version: '', bindings: [] };
-  vi.spyOn(app.client, 'json').mockImplementation(
+  vi.spyOn(client, 'json').mockImplementation(
     (path) => Promise.resolve(path === '/client/keyboard' ? keys : { items: [] }) as never,
   );
-  vi.spyOn(app.client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
-  vi.spyOn(app.client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
+  vi.spyOn(client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
+  vi.spyOn(client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
   app.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
   app.show({ name: 'session', id });
   app.loaded = true;
@@ -50,7 +51,7 @@ afterEach(() => {
   app.view = { name: 'new' };
   app.loaded = app.narrow = false;
   app.mention = over.frame = undefined;
-  app.toasts = [];
+  toasts.list = [];
   document.body.replaceChildren();
   localStorage.clear();
   vi.unstubAllGlobals();

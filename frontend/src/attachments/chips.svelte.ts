@@ -1,10 +1,9 @@
 import type { Client } from '../api/client';
 import { ApiError } from '../api/errors';
-import { errorText } from '../app.svelte';
 import { Draft } from '../composer/draft';
 import type { Dropped } from '../shell/drops';
 import { t } from '../strings/t';
-import { baseName } from '../ui/format';
+import { baseName, errorText } from '../ui/format';
 import { pastePicture } from '../shell/files';
 import { attachmentOf, attachPaths, upload } from './calls';
 import { mostBytes, mostFiles, mostText, pastedName, pathOf, troubleText } from './limits';

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
+import { client } from '../state/state';
 import '../strings/attachments';
-import { app } from '../app.svelte';
 import type { Attachment } from '../api/records';
 import { session } from '../test/records';
 import Attached from './Attached.svelte';
@@ -38,7 +38,7 @@ const places: [string, () => object][] = [
       const items = [
         { entry: 'e1', seq: 1, at: '2026-11-21T14:00:00.000Z', direction: 'out', attachment: of },
       ];
-      vi.spyOn(app.client, 'json').mockResolvedValue({ items });
+      vi.spyOn(client, 'json').mockResolvedValue({ items });
       return mount(Files, { target: document.body, props: { session: session(), close: () => undefined } });
     },
   ],
@@ -53,7 +53,7 @@ const places: [string, () => object][] = [
 ];
 
 test.each(places)('the name of a file %s hides nothing', async (_place, show) => {
-  vi.spyOn(app.client, 'blob').mockReturnValue(new Promise(() => undefined));
+  vi.spyOn(client, 'blob').mockReturnValue(new Promise(() => undefined));
   const shown = show();
   await vi.waitFor(() => {
     flushSync();

@@ -1,8 +1,8 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
 import type { PanelAsk } from '../panel/ask';
+import { client } from '../state/state';
 import { session } from '../test/records';
 import Browse from './Browse.svelte';
 import type { TreeEntry } from './calls';
@@ -29,7 +29,7 @@ let ended: (() => void) | undefined;
 
 beforeEach(() => {
   previews = [];
-  vi.spyOn(app.client, 'json').mockImplementation(((path: string) => {
+  vi.spyOn(client, 'json').mockImplementation(((path: string) => {
     const { pathname, searchParams } = new URL(path, 'http://x');
     const of = searchParams.get('path') ?? '';
     const preview = pathname.endsWith('/preview');

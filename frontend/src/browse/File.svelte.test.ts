@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { client, toasts } from '../state/state';
 import '../strings/browse';
-import { app } from '../app.svelte';
 import { session } from '../test/records';
 import type { Preview } from './calls';
 import File from './File.svelte';
@@ -26,7 +26,7 @@ const preview = (version: string, text: string): Preview => ({
 beforeEach(() => {
   localStorage.clear();
   look.mockReset().mockResolvedValue(preview('v1', 'old'));
-  vi.spyOn(app.client, 'json').mockImplementation(look as never);
+  vi.spyOn(client, 'json').mockImplementation(look as never);
   const written = { version: 'v2', size: 4, modified: '2026-11-21T15:00:00.000Z' };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(written))));
 });
@@ -37,7 +37,7 @@ afterEach(() => {
   vi.restoreAllMocks();
   dropDraft('s1', path);
   localStorage.clear();
-  app.toasts = [];
+  toasts.list = [];
   vi.unstubAllGlobals();
 });
 
@@ -164,18 +164,18 @@ test('Undo of “Put away” takes the place of nothing newer', async () => {
   await settle();
   button('Edit').click(); // to look
   await settle();
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(written()).toBe('mine');
   button('Put away').click();
   await settle();
   await write('newer');
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(written()).toBe('newer');
   button('Put away').click();
   await settle();
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(written()).toBe('newer');
 });

@@ -1,6 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
+import { client } from '../state/state';
 import '../strings/browse';
 import Media from './Media.svelte';
 
@@ -19,7 +19,7 @@ test.each([
   ['one of very many pixels', png('\0\0\x20\x01'), false],
   ['one of a kind that is not measured', bytes('\0\0\0\x20ftypavif'), true],
 ])('%s', async (_, blob, shown) => {
-  vi.spyOn(app.client, 'blob').mockResolvedValue(blob);
+  vi.spyOn(client, 'blob').mockResolvedValue(blob);
   // One of its own: that of all is not given back.
   class Made extends URL {
     static override createObjectURL = () => 'blob:1';

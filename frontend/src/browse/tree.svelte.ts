@@ -1,6 +1,6 @@
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { Client } from '../api/client';
-import { errorText } from '../app.svelte';
+import { errorText } from '../ui/format';
 import { listTree, type TreeEntry } from './calls';
 import { rowsOf, wayTo, type Known } from './rows';
 

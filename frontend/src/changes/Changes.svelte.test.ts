@@ -7,6 +7,7 @@ import { app } from '../app.svelte';
 import { highlighter } from '../markdown/highlight';
 import type { PanelAsk } from '../panel/ask';
 import type { SessionView } from '../session/session.svelte';
+import { client, toasts } from '../state/state';
 import { session, turn } from '../test/records';
 import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from './calls';
 import Actions from './Actions.svelte';
@@ -129,7 +130,7 @@ beforeEach(() => {
   bodies = [];
   view = { items: [], turns: new SvelteMap() };
   vi.spyOn(highlighter, 'paint').mockResolvedValue(undefined);
-  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string, _: AbortSignal, body?: unknown) => {
+  vi.spyOn(client, 'json').mockImplementation(<T>(path: string, _: AbortSignal, body?: unknown) => {
     try {
       const found = answer(path, body) as T;
       return (body === undefined ? heldReads : held)?.then(() => found) ?? Promise.resolve(found);
@@ -137,7 +138,7 @@ beforeEach(() => {
       return Promise.reject(thrown as Error);
     }
   });
-  vi.spyOn(app.client, 'post').mockImplementation((path: string, body?: unknown) => {
+  vi.spyOn(client, 'post').mockImplementation((path: string, body?: unknown) => {
     try {
       answer(path, body);
       return Promise.resolve();
@@ -152,7 +153,7 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   app.sessions.clear();
-  app.toasts = [];
+  toasts.list = [];
   document.body.replaceChildren();
 });
 
@@ -212,7 +213,7 @@ test('the newest changes, gone through by keys', async () => {
   await key(']');
   expect(spot()).toBe('readme.md r 1');
   await key(']');
-  expect(app.announcement).toBe('This is the last change.');
+  expect(toasts.announcement).toBe('This is the last change.');
   await key('[');
   expect(spot()).toBe('src/a.ts src/a.ts-2 1');
   await key('ArrowDown');
@@ -256,7 +257,7 @@ test('what could not be kept is as it was', async () => {
   await key('y');
   expect(text('.sum')).toBe('2 files, +4 −4');
   expect(document.querySelector('[data-fold]')).toBeNull();
-  expect(app.toasts.at(-1)?.text).toBe(
+  expect(toasts.list.at(-1)?.text).toBe(
     'This change to src/a.ts is no longer there. The view has been refreshed.',
   );
 });
@@ -353,7 +354,7 @@ test('who goes on while a change is taken back, or looks at the file once more, 
 test('who begins to write while a change is being kept is not led away', async () => {
   await show();
   const { promise, resolve } = later();
-  vi.spyOn(app.client, 'post').mockImplementation(() => promise);
+  vi.spyOn(client, 'post').mockImplementation(() => promise);
   await key('y');
   await key('c');
   resolve();
@@ -388,7 +389,7 @@ test('a hunk is taken back, and that can be taken back', async () => {
   expect(calls.slice(2)).toEqual(['/revert', '/ turn=t2', '/file turn=t2 path=src/a.ts']);
   expect(text('[data-hunk="0"]')).toContain('Taken back');
   expect(spot()).toBe('src/a.ts src/a.ts-2 1');
-  const toast = app.toasts.at(-1);
+  const toast = toasts.list.at(-1);
   expect(toast?.text).toBe('Taken back: a change in src/a.ts');
   toast?.undo?.();
   await settle();
@@ -400,11 +401,11 @@ test('what is not on the disk any more is not taken back, and neither is anythin
   await show();
   await key('n');
   expect(bodies).toEqual([]);
-  expect(app.toasts.at(-1)?.text).toContain('are no longer on disk');
+  expect(toasts.list.at(-1)?.text).toContain('are no longer on disk');
   app.sessions.set('s1', session({ turn: turn({ state: 'running' }) }));
   await key('N');
   expect(bodies).toEqual([]);
-  expect(app.toasts.at(-1)?.text).toBe(
+  expect(toasts.list.at(-1)?.text).toBe(
     'A turn is running in this directory. Wait until it ends, or stop it.',
   );
 });
@@ -414,7 +415,7 @@ test('a file that others changed is told of, by its reason', async () => {
   await show();
   await key('N');
   expect(bodies).toEqual([{ turn: 't2', paths: ['src/a.ts'] }]);
-  expect(app.toasts.at(-1)?.text).toBe('src/a.ts was left as it is. Changed after the turn.');
+  expect(toasts.list.at(-1)?.text).toBe('src/a.ts was left as it is. Changed after the turn.');
   expect(reviewOf('s1').last).toBeUndefined();
 });
 
@@ -429,7 +430,7 @@ test('what a restoration that is taken back left alone is told of, all of it', a
     ],
   };
   await reviewOf('s1').takeBack('back1');
-  expect(app.toasts.at(-1)?.text).toBe(
+  expect(toasts.list.at(-1)?.text).toBe(
     '2 files were left as they are, src/a.ts first. Changed after the turn.',
   );
 });
@@ -452,7 +453,7 @@ test('in the list the letters are about the file', async () => {
 });
 
 test('comments outlive the tab, and become one message', async () => {
-  const prompt = vi.spyOn(app.client, 'prompt').mockResolvedValue({} as never);
+  const prompt = vi.spyOn(client, 'prompt').mockResolvedValue({} as never);
   await show();
   await key('c');
   const field = one<HTMLTextAreaElement>('textarea');
@@ -532,7 +533,7 @@ test('Discard gives up the change of a comment and not the comment, and what is 
   await write('A new one');
   await discard();
   expect(said()).toEqual(['Not like this']);
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   expect(said()).toEqual(['Not like this', 'A new one']);
 });
 
@@ -545,7 +546,7 @@ test('what another window notes shows here, and goes with what is sent', async (
   };
   let gone = () => {};
   const prompt = vi
-    .spyOn(app.client, 'prompt')
+    .spyOn(client, 'prompt')
     .mockReturnValue(new Promise((done) => (gone = () => done({} as never))));
   await show();
   there('c1', 'Not so');
@@ -596,7 +597,7 @@ test('a comment whose line is no longer what it was is listed, and does not beco
   await settle();
   expect(document.querySelector('textarea')).toBeNull();
   expect(text('.bar ul')).toContain('Not like this');
-  expect(app.toasts.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is no longer shown/);
+  expect(toasts.list.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is no longer shown/);
   reviewOf('s1').edit(reviewOf('s1').comments[0] as Comment); // as it may be after the page was loaded anew
   await settle();
   one('.bar [aria-label^="Remove the comment"]').click();
@@ -662,7 +663,7 @@ test('a turn that ends meanwhile takes nothing out of the hands', async () => {
 test('a turn that changed nothing does not hide the one before', async () => {
   const before = list;
   list = { state: 'ready', turn: 't3', turns, files: [] };
-  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) => {
+  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) => {
     calls.push(path);
     if (path.includes('/file')) return Promise.resolve(diffs['src/a.ts'] as T);
     return Promise.resolve((path.includes('turn=t2') ? before : list) as T);
@@ -792,8 +793,8 @@ test('what may be somebody else’s work is told of', async () => {
 test('undoing a turn is not left while it goes on, and its way back is known however it ends', async () => {
   restored = { id: 'back3', files: [{ path: 'src/a.ts', outcome: 'restored' }], mixed: true };
   const signals: AbortSignal[] = [];
-  const json = vi.mocked(app.client.json).getMockImplementation();
-  vi.mocked(app.client.json).mockImplementation((path: string, signal: AbortSignal, body?: unknown) => {
+  const json = vi.mocked(client.json).getMockImplementation();
+  vi.mocked(client.json).mockImplementation((path: string, signal: AbortSignal, body?: unknown) => {
     signals.push(signal);
     return json?.(path, signal, body) as never;
   });
@@ -827,7 +828,7 @@ test('what was as it was before already is told', async () => {
   restored = { id: '', files: [{ path: 'src/a.ts', outcome: 'same' }] };
   await reviewOf('s1').revertHunk();
   await settle();
-  expect(app.toasts.at(-1)?.text).toBe('Nothing to take back: it is already as it was before');
+  expect(toasts.list.at(-1)?.text).toBe('Nothing to take back: it is already as it was before');
 });
 
 test('undoing a turn shows what it would do, and leaves alone what others changed', async () => {
@@ -867,7 +868,7 @@ test('undoing a turn shows what it would do, and leaves alone what others change
   await settle();
   expect(bodies.at(-1)).toEqual({ turn: 't2', preview: false, force: false });
   expect(document.querySelector('dialog')).toBeNull();
-  const toast = app.toasts.at(-1);
+  const toast = toasts.list.at(-1);
   expect(toast?.text).toBe('The turn is undone: 2 files are as they were before');
   toast?.undo?.();
   await settle();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
+import { toasts } from '../state/state';
 import type * as Comments from './comments';
 import {
   followNotes,
@@ -212,7 +212,7 @@ test('a field that is open and empty stays open, whatever another window does', 
 });
 
 test('that there is no room is told, once, and what was written stays until there is', () => {
-  const toast = vi.spyOn(app, 'toast').mockReturnValue(undefined);
+  const toast = vi.spyOn(toasts, 'show').mockReturnValue(undefined);
   const full = noRoom();
   const notes = shown('s1');
   keepNotes('s1', { comments: [comment()], draft: comment({ id: 'd', text: 'a' }) });

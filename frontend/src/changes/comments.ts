@@ -1,5 +1,5 @@
+import { toasts } from '../state/state';
 import '../strings/changes';
-import { app } from '../app.svelte';
 import { t } from '../strings/t';
 
 // What a person notes beside changed lines. It stays until it is sent, all of it as one message.
@@ -224,7 +224,7 @@ export function keepNotes(session: string, notes: Notes): void {
       forgetPiece(session);
       seen.piece = false;
     });
-  if (full && !told) app.toast({ text: t('changes.comments.no_room'), tone: 'danger' });
+  if (full && !told) toasts.show({ text: t('changes.comments.no_room'), tone: 'danger' });
   told = full;
   const now = together(session, seen);
   if (now !== notes) for (const take of followers.get(session) ?? []) take(now);

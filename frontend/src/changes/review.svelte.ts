@@ -1,7 +1,9 @@
 import { asApiError, type ApiError } from '../api/errors';
 import { unlimited } from '../api/limit';
-import { app, errorText } from '../app.svelte';
+import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import { lookup, t, tn } from '../strings/t';
+import { errorText } from '../ui/format';
 import { store } from '../ui/storage';
 import {
   changes,
@@ -162,11 +164,11 @@ export class Review {
     const wanted = this.#wanted;
     const asked = wanted ?? (this.#held ? this.#scope : undefined);
     try {
-      let list = await changes(app.client, this.session, asked, ours.signal);
+      let list = await changes(client, this.session, asked, ours.signal);
       // A turn that changed nothing is no reason to show nothing, unless it was asked for.
       const better = asked === undefined && list.state === 'ready' && list.files.length === 0;
       const last = better ? newestFirst(list.turns).find((one) => one.files > 0) : undefined;
-      if (last) list = await changes(app.client, this.session, { turn: last.id }, ours.signal);
+      if (last) list = await changes(client, this.session, { turn: last.id }, ours.signal);
       if (ours.signal.aborted) return;
       if (this.#shown !== wanted) this.file = undefined; // its hunks are those of what was shown before
       this.#shown = wanted;
@@ -211,7 +213,7 @@ export class Review {
     const ours = (this.#reading = new AbortController());
     this.#asking++;
     try {
-      const file = await fileDiff(app.client, this.session, this.#scope, path, ours.signal);
+      const file = await fileDiff(client, this.session, this.#scope, path, ours.signal);
       if (ours.signal.aborted) return;
       const spot = this.#spotOf(file, place === 'here' ? this.#placeOf(this.spot) : place);
       this.file = file;
@@ -374,7 +376,7 @@ export class Review {
     const kept = !hunk.kept;
     const opened = this.#opened;
     if (await this.#keep(path, hunk.id, kept)) {
-      app.announce(kept ? t('changes.kept.told') : t('changes.unkept.told'));
+      toasts.announce(kept ? t('changes.kept.told') : t('changes.unkept.told'));
       if (kept && opened === this.#opened && at === this.spot.hunk) await this.#on();
     }
   }
@@ -383,7 +385,7 @@ export class Review {
     if (app.readOnly) return;
     const kept = file.kept < Math.max(1, file.hunks);
     if (await this.#keep(file.path, '', kept))
-      app.announce(kept ? t('changes.kept.file.told', { path: file.path }) : t('changes.unkept.told'));
+      toasts.announce(kept ? t('changes.kept.file.told', { path: file.path }) : t('changes.unkept.told'));
   }
 
   async #keep(path: string, hunk: string, kept: boolean): Promise<boolean> {
@@ -392,7 +394,7 @@ export class Review {
     let again = this.#asking > 0;
     this.stop();
     this.#mark(path, hunk, kept);
-    const sent = keep(app.client, this.session, this.#scope, [{ path, hunk }], kept);
+    const sent = keep(client, this.session, this.#scope, [{ path, hunk }], kept);
     this.#keeping = Promise.allSettled([this.#keeping, sent]);
     try {
       await sent;
@@ -400,7 +402,7 @@ export class Review {
     } catch (thrown) {
       this.files = before.files;
       if (this.path === path) this.file = before.file;
-      app.fail(thrown);
+      toasts.fail(thrown);
       again = true; // what was kept meanwhile is not in what was there before
       return false;
     } finally {
@@ -435,7 +437,7 @@ export class Review {
     }
     if (path === undefined || hunk.reverted === true) return;
     if (!hunk.revertable) {
-      app.toast({ text: t('changes.unrevertable', { path }), tone: 'danger' });
+      toasts.show({ text: t('changes.unrevertable', { path }), tone: 'danger' });
       return;
     }
     const opened = this.#opened;
@@ -454,17 +456,17 @@ export class Review {
   async #revert(what: Parameters<typeof revert>[3], text: string): Promise<boolean> {
     if (this.busy || app.readOnly) return false;
     if (this.running) {
-      app.toast({ text: reasonText('changes.turn_running'), tone: 'danger' });
+      toasts.show({ text: reasonText('changes.turn_running'), tone: 'danger' });
       return false;
     }
     this.#held = true;
     this.busy = true;
     let done = false;
     try {
-      this.done(await revert(app.client, this.session, this.#scope, what, unlimited()), text);
+      this.done(await revert(client, this.session, this.#scope, what, unlimited()), text);
       done = true;
     } catch (thrown) {
-      app.fail(thrown);
+      toasts.fail(thrown);
     }
     // Until what is there now has come, the same would be taken back once more.
     await this.load().finally(() => (this.busy = false));
@@ -479,24 +481,24 @@ export class Review {
     const back = restored.files.some(({ outcome }) => outcome === 'restored' || outcome === 'removed');
     const alone = tellLeft(left);
     if (!back) {
-      if (!alone && restored.files.length > 0) app.toast({ text: t('changes.same'), tone: 'info' });
+      if (!alone && restored.files.length > 0) toasts.show({ text: t('changes.same'), tone: 'info' });
       return;
     }
     const { id } = restored;
     this.last = { id, text };
-    app.announce(text);
-    if (!alone) app.toast({ text, tone: 'info', undo: () => void this.takeBack(id) });
+    toasts.announce(text);
+    if (!alone) toasts.show({ text, tone: 'info', undo: () => void this.takeBack(id) });
   }
 
   /** Takes back what was put back. */
   async takeBack(id: string): Promise<void> {
     if (this.last?.id === id) this.last = undefined;
     try {
-      const { files } = await undoRestoration(app.client, this.session, id, unlimited());
+      const { files } = await undoRestoration(client, this.session, id, unlimited());
       const left = files.filter(({ outcome }) => outcome === 'conflict');
-      if (!tellLeft(left)) app.announce(t('changes.taken_back'));
+      if (!tellLeft(left)) toasts.announce(t('changes.taken_back'));
     } catch (thrown) {
-      app.toast({ text: errorText(thrown), tone: 'danger' });
+      toasts.show({ text: errorText(thrown), tone: 'danger' });
     }
     await this.load();
   }
@@ -575,7 +577,7 @@ export class Review {
   drop(comment: Comment): void {
     this.comments = this.comments.filter((one) => one.id !== comment.id);
     this.#keepNotes();
-    app.toast({
+    toasts.show({
       text: t('changes.comment.dropped'),
       tone: 'info',
       undo: () => reviewOf(this.session).#add(comment), // this one may have been given up for others meanwhile
@@ -594,9 +596,9 @@ export class Review {
     });
     this.busy = true;
     try {
-      await app.client.prompt(this.session, message, 'queue');
+      await client.prompt(this.session, message, 'queue');
     } catch (thrown) {
-      app.fail(thrown);
+      toasts.fail(thrown);
       return false;
     } finally {
       this.busy = false;
@@ -645,6 +647,6 @@ function tellLeft(left: Restored['files']): boolean {
   const [first] = left;
   if (!first) return false;
   const why = reasonText(first.reason ?? 'changes.conflict');
-  app.toast({ text: tn('changes.left', left.length, { path: first.path, why }), tone: 'danger' });
+  toasts.show({ text: tn('changes.left', left.length, { path: first.path, why }), tone: 'danger' });
   return true;
 }

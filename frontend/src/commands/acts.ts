@@ -1,11 +1,13 @@
 import { tick } from 'svelte';
+import { toasts } from '../state/state';
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
-import { app, titleOf } from '../app.svelte';
+import { app } from '../app.svelte';
 import type { PanelTab } from '../panel/ask';
 import { toPrompt } from '../session/prompts';
 import { groups } from '../sidebar/groups';
 import { t } from '../strings/t';
+import { titleOf } from '../ui/format';
 import { keysOf, type CommandId } from '../ui/keys';
 import { over, type Action, type Frame } from './commands.svelte';
 import { commandGroups, nameOf } from './groups';
@@ -75,7 +77,7 @@ function choose(choice: Choice): Act {
       if (!session) return;
       const option = optionOf(session, choice);
       if (!option)
-        app.toast({ text: t(`keyboard.no_${choice}`, { agent: session.agentName }), tone: 'info' });
+        toasts.show({ text: t(`keyboard.no_${choice}`, { agent: session.agentName }), tone: 'info' });
       else if (option.type === 'boolean') set(session, option, !option.checked);
       else if (choice === 'mode') next(session, option);
       else list(session, option);
@@ -89,7 +91,7 @@ function set(session: Session, option: ConfigOption, value: string | boolean): v
     option.choices?.find((one) => one.value === value)?.name ??
     (value ? t('keyboard.on') : t('keyboard.off'));
   void app.configure(session.id, option.id, value).then((done) => {
-    if (done) app.announce(t('keyboard.chosen', { option: option.name, name }));
+    if (done) toasts.announce(t('keyboard.chosen', { option: option.name, name }));
   });
 }
 
@@ -155,7 +157,7 @@ function pressInFooter(command: string): void {
   const focused = document.activeElement?.closest('[data-row=footer]');
   const button = focused ? all.find((one) => focused.contains(one)) : all.at(-1);
   if (button) button.click();
-  else app.toast({ text: t('keyboard.no_undo'), tone: 'info' });
+  else toasts.show({ text: t('keyboard.no_undo'), tone: 'info' });
 }
 
 const acts: Record<CommandId, Act> = {
@@ -208,7 +210,7 @@ const acts: Record<CommandId, Act> = {
   previousPrompt: { run: (frame) => void toPrompt(frame.conversation()?.said(), -1), can: inSession },
   nextPrompt: { run: (frame) => void toPrompt(frame.conversation()?.said(), 1), can: inSession },
   tail: { run: (frame) => void frame.conversation()?.said()?.tail(), can: inSession },
-  undo: { run: () => app.undo(), can: () => app.toasts.some((toast) => toast.undo), rare: true },
+  undo: { run: () => toasts.undo(), can: () => toasts.list.some((toast) => toast.undo), rare: true },
   undoTurn: { run: () => pressInFooter('undoTurn'), can: writable },
   doctor: about(({ agent }) => app.show({ name: 'agents', agent })),
   restart: changes(({ id }) => void app.restart(id)),

@@ -1,5 +1,6 @@
 import { app } from '../app.svelte';
 import type Conversation from '../Conversation.svelte';
+import { toasts } from '../state/state';
 import { commandOf, typing, type CommandId } from '../ui/keys';
 import type * as Part from './part';
 
@@ -69,7 +70,7 @@ function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boole
   if (document.querySelector('dialog[open]')) return id === 'palette' && over.shown?.kind === 'palette';
   switch (id) {
     case 'undo':
-      return !typing(target ?? null) && app.toasts.some((toast) => toast.undo);
+      return !typing(target ?? null) && toasts.list.some((toast) => toast.undo);
     case 'find':
       return frame.conversation() !== undefined; // a browser's own finds in what else there is
     // Keys that a text field needs for itself stay there.

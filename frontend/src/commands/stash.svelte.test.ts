@@ -1,6 +1,7 @@
 import { flushSync } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { app } from '../app.svelte';
+import { toasts } from '../state/state';
 import { session } from '../test/records';
 import type * as Stash from './stash.svelte';
 import { forgetWaiting, stash, stashed } from './stash.svelte';
@@ -142,7 +143,7 @@ test('two windows put away and bring back, and nothing is lost', async () => {
 });
 
 test('where twenty messages were put away another one stays where it is', () => {
-  const toast = vi.spyOn(app, 'toast').mockReturnValue(undefined);
+  const toast = vi.spyOn(toasts, 'show').mockReturnValue(undefined);
   const field = new Field();
   field.putAway(...Array.from({ length: 21 }, (_, n) => `thought ${n + 1}`));
   expect(field.text).toBe('thought 21');
@@ -155,7 +156,7 @@ test('where twenty messages were put away another one stays where it is', () => 
 });
 
 test('a message that the browser has no room for stays where it is', () => {
-  const toast = vi.spyOn(app, 'toast').mockReturnValue(undefined);
+  const toast = vi.spyOn(toasts, 'show').mockReturnValue(undefined);
   const field = new Field();
   const full = vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
     throw new DOMException('full', 'QuotaExceededError');

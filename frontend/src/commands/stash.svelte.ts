@@ -1,3 +1,4 @@
+import { toasts } from '../state/state';
 import '../strings/keyboard';
 import { app } from '../app.svelte';
 import type Composer from '../composer/Composer.svelte';
@@ -112,21 +113,21 @@ function putAway(field: Field, text: string): void {
   else {
     // None goes for another one: who put it away counts on it.
     if (all.filter(({ key }) => !waiting.has(key)).length >= most)
-      return app.toast({ text: t('keyboard.stash_full', { most }), tone: 'danger' });
+      return toasts.show({ text: t('keyboard.stash_full', { most }), tone: 'danger' });
     try {
       add(text); // before it is taken out of the field: it must not be lost between them
     } catch {
-      return app.toast({ text: t('keyboard.stash_no_room'), tone: 'danger' });
+      return toasts.show({ text: t('keyboard.stash_no_room'), tone: 'danger' });
     }
   }
   field.write('');
-  app.toast({ text: t('keyboard.stashed', { keys: keysOf('stash') }), tone: 'info' });
+  toasts.show({ text: t('keyboard.stashed', { keys: keysOf('stash') }), tone: 'info' });
 }
 
 function bringBack(field: Field, session: string): void {
   const last = list().findLast(({ key }) => !waiting.has(key));
   if (!last) {
-    app.toast({ text: t('keyboard.nothing_stashed'), tone: 'info' });
+    toasts.show({ text: t('keyboard.nothing_stashed'), tone: 'info' });
     return;
   }
   field.write(last.text);

@@ -1,8 +1,8 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
 import { ApiError } from '../api/errors';
 import type { Sent, Session } from '../api/records';
+import { client, toasts } from '../state/state';
 import { session } from '../test/records';
 import Composer from './Composer.svelte';
 
@@ -27,7 +27,7 @@ function leave() {
 beforeEach(() => {
   vi.useFakeTimers();
   save.mockReset().mockImplementation((id) => Promise.resolve(session({ id })));
-  vi.spyOn(app.client, 'patchSession').mockImplementation(save);
+  vi.spyOn(client, 'patchSession').mockImplementation(save);
 });
 
 afterEach(async () => {
@@ -66,7 +66,7 @@ test('what could not be saved is there again when its conversation is', async ()
 
 test('what was sent as its conversation was left is not there again; what was typed since is', async () => {
   let answer!: (sent: Sent) => void;
-  vi.spyOn(app.client, 'prompt').mockReturnValue(new Promise((done) => (answer = done)));
+  vi.spyOn(client, 'prompt').mockReturnValue(new Promise((done) => (answer = done)));
   save.mockRejectedValue(new ApiError('storage.moving', {}, 503));
   open('s3');
   type('sent');
@@ -91,7 +91,7 @@ test('what was sent as its conversation was left is not there again; what was ty
 function sending() {
   let answer!: (sent: Sent) => void;
   let fail!: (why: Error) => void;
-  const prompt = vi.spyOn(app.client, 'prompt').mockReset();
+  const prompt = vi.spyOn(client, 'prompt').mockReset();
   prompt.mockImplementation(
     () =>
       new Promise((done, failed) => {
@@ -152,7 +152,7 @@ test('what could not be sent after its conversation was left is said, and is the
   press('Enter');
   leave();
   await fails();
-  expect(app.toasts.at(-1)?.tone).toBe('danger');
+  expect(toasts.list.at(-1)?.tone).toBe('danger');
   open('s5');
   expect(field().value).toBe('not sent');
 });

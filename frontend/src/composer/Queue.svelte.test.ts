@@ -1,7 +1,7 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { QueueItem } from '../api/records';
-import { app } from '../app.svelte';
+import { toasts } from '../state/state';
 import { queued } from '../test/records';
 import Queue from './Queue.svelte';
 import { editsOf } from './queue.svelte';
@@ -39,7 +39,7 @@ afterEach(() => {
   written = '';
   vi.clearAllMocks();
   change.mockReset().mockResolvedValue(true);
-  app.toasts = [];
+  toasts.list = [];
 });
 
 const fields = () => [...document.querySelectorAll('textarea')];
@@ -161,7 +161,7 @@ test('what was written in a row that has gone goes into the composer, before wha
   props.items = [queued(1)];
   flushSync();
   expect(write).toHaveBeenCalledExactlyOnceWith('better', true);
-  expect(app.toasts.at(-1)?.text).toContain('is in the composer');
+  expect(toasts.list.at(-1)?.text).toContain('is in the composer');
   expect([fields().length, editsOf('s1').size]).toEqual([0, 0]);
   // And where that has happened while nobody looked, once it is known.
   button('Edit').click();
@@ -210,7 +210,7 @@ test('what was not changed, or has been saved, goes nowhere with its row', async
   await vi.waitFor(() => expect(document.querySelector('[role=alert]')).not.toBeNull());
   lost.items = [];
   flushSync();
-  expect([write.mock.calls.length, app.toasts.length]).toEqual([0, 0]);
+  expect([write.mock.calls.length, toasts.list.length]).toEqual([0, 0]);
 });
 
 test('what was refused because its row has gone goes into the composer', async () => {
@@ -245,7 +245,7 @@ test('an edit that one key has put away can be taken back, and is held again', a
   press(fields()[0] as Element, 'Escape');
   await vi.waitFor(() => expect(fields()).toEqual([]));
   expect(change).toHaveBeenLastCalledWith('q0', { held: false });
-  app.undo();
+  toasts.undo();
   await vi.waitFor(() => expect(change).toHaveBeenLastCalledWith('q0', { held: true }));
   expect(fields().map((one) => one.value)).toEqual(['better']);
   expect(document.activeElement).toBe(fields()[0]);
@@ -254,7 +254,7 @@ test('an edit that one key has put away can be taken back, and is held again', a
   await vi.waitFor(() => expect(fields()).toEqual([]));
   button('Edit').click();
   await vi.waitFor(() => expect(fields()).toHaveLength(1));
-  app.undo();
+  toasts.undo();
   flushSync();
   expect(fields().map((one) => one.value)).toEqual(['better']);
   // Nothing is offered where nothing was written.
@@ -262,7 +262,7 @@ test('an edit that one key has put away can be taken back, and is held again', a
   await tick();
   press(fields()[0] as Element, 'Escape');
   await vi.waitFor(() => expect(fields()).toEqual([]));
-  expect(app.toasts).toEqual([]);
+  expect(toasts.list).toEqual([]);
 });
 
 test('an edit that is taken back when its row was sent meanwhile is in the composer', async () => {
@@ -273,7 +273,7 @@ test('an edit that is taken back when its row was sent meanwhile is in the compo
   flushSync();
   expect(write).not.toHaveBeenCalled();
   change.mockClear();
-  app.undo();
+  toasts.undo();
   flushSync();
   await tick();
   expect(written).toBe('better');

@@ -1,7 +1,6 @@
 import type { Client } from '../api/client';
 import type { Session } from '../api/records';
-import { titleOf } from '../app.svelte';
-import { tilde } from '../ui/format';
+import { tilde, titleOf } from '../ui/format';
 import { best } from '../ui/match';
 
 // What can be named in a message beside files: other conversations, and the skills of the directory.

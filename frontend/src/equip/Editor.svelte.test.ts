@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { McpServer } from '../api/records';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import Mcp from './Mcp.svelte';
 import { kept } from '../ui/unsaved.svelte';
 import { mask } from './entry';
@@ -22,7 +23,7 @@ let ended: (() => void) | undefined;
 let listed: McpServer[];
 
 async function open() {
-  vi.spyOn(app.client, 'mcpServers').mockImplementation(() =>
+  vi.spyOn(client, 'mcpServers').mockImplementation(() =>
     Promise.resolve({ items: listed, path: '/w/.sandbox-agent/config/mcp.json' }),
   );
   app.view = { name: 'mcp', directory: '/w' };
@@ -92,7 +93,7 @@ test('the form waits while the JSON is broken, and the line is named', async () 
   expect(document.querySelector('.faults')?.textContent.replace(/\s+/g, ' ').trim()).toBe(
     'Line 3 This does not belong here: npx',
   );
-  const save = vi.spyOn(app.client, 'saveMcp');
+  const save = vi.spyOn(client, 'saveMcp');
   await click('Save');
   expect(save).not.toHaveBeenCalled();
 });
@@ -108,7 +109,7 @@ test('a secret that was typed is hidden in the JSON until it is asked for; a sto
   expect(JSON.parse(json().value)).toMatchObject({ env: { TOKEN: mask, KEY: mask } });
   await click('Show what was typed');
   expect(JSON.parse(json().value)).toMatchObject({ env: { TOKEN: mask, KEY: 's3cret' } });
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Hide secrets');
   await click('Save');
   expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask, KEY: 's3cret' } });
@@ -117,7 +118,7 @@ test('a secret that was typed is hidden in the JSON until it is asked for; a sto
 test('what the server refuses is shown at its line', async () => {
   await open();
   await click('Edit');
-  vi.spyOn(app.client, 'saveMcp').mockRejectedValue(
+  vi.spyOn(client, 'saveMcp').mockRejectedValue(
     new ApiError('config.invalid', { detail: 'args[1]: NUL cannot be passed on' }, 400),
   );
   await click('Save');
@@ -143,7 +144,7 @@ test('what nobody has approved is amber, cannot be tested or switched, and is ap
   expect(document.querySelector<HTMLButtonElement>('[role=switch]')?.disabled).toBe(true);
   await click('Review');
   expect(document.activeElement?.getAttribute('aria-label')).toBe('Review of files');
-  const approve = vi.spyOn(app.client, 'approve').mockImplementation(() => {
+  const approve = vi.spyOn(client, 'approve').mockImplementation(() => {
     listed = [server()];
     return Promise.resolve();
   });
@@ -160,14 +161,14 @@ test('what nobody has approved is amber, cannot be tested or switched, and is ap
 
 test('a removal can be taken back, since nothing was removed yet', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  const remove = vi.spyOn(app.client, 'removeMcp').mockImplementation(() => {
+  const remove = vi.spyOn(client, 'removeMcp').mockImplementation(() => {
     listed = [];
     return Promise.resolve();
   });
   await open();
   await click('Delete');
   expect(document.querySelector('[data-server]')).toBeNull();
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(document.querySelector('[data-server]')).not.toBeNull();
   await vi.advanceTimersByTimeAsync(10_000);
@@ -178,7 +179,7 @@ test('a removal can be taken back, since nothing was removed yet', async () => {
 });
 
 test('who closes the page has not taken a removal back', async () => {
-  const remove = vi.spyOn(app.client, 'removeMcp').mockResolvedValue();
+  const remove = vi.spyOn(client, 'removeMcp').mockResolvedValue();
   await open();
   await click('Delete');
   window.dispatchEvent(new Event('pagehide'));
@@ -187,7 +188,7 @@ test('who closes the page has not taken a removal back', async () => {
 
 test('the switch stores the entry and nothing else of it', async () => {
   await open();
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server({ enabled: false }));
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server({ enabled: false }));
   await click('Give files to agents');
   expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false }, server().hash);
 });
@@ -198,8 +199,8 @@ test('saving and testing tell what the editor was opened with, whatever the list
   await click('Edit');
   listed = [server({ hash: 'b'.repeat(64), approved: false })];
   await vi.advanceTimersByTimeAsync(5_000);
-  const run = vi.spyOn(app.client, 'testMcp').mockRejectedValue(new Error('refused'));
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const run = vi.spyOn(client, 'testMcp').mockRejectedValue(new Error('refused'));
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Test');
   expect(run.mock.calls[0]?.[3]).toBe('a'.repeat(64));
   await click('Save');
@@ -207,7 +208,7 @@ test('saving and testing tell what the editor was opened with, whatever the list
 });
 
 test('a new server replaces nothing that was shown; one that is there replaces what the list shows', async () => {
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await open();
   await click('Add server');
   type(field('Name'), 'new');
@@ -237,7 +238,7 @@ test('what is written and not saved is there again when the screen is, with what
   expect(field('Program').value).toBe('uvx');
   expect(json().value).not.toContain('s3cret');
   expect(JSON.stringify({ ...localStorage })).not.toContain('s3cret');
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Save');
   expect(save.mock.calls[0]?.[2]).toMatchObject({ command: 'uvx', env: { TOKEN: mask, KEY: 's3cret' } });
   expect(save.mock.calls[0]?.[3]).toBe('a'.repeat(64));
@@ -262,13 +263,13 @@ test('Cancel takes what was written away, and Undo brings it back', async () => 
   await open();
   await click('Add server');
   await click('Cancel');
-  expect(app.toasts.some((one) => one.text === 'What you wrote was set aside')).toBe(false);
+  expect(toasts.list.some((one) => one.text === 'What you wrote was set aside')).toBe(false);
   await click('Add server');
   type(field('Name'), 'mine');
   await click('Cancel');
   expect(button('Add server')).toBeDefined();
   const before = app.view;
-  app.toasts.at(-1)?.undo?.();
+  toasts.list.at(-1)?.undo?.();
   expect(app.view).not.toBe(before); // which makes the screen anew
   ended?.();
   await open();
@@ -301,7 +302,7 @@ test('a letter too many in a name, or in a value, costs no stored secret', async
     document.querySelector<HTMLInputElement>(`input[aria-label="Value of ${of}"]`);
   type(name(), 'TOKENX');
   expect(value('TOKENX')?.getAttribute('aria-invalid')).toBe('true');
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Save');
   expect(save).not.toHaveBeenCalled();
   expect(document.querySelector('.faults')?.textContent).toContain('A hidden value stays with its name.');
@@ -326,7 +327,7 @@ test('a client secret that was begun and taken back is the stored one', async ()
   type(field('Client secret'), 'x');
   type(field('Client secret'), '');
   expect(JSON.parse(json().value)).toMatchObject({ oauth: { clientSecret: mask } });
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Save');
   expect(save.mock.calls[0]?.[2]).toMatchObject({ oauth: { clientId: 'c', clientSecret: mask } });
 });
@@ -339,7 +340,7 @@ test('a value that was typed over a stored one and is taken back after another s
   ended?.();
   await open();
   type(value(), '');
-  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  const save = vi.spyOn(client, 'saveMcp').mockResolvedValue(server());
   await click('Save');
   expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask } });
 });

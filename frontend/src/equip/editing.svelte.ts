@@ -1,5 +1,6 @@
 import { tick, untrack } from 'svelte';
 import { app } from '../app.svelte';
+import { toasts } from '../state/state';
 import { t } from '../strings/t';
 import { left } from '../ui/unsaved.svelte';
 import type { Listing, Removals } from './listing.svelte';
@@ -83,11 +84,11 @@ export class Editing<T extends Item> {
       try {
         await this.#remove(directory, name, last);
       } catch (thrown) {
-        app.fail(thrown);
+        toasts.fail(thrown);
       }
       if (this.#listing.directory === directory) await this.#listing.load();
     });
-    app.toast({
+    toasts.show({
       text: t('equip.deleted', { name }),
       tone: 'info',
       undo: () => this.#removals.undo(directory, name),
@@ -118,14 +119,14 @@ export class Editing<T extends Item> {
       warning: item && !item.approved ? t('equip.approves') : undefined,
       saved: (stored: T) => {
         this.#listing.put(stored);
-        app.announce(t('equip.saved', { name: stored.name }));
+        toasts.announce(t('equip.saved', { name: stored.name }));
         void this.close(stored.name);
       },
       keep: { form, item },
       close: (back?: () => void) => {
         void this.close();
         if (!back) return;
-        app.toast({
+        toasts.show({
           text: t('equip.given_up'),
           tone: 'info',
           undo: () => {

@@ -1,6 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { request, session, tool } from '../test/records';
 import AllowAlike from './AllowAlike.svelte';
 
@@ -16,7 +17,7 @@ afterEach(() => {
 
 /** The dialog about two conversations that ask for the same, in these directories. */
 function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/home/ada/app']): HTMLElement {
-  vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
+  vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions: [] });
   const set = cwds.map((cwd, n) => {
     app.sessions.set(`s${n}`, session({ id: `s${n}`, cwd }));
     return { request: request({ id: `r${n}`, session: `s${n}`, tool: tool(call) }), allow: option };

@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
 import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { request, session } from '../test/records';
 import Band from './Band.svelte';
 
@@ -24,7 +25,7 @@ function show(...ids: string[]) {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
-  vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
+  vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions: [] });
 });
 afterEach(() => {
   ended?.();

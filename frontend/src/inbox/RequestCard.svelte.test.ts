@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
 import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { request, tool } from '../test/records';
 import RequestCard from './RequestCard.svelte';
 
@@ -56,7 +57,7 @@ const button = (name: string) =>
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
-  vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
+  vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions: [] });
 });
 afterEach(() => {
   ended?.();
@@ -234,9 +235,9 @@ describe('an approval', () => {
 
     /** Shows the card when it is known what may be remembered. */
     async function offering(suggestions: ReturnType<typeof rule>[], danger: ('sudo' | 'secrets')[] = []) {
-      vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions, danger });
+      vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions, danger });
       const shown = await show(request({ options }));
-      await vi.waitFor(() => expect(app.client.suggestRules).toHaveResolved());
+      await vi.waitFor(() => expect(client.suggestRules).toHaveResolved());
       await Promise.resolve();
       flushSync();
       return shown;
@@ -317,13 +318,13 @@ describe('an approval', () => {
     });
 
     test('says so when it cannot be found out, and asks again', async () => {
-      vi.spyOn(app.client, 'suggestRules').mockRejectedValueOnce(new Error('down'));
+      vi.spyOn(client, 'suggestRules').mockRejectedValueOnce(new Error('down'));
       await show(request({ options }));
       await vi.waitFor(() => {
         flushSync();
         expect(button('Try again')).toBeDefined();
       });
-      vi.mocked(app.client.suggestRules).mockResolvedValue({ suggestions: [rule('allow', 'session')] });
+      vi.mocked(client.suggestRules).mockResolvedValue({ suggestions: [rule('allow', 'session')] });
       button('Try again')?.click();
       await vi.waitFor(() => {
         flushSync();

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
 import { SessionView } from '../session/session.svelte';
+import { client } from '../state/state';
 import { session } from '../test/records';
 import Inspector from './Inspector.svelte';
 
@@ -11,12 +11,12 @@ afterEach(() => {
 });
 
 test('who asks for the error output of an agent finds it open', () => {
-  vi.spyOn(app.client, 'json').mockReturnValue(new Promise<never>(() => undefined));
+  vi.spyOn(client, 'json').mockReturnValue(new Promise<never>(() => undefined));
   const inspector = mount(Inspector, {
     target: document.body,
     props: {
       session: session(),
-      view: new SessionView('s1', app.client, () => undefined),
+      view: new SessionView('s1', client, () => undefined),
       ask: { tab: 'inspector', stderr: true },
     },
   });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Login as LoginRecord, LoginMethods } from '../api/records';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import Login from './Login.svelte';
 
 // The dialog over a server that is played here. That a terminal works is seen in a browser.
@@ -40,8 +41,8 @@ let cancel: ReturnType<typeof vi.fn>;
 
 beforeEach(() => {
   closed = false;
-  start = vi.spyOn(app.client, 'startLogin').mockResolvedValue(running);
-  cancel = vi.spyOn(app.client, 'cancelLogin').mockResolvedValue();
+  start = vi.spyOn(client, 'startLogin').mockResolvedValue(running);
+  cancel = vi.spyOn(client, 'cancelLogin').mockResolvedValue();
 });
 
 afterEach(() => {
@@ -57,7 +58,7 @@ async function settle() {
 }
 
 async function open(methods: LoginMethods | ApiError = offer) {
-  const asked = vi.spyOn(app.client, 'loginMethods');
+  const asked = vi.spyOn(client, 'loginMethods');
   if (methods instanceof ApiError) asked.mockRejectedValueOnce(methods);
   else asked.mockResolvedValue(methods);
   const component = mount(Login, {
@@ -101,7 +102,7 @@ test('the end is told by an event, and closing afterwards cancels nothing', asyn
   app.putLogin({ ...running, state: 'done' });
   flushSync();
   expect(text()).toContain('Logged in to Ada');
-  expect(app.announcement).toBe('Logged in to Ada');
+  expect(toasts.announcement).toBe('Logged in to Ada');
   await click('Done');
   expect(closed).toBe(true);
   ended?.();
@@ -201,13 +202,13 @@ test('one that runs already is gone on with', async () => {
 test('one that another window has begun is gone on with, too', async () => {
   await open();
   start.mockRejectedValue(new ApiError('login.running', { agent: 'ada', login: 'l1' }, 409));
-  vi.spyOn(app.client, 'loginState').mockResolvedValue(running);
+  vi.spyOn(client, 'loginState').mockResolvedValue(running);
   await click('Account');
   expect(text()).toContain('Waiting for the login to Ada');
 });
 
 test('logging out', async () => {
-  const logout = vi.spyOn(app.client, 'logout').mockResolvedValue();
+  const logout = vi.spyOn(client, 'logout').mockResolvedValue();
   await open();
   await click('Log out');
   expect(logout).toHaveBeenCalled();

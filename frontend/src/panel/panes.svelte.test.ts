@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Place } from '../app.svelte';
+import type { Place } from '../session/reading';
 import type { SessionView } from '../session/session.svelte';
 import { neighbour, Panes } from './panes.svelte';
 

@@ -1,5 +1,4 @@
-import type { Place } from '../app.svelte';
-import { readAt } from '../session/reading';
+import { type Place, readAt } from '../session/reading';
 import type { SessionView } from '../session/session.svelte';
 import { store } from '../ui/storage';
 

@@ -3,16 +3,17 @@ import { expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
 import { SessionView } from '../session/session.svelte';
+import { client } from '../state/state';
 import { session } from '../test/records';
 import Context from './Context.svelte';
 
 test('the Files tab is told that what is asked for is a directory', () => {
   const refused = new ApiError('not_found', {}, 404);
-  vi.spyOn(app.client, 'json').mockRejectedValue(refused);
-  vi.spyOn(app.client, 'mcpServers').mockRejectedValue(refused);
-  vi.spyOn(app.client, 'skillEntries').mockRejectedValue(refused);
+  vi.spyOn(client, 'json').mockRejectedValue(refused);
+  vi.spyOn(client, 'mcpServers').mockRejectedValue(refused);
+  vi.spyOn(client, 'skillEntries').mockRejectedValue(refused);
   const open = vi.spyOn(app.panel, 'open').mockReturnValue();
-  const view = new SessionView('s1', app.client, () => undefined);
+  const view = new SessionView('s1', client, () => undefined);
   const tab = mount(Context, { target: document.body, props: { session: session(), view, ask: undefined } });
   flushSync();
   document.querySelector<HTMLElement>('button[aria-label^="Show its files"]')?.click();
@@ -22,10 +23,10 @@ test('the Files tab is told that what is asked for is a directory', () => {
 });
 
 test('what could not be asked for is said, whatever else is answered, and is not called none', async () => {
-  const json = vi.spyOn(app.client, 'json').mockResolvedValue({ items: [] });
-  const servers = vi.spyOn(app.client, 'mcpServers').mockRejectedValue(new ApiError('not_found', {}, 404));
-  vi.spyOn(app.client, 'skillEntries').mockResolvedValue({ items: [], path: '' });
-  const view = new SessionView('s1', app.client, () => undefined);
+  const json = vi.spyOn(client, 'json').mockResolvedValue({ items: [] });
+  const servers = vi.spyOn(client, 'mcpServers').mockRejectedValue(new ApiError('not_found', {}, 404));
+  vi.spyOn(client, 'skillEntries').mockResolvedValue({ items: [], path: '' });
+  const view = new SessionView('s1', client, () => undefined);
   const tab = mount(Context, { target: document.body, props: { session: session(), view, ask: undefined } });
   const settle = async () => {
     await new Promise((done) => setTimeout(done, 20));

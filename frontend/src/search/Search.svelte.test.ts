@@ -4,6 +4,7 @@ import type { Client } from '../api/client';
 import { ApiError } from '../api/errors';
 import type { Found } from '../api/records';
 import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { hit, session } from '../test/records';
 import Search from './Search.svelte';
 
@@ -29,7 +30,7 @@ let ended: (() => void) | undefined;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  find = vi.spyOn(app.client, 'find').mockResolvedValue(two) as unknown as typeof find;
+  find = vi.spyOn(client, 'find').mockResolvedValue(two) as unknown as typeof find;
   open = vi.spyOn(app, 'open').mockResolvedValue();
   back = vi.fn();
   app.view = { name: 'search', back: { name: 'new' } };

@@ -2,7 +2,7 @@ import { createRawSnippet, flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import type { Entry } from '../api/records';
-import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { entry, session } from '../test/records';
 import { toPrompt } from './prompts';
 import { SessionView } from './session.svelte';
@@ -69,7 +69,7 @@ test('keys lead to the prompt before and after, however much of a turn stands be
 });
 
 test('where the agent has lost what was said, a summary of it can be put into the message', async () => {
-  const asked = vi.spyOn(app.client, 'json').mockResolvedValue({ text: 'You have not seen it.' });
+  const asked = vi.spyOn(client, 'json').mockResolvedValue({ text: 'You have not seen it.' });
   const lost = (seq: number) => entry(seq, { kind: 'divider', divider: { code: 'session.fresh' } });
   const preface = vi.fn<(text: string) => void>();
   await show(

@@ -1,5 +1,5 @@
 import type { Client } from '../api/client';
-import { app } from '../app.svelte';
+import { client } from '../state/state';
 import type { SessionView } from './session.svelte';
 import type Transcript from './Transcript.svelte';
 
@@ -24,7 +24,7 @@ export async function toPrompt(transcript: Transcript | undefined, step: -1 | 1)
   }
   const { mounted, place } = transcript.reading();
   const outermost = mounted.at(step < 0 ? 0 : -1);
-  const seq = outermost && (await promptBeside(app.client, view, outermost.seq, step));
+  const seq = outermost && (await promptBeside(client, view, outermost.seq, step));
   if (!scroller.isConnected || transcript.reading().place !== place) return; // the person has gone elsewhere meanwhile
   if (seq !== undefined) await transcript.reveal(seq, 'prompt');
   else if (step > 0) await transcript.tail();

@@ -1,8 +1,15 @@
-import type { Place } from '../app.svelte';
 import { store } from '../ui/storage';
 
 // Where a person reads in a conversation, for the next start of the window, which may come at any moment: it is shown there again. Who
 // follows the end has no such place.
+
+/** A row of a conversation to show: a find of the search, or the row where the person was reading. */
+export interface Place {
+  seq: number;
+  look: 'found' | 'place';
+  /** The part of the row above the visible region, from 0 to 1. */
+  into?: number;
+}
 
 const key = 'deskhand.reading';
 const most = 20;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { DiscordState } from '../api/discord';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { session } from '../test/records';
 import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
@@ -45,7 +46,7 @@ beforeEach(() => {
   localStorage.clear();
   refuse = undefined;
   pending = new Set();
-  vi.spyOn(app.client, 'json').mockImplementation(
+  vi.spyOn(client, 'json').mockImplementation(
     <T>(path: string, signal: AbortSignal, body?: unknown, method = 'POST') => {
       const how = body === undefined ? 'GET' : method;
       calls.push([how, path, body]);
@@ -55,7 +56,7 @@ beforeEach(() => {
       return Promise.resolve((answers[`${how} ${path}`] ?? {}) as T);
     },
   );
-  vi.spyOn(app.client, 'remove').mockImplementation((path) => {
+  vi.spyOn(client, 'remove').mockImplementation((path) => {
     calls.push(['DELETE', path, undefined]);
     return Promise.resolve();
   });

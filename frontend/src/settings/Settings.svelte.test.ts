@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { Settings as Kept, SettingsPatch } from '../api/records';
 import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import { appear } from '../ui/appearance';
 import { kept } from '../ui/unsaved.svelte';
 import Settings from './Settings.svelte';
@@ -37,8 +38,8 @@ beforeEach(() => {
   localStorage.clear();
   stored = usual;
   asked = [];
-  vi.spyOn(app.client, 'settings').mockImplementation(() => Promise.resolve(stored));
-  vi.spyOn(app.client, 'patchSettings').mockImplementation(
+  vi.spyOn(client, 'settings').mockImplementation(() => Promise.resolve(stored));
+  vi.spyOn(client, 'patchSettings').mockImplementation(
     (patch) =>
       new Promise((take, fail) => {
         asked.push({
@@ -50,12 +51,12 @@ beforeEach(() => {
   );
   // The parts that show something else get no answer.
   const none = new Promise<never>(() => undefined);
-  vi.spyOn(app.client, 'json').mockReturnValue(none);
-  vi.spyOn(app.client, 'storage').mockReturnValue(none);
-  vi.spyOn(app.client, 'verification').mockReturnValue(none);
-  vi.spyOn(app.client, 'places').mockReturnValue(none);
-  vi.spyOn(app.client, 'approvals').mockReturnValue(none);
-  vi.spyOn(app.client, 'rules').mockReturnValue(none);
+  vi.spyOn(client, 'json').mockReturnValue(none);
+  vi.spyOn(client, 'storage').mockReturnValue(none);
+  vi.spyOn(client, 'verification').mockReturnValue(none);
+  vi.spyOn(client, 'places').mockReturnValue(none);
+  vi.spyOn(client, 'approvals').mockReturnValue(none);
+  vi.spyOn(client, 'rules').mockReturnValue(none);
 });
 
 afterEach(() => {
@@ -64,7 +65,7 @@ afterEach(() => {
   kept.clear();
   vi.restoreAllMocks();
   app.settings = undefined;
-  app.announcement = '';
+  toasts.announcement = '';
   appear(usual);
   localStorage.clear();
   document.body.replaceChildren();
@@ -75,7 +76,7 @@ async function show(part: Partial<Kept> = {}) {
   app.settings = stored = { ...usual, ...part };
   const screen = mount(Settings, { target: document.body });
   ended = () => void unmount(screen);
-  await vi.waitFor(() => expect(app.client.settings).toHaveBeenCalled());
+  await vi.waitFor(() => expect(client.settings).toHaveBeenCalled());
   flushSync();
 }
 

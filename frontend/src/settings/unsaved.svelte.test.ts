@@ -2,6 +2,7 @@ import { flushSync, mount, unmount, type Component } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { app } from '../app.svelte';
 import RuleEditor from '../rules/RuleEditor.svelte';
+import { client } from '../state/state';
 import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
 import CustomAgent from './CustomAgent.svelte';
@@ -19,10 +20,10 @@ beforeEach(() => {
     this.open = true;
   };
   const none = new Promise<never>(() => undefined);
-  vi.spyOn(app.client, 'json').mockReturnValue(none);
-  vi.spyOn(app.client, 'places').mockReturnValue(none);
-  vi.spyOn(app.client, 'agents').mockReturnValue(none);
-  vi.spyOn(app.client, 'simulateRule').mockReturnValue(none);
+  vi.spyOn(client, 'json').mockReturnValue(none);
+  vi.spyOn(client, 'places').mockReturnValue(none);
+  vi.spyOn(client, 'agents').mockReturnValue(none);
+  vi.spyOn(client, 'simulateRule').mockReturnValue(none);
 });
 
 afterEach(() => {
@@ -125,8 +126,8 @@ test('an agent, which is given up by closing its form', async () => {
 });
 
 test('an agent whose entry is asked for again', async () => {
-  const agent = { id: 'mine', name: 'Mine' } as unknown as Parameters<typeof app.client.saveAgent>[0] & never;
-  vi.spyOn(app.client, 'agentDefinition').mockResolvedValue({ name: 'Mine', command: 'c' } as never);
+  const agent = { id: 'mine', name: 'Mine' } as unknown as Parameters<typeof client.saveAgent>[0] & never;
+  vi.spyOn(client, 'agentDefinition').mockResolvedValue({ name: 'Mine', command: 'c' } as never);
   const close = vi.fn();
   await show(CustomAgent, { agent, close });
   await vi.waitFor(() => expect(fields().length).toBeGreaterThan(2));

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
 import { emptyBook } from '../settings/agents';
+import { client, toasts } from '../state/state';
 import { agent, session } from '../test/records';
 import type { Plan } from '../worktree/calls';
 import NewConversation from './NewConversation.svelte';
@@ -27,14 +28,14 @@ beforeEach(() => {
   plans = [];
   app.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
   app.view = { name: 'new', cwd: '/home/ada/app' };
-  vi.spyOn(app.client, 'json').mockImplementation(
+  vi.spyOn(client, 'json').mockImplementation(
     ((path: string) =>
       new Promise((done, fail) => {
         const cwd = new URL(path, 'http://x').searchParams.get('cwd') ?? '';
         plans.push({ cwd, done: done as (plan: Plan) => void, fail });
       })) as never,
   );
-  begun = vi.spyOn(app.client, 'createSession').mockResolvedValue(session());
+  begun = vi.spyOn(client, 'createSession').mockResolvedValue(session());
 });
 
 afterEach(() => {
@@ -163,7 +164,7 @@ test('who has gone elsewhere while it was made stays there', async () => {
 test('who has gone elsewhere while it was made learns why it was not', async () => {
   let fail: (error: Error) => void = () => undefined;
   begun.mockImplementation(() => new Promise((_, no) => (fail = no)));
-  const told = vi.spyOn(app, 'fail').mockReturnValue(undefined);
+  const told = vi.spyOn(toasts, 'fail').mockReturnValue(undefined);
   await want();
   await start();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));

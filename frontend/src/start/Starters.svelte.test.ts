@@ -1,7 +1,7 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
+import { client } from '../state/state';
 import { session } from '../test/records';
 import Starters from './Starters.svelte';
 
@@ -15,9 +15,9 @@ afterEach(() => {
 
 /** What is offered in a directory; changed is what git says. */
 async function offered(repository: boolean, changed: number | ApiError) {
-  vi.spyOn(app.client, 'starters').mockResolvedValue({ files: true, repository });
+  vi.spyOn(client, 'starters').mockResolvedValue({ files: true, repository });
   const asked = vi
-    .spyOn(app.client, 'json')
+    .spyOn(client, 'json')
     .mockImplementation(
       () => (typeof changed === 'number' ? Promise.resolve({ changed }) : Promise.reject(changed)) as never,
     );

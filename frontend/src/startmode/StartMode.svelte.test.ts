@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { StartMode as Answer } from '../api/records';
-import { app } from '../app.svelte';
+import { client } from '../state/state';
 import StartMode from './StartMode.svelte';
 
 const answer = (mode: string): Answer => ({
@@ -22,7 +22,7 @@ let view: ReturnType<typeof mount> | undefined;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  asked = vi.spyOn(app.client, 'startMode').mockImplementation(() => Promise.resolve(answer('default')));
+  asked = vi.spyOn(client, 'startMode').mockImplementation(() => Promise.resolve(answer('default')));
 });
 
 afterEach(() => {

@@ -1,22 +1,25 @@
 import type { Event } from '../api/records';
-import { titleOf, type App } from '../app.svelte';
+import { type App } from '../app.svelte';
+import type { Toasts } from '../state/toasts.svelte';
 import '../strings/settings';
 import { t } from '../strings/t';
+import { titleOf } from '../ui/format';
 
-// What the server tells that is no change of anything: loaded with the first of it.
+// Notices: events that change no record. This module is loaded with the first notice.
 
 interface Notice {
   code: string;
   detail?: string;
 }
 
-export function heed(app: App, event: Event): void {
+/** Tells the person of a notice, and remembers in app.stalls of which conversations nothing can be stored. */
+export function handleNotice(app: App, toasts: Toasts, event: Event): void {
   const { code, detail = '' } = event.data as Notice;
   const id = event.session ?? '';
   switch (code) {
     case 'storage.failed':
       // It is told again and again, and mostly by all that work.
-      if (app.stalls.size === 0) app.toast({ text: t('notice.stalled', { detail }), tone: 'danger' });
+      if (app.stalls.size === 0) toasts.show({ text: t('notice.stalled', { detail }), tone: 'danger' });
       app.stalls.set(id, detail);
       break;
     case 'storage.works':
@@ -25,7 +28,7 @@ export function heed(app: App, event: Event): void {
     case 'journal.damaged': {
       const of = app.sessions.get(id);
       const title = of ? titleOf(of) : t('session.untitled');
-      app.toast({ text: t('notice.damaged', { title, detail }), tone: 'danger' });
+      toasts.show({ text: t('notice.damaged', { title, detail }), tone: 'danger' });
     }
   }
 }

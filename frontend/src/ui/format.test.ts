@@ -1,5 +1,17 @@
 import { expect, test } from 'vitest';
-import { age, baseName, bytes, duration, money, short, stopwatch, tilde, unmarked } from './format';
+import { ApiError } from '../api/errors';
+import {
+  age,
+  baseName,
+  bytes,
+  duration,
+  errorText,
+  money,
+  short,
+  stopwatch,
+  tilde,
+  unmarked,
+} from './format';
 
 const now = Date.parse('2026-11-21T12:00:00.000Z');
 
@@ -49,4 +61,12 @@ test('a title without the marks of code', () => {
   expect(unmarked('`go test ./...`')).toBe('go test ./...');
   expect(unmarked('echo `rm -r ~`')).toBe('echo `rm -r ~`');
   expect(unmarked('`a` `b`')).toBe('`a` `b`');
+});
+
+test('errors have words, also those that nobody has words for', () => {
+  expect(errorText(new ApiError('directory.missing', { path: '/x' }))).toBe(
+    'The directory /x does not exist.',
+  );
+  expect(errorText(new ApiError('brand.new', {}, 500, 'the detail'))).toBe('That did not work: the detail');
+  expect(errorText(new ApiError('toString'))).toBe('That did not work: toString');
 });

@@ -1,8 +1,23 @@
-import { t } from '../strings/t';
+import { asApiError } from '../api/errors';
+import type { Session } from '../api/records';
+import { lookup, t } from '../strings/t';
 
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
+
+/** The title of a conversation, or the words for a conversation without one. */
+export function titleOf(session: Session): string {
+  return session.title || t('session.untitled');
+}
+
+/** The text for whatever was thrown: the catalogue's for the error's code, else the detail that the server wrote. */
+export function errorText(thrown: unknown): string {
+  const error = asApiError(thrown);
+  const known = lookup(`error.${error.code}`, error.params);
+  if (known) return known;
+  return t('error.unknown', { detail: error.detail || error.code });
+}
 
 /** Formats the age of a time for a list. */
 export function age(at: string, now: number): string {

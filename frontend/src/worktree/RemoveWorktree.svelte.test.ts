@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import { session } from '../test/records';
 import RemoveWorktree from './RemoveWorktree.svelte';
 
@@ -41,9 +42,9 @@ async function removing(deleting: boolean, run: string) {
 }
 
 test('who does something else while the work tree is removed learns what failed', async () => {
-  vi.spyOn(app.client, 'json').mockResolvedValue(would);
+  vi.spyOn(client, 'json').mockResolvedValue(would);
   let fail: (error: Error) => void = () => undefined;
-  vi.spyOn(app.client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
+  vi.spyOn(client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
   const { close, dialog } = await removing(false, 'Remove it');
   expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the work tree…');
   button('Close')?.click();
@@ -61,11 +62,11 @@ test('who does something else while the work tree is removed learns what failed'
 
 test('a work tree that is removed while the person does something else is told of', async () => {
   let done: () => void = () => undefined;
-  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) =>
+  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) =>
     Promise.resolve((path.endsWith('/worktree') ? would : session()) as T),
   );
-  vi.spyOn(app.client, 'remove').mockReturnValue(new Promise((yes) => (done = yes)));
-  const told = vi.spyOn(app, 'toast').mockReturnValue(undefined);
+  vi.spyOn(client, 'remove').mockReturnValue(new Promise((yes) => (done = yes)));
+  const told = vi.spyOn(toasts, 'show').mockReturnValue(undefined);
   const { close, dialog } = await removing(false, 'Remove it');
   document
     .querySelector('dialog')
@@ -80,10 +81,10 @@ test('a work tree that is removed while the person does something else is told o
 
 test('where what could not be deleted lies is told before the dialog goes, and the conversation with it', async () => {
   const left = '/home/ada/app.worktrees/.left-fix';
-  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) =>
+  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) =>
     Promise.resolve((path.endsWith('/worktree') ? would : session({ worktree: { left } as never })) as T),
   );
-  vi.spyOn(app.client, 'remove').mockResolvedValue(undefined);
+  vi.spyOn(client, 'remove').mockResolvedValue(undefined);
   const deleted = vi.spyOn(app, 'delete').mockResolvedValue(undefined);
   const { close, dialog } = await removing(true, 'Remove it and delete');
   await vi.waitFor(() => expect(document.querySelector('dialog')?.textContent).toContain(left));

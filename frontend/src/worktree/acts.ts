@@ -1,6 +1,6 @@
 import { mount, unmount } from 'svelte';
 import type { Session } from '../api/records';
-import { app } from '../app.svelte';
+import { client, toasts } from '../state/state';
 import { t } from '../strings/t';
 import type { Item } from '../ui/Menu.svelte';
 import { bringBack } from './calls';
@@ -37,9 +37,9 @@ export function askToRemove(session: Session, deleting = false): void {
 
 export async function restore(session: Session): Promise<void> {
   try {
-    await bringBack(app.client, session.id);
-    app.toast({ text: t('worktree.back.done'), tone: 'info' });
+    await bringBack(client, session.id);
+    toasts.show({ text: t('worktree.back.done'), tone: 'info' });
   } catch (thrown) {
-    app.fail(thrown);
+    toasts.fail(thrown);
   }
 }

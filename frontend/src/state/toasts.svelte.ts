@@ -1,0 +1,53 @@
+import { errorText } from '../ui/format';
+
+export interface Toast {
+  id: number;
+  text: string;
+  tone: 'info' | 'danger';
+  undo?: () => void;
+  /** Gives up the work that the toast tells of. A toast with cancel stays until that work is over. */
+  cancel?: () => void;
+}
+
+/** What the page tells the person in passing: toasts for the eye, announcements for a screen reader. */
+export class Toasts {
+  list = $state.raw<readonly Toast[]>([]);
+  /** The last announcement. A screen reader is told the ends that a person waits for, never single tokens. */
+  announcement = $state('');
+  #lastId = 0;
+
+  announce(text: string): void {
+    this.announcement = text;
+  }
+
+  /** Shows an error until it is dismissed, or for eight seconds. */
+  fail(thrown: unknown): void {
+    this.show({ text: errorText(thrown), tone: 'danger' });
+  }
+
+  /** Shows a toast for some seconds. */
+  show(toast: Omit<Toast, 'id'>): void {
+    const id = this.hold(toast);
+    setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
+  }
+
+  /** Shows a toast until dismiss is called with the returned id. At most three toasts without cancel are shown. */
+  hold(toast: Omit<Toast, 'id'>): number {
+    const id = ++this.#lastId;
+    const others = this.list.filter((shown) => !shown.cancel).slice(-2);
+    this.list = [...this.list.filter((shown) => shown.cancel), ...others, { ...toast, id }];
+    return id;
+  }
+
+  /** Takes back the last thing done, while a toast offers that. */
+  undo(): void {
+    const toast = this.list.findLast((shown) => shown.undo !== undefined);
+    if (!toast) return;
+    toast.undo?.();
+    this.dismiss(toast.id);
+  }
+
+  dismiss(id: number): void {
+    this.list = this.list.filter((toast) => toast.id !== id);
+  }
+}
