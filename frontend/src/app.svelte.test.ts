@@ -5,8 +5,7 @@ import { Client } from './api/client';
 import { ApiError } from './api/errors';
 import { pace } from './api/events';
 import type { Agent, EventBatch, Login, QueueItem, Request, Session } from './api/records';
-import { compose } from './state/state';
-import type { Toasts } from './state/toasts.svelte';
+import { compose, shared } from './state/state';
 import { agent, entry, event, queued, request, session } from './test/records';
 
 // The whole store over a server that is played here: what it asks for, and what it makes of the answers.
@@ -14,7 +13,7 @@ import { agent, entry, event, queued, request, session } from './test/records';
 type Handler = (path: string, init: RequestInit | undefined) => unknown;
 
 let app: App;
-let toasts: Toasts;
+let { toasts, catalogue, logins, machine, preferences } = shared;
 let fetched: typeof fetch;
 let batches: ((batch: EventBatch) => void)[];
 let server: {
@@ -112,7 +111,7 @@ beforeEach(async () => {
 async function begin() {
   batches = [];
   const state = compose(new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage }));
-  ({ toasts } = state);
+  ({ toasts, catalogue, logins, machine, preferences } = state);
   app = new App(state);
   void app.start('', () => undefined);
   await feed({ gen: 'g', seq: 1, reset: true, events: [] });
@@ -395,42 +394,42 @@ describe('answers', () => {
 
 describe('agents', () => {
   test('are installed by what events tell, and the end is announced', async () => {
-    await app.act(agent({ pinned: '0.100.0' }), 'install');
+    await catalogue.perform(agent({ pinned: '0.100.0' }), 'install');
     expect(calls.at(-1)).toMatchObject({
       path: '/client/agents/claude/install',
       body: { version: '0.100.0' },
     });
     await tell('install.progress', { agent: 'claude', step: 'download', bytes: 5, log: 'npm' }, 2);
-    expect(app.agents[0]?.installing).toEqual({ step: 'download', bytes: 5 });
+    expect(catalogue.agents[0]?.installing).toEqual({ step: 'download', bytes: 5 });
     await tell('agent.upsert', agent({ state: 'ready', version: '0.100.0' }), 3);
-    expect(app.agents[0]).not.toHaveProperty('installing');
+    expect(catalogue.agents[0]).not.toHaveProperty('installing');
     expect(toasts.announcement).toBe('Claude Code is installed');
   });
 
   test('that are being installed are so after the page was loaded again', async () => {
     server.agents = [agent({ installing: { step: 'download', bytes: 5 } })];
     await feed({ gen: 'g', seq: 90, reset: true, events: [] });
-    expect(app.agents[0]?.installing?.step).toBe('download');
+    expect(catalogue.agents[0]?.installing?.step).toBe('download');
   });
 
   test('of the rest of the catalogue come when they are asked for, and are kept up to date', async () => {
-    expect(app.book.more).toBeUndefined();
-    await app.moreAgents();
-    expect(app.book.more?.map((one) => one.id)).toEqual(['cline']);
+    expect(catalogue.book.more).toBeUndefined();
+    await catalogue.loadRest();
+    expect(catalogue.book.more?.map((one) => one.id)).toEqual(['cline']);
     await feed({ gen: 'g', seq: 90, reset: true, events: [] });
     expect(calls.map((call) => call.path)).toContain('/client/agents?all=true');
-    expect(app.book.more?.map((one) => one.id)).toEqual(['cline']);
+    expect(catalogue.book.more?.map((one) => one.id)).toEqual(['cline']);
   });
 
   test('are removed and cancelled by the calls for it; what is refused is thrown to the card', async () => {
-    await app.act(agent(), 'cancel');
-    await app.act(agent(), 'remove');
+    await catalogue.perform(agent(), 'cancel');
+    await catalogue.perform(agent(), 'remove');
     expect(calls.slice(-2).map(({ method, path }) => [method, path])).toEqual([
       ['DELETE', '/client/agents/claude/install'],
       ['DELETE', '/client/agents/claude'],
     ]);
     refuse = () => ({ code: 'agent.in_use', params: { agent: 'claude' } });
-    await expect(app.act(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
+    await expect(catalogue.perform(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
     expect(toasts.list).toEqual([]);
   });
 });
@@ -467,12 +466,12 @@ describe('what the server cannot write', () => {
 
 describe('the machine', () => {
   test('is told by the snapshots, then by events', async () => {
-    expect(app.processes).toEqual({ agents: 1, processes: 1, rssBytes: 20, selfRssBytes: 10 });
-    expect(app.settings?.memoryBudgetMiB).toBe(4096);
+    expect(machine.processes).toEqual({ agents: 1, processes: 1, rssBytes: 20, selfRssBytes: 10 });
+    expect(preferences.settings?.memoryBudgetMiB).toBe(4096);
     await tell('process.upsert', { agents: 2, processes: 5, rssBytes: 50, selfRssBytes: 11 }, 2);
-    expect(app.processes?.agents).toBe(2);
+    expect(machine.processes?.agents).toBe(2);
     await tell('settings.upsert', { memoryBudgetMiB: 0 }, 3);
-    expect(app.settings?.memoryBudgetMiB).toBe(0);
+    expect(preferences.settings?.memoryBudgetMiB).toBe(0);
   });
 
   test('that does not tell keeps nobody from their conversations', async () => {
@@ -486,9 +485,9 @@ describe('the machine', () => {
 
 test('a login is followed by events, and asked for again after a gap', async () => {
   await tell('login.upsert', login, 2);
-  expect(app.logins.get('l1')?.state).toBe('running');
+  expect(logins.byId.get('l1')?.state).toBe('running');
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
-  expect(app.logins.get('l1')?.state).toBe('done');
+  expect(logins.byId.get('l1')?.state).toBe('done');
 });
 
 describe('a place that was found', () => {
@@ -682,13 +681,13 @@ describe('a conversation that begins slowly', () => {
 test('what is kept and what is verified is told by events', async () => {
   await tell('storage.upsert', { sessions: 7, rebuilding: { done: 1, total: 7 } }, 2);
   await tell('verify.upsert', { state: 'running', done: 1, total: 7, findings: [] }, 3);
-  expect([app.storage?.rebuilding?.done, app.verification?.state]).toEqual([1, 'running']);
+  expect([machine.storage?.rebuilding?.done, machine.verification?.state]).toEqual([1, 'running']);
 });
 
 test('how the line to Discord is comes with the start and by events', async () => {
   expect(calls.some(({ path }) => path === '/client/discord')).toBe(true);
   await tell('discord.upsert', { enabled: true, status: 'reconnecting' }, 2);
-  expect(app.discord?.status).toBe('reconnecting');
+  expect(machine.discord?.status).toBe('reconnecting');
 });
 
 test('the window writes what is exported, and says where', async () => {

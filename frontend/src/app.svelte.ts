@@ -8,7 +8,6 @@ import { FrameBatch } from './api/frame';
 import { here, type Site } from './api/places';
 import type {
   Agent,
-  AgentList,
   Answer,
   Event,
   ExportFormat,
@@ -29,31 +28,17 @@ import type {
 import { QueueView } from './composer/queue.svelte';
 import { forgetTyped, forgetTypedBut } from './inbox/kept';
 import { late } from './inbox/late';
-import { newest } from './login/login';
 import { PanelState } from './panel/panel.svelte';
 import { Panes } from './panel/panes.svelte';
-import { expired, sameRule } from './rules/rule';
 import { readAt, type Place } from './session/reading';
 import { SessionView } from './session/session.svelte';
 import { Sessions } from './session/sessions';
-import {
-  agentIn,
-  answered,
-  emptyBook,
-  ended,
-  progressed,
-  upsert,
-  type AgentAction,
-  withoutFailures,
-} from './settings/agents';
 import type { Dropped } from './shell/drops';
 import { saveFile } from './shell/save';
 import { mayOpen } from './shell/survived';
 import { copyText, saveExport, surface } from './shell/wails';
 import { shared, type compose } from './state/state';
 import type { Toasts } from './state/toasts.svelte';
-import type { WallClock } from './state/wallclock.svelte';
-import { sumOf } from './status/usage';
 import { t } from './strings/t';
 import { titleOf } from './ui/format';
 import { statusOf } from './ui/glyph';
@@ -71,9 +56,6 @@ export type View =
   | { name: 'mcp' | 'skills'; directory?: string };
 
 export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
-
-/** What the store does with an agent; the rest of an agent's actions are its card's. */
-export type StoreAction = Exclude<AgentAction, 'test' | 'login' | 'edit'> | 'cancel';
 
 /** How long something may take before it is told of, in milliseconds. */
 const slowAfter = 1_000;
@@ -95,15 +77,10 @@ function lastShown(): { id?: string; spared?: string } {
 export class App {
   readonly #client: Client;
   readonly #toasts: Toasts;
-  readonly #wallClock: WallClock;
+  readonly #state: ReturnType<typeof compose>;
   readonly sessions = new Sessions();
   /** Requests that wait, and those of the conversations that are open. */
   readonly requests = new SvelteMap<string, Request>();
-  /** The answers that are remembered, the built-in ones too; none is missing once they are loaded. */
-  readonly rules = new SvelteMap<string, Rule>();
-  rulesLoaded = $state(false);
-  /** The agents, and how far installations have come. */
-  book = $state.raw(emptyBook);
   hello = $state.raw<Hello | undefined>();
   link = $state<Link>('connecting');
   /** Why the link is down. */
@@ -114,27 +91,12 @@ export class App {
   /** There is room for one of them: the one that is worked in. */
   narrow = $state(false);
   readonly panel = new PanelState();
-  /** What is wrong with agents.json. */
-  agentsProblem = $state('');
-  /** What runs because of us; undefined until the server tells. */
-  processes = $state.raw<ProcessSum | undefined>();
-  settings = $state.raw<Settings | undefined>();
-  /** Where agents run, this computer first. */
-  sites = $state.raw<readonly Site[]>([]);
-  /** How much is kept, and whether it is being made anew. */
-  storage = $state.raw<StorageState | undefined>();
-  verification = $state.raw<Verification | undefined>();
-  discord = $state.raw<DiscordState | undefined>();
   /** The workspace whose directory the person looks for. */
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
-  /** Logins to agents that run, or ran while this window was open. */
-  readonly logins = new SvelteMap<string, Login>();
   /** What was dropped for conversations that have not been shown since. */
   readonly given = new SvelteMap<string, Dropped>();
   /** The conversation whose files the person looks through. */
   filesOf = $state.raw<string | undefined>();
-  /** The agent that the person logs in to. */
-  loginTo = $state.raw<string | undefined>();
   /** Where the list of sessions goes on, and that of archived ones. */
   older = $state.raw<string | undefined>();
   olderArchived = $state.raw<string | undefined>();
@@ -158,10 +120,11 @@ export class App {
   /** What begins a conversation and has not ended yet. */
   readonly #beginning = new Set<string>();
 
-  constructor({ client, toasts, wallClock }: ReturnType<typeof compose> = shared) {
+  constructor(state = shared) {
+    const { client, toasts } = state;
+    this.#state = state;
     this.#client = client;
     this.#toasts = toasts;
-    this.#wallClock = wallClock;
     this.panes = new Panes({
       transcript: (id, around) => this.transcript(id, around),
       visible: () => this.view.name === 'session',
@@ -200,7 +163,6 @@ export class App {
   readonly running = $derived(this.ordered.filter((session) => statusOf(session) === 'running').length);
   readonly current = $derived(this.view.name === 'session' ? this.sessions.get(this.view.id) : undefined);
 
-  readonly agents = $derived(this.book.listed);
   /** A newer version has made the data: every change would be refused. */
   readonly readOnly = $derived(this.hello?.newer !== undefined);
 
@@ -246,13 +208,14 @@ export class App {
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
     const [hello, , page, archived, waiting] = await Promise.all([
       this.#client.hello(signal),
-      this.#loadAgents(this.book.more !== undefined, signal),
+      this.#state.catalogue.load(signal),
       this.#client.sessions({ limit: pageSize }, signal),
       this.showArchived
         ? this.#client.sessions({ limit: pageSize, archived: true }, signal)
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.#client.inbox(signal),
-      this.#loadTaste(signal),
+      this.#state.preferences.load(signal),
+      this.#state.remotes.load(signal),
       ...held.map((view) => this.#reload(() => view.load(signal))),
     ]);
     this.hello = hello;
@@ -273,36 +236,14 @@ export class App {
       this.#firstView();
     }
     await Promise.all([
-      this.#loadMachine(signal),
+      // The status bar and the settings show these. The conversations go on without them, and come first.
+      this.#state.machine.load(signal),
+      this.#state.logins.load(),
+      this.#state.rules.load(signal).catch(() => undefined),
       // They are put away, old ones, or were deleted.
       ...unlisted.map((id) =>
         this.#reload(async () => this.sessions.set(id, await this.#client.session(id)), id),
       ),
-    ]);
-  }
-
-  /** What a person has chosen, and where conversations are. They go on without it. */
-  async #loadTaste(signal: AbortSignal): Promise<void> {
-    await Promise.allSettled([
-      this.#client.settings(signal).then((settings) => (this.settings = settings)),
-      this.#client.places(signal).then((sites) => (this.sites = sites)),
-      this.#client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
-    ]);
-  }
-
-  /**
-   * What the status bar and the settings show. The conversations are shown before it, since the two share the processor, and go on without
-   * it.
-   */
-  async #loadMachine(signal: AbortSignal): Promise<void> {
-    const running = [...this.logins.values()].filter((login) => login.state === 'running');
-    await Promise.allSettled([
-      this.#client.processes(signal).then((list) => (this.processes = sumOf(list))),
-      this.#client.rules(signal).then((rules) => this.#replaceRules(rules)),
-      this.#client.storage(signal).then((storage) => (this.storage = storage)),
-      this.#client.verification(signal).then((verification) => (this.verification = verification)),
-      this.#client.json<DiscordState>('/client/discord', signal).then((state) => (this.discord = state)),
-      ...running.map(({ id }) => this.#client.loginState(id).then((login) => this.putLogin(login))),
     ]);
   }
 
@@ -339,6 +280,7 @@ export class App {
   }
 
   #apply(events: readonly Event[]): void {
+    const { catalogue, logins, machine, preferences, remotes, rules } = this.#state;
     const bySession = new Map<string, Event[]>();
     for (const event of events) {
       switch (event.type) {
@@ -352,43 +294,43 @@ export class App {
           this.#putRequest(event.data as Request);
           break;
         case 'agent.upsert':
-          this.#putAgent(event.data as Agent);
+          catalogue.put(event.data as Agent);
           break;
         case 'install.progress':
-          this.book = progressed(this.book, event.data as InstallProgress);
+          catalogue.progress(event.data as InstallProgress);
           break;
         case 'login.upsert':
-          this.putLogin(event.data as Login);
+          logins.put(event.data as Login);
           break;
         case 'process.upsert':
-          this.processes = event.data as ProcessSum;
+          machine.processes = event.data as ProcessSum;
           break;
         case 'settings.upsert':
-          this.settings = event.data as Settings;
+          preferences.settings = event.data as Settings;
           break;
         case 'keyboard.upsert':
           takeKeyboard(event.data as Keyboard);
           break;
         case 'place.upsert':
-          this.putSite(event.data as Site);
+          remotes.put(event.data as Site);
           break;
         case 'place.removed':
-          this.dropSite((event.data as { id: string }).id);
+          remotes.drop((event.data as { id: string }).id);
           break;
         case 'rule.upsert':
-          this.putRule(event.data as Rule);
+          rules.put(event.data as Rule);
           break;
         case 'rule.removed':
-          this.rules.delete((event.data as { id: string }).id);
+          rules.drop((event.data as { id: string }).id);
           break;
         case 'storage.upsert':
-          this.storage = event.data as StorageState;
+          machine.storage = event.data as StorageState;
           break;
         case 'verify.upsert':
-          this.verification = event.data as Verification;
+          machine.verification = event.data as Verification;
           break;
         case 'discord.upsert':
-          this.discord = event.data as DiscordState;
+          machine.discord = event.data as DiscordState;
           break;
         case 'notice':
           void import('./status/notices').then(({ handleNotice }) => handleNotice(this, this.#toasts, event));
@@ -425,50 +367,6 @@ export class App {
     const one = this.sessions.get(id);
     if (!one?.archivedAt || this.showArchived || one.turn || one.waiting > 0 || this.panes.shows(id)) return;
     this.sessions.letGo(id);
-  }
-
-  #replaceRules(rules: readonly Rule[]): void {
-    this.rules.clear();
-    for (const rule of rules) this.rules.set(rule.id, rule);
-    this.rulesLoaded = true;
-  }
-
-  loadRules(): Promise<void> {
-    return this.#client.rules().then((rules) => this.#replaceRules(rules));
-  }
-
-  putRule(rule: Rule): void {
-    this.rules.set(rule.id, rule);
-  }
-
-  /** A rule that answers now, of an id; one that was removed or has expired does not. */
-  ruleOf(id: string): Rule | undefined {
-    const rule = this.rules.get(id);
-    return rule && !expired(rule, this.#wallClock.now) ? rule : undefined;
-  }
-
-  /** Takes a place as it is now; those elsewhere stand by their names behind this computer. */
-  putSite(site: Site): void {
-    const [local, ...rest] = this.sites.filter((one) => one.id !== site.id);
-    const list = [...rest, site].sort((a, b) => a.name.localeCompare(b.name));
-    this.sites = local ? [local, ...list] : list;
-  }
-
-  dropSite(id: string): void {
-    this.sites = this.sites.filter((one) => one.id !== id);
-  }
-
-  /** The place of a conversation that is not at this computer. */
-  siteOf(session: Session): Site | undefined {
-    if (session.place === here) return undefined;
-    return (
-      this.sites.find((one) => one.id === session.place) ?? {
-        id: session.place,
-        name: t('places.gone'),
-        url: '',
-        state: 'unknown',
-      }
-    );
   }
 
   /** It was deleted, here or elsewhere: nothing of it is shown any more. */
@@ -512,31 +410,6 @@ export class App {
       const over = (this.requests.get(request.id)?.status ?? 'requested') !== 'requested';
       if (!over || request.status !== 'requested') this.requests.set(request.id, request);
     }
-  }
-
-  async #loadAgents(all: boolean, signal?: AbortSignal, fresh?: boolean): Promise<void> {
-    const asked = this.book;
-    const [list, whole] = await Promise.all([
-      this.#client.agents(signal, undefined, fresh),
-      all ? this.#client.agents(signal, true, fresh) : Promise.resolve<AgentList | undefined>(undefined),
-    ]);
-    this.book = answered(this.book, asked, list.items, whole?.items);
-    this.agentsProblem = list.problem ?? '';
-  }
-
-  #putAgent(agent: Agent): void {
-    const end = ended(agentIn(this.book, agent.id), agent);
-    this.book = upsert(this.book, agent);
-    if (end) this.#toasts.announce(t(`announce.agent.${end}`, { agent: agent.name }));
-  }
-
-  putLogin(login: Login): void {
-    this.logins.set(login.id, newest(this.logins.get(login.id), login));
-  }
-
-  /** The dialog by which a person logs in to an agent. */
-  openLogin(agent: string): void {
-    this.loginTo = agent;
   }
 
   // What is shown.
@@ -614,7 +487,7 @@ export class App {
 
   /** The page has come to the front. */
   visible(): void {
-    this.#wallClock.now = Date.now();
+    this.#state.wallClock.now = Date.now();
     for (const pane of this.panes.list) {
       const session = this.sessions.get(pane.session);
       if (session) this.#seen(session);
@@ -658,27 +531,6 @@ export class App {
   /** Takes sessions of a page; one that is held came by an event and is newer. */
   #addSessions(items: readonly Session[]): void {
     for (const session of items) if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
-  }
-
-  async lookAgain(): Promise<void> {
-    try {
-      this.book = withoutFailures(this.book);
-      await this.#loadAgents(this.book.more !== undefined, undefined, true);
-    } catch (thrown) {
-      this.#toasts.fail(thrown);
-    }
-  }
-
-  /** The list anew, without asking the login shell again. */
-  agentsChanged(): Promise<void> {
-    return this.#loadAgents(this.book.more !== undefined).catch((thrown: unknown) =>
-      this.#toasts.fail(thrown),
-    );
-  }
-
-  /** Gets the rest of the catalogue too. It throws, because a list that is asked for has a place for its failure. */
-  moreAgents(): Promise<void> {
-    return this.#loadAgents(true);
   }
 
   /** Shows a conversation, or a place in it, also of one that no list has brought yet. */
@@ -903,28 +755,6 @@ export class App {
     });
   }
 
-  /** Takes a rule back. What it has answered stays answered. */
-  async removeRule(rule: Rule): Promise<void> {
-    try {
-      await this.#client.removeRule(rule.id);
-    } catch (thrown) {
-      if (asApiError(thrown).code !== 'not_found') {
-        this.#toasts.fail(thrown);
-        return;
-      }
-    }
-    this.rules.delete(rule.id);
-    this.#toasts.show({
-      text: t('rule.removed.toast', { text: rule.text }),
-      tone: 'info',
-      undo: () =>
-        void this.#client
-          .addRule(sameRule(rule))
-          .then((again) => this.putRule(again))
-          .catch((thrown: unknown) => this.#toasts.fail(thrown)),
-    });
-  }
-
   async restart(id: string): Promise<void> {
     try {
       await this.#client.restart(id);
@@ -965,24 +795,6 @@ export class App {
       }
       this.#toasts.show({ text: late(error), tone: 'danger' });
       return false;
-    }
-  }
-
-  /** Does something to an agent; failures are thrown to its card. What comes of it is told by events. */
-  async act(agent: Agent, action: StoreAction): Promise<void> {
-    switch (action) {
-      case 'install':
-      case 'update':
-        await this.#client.install(agent.id, agent.pinned);
-        return;
-      case 'cancel':
-        await this.#client.cancelInstall(agent.id);
-        return;
-      case 'rollback':
-        await this.#client.rollback(agent.id);
-        return;
-      case 'remove':
-        await this.#client.removeAgent(agent.id);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { tick } from 'svelte';
-import { toasts } from '../state/state';
+import { catalogue, toasts } from '../state/state';
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
 import { app } from '../app.svelte';
@@ -295,7 +295,7 @@ export function actionsNow(frame: Frame, seldom: boolean): Action[] {
   }));
   const session = here();
   if (!session || app.readOnly) return list;
-  for (const agent of app.agents) {
+  for (const agent of catalogue.agents) {
     if (agent.id === session.agent || agent.state !== 'ready') continue;
     list.push({
       id: `continue.${agent.id}`,

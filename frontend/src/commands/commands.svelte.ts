@@ -1,6 +1,6 @@
 import { app } from '../app.svelte';
 import type Conversation from '../Conversation.svelte';
-import { toasts } from '../state/state';
+import { logins, toasts } from '../state/state';
 import { commandOf, typing, type CommandId } from '../ui/keys';
 import type * as Part from './part';
 
@@ -65,7 +65,7 @@ export function press(event: KeyboardEvent, frame: Frame): void {
 }
 
 function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boolean {
-  if (app.loginTo !== undefined) return false; // keys there belong to what is logged in to
+  if (logins.shown !== undefined) return false; // keys there belong to what is logged in to
   if (id !== 'palette' && target?.closest('[data-terminal]')) return false; // and here to the program
   if (document.querySelector('dialog[open]')) return id === 'palette' && over.shown?.kind === 'palette';
   switch (id) {

@@ -2,8 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Login as LoginRecord, LoginMethods } from '../api/records';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
-import { client, toasts } from '../state/state';
+import { client, logins, toasts } from '../state/state';
 import Login from './Login.svelte';
 
 // The dialog over a server that is played here. That a terminal works is seen in a browser.
@@ -48,7 +47,7 @@ beforeEach(() => {
 afterEach(() => {
   ended?.();
   ended = undefined;
-  app.logins.clear();
+  logins.byId.clear();
   document.body.replaceChildren();
 });
 
@@ -88,7 +87,7 @@ test('a login by the agent waits, can be cancelled, and then another way can be 
   await click('Account');
   expect(start).toHaveBeenCalledWith('ada', 'account', undefined);
   expect(text()).toContain('Waiting for the login to Ada');
-  app.putLogin({ ...running, url: 'https://log.in/here' });
+  logins.put({ ...running, url: 'https://log.in/here' });
   flushSync();
   expect(text()).toContain('https://log.in/here');
   await click('Cancel');
@@ -99,7 +98,7 @@ test('a login by the agent waits, can be cancelled, and then another way can be 
 test('the end is told by an event, and closing afterwards cancels nothing', async () => {
   await open();
   await click('Account');
-  app.putLogin({ ...running, state: 'done' });
+  logins.put({ ...running, state: 'done' });
   flushSync();
   expect(text()).toContain('Logged in to Ada');
   expect(toasts.announcement).toBe('Logged in to Ada');
@@ -119,7 +118,7 @@ test('who goes away ends the login, also when it was only about to begin', async
 
   let began: (login: LoginRecord) => void = () => undefined;
   start.mockReturnValue(new Promise<LoginRecord>((done) => (began = done)));
-  app.logins.clear();
+  logins.byId.clear();
   await open();
   await click('Account');
   ended?.();
@@ -169,7 +168,7 @@ test('without a keyring it is said where values are kept', async () => {
 test('a failure says why, and another way can be tried', async () => {
   await open();
   await click('Account');
-  app.putLogin({
+  logins.put({
     ...running,
     state: 'failed',
     code: 'login.failed',
@@ -193,7 +192,7 @@ test('an agent that cannot be asked is asked again', async () => {
 });
 
 test('one that runs already is gone on with', async () => {
-  app.putLogin(running);
+  logins.put(running);
   const asked = await open();
   expect(asked).not.toHaveBeenCalled();
   expect(text()).toContain('Waiting for the login to Ada');
@@ -255,12 +254,12 @@ test('a press beside the dialog ends no login that runs, nor takes away what was
 test('a login is done when the agent has begun a conversation, and says why it has not', async () => {
   await open();
   await click('Account');
-  app.putLogin({ ...running, proving: true });
+  logins.put({ ...running, proving: true });
   flushSync();
   expect(text()).toContain('Checking that Ada can begin a conversation');
   expect(text()).not.toContain('Logged in to Ada');
   expect(button('Cancel')).toBeDefined();
-  app.putLogin({
+  logins.put({
     ...running,
     state: 'failed',
     code: 'login.unproven',

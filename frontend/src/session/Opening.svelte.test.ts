@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { StorageState } from '../api/records';
-import { app } from '../app.svelte';
+import { machine } from '../state/state';
 import Opening from './Opening.svelte';
 
 let ended: (() => void) | undefined;
@@ -22,7 +22,7 @@ const text = () => document.body.textContent?.replace(/\s+/g, ' ').trim();
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
   ended?.();
-  app.storage = undefined;
+  machine.storage = undefined;
   vi.useRealTimers();
   document.body.replaceChildren();
 });
@@ -37,7 +37,7 @@ test('one that takes longer says so, and why where an update is the reason', asy
   show();
   await pass(400);
   expect(text()).toBe('Opening the conversation…');
-  app.storage = { rebuilding: { done: 0, total: 1 } } as StorageState;
+  machine.storage = { rebuilding: { done: 0, total: 1 } } as StorageState;
   flushSync();
   expect(text()).toContain('once after an update');
 });

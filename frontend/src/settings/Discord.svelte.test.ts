@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { DiscordState } from '../api/discord';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, machine } from '../state/state';
 import { session } from '../test/records';
 import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
@@ -65,7 +65,7 @@ beforeEach(() => {
 afterEach(() => {
   ended?.();
   kept.clear();
-  app.discord = undefined;
+  machine.discord = undefined;
   app.sessions.clear();
 });
 
@@ -77,12 +77,12 @@ function signalled(signal: AbortSignal, fail: (why: unknown) => void) {
 function afterwards(body: unknown): DiscordState {
   const { users } = body as { users?: string[] };
   if (users) heard = users.map((id) => heard.find((one) => one.id === id) ?? { id });
-  return { ...(app.discord ?? fresh), users: heard };
+  return { ...(machine.discord ?? fresh), users: heard };
 }
 
 /** The feed tells of it. */
 function event(part: Partial<DiscordState>) {
-  app.discord = { ...(app.discord ?? fresh), ...part };
+  machine.discord = { ...(machine.discord ?? fresh), ...part };
   flushSync();
 }
 
@@ -93,7 +93,7 @@ async function settle() {
 }
 
 async function show(state: DiscordState | undefined) {
-  app.discord = state;
+  machine.discord = state;
   heard = state?.users ?? [];
   const component = mount(Discord, { target: document.body });
   ended = () => {
@@ -150,7 +150,7 @@ test('the steps lead to a token, which is sent and never shown', async () => {
   type('Bot token', ' a-token ');
   await press('Save the token');
   expect(calls.at(-1)).toEqual(['PUT', '/client/discord', { token: 'a-token' }]);
-  app.discord = set;
+  machine.discord = set;
   flushSync();
   await settle();
   expect(text()).not.toContain('Create an application');
@@ -193,7 +193,7 @@ test('it is switched on and off, and the reason why it does not work is shown', 
   expect(knob()?.nextElementSibling?.textContent).toBe('Off');
   await press('Discord on');
   expect(calls.at(-1)).toEqual(['PUT', '/client/discord', { enabled: true }]);
-  app.discord = { ...set, status: 'refused', reason: 'discord.intents', detail: '4014' };
+  machine.discord = { ...set, status: 'refused', reason: 'discord.intents', detail: '4014' };
   flushSync();
   expect(knob()?.getAttribute('aria-checked')).toBe('true');
   expect(knob()?.nextElementSibling?.textContent).toBe('On');
@@ -264,7 +264,7 @@ test('the focus stays with what was done about the token', async () => {
   expect(document.activeElement).toBe(button('Another token…'));
   await press('Forget the bot…');
   await press('Forget');
-  app.discord = fresh;
+  machine.discord = fresh;
   flushSync();
   await settle();
   expect(document.activeElement).toBe(field('Bot token'));

@@ -2,8 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { Settings as Kept, SettingsPatch } from '../api/records';
-import { app } from '../app.svelte';
-import { client, toasts } from '../state/state';
+import { client, preferences, toasts } from '../state/state';
 import { appear } from '../ui/appearance';
 import { kept } from '../ui/unsaved.svelte';
 import Settings from './Settings.svelte';
@@ -64,7 +63,7 @@ afterEach(() => {
   ended = undefined;
   kept.clear();
   vi.restoreAllMocks();
-  app.settings = undefined;
+  preferences.settings = undefined;
   toasts.announcement = '';
   appear(usual);
   localStorage.clear();
@@ -73,7 +72,7 @@ afterEach(() => {
 
 async function show(part: Partial<Kept> = {}) {
   ended?.();
-  app.settings = stored = { ...usual, ...part };
+  preferences.settings = stored = { ...usual, ...part };
   const screen = mount(Settings, { target: document.body });
   ended = () => void unmount(screen);
   await vi.waitFor(() => expect(client.settings).toHaveBeenCalled());
@@ -109,7 +108,7 @@ test('a change that is made while another is saved waits for it, and is what is 
   flushSync();
   expect(control('Dark').checked).toBe(true);
   second.take();
-  await vi.waitFor(() => expect(app.settings?.theme).toBe('dark'));
+  await vi.waitFor(() => expect(preferences.settings?.theme).toBe('dark'));
   flushSync();
   expect(control('Dark').checked).toBe(true);
   expect(document.activeElement).toBe(control('Dark'));
@@ -124,7 +123,7 @@ test('an amount that was typed is saved before what was pressed next', async () 
   press('No limit');
   (await comes(0, { memoryBudgetMiB: 300 })).take();
   (await comes(1, { memoryBudgetMiB: 0 })).take();
-  await vi.waitFor(() => expect(app.settings?.memoryBudgetMiB).toBe(0));
+  await vi.waitFor(() => expect(preferences.settings?.memoryBudgetMiB).toBe(0));
   flushSync();
   expect(control('No limit').checked).toBe(true);
 });
@@ -134,12 +133,12 @@ test('the address of a mirror is there again when the registry is asked again, a
   await show({ catalogueUrl: mirror });
   press('Don’t check');
   (await comes(0, { catalogueUrl: 'off' })).take();
-  await vi.waitFor(() => expect(app.settings?.catalogueUrl).toBe('off'));
+  await vi.waitFor(() => expect(preferences.settings?.catalogueUrl).toBe('off'));
   await show({ catalogueUrl: 'off' });
   expect(control('Registry address').value).toBe(mirror);
   press('Check once a day, and tell me');
   (await comes(1, { catalogueUrl: mirror })).take();
-  await vi.waitFor(() => expect(app.settings?.catalogueUrl).toBe(mirror));
+  await vi.waitFor(() => expect(preferences.settings?.catalogueUrl).toBe(mirror));
 
   await show({ catalogueUrl: '' }); // the public one, since then
   await show({ catalogueUrl: 'off' });

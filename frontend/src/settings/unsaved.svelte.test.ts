@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount, type Component } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
 import RuleEditor from '../rules/RuleEditor.svelte';
-import { client } from '../state/state';
+import { client, preferences, remotes } from '../state/state';
 import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
 import CustomAgent from './CustomAgent.svelte';
@@ -30,7 +29,7 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   kept.clear();
-  app.sites = [];
+  remotes.list = [];
   vi.restoreAllMocks();
   document.body.replaceChildren();
 });
@@ -68,7 +67,7 @@ const written = () => fields().map((one) => one.value);
 
 test('a place: the form is open again with all of it, and no other takes its room', async () => {
   const site = { id: 's', name: 'box', url: 'https://box', state: 'ready' as const };
-  app.sites = [site as (typeof app.sites)[number]];
+  remotes.list = [site as (typeof remotes.list)[number]];
   await show(Places, {});
   press('Edit box');
   press('Cancel');
@@ -99,7 +98,7 @@ test('where files may come from, and the list of agents, until the server has th
     attachmentFileMiB: 25,
     attachmentCallMiB: 100,
     catalogueUrl: '',
-  } as unknown as NonNullable<typeof app.settings>;
+  } as unknown as NonNullable<typeof preferences.settings>;
   const change = vi.fn(() => Promise.resolve(true));
   await show(Files, { settings, change });
   type(0, 'example.org');

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
 import { emptyBook } from '../settings/agents';
-import { client, toasts } from '../state/state';
+import { catalogue, client, logins, toasts } from '../state/state';
 import { agent, session } from '../test/records';
 import type { Plan } from '../worktree/calls';
 import NewConversation from './NewConversation.svelte';
@@ -26,7 +26,7 @@ let begun: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
   localStorage.clear();
   plans = [];
-  app.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
+  catalogue.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
   app.view = { name: 'new', cwd: '/home/ada/app' };
   vi.spyOn(client, 'json').mockImplementation(
     ((path: string) =>
@@ -43,9 +43,9 @@ afterEach(() => {
   ended = undefined;
   vi.restoreAllMocks();
   app.sessions.clear();
-  app.book = emptyBook;
+  catalogue.book = emptyBook;
   app.view = { name: 'new' };
-  app.loginTo = undefined;
+  logins.shown = undefined;
   document.body.replaceChildren();
 });
 
@@ -128,14 +128,14 @@ test('nothing begins in the directory itself where the work tree that is wanted 
 
 test('an agent that needs a login leads to it', () => {
   const shy = agent({ id: 'shy', name: 'Shy', state: 'needs_login' });
-  app.book = { ...emptyBook, listed: [...app.book.listed, shy] };
+  catalogue.book = { ...emptyBook, listed: [...catalogue.book.listed, shy] };
   show();
   const offers = [...document.querySelectorAll('button')].filter(
     (one) => one.textContent.trim() === 'Log in',
   );
   expect(offers.map((one) => one.getAttribute('aria-label'))).toEqual(['Log in to Shy']);
   offers[0]?.click();
-  expect(app.loginTo).toBe('shy');
+  expect(logins.shown).toBe('shy');
 });
 
 test('a branch that was typed stays, whichever plan comes', async () => {

@@ -1,4 +1,10 @@
 import { Client } from '../api/client';
+import { Catalogue } from './catalogue.svelte';
+import { Logins } from './logins.svelte';
+import { Machine } from './machine.svelte';
+import { Preferences } from './preferences.svelte';
+import { Remotes } from './remotes.svelte';
+import { Rules } from './rules.svelte';
 import { Toasts } from './toasts.svelte';
 import { WallClock } from './wallclock.svelte';
 
@@ -6,9 +12,15 @@ import { WallClock } from './wallclock.svelte';
 export function compose(client: Client) {
   const toasts = new Toasts();
   const wallClock = new WallClock();
-  return { client, toasts, wallClock };
+  const machine = new Machine(client);
+  const preferences = new Preferences(client);
+  const remotes = new Remotes(client);
+  const rules = new Rules(client, toasts, wallClock);
+  const catalogue = new Catalogue(client, toasts);
+  const logins = new Logins(client);
+  return { client, toasts, wallClock, machine, preferences, remotes, rules, catalogue, logins };
 }
 
 /** The state of this page. */
 export const shared = compose(new Client());
-export const { client, toasts, wallClock } = shared;
+export const { client, toasts, wallClock, machine, preferences, remotes, rules, catalogue, logins } = shared;

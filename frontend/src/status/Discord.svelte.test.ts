@@ -2,19 +2,20 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test } from 'vitest';
 import type { DiscordState } from '../api/discord';
 import { app } from '../app.svelte';
+import { machine } from '../state/state';
 import StatusBar from './StatusBar.svelte';
 
 let ended: (() => void) | undefined;
 
 afterEach(() => {
   ended?.();
-  app.discord = undefined;
+  machine.discord = undefined;
 });
 
 /** What the status bar says while Discord is like this. */
 async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
   ended?.();
-  app.discord = {
+  machine.discord = {
     enabled: true,
     status: 'connected',
     since: '2026-11-21T14:00:00.000Z',

@@ -1,0 +1,29 @@
+import type { Client } from '../api/client';
+import type { DiscordState } from '../api/discord';
+import type { ProcessSum, StorageState, Verification } from '../api/records';
+import { sumOf } from '../status/usage';
+
+/** What the status bar and the settings tell of the program itself: its processes, its data, its line to Discord. */
+export class Machine {
+  /** The processes that the program has started; undefined until the server tells. */
+  processes = $state.raw<ProcessSum | undefined>();
+  /** How much is stored, and how far a rebuild of it has come. */
+  storage = $state.raw<StorageState | undefined>();
+  verification = $state.raw<Verification | undefined>();
+  discord = $state.raw<DiscordState | undefined>();
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Reads everything anew. A part that cannot be read keeps its last value: the page goes on without it. */
+  async load(signal: AbortSignal): Promise<void> {
+    await Promise.allSettled([
+      this.#client.processes(signal).then((list) => (this.processes = sumOf(list))),
+      this.#client.storage(signal).then((storage) => (this.storage = storage)),
+      this.#client.verification(signal).then((verification) => (this.verification = verification)),
+      this.#client.json<DiscordState>('/client/discord', signal).then((discord) => (this.discord = discord)),
+    ]);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Client } from '../api/client';
+import type { Settings } from '../api/records';
+import { takeKeyboard, type Keyboard } from '../ui/keys';
+
+/** What a person has chosen: the settings, and the keys of commands, which ui/keys.ts keeps. */
+export class Preferences {
+  settings = $state.raw<Settings | undefined>();
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Reads settings and keys. A part that cannot be read keeps its last value: the page goes on without it. */
+  async load(signal: AbortSignal): Promise<void> {
+    await Promise.allSettled([
+      this.#client.settings(signal).then((settings) => (this.settings = settings)),
+      this.#client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
+    ]);
+  }
+}
