@@ -37,7 +37,7 @@ part_lint() { # style, layers, go.mod; with and without the window. What go vet 
 		build/tools/golangci-lint run --allow-parallel-runners --build-tags e2e ./e2e/...
 }
 
-# Each agent of the tests is a program with the race detector in it, which would wait for a second at its end, for races still to come.
+# A program of the tests has the race detector in it, which would wait for a second at its end, for races still to come.
 # The tests wait for processes more than they compute, so that there is room for more of them than processors; packages that take longest
 # begin first, or one of them would be left alone at the end. What others have written and only computes (SQLite, which is C that was
 # turned into Go, compression, images, JSON) goes without the detector: a race in it is no mistake of ours, and it is most of what the
@@ -48,6 +48,7 @@ part_go() {
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
+	go build -o build/bin/agents-of-tests ./backend/agenttest/program || return # which several packages would build at once
 	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/demoagent"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
@@ -24,17 +23,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
-		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // desk is a client with a data directory of its own: what a surface shows.
 type desk struct {
@@ -62,12 +51,8 @@ func openDeskWith(tb testing.TB, dir string, cfg session.Config) *desk {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	catalogue := agents.Open(agents.Config{
-		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version, cfg.Replace = db, catalogue, set, "test", files.Replace

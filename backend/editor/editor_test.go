@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	sessions "deskhand/backend/session"
 )
 
@@ -276,7 +277,7 @@ func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 // TestAnEditorThatGoesTakesNobodysWork: an editor that goes while its agent starts leaves no session, unless a person has used the session in
 // the window.
 func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
-	t.Setenv("DESKHAND_TEST_MUTE", "1")
+	t.Setenv(agenttest.Mute, "1")
 	o := openOffice(t)
 	list := func() []sessions.Session {
 		page, err := o.List(t.Context(), false, "", 10)

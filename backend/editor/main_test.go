@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/demoagent"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
@@ -33,21 +33,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// TestMain makes the test binary the demo agent when it is started with the arguments of the catalogue.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
-		if os.Getenv("DESKHAND_TEST_MUTE") != "" { // the start lasts as long as the test allows
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(0)
-		}
-		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // office is a Deskhand with its client API behind a listener.
 type office struct {
@@ -68,10 +54,6 @@ func openOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	db, err := store.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +65,7 @@ func openOffice(t *testing.T) *office {
 		if err != nil {
 			return nil, err
 		}
-		catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+		catalogue := agents.Open(agents.Config{Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
 		places := remotes.New(remotes.Deps{Store: db, Logger: slog.New(slog.DiscardHandler), Version: "test", AgentName: catalogue.Name})
 		o.Client, err = sessions.Open(t.Context(), sessions.Config{
 			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace, Remotes: places,

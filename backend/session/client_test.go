@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/demoagent"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
@@ -35,44 +35,6 @@ import (
 
 // The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
-		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 1 && os.Args[1] == "forgetful-agent" {
-		if err := forgetful(os.Args[2:], os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 3 && os.Args[1] == "replay-agent" {
-		os.Exit(replayAgent(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "asking-agent" {
-		if err := askingAgent(os.Args[2:], os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 1 && os.Args[1] == "leaving-agent" {
-		if err := leavingAgent(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 2 && os.Args[1] == "moded-agent" {
-		if err := modedAgent(os.Args[2:], os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if len(os.Args) > 1 && os.Args[1] == "sleeping-desk" {
 		if err := sleepingDesk(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -140,12 +102,8 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	if err != nil {
 		tb.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	catalogue := agents.Open(agents.Config{
-		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"

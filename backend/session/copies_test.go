@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 )
 
@@ -84,11 +85,8 @@ func TestGitOffersNoCopies(t *testing.T) {
 func TestLinksAreNamedForQwen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf(`{"agents":[{"id":"qwen-code","command":%q,"args":["demo-agent"],"override":true}]}`, self)
+	agent := agenttest.Program(t)
+	file := fmt.Sprintf(`{"agents":[{"id":"qwen-code","command":%q,"args":["demo-agent"],"override":true}]}`, agent)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
@@ -70,11 +71,8 @@ func (k *deadDisk) desk(t *testing.T) *desk {
 func askingDeskOn(t *testing.T, cfg session.Config) *desk {
 	t.Helper()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	agents := map[string]any{"agents": []any{map[string]any{"id": "asking", "name": "Asking", "command": self, "args": []string{"asking-agent"}}}}
+	agent := agenttest.Program(t)
+	agents := map[string]any{"agents": []any{map[string]any{"id": "asking", "name": "Asking", "command": agent, "args": []string{"asking-agent"}}}}
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), mustJSON(t, agents), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -53,12 +54,9 @@ func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
 // What agents.json gives to an agent under a name of a secret is written nowhere when the agent quotes it.
 func TestASecretOfAgentsFileIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	const secret = "correct-horse-battery"
-	file := fmt.Sprintf(`{"agents":[{"id":"asking","name":"Asking","command":%q,"args":["asking-agent"],"env":{"SERVICE_TOKEN":%q,"MODE":"production"}}]}`, self, secret)
+	file := fmt.Sprintf(`{"agents":[{"id":"asking","name":"Asking","command":%q,"args":["asking-agent"],"env":{"SERVICE_TOKEN":%q,"MODE":"production"}}]}`, agent, secret)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 )
 
@@ -15,11 +16,8 @@ import (
 func TestAgentThatCleansUpIsLoadedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf(`{"agents":[{"id":"gemini","override":true,"command":%q,"args":["forgetful-agent","load","cleans"],"env":{"HOME":%q}}]}`, self, home)
+	agent := agenttest.Program(t)
+	file := fmt.Sprintf(`{"agents":[{"id":"gemini","override":true,"command":%q,"args":["forgetful-agent","load","cleans"],"env":{"HOME":%q}}]}`, agent, home)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

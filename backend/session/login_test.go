@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 	"deskhand/backend/terminal"
 )
@@ -21,13 +22,10 @@ import (
 func locked(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	var list []map[string]any
 	for _, way := range []string{"agent", "terminal", "env"} {
-		list = append(list, map[string]any{"id": "by-" + way, "command": self, "args": []string{"demo-agent"}, "env": map[string]string{
+		list = append(list, map[string]any{"id": "by-" + way, "command": agent, "args": []string{"demo-agent"}, "env": map[string]string{
 			"DESKHAND_DEMO_LOGIN": way, "DESKHAND_DEMO_SIGNED_IN": filepath.Join(dir, "signed-in"),
 		}})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 )
 
@@ -16,11 +17,8 @@ import (
 func TestAnAgentThatForgetsWithinTheMinute(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf(`{"agents":[{"id":"gemini","override":true,"command":%q,"args":["forgetful-agent","load"]}]}`, self)
+	agent := agenttest.Program(t)
+	file := fmt.Sprintf(`{"agents":[{"id":"gemini","override":true,"command":%q,"args":["forgetful-agent","load"]}]}`, agent)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

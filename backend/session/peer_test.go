@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 )
@@ -31,14 +32,11 @@ func peer(t *testing.T) *line {
 	}
 	dir := t.TempDir()
 	launchers := filepath.Join(dir, "sandbox-agent", "bin", "agent_processes")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	if err := os.MkdirAll(launchers, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\nexec '%s' demo-agent\n", self)
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' demo-agent\n", agent)
 	if err := os.WriteFile(filepath.Join(launchers, "mock-acp"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
@@ -64,13 +65,10 @@ func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
 func TestFilesAreNotOfferedToAnAgentThatBreaksOnThem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	var list []map[string]any
 	for _, id := range []string{"gemini", "mine"} {
-		list = append(list, map[string]any{"id": id, "override": true, "command": self, "args": []string{"asking-agent"}})
+		list = append(list, map[string]any{"id": id, "override": true, "command": agent, "args": []string{"asking-agent"}})
 	}
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), mustJSON(t, map[string]any{"agents": list}), 0o600); err != nil {
 		t.Fatal(err)

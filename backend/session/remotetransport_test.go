@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
@@ -59,17 +60,14 @@ func (e *elsewhere) setToken(token string) { e.token.Store(&token) }
 func (e *elsewhere) begin(logBytes int64) {
 	t := e.t
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var err error
 	if e.set, err = proxy.Open(proxy.Config{LogBytes: logBytes}); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	custom(t, dir, map[string]string{"deaf": deafAgent, "mute": muteAgent})
 	e.agents = agents.Open(agents.Config{
-		Self: self, File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
+		Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	api, err := httpapi.New(httpapi.Config{Version: "9.9.9", Runtime: e.set, Agents: e.agents, RuntimeToken: placeToken, Roots: []string{"/"}, AllowHosts: []string{"127.0.0.1"}})
 	if err != nil {

@@ -2,9 +2,7 @@ package session_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,49 +12,22 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/demoagent"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/export"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
 
-// replayAgent is a replay as a process: its words are the file, the directory of its positions, and faults.
-func replayAgent(words []string) int {
-	cfg := demoagent.ReplayConfig{File: words[0], State: words[1]}
-	for _, w := range words[2:] {
-		if _, err := fmt.Sscanf(w, "speed=%g", &cfg.Speed); err == nil {
-			continue
-		}
-		var f demoagent.Fault
-		if err := f.UnmarshalText([]byte(w)); err != nil {
-			panic(err)
-		}
-		cfg.Faults = append(cfg.Faults, f)
-	}
-	err := demoagent.Replay(context.Background(), cfg, os.Stdin, os.Stdout, os.Stderr)
-	if exit, ok := errors.AsType[*demoagent.ExitError](err); ok {
-		return exit.Code
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
 // replayOf makes a recording an own agent, and a conversation with it.
 func (d *desk) replayOf(recording []byte, words ...string) session.Session {
 	d.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	agent := agenttest.Program(d.t)
 	dir := d.t.TempDir()
 	file := filepath.Join(dir, "recording.zip")
 	if err := os.WriteFile(file, recording, 0o600); err != nil {
 		d.t.Fatal(err)
 	}
-	entry := map[string]any{"id": "replay", "command": self, "args": append([]string{"replay-agent", file, filepath.Join(dir, "positions")}, words...)}
+	entry := map[string]any{"id": "replay", "command": agent, "args": append([]string{"replay-agent", file, filepath.Join(dir, "positions")}, words...)}
 	data, err := json.Marshal(map[string]any{"agents": []any{entry}})
 	if err != nil {
 		d.t.Fatal(err)

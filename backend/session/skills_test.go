@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
@@ -31,13 +32,10 @@ type skilled struct {
 
 func openSkilled(t *testing.T, dir string) *skilled {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	var list []string
 	for _, id := range []string{"claude", "codex"} {
-		list = append(list, fmt.Sprintf(`{"id":%q,"name":%q,"command":%q,"args":["demo-agent"],"override":true}`, id, id, self))
+		list = append(list, fmt.Sprintf(`{"id":%q,"name":%q,"command":%q,"args":["demo-agent"],"override":true}`, id, id, agent))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(`{"agents":[`+strings.Join(list, ",")+`]}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,164 +1,28 @@
 package session_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 	"deskhand/backend/startmode"
 )
 
-// moded is an agent with modes and models. It begins every life in the first mode, and says with each prompt in which mode and with which model
-// it has got that.
-type moded struct {
-	Modes   []string `json:"modes"`
-	Models  []string `json:"models,omitempty"`
-	Old     bool     `json:"old,omitempty"`     // it tells of its modes as agents did before there were config options
-	Late    bool     `json:"late,omitempty"`    // it tells of them after session/new, by an update
-	Strays  bool     `json:"strays,omitempty"`  // it goes into its last mode once it was told of another
-	Refuses bool     `json:"refuses,omitempty"` // it does not change its mode
-	Lies    bool     `json:"lies,omitempty"`    // the same, and says that it has
-	Forgets bool     `json:"forgets,omitempty"` // it cannot load
-}
-
-func (m moded) serve(in io.Reader, out io.Writer) error {
-	mode, model := m.Modes[0], ""
-	if len(m.Models) > 0 {
-		model = m.Models[0]
-	}
-	send := func(message object) error {
-		message["jsonrpc"] = "2.0"
-		data, err := json.Marshal(message)
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", data)
-		}
-		return err
-	}
-	update := func(u object) error {
-		return send(object{"method": "session/update", "params": object{"sessionId": "s", "update": u}})
-	}
-	options := func() []any {
-		list := []any{}
-		for category, of := range map[string]struct {
-			values []string
-			now    string
-		}{"mode": {m.Modes, mode}, "model": {m.Models, model}} {
-			choices := []any{}
-			for _, v := range of.values {
-				choices = append(choices, object{"value": v, "name": strings.ToUpper(v)})
-			}
-			if len(choices) > 0 {
-				list = append(list, object{"id": category, "name": category, "category": category, "type": "select", "currentValue": of.now, "options": choices})
-			}
-		}
-		return list
-	}
-	told := func() object {
-		switch {
-		case m.Late:
-			return object{}
-		case !m.Old:
-			return object{"configOptions": options()}
-		}
-		list := []any{}
-		for _, v := range m.Modes {
-			list = append(list, object{"id": v, "name": strings.ToUpper(v)})
-		}
-		return object{"modes": object{"currentModeId": mode, "availableModes": list}}
-	}
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		var r struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ ModeID, ConfigID, Value string }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return err
-		}
-		result, failure := object{}, object(nil)
-		then := func() error { return nil }
-		switch r.Method {
-		case "initialize":
-			result = object{"protocolVersion": 1, "agentCapabilities": object{"loadSession": true}}
-		case "session/new":
-			result = told()
-			result["sessionId"] = "s"
-			if m.Late {
-				then = func() error {
-					return update(object{"sessionUpdate": "config_option_update", "configOptions": options()})
-				}
-			}
-		case "session/load":
-			if result = told(); m.Forgets {
-				failure = object{"code": -32603, "message": "no such session"}
-			}
-		case "session/set_mode", "session/set_config_option":
-			value := r.Params.Value + r.Params.ModeID
-			switch {
-			case r.Params.ConfigID == "model":
-				model = value
-			case m.Refuses:
-				failure = object{"code": -32603, "message": "not now"}
-			case !m.Lies:
-				mode = value
-			}
-			if r.Method == "session/set_config_option" {
-				result = object{"configOptions": options()}
-			}
-			if m.Strays {
-				mode = m.Modes[len(m.Modes)-1]
-				then = func() error { return update(object{"sessionUpdate": "current_mode_update", "currentModeId": mode}) }
-				m.Strays = false
-			}
-		case "session/prompt":
-			if err := update(object{"sessionUpdate": "agent_message_chunk", "content": object{"type": "text", "text": mode + " " + model + "\n"}}); err != nil {
-				return err
-			}
-			result = object{"stopReason": "end_turn"}
-		default:
-			continue
-		}
-		answer := object{"id": r.ID, "result": result}
-		if failure != nil {
-			answer = object{"id": r.ID, "error": failure}
-		}
-		if err := send(answer); err != nil {
-			return err
-		}
-		if err := then(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func modedAgent(args []string, in io.Reader, out io.Writer) error {
-	var m moded
-	if err := json.Unmarshal([]byte(args[0]), &m); err != nil {
-		return err
-	}
-	return m.serve(in, out)
-}
-
 // give has an agent of agents.json be the one of that id: "claude" stands for one whose modes are in the catalogue.
-func (m moded) give(t *testing.T, dir, id string) {
+func give(t *testing.T, m agenttest.Moded, dir, id string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := agenttest.Program(t)
 	how, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := json.Marshal(object{"agents": []any{object{"id": id, "name": "Moded", "override": true, "command": self, "args": []string{"moded-agent", string(how)}}}})
+	file, err := json.Marshal(object{"agents": []any{object{"id": id, "name": "Moded", "override": true, "command": agent, "args": []string{"moded-agent", string(how)}}}})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "agents.json"), file, 0o600)
 	}
@@ -168,8 +32,8 @@ func (m moded) give(t *testing.T, dir, id string) {
 }
 
 // claudes are modes and models as those of Claude.
-func claudes() moded {
-	return moded{Modes: []string{"auto", "default", "plan", "acceptEdits"}, Models: []string{"small", "large"}}
+func claudes() agenttest.Moded {
+	return agenttest.Moded{Modes: []string{"auto", "default", "plan", "acceptEdits"}, Models: []string{"small", "large"}}
 }
 
 // with begins a conversation, and gives the words with which it got its first prompt, or the problem over which it did not.
@@ -206,7 +70,7 @@ func TestStartModeOfANewConversation(t *testing.T) {
 	t.Parallel()
 	choice := func(mode, model string) startmode.Choice { return startmode.Choice{Mode: mode, Model: model} }
 	for name, tc := range map[string]struct {
-		agent               moded
+		agent               agenttest.Moded
 		id                  string
 		ofAgent, ofDir, ask startmode.Choice
 		want                string
@@ -216,19 +80,19 @@ func TestStartModeOfANewConversation(t *testing.T) {
 		"chosen for the agent":         {agent: claudes(), ofAgent: choice("plan", "large"), want: "plan large"},
 		"chosen for the directory":     {agent: claudes(), ofAgent: choice("auto", "large"), ofDir: choice("plan", ""), want: "plan large"},
 		"asked for over chosen":        {agent: claudes(), ofDir: choice("auto", "large"), ask: choice("default", ""), want: "default large"},
-		"it asks by itself":            {agent: moded{Modes: []string{"plan", "default", "auto"}}, want: "plan"},
-		"of older modes":               {agent: moded{Modes: claudes().Modes, Old: true}, want: "default"},
-		"of older modes, asked for":    {agent: moded{Modes: claudes().Modes, Old: true}, ask: choice("acceptEdits", ""), want: "acceptEdits"},
+		"it asks by itself":            {agent: agenttest.Moded{Modes: []string{"plan", "default", "auto"}}, want: "plan"},
+		"of older modes":               {agent: agenttest.Moded{Modes: claudes().Modes, Old: true}, want: "default"},
+		"of older modes, asked for":    {agent: agenttest.Moded{Modes: claudes().Modes, Old: true}, ask: choice("acceptEdits", ""), want: "acceptEdits"},
 		"no such mode":                 {agent: claudes(), ask: choice("nonsense", ""), want: "start.mode nonsense of auto, default, plan, acceptEdits"},
 		"no such model":                {agent: claudes(), ask: choice("", "huge"), want: "start.model huge of small, large"},
-		"no models":                    {agent: moded{Modes: claudes().Modes}, ask: choice("", "huge"), want: "start.model huge of "},
-		"it refuses":                   {agent: moded{Modes: claudes().Modes, Refuses: true}, want: "start.refused DEFAULT of "},
-		"it lies":                      {agent: moded{Modes: claudes().Modes, Lies: true}, want: "start.refused DEFAULT of "},
-		"none that asks is left":       {agent: moded{Modes: []string{"auto", "manual"}}, want: "start.unasked auto of auto, manual"},
-		"of one's own in its place":    {agent: moded{Modes: []string{"autonomous", "default"}}, want: "autonomous"}, // of a known agent: startmode.TestBegin
+		"no models":                    {agent: agenttest.Moded{Modes: claudes().Modes}, ask: choice("", "huge"), want: "start.model huge of "},
+		"it refuses":                   {agent: agenttest.Moded{Modes: claudes().Modes, Refuses: true}, want: "start.refused DEFAULT of "},
+		"it lies":                      {agent: agenttest.Moded{Modes: claudes().Modes, Lies: true}, want: "start.refused DEFAULT of "},
+		"none that asks is left":       {agent: agenttest.Moded{Modes: []string{"auto", "manual"}}, want: "start.unasked auto of auto, manual"},
+		"of one's own in its place":    {agent: agenttest.Moded{Modes: []string{"autonomous", "default"}}, want: "autonomous"}, // of a known agent: startmode.TestBegin
 		"unmeasured, in a known mode":  {agent: claudes(), id: "own", want: "default small"},
-		"unmeasured, in another":       {agent: moded{Modes: []string{"swift", "default"}}, id: "own", want: "swift"},
-		"unmeasured, without an asker": {agent: moded{Modes: []string{"yolo", "swift"}}, id: "own", want: "start.unasked yolo of yolo, swift"},
+		"unmeasured, in another":       {agent: agenttest.Moded{Modes: []string{"swift", "default"}}, id: "own", want: "swift"},
+		"unmeasured, without an asker": {agent: agenttest.Moded{Modes: []string{"yolo", "swift"}}, id: "own", want: "start.unasked yolo of yolo, swift"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +100,7 @@ func TestStartModeOfANewConversation(t *testing.T) {
 			if id == "" {
 				id = "claude"
 			}
-			tc.agent.give(t, dir, id)
+			give(t, tc.agent, dir, id)
 			d := open(t, dir)
 			for of, chosen := range map[string]startmode.Choice{"": tc.ofAgent, d.work: tc.ofDir} {
 				if _, err := d.ChooseStart(t.Context(), id, "", of, chosen); err != nil {
@@ -257,18 +121,18 @@ func TestStartModeOfANewConversation(t *testing.T) {
 func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		agent moded
+		agent agenttest.Moded
 		ask   string
 		now   string // its mode when the message comes
 		want  string
 	}{
-		"it tells of its modes late": {moded{Modes: claudes().Modes, Late: true}, "", "auto", "default"},
-		"it goes astray":             {moded{Modes: []string{"default", "plan", "auto"}, Strays: true}, "plan", "auto", "plan"},
+		"it tells of its modes late": {agenttest.Moded{Modes: claudes().Modes, Late: true}, "", "auto", "default"},
+		"it goes astray":             {agenttest.Moded{Modes: []string{"default", "plan", "auto"}, Strays: true}, "plan", "auto", "plan"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			tc.agent.give(t, dir, "claude")
+			give(t, tc.agent, dir, "claude")
 			d := open(t, dir)
 			s, err := d.Create(t.Context(), session.New{Agent: "claude", Cwd: d.work, Mode: tc.ask})
 			if err != nil {
@@ -292,7 +156,7 @@ func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 func TestStartModeIsChosenAfterARefusal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	moded{Modes: []string{"auto", "manual"}}.give(t, dir, "claude")
+	give(t, agenttest.Moded{Modes: []string{"auto", "manual"}}, dir, "claude")
 	d := open(t, dir)
 	id, _ := d.with("claude", startmode.Choice{})
 	for range 2 {
@@ -319,24 +183,24 @@ func TestStartModeIsChosenAfterARefusal(t *testing.T) {
 func TestStartModeHoldsOverRestarts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		later moded
+		later agenttest.Moded
 		want  []string
 	}{
 		"the same version":    {claudes(), []string{"default small", "default small"}},
-		"it forgets":          {moded{Modes: claudes().Modes, Models: claudes().Models, Forgets: true}, []string{"default small", "default small"}},
-		"the mode is renamed": {moded{Modes: []string{"auto", "plan", "manual"}}, []string{"agent.mode_lost DEFAULT of ", "start.unasked auto of auto, plan, manual"}},
+		"it forgets":          {agenttest.Moded{Modes: claudes().Modes, Models: claudes().Models, Forgets: true}, []string{"default small", "default small"}},
+		"the mode is renamed": {agenttest.Moded{Modes: []string{"auto", "plan", "manual"}}, []string{"agent.mode_lost DEFAULT of ", "start.unasked auto of auto, plan, manual"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			claudes().give(t, dir, "claude")
+			give(t, claudes(), dir, "claude")
 			d := open(t, dir)
 			id, got := d.with("claude", startmode.Choice{})
 			if got != "default small" {
 				t.Fatalf("got %q, want %q", got, "default small")
 			}
 			d.close()
-			tc.later.give(t, dir, "claude")
+			give(t, tc.later, dir, "claude")
 			for _, want := range tc.want {
 				d = open(t, dir)
 				if got := d.words(id); got != want {
@@ -361,7 +225,7 @@ func TestStartModeOfOtherBeginnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			claudes().give(t, dir, "claude")
+			give(t, claudes(), dir, "claude")
 			d := open(t, dir)
 			s, err := begin(d)
 			if err != nil {
@@ -379,7 +243,7 @@ func TestStartModeOfOtherBeginnings(t *testing.T) {
 func TestStartModeTellsWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	moded{Modes: []string{"auto", "default", "fresh"}, Models: []string{"small"}}.give(t, dir, "claude")
+	give(t, agenttest.Moded{Modes: []string{"auto", "default", "fresh"}, Models: []string{"small"}}, dir, "claude")
 	d := open(t, dir)
 	id, _ := d.with("claude", startmode.Choice{})
 	var now session.StartMode

@@ -1,80 +1,27 @@
 package session_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
-
-// leavingAgent runs each prompt as a shell's command in a session of its own, as agents do, and tells of it. When the turn is stopped it leaves
-// the command of a prompt that begins with "leave" running, and ends that of one with "end"; one with "own" it does not tell of. With each
-// prompt it starts a helper of its own, too.
-func leavingAgent(in io.Reader, out io.Writer) error {
-	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
-	var prompt json.RawMessage
-	var command *exec.Cmd
-	var how, text string
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ Prompt []struct{ Text string } }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return err
-		}
-		switch m.Method {
-		case "initialize":
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`, m.ID)
-		case "session/new":
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"leaver"}}`, m.ID)
-		case "session/prompt":
-			prompt = m.ID
-			how, text, _ = strings.Cut(m.Params.Prompt[0].Text, " ")
-			if how != "own" {
-				say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"leaver","update":{"sessionUpdate":"tool_call","toolCallId":"call-%s","title":"Run it","kind":"execute","status":"in_progress","rawInput":{"command":%q}}}}`, m.ID, text)
-			}
-			command = exec.Command("setsid", "/bin/sh", "-c", text)
-			helper := exec.Command("/bin/sleep", "305")
-			if err := command.Start(); err != nil {
-				return err
-			}
-			if err := helper.Start(); err != nil {
-				return err
-			}
-			go command.Wait()
-		case "session/cancel":
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"cancelled"}}`, prompt)
-			if how == "end" { // after the answer, like Claude
-				_ = command.Process.Kill()
-			}
-		}
-	}
-	return nil
-}
 
 func openLeaving(t *testing.T, dir string) *desk {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("what runs is read from /proc")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf(`{"agents":[{"id":"leaver","name":"Leaver","command":%q,"args":["leaving-agent"]}]}`, self)
+	agent := agenttest.Program(t)
+	file := fmt.Sprintf(`{"agents":[{"id":"leaver","name":"Leaver","command":%q,"args":["leaving-agent"]}]}`, agent)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -19,11 +20,8 @@ import (
 func TestAnAgentThatFetchesNoTools(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf(`{"agents":[{"id":"qwen-code","command":%q,"args":["demo-agent"],"override":true},{"id":"mine","command":%[1]q,"args":["demo-agent"]}]}`, self)
+	agent := agenttest.Program(t)
+	file := fmt.Sprintf(`{"agents":[{"id":"qwen-code","command":%q,"args":["demo-agent"],"override":true},{"id":"mine","command":%[1]q,"args":["demo-agent"]}]}`, agent)
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 )
 
 // unknownAgent writes an agent into agents.json that nothing is known of. It is the demo agent in truth.
 func unknownAgent(t testing.TB, dir string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, _ := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "mine", "command": self, "args": []string{"demo-agent"}}}})
+	agent := agenttest.Program(t)
+	file, _ := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "mine", "command": agent, "args": []string{"demo-agent"}}}})
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), file, 0o600); err != nil {
 		t.Fatal(err)
 	}

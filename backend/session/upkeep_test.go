@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
@@ -137,12 +138,8 @@ func (s *shelf) open() *Client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	catalogue := agents.Open(agents.Config{
-		Self: self, File: filepath.Join(s.dir, "agents.json"), Vault: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(s.t), File: filepath.Join(s.dir, "agents.json"), Vault: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(s.dir, "demo")),
 	})
 	c, err := Open(context.Background(), Config{Store: s.db, Agents: catalogue, Proxy: set, Version: "test"})

@@ -1,0 +1,88 @@
+// Package agenttest gives tests agents that run as a program of their own: the demo agent, a player of recordings, and scripted agents that
+// misbehave. The program has no race detector and nothing of the client in it, and starts with a tenth of the work of a test program that runs
+// itself again as its agent.
+package agenttest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"deskhand/backend/demoagent"
+)
+
+// Mute names the environment variable that has the demo agent read its input and never answer.
+const Mute = "DESKHAND_TEST_MUTE"
+
+// Program returns the path of the program with the agents. Its first argument names the agent: demo-agent, replay-agent, forgetful-agent,
+// asking-agent, leaving-agent or moded-agent; the further arguments are those of the agent. The first call in a process builds the program into
+// build/bin of the module, which is quick where the program is up to date.
+func Program(tb testing.TB) string {
+	tb.Helper()
+	path, err := program()
+	if err != nil {
+		tb.Fatalf("agenttest.Program: got error %v, want the built program", err)
+	}
+	return path
+}
+
+//nolint:gochecknoglobals // the program is built once in a process
+var program = sync.OnceValues(func() (string, error) {
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	bin := filepath.Join(strings.TrimSpace(string(module)), "build", "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(bin, "agents-of-tests")
+	// Test programs that start at the same time build a file each. go build links nothing into a file that is up to date.
+	built := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if old, err := os.ReadFile(path); err == nil {
+		if err := os.WriteFile(built, old, 0o755); err != nil {
+			return "", err
+		}
+	}
+	if out, err := exec.Command("go", "build", "-o", built, "deskhand/backend/agenttest/program").CombinedOutput(); err != nil {
+		_ = os.Remove(built)
+		return "", fmt.Errorf("build the agents: %w\n%s", err, out)
+	}
+	return path, os.Rename(built, path)
+})
+
+// Main runs the agent that args[0] names, with stdin and stdout of the process, and returns the exit code.
+func Main(args []string) int {
+	var err error
+	switch name, words := args[0], args[1:]; name {
+	case "demo-agent":
+		if os.Getenv(Mute) != "" {
+			_, err = io.Copy(io.Discard, os.Stdin)
+			break
+		}
+		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
+	case "replay-agent":
+		return replayAgent(words)
+	case "forgetful-agent":
+		err = forgetful(words, os.Stdin, os.Stdout)
+	case "asking-agent":
+		err = askingAgent(words, os.Stdin, os.Stdout)
+	case "leaving-agent":
+		err = leavingAgent(os.Stdin, os.Stdout)
+	case "moded-agent":
+		err = modedAgent(words, os.Stdin, os.Stdout)
+	default:
+		err = fmt.Errorf("there is no agent %q", name)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,34 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"deskhand/backend/demoagent"
+)
+
+// replayAgent plays a recording, and returns the exit code. Its words are the file, the directory of the positions, and faults.
+func replayAgent(words []string) int {
+	cfg := demoagent.ReplayConfig{File: words[0], State: words[1]}
+	for _, w := range words[2:] {
+		if _, err := fmt.Sscanf(w, "speed=%g", &cfg.Speed); err == nil {
+			continue
+		}
+		var f demoagent.Fault
+		if err := f.UnmarshalText([]byte(w)); err != nil {
+			panic(err)
+		}
+		cfg.Faults = append(cfg.Faults, f)
+	}
+	err := demoagent.Replay(context.Background(), cfg, os.Stdin, os.Stdout, os.Stderr)
+	if exit, ok := errors.AsType[*demoagent.ExitError](err); ok {
+		return exit.Code
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
