@@ -8,6 +8,7 @@ import (
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/launch"
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
@@ -50,7 +51,7 @@ type (
 	// RequestOption is an option of a permission.
 	RequestOption = session.RequestOption
 	// Executable is a part of a directory that starts with an agent.
-	Executable = session.Executable
+	Executable = launch.Executable
 	// Question is a question of a request.
 	Question = session.Question
 	// QuestionOption is an option of a question.
@@ -105,7 +106,7 @@ const IncompleteHeader = httpapi.IncompleteHeader
 func NameFile(file, name string) error { return store.NameFile(file, name) }
 
 // Readable is a name in a form that cannot pass for another name.
-func Readable(name string) string { return session.Readable(name) }
+func Readable(name string) string { return permission.Readable(name) }
 
 // Reveal is a text for a person's decision, with invisible characters replaced by their code points.
 func Reveal(text string) string { return permission.Reveal(text) }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -146,4 +147,9 @@ func closing(c io.Closer, err *error) {
 // OpenRegular opens a regular file of an open directory for reading, and never waits. Anything but a regular file is ErrBroken.
 func OpenRegular(dir *os.Root, name string) (*os.File, error) {
 	return openRegular(dir, name, os.O_RDONLY)
+}
+
+// OpenDirectory opens a directory. For a FIFO in the directory's place the open fails instead of waiting.
+func OpenDirectory(directory string) (*os.Root, error) {
+	return os.OpenRoot(directory + string(filepath.Separator) + ".")
 }

@@ -370,7 +370,7 @@ func (d *drawing) brought() {
 	}
 	lines := []string{homely(directory)}
 	for _, e := range d.r.Executables {
-		lines = append(lines, strings.ReplaceAll(e.Kind, "_", " ")+"  "+session.Readable(e.Name))
+		lines = append(lines, strings.ReplaceAll(e.Kind, "_", " ")+"  "+permission.Readable(e.Name))
 	}
 	d.add(part{text: strings.Join(lines, "\n")})
 	d.foot = append(d.foot, "Nothing has been started yet. It is read and approved at the desk, where all of it can be seen.")

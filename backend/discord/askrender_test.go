@@ -11,6 +11,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"deskhand/backend/launch"
 	"deskhand/backend/permission"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -208,7 +209,7 @@ func TestDirectoriesAreNotApprovedHere(t *testing.T) {
 	t.Parallel()
 	r := session.Request{
 		ID: requestID, Kind: "trust", Agent: "Claude", Status: "requested", Detail: "/home/x/p", Title: "Start what is in this directory?",
-		Executables: []session.Executable{{Kind: "mcp", Name: "database"}, {Kind: "agent_config", Name: "rules"}},
+		Executables: []launch.Executable{{Kind: "mcp", Name: "database"}, {Kind: "agent_config", Name: "rules"}},
 		Options: []session.RequestOption{
 			{ID: "approve", Name: "Approve and start", Kind: "allow_always"}, {ID: "once", Name: "Start with these once", Kind: "allow_once"}, {ID: "decline", Name: "Do not start", Kind: "reject_once"},
 		},
@@ -418,7 +419,7 @@ func FuzzDraw(f *testing.F) {
 		r.Tool = &transcript.ToolCall{Kind: "execute", RawInput: input}
 		for i := range n {
 			r.Options = append(r.Options, session.RequestOption{ID: strconv.Itoa(i), Name: name + strconv.Itoa(i), Kind: []string{"allow_once", "reject_once"}[i%2]})
-			r.Executables = append(r.Executables, session.Executable{Kind: "mcp", Name: name})
+			r.Executables = append(r.Executables, launch.Executable{Kind: "mcp", Name: name})
 			r.Questions = append(r.Questions, session.Question{Prompt: what, MultiSelect: i%2 == 0, AllowFreeText: i%3 == 0, Options: choices(i)})
 		}
 		for _, status := range []string{"requested", "answered", "expired"} {

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
+	"deskhand/backend/launch"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
@@ -34,6 +35,7 @@ type ClientConfig struct {
 	Remotes        *remotes.Library // required where Sessions is
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
+	Launch         *launch.Gate
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/config"
-	"deskhand/backend/session"
+	"deskhand/backend/launch"
 )
 
 // InDirectory is the parameter of a call about a directory. Like NamedEntry, the type is exported because the library silently ignores
@@ -32,17 +32,17 @@ type SeenEntry struct {
 }
 
 type executableList struct {
-	Items []session.Executable `json:"items"`
+	Items []launch.Executable `json:"items"`
 }
 
 // trustRoutes adds the routes about the approvals in a directory.
 func (c *Client) trustRoutes() {
-	s := c.cfg.Sessions
+	gate := c.cfg.Launch
 	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "List a directory's executables (MCP servers, skills), with their approvals", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[executableList], error) {
-			list, err := s.Trust(ctx, in.Directory)
+			list, err := gate.Executables(ctx, in.Directory)
 			if list == nil {
-				list = []session.Executable{}
+				list = []launch.Executable{}
 			}
 			return answer(executableList{list}, err)
 		})
@@ -54,7 +54,7 @@ func (c *Client) trustRoutes() {
 			}
 		},
 		) (*none, error) {
-			return done(s.Approve(ctx, in.Body.Directory, in.Body.Hashes))
+			return done(gate.Approve(ctx, in.Body.Directory, in.Body.Hashes))
 		})
 	huma.Register(c.api, op("revoke", http.MethodDelete, "trust", "Revoke the approval of an executable; running programs go on", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
@@ -62,7 +62,7 @@ func (c *Client) trustRoutes() {
 			Hash      string `query:"hash" required:"true" minLength:"1" maxLength:"100"`
 		},
 		) (*none, error) {
-			return done(s.Revoke(ctx, in.Directory, in.Hash))
+			return done(gate.Revoke(ctx, in.Directory, in.Hash))
 		})
 }
 
@@ -70,10 +70,10 @@ func (c *Client) trustRoutes() {
 // written there still need an approval.
 func (c *Client) mcpRoutes() {
 	const path = "config/mcp"
-	s := c.cfg.Sessions
+	gate := c.cfg.Launch
 	huma.Register(c.api, op("listMcpServers", http.MethodGet, path, "List the MCP servers of a directory, with secrets hidden", http.StatusOK),
-		func(ctx context.Context, in *InDirectory) (*body[session.MCPServers], error) {
-			return answer(s.MCPServers(ctx, in.Directory))
+		func(ctx context.Context, in *InDirectory) (*body[launch.MCPServers], error) {
+			return answer(gate.Servers(ctx, in.Directory))
 		})
 	put := op("putMcpServer", http.MethodPut, path, "Store an MCP server, which approves it", http.StatusOK)
 	put.MaxBodyBytes = config.MaxEntry
@@ -83,12 +83,12 @@ func (c *Client) mcpRoutes() {
 
 			Body json.RawMessage `doc:"The entry. A hidden value that is sent back keeps the stored value"`
 		},
-		) (*body[session.MCPServer], error) {
-			return answer(s.PutMCPServer(ctx, in.Directory, in.Name, in.Seen, in.Body))
+		) (*body[launch.MCPServer], error) {
+			return answer(gate.PutServer(ctx, in.Directory, in.Name, in.Seen, in.Body))
 		})
 	huma.Register(c.api, op("deleteMcpServer", http.MethodDelete, path, "Remove an MCP server", http.StatusNoContent),
 		func(ctx context.Context, in *NamedEntry) (*none, error) {
-			return done(s.DeleteMCPServer(ctx, in.Directory, in.Name))
+			return done(gate.DeleteServer(ctx, in.Directory, in.Name))
 		})
 	test := op("testMcpServer", http.MethodPost, path+"/test", "Start or call an MCP server and list its tools. Ending the call ends the test", http.StatusOK)
 	test.MaxBodyBytes = config.MaxEntry
@@ -100,11 +100,11 @@ func (c *Client) mcpRoutes() {
 				Entry json.RawMessage `json:"entry,omitempty" doc:"Unstored entry to test; absent = the stored entry, which must be approved"`
 			} `required:"false"`
 		},
-		) (*body[session.MCPTest], error) {
+		) (*body[launch.MCPTest], error) {
 			var entry json.RawMessage
 			if in.Body != nil {
 				entry = in.Body.Entry
 			}
-			return answer(s.TestMCPServer(ctx, in.Directory, in.Name, in.Seen, entry))
+			return answer(gate.TestServer(ctx, in.Directory, in.Name, in.Seen, entry))
 		})
 }

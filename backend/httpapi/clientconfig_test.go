@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -35,7 +36,7 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Launch: sessions.Launch(), Agents: catalogue}))
 	c = &clinic{t: t, url: server.URL, client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -75,12 +76,12 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	const secret = "value-that-is-secret"
 	entry := `{"type":"local","command":["no-such-program-here","x"],"environment":{"KEY":"` + secret + `"},"enabled":false,"mine":{"b":1,"a":2}}`
 
-	var list session.MCPServers
+	var list launch.MCPServers
 	c.call("GET", "config/mcp"+at(""), "", 200, &list)
 	if len(list.Items) != 0 || list.Items == nil || !strings.HasSuffix(filepath.ToSlash(list.Path), "/.sandbox-agent/config/mcp.json") {
 		t.Errorf("config/mcp: got %+v, want an empty list with the path", list)
 	}
-	var item session.MCPServer
+	var item launch.MCPServer
 	c.call("PUT", "config/mcp"+at("&name=a/b"), entry, 200, &item)
 	const want = `{"type":"local","command":["no-such-program-here","x"],"args":[],"env":{"KEY":"••••"},"enabled":false,"mine":{"b":1,"a":2}}`
 	if string(item.Entry) != want || !item.Approved || item.Enabled || item.Name != "a/b" || item.Executable == nil || item.Executable.Hash != item.Hash {
@@ -91,7 +92,7 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	if err != nil || !strings.Contains(string(file), secret) || !item.Enabled {
 		t.Errorf("the hidden value is lost: %s %v", file, err)
 	}
-	var trust struct{ Items []session.Executable }
+	var trust struct{ Items []launch.Executable }
 	c.call("GET", "trust"+at(""), "", 200, &trust)
 	if len(trust.Items) != 1 || !trust.Items[0].Approved || strings.Contains(trust.Items[0].Detail, secret) {
 		t.Errorf("trust: got %+v, want one approved server without the secret", trust)
@@ -107,7 +108,7 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	c.refused("POST", "trust", wish(hash, strings.Repeat("0", 64)), 409, "trust.changed")
 	c.refused("POST", "config/mcp/test"+at("&name=a/b"), "", 409, "config.unapproved") // all of them or none
 	c.call("POST", "trust", wish(hash), 204, nil)
-	var test session.MCPTest
+	var test launch.MCPTest
 	c.call("POST", "config/mcp/test"+at("&name=a/b"), "", 200, &test)
 	if test.OK || !strings.Contains(test.Detail, "was not found") || test.Tools == nil {
 		t.Errorf("test: got %+v, want a missing program", test)
@@ -148,7 +149,7 @@ func TestAHostileDirectoryOfTheClient(t *testing.T) {
 		t.Skip(err)
 	}
 	at := "?directory=" + url.QueryEscape(work)
-	var list session.MCPServers
+	var list launch.MCPServers
 	c.call("GET", "config/mcp"+at, "", 200, &list)
 	if len(list.Items) != 0 || list.Problem == "" {
 		t.Errorf("config/mcp: got %+v, want no server and a problem", list)

@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
@@ -43,7 +44,7 @@ func openSkills(t *testing.T) (c *clinic, work string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Launch: sessions.Launch(), Agents: catalogue}))
 	c = &clinic{t: t, url: server.URL, client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -85,12 +86,12 @@ func TestSkillsOverTheAPI(t *testing.T) {
 	git("commit", "--quiet", "--message=x")
 
 	at := func(more string) string { return "?directory=" + url.QueryEscape(work) + more }
-	var list session.SkillList
+	var list launch.SkillList
 	c.call("GET", "config/skills"+at(""), "", 200, &list)
 	if len(list.Items) != 0 || list.Items == nil || !strings.HasSuffix(filepath.ToSlash(list.Path), "/.sandbox-agent/config/skills.json") {
 		t.Errorf("config/skills: got %+v, want an empty list with the path", list)
 	}
-	var item session.SkillEntry
+	var item launch.SkillEntry
 	entry := `{"sources":[{"source":"file://` + repo + `","type":"git","mine":{"b":1}}]}`
 	c.call("PUT", "config/skills"+at("&name=a/b"), entry, 200, &item)
 	if item.State != "unresolved" || !item.Approved || item.Name != "a/b" || item.Skills == nil || item.Commit != "" ||

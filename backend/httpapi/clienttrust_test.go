@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/launch"
 )
 
 func TestApprovalsOverTheAPI(t *testing.T) {
@@ -19,12 +19,12 @@ func TestApprovalsOverTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := "?directory=" + url.QueryEscape(work)
-	var there struct{ Items []session.Executable }
+	var there struct{ Items []launch.Executable }
 	c.call("GET", "trust"+in, "", 200, &there)
 	if len(there.Items) != 1 || there.Items[0].Kind != "agent_config" || there.Items[0].Approved {
 		t.Fatalf("trust: got %+v, want one agent_config, not approved", there)
 	}
-	var list struct{ Items []session.Approval }
+	var list struct{ Items []launch.Approval }
 	c.call("GET", "trust/approvals", "", 200, &list)
 	if list.Items == nil || len(list.Items) != 0 {
 		t.Errorf("approvals: got %+v, want an empty list", list)

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -21,6 +22,14 @@ func Reveal(text string) string {
 		}
 	}
 	return out.String()
+}
+
+// Readable returns a name in a form that cannot pass for another name in a text: a name with characters that are not seen is quoted.
+func Readable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // Hides reports whether a text has characters that Reveal replaces.

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/journal"
+	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -52,10 +53,8 @@ type agentProcess struct {
 	replay    *replay                   // the history that the agent replays; nil while there is no replay
 	environ   []string                  // environment of the started process
 	beginning beginning                 // mode and model that the conversation begins with
-	permits   []Executable              // approved executables that the agent reads by itself; belongs to the goroutine of run
-	skills    digests                   // digests of the approved skills; belongs to the goroutine of run
-	equipment []Executable              // approved executables of the directory
-	servers   []any                     // the MCP servers of equipment, in the form of ACP
+	plan      *launch.Plan              // the executables that start with the agent; belongs to the goroutine of run until the process is spawned
+	servers   []any                     // the MCP servers of plan, in the form of ACP
 	secrets   []string                  // secrets of Deskhand's own tools for this agent
 	deaf      atomic.Bool               // the agent has closed its input
 	toolless  bool                      // the agent takes no MCP server of Deskhand's own tools
@@ -131,14 +130,10 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 	if at.Directories.Answers(a.ctx, cwd) != nil { // what is read there from here on is waited for at the end
 		return
 	}
-	taken, ok := a.equip(agent, cwd)
-	if !ok {
+	if !a.prepare(agent, cwd, serverID) {
 		return
 	}
-	defer a.takeSkillsBack(serverID)
-	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd, a.skills.has) { // once more: it may have been hours
-		return
-	}
+	defer a.plan.Close(a.ctx)
 	inst, code, err := a.spawn(agent, cwd, serverID)
 	if err != nil {
 		a.post(func() { a.fail(code, "detail", err.Error(), "agent", agent, "path", cwd) })
@@ -559,8 +554,8 @@ func (a *agentProcess) initialize() {
 		a.can = can
 		v.row.ProtocolVersion = can.ProtocolVersion
 		v.stage("session")
-		a.within(openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), len(a.equipment) > 0), "session")
-		a.outfit()
+		a.within(openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), a.plan.BringsAny()), "session")
+		a.giveServers()
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
@@ -106,7 +107,6 @@ type Client struct {
 
 	announcing sync.Mutex // an agent is looked up and told in one go
 	failures   failures   // of installations
-	trials     *proxy.Set // MCP servers that are tried
 	logins     logins
 	loginNews  loginNews
 	shells     shells
@@ -114,6 +114,7 @@ type Client struct {
 	settings   *settings
 	starts     *startmode.Library
 	rules      *rulebook.Book
+	launch     *launch.Gate
 	keyboard   *keyboard
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
@@ -136,7 +137,6 @@ type Client struct {
 
 const (
 	patience = 4 * time.Second
-	trialLog = 4 << 20 // of what a server that is tried says, at a time
 )
 
 // Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
@@ -165,12 +165,12 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	})
 	c.files.Patience, c.moves.Patience = host.PatientOne, host.PatientMany
 	var err error
-	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
+	if err = c.openLaunch(); err != nil {
 		return nil, err
 	}
 	c.worktrees.git, err = worktree.Open(ctx, worktree.Config{Beside: cfg.Proxy, Environ: cfg.Agents.Environ, Logger: cfg.Logger})
 	if err != nil {
-		return nil, errors.Join(err, c.trials.Close())
+		return nil, errors.Join(err, c.launch.Close())
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -234,7 +234,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.stop()
 	c.wg.Wait()
-	return errors.Join(c.worktrees.git.Close(), c.trials.Close())
+	return errors.Join(c.worktrees.git.Close(), c.launch.Close())
 }
 
 // Feed is the order of everything that is shown.

@@ -24,7 +24,7 @@ func (a *agentProcess) waitToLoad() bool {
 		Severity: "info", Title: fmt.Sprintf("Waiting for the next minute, %d s", int(wait/time.Second)+1),
 		Description: v.agentName + " forgets a conversation that it takes up again in the minute in which it began with it.",
 	}})
-	a.within(wait+openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), len(a.equipment) > 0), "session")
+	a.within(wait+openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), a.plan.BringsAny()), "session")
 	time.AfterFunc(wait, func() { a.post(a.load) }) // which does nothing once this generation is over
 	return true
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 
+	"deskhand/backend/launch"
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
@@ -128,7 +129,7 @@ type Request struct {
 	HostUnicode string               `json:"hostUnicode,omitempty" doc:"How that name may be shown elsewhere, with punycode"`
 	Punycode    bool                 `json:"punycode,omitempty" doc:"Its name is not ASCII, and may look like another one"`
 	Raw         json.RawMessage      `json:"raw,omitempty" doc:"Of a raw request: the whole message"`
-	Executables []Executable         `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
+	Executables []launch.Executable  `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
 	Status      string               `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
 	Answer      json.RawMessage      `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
 	AnsweredBy  string               `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, editor, discord, api; rule, where nobody was asked; agent, where it said itself that it is done"`

@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
 	"deskhand/backend/remote"
@@ -479,7 +480,7 @@ func (v *conversation) askAgain(ctx context.Context, id string) bool {
 
 // newAgentProcess is one that has no process yet.
 func newAgentProcess(v *conversation) *agentProcess {
-	a := &agentProcess{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
+	a := &agentProcess{v: v, further: slices.Clone(v.row.Directories), plan: &launch.Plan{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
 	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
 	return a
 }

@@ -71,18 +71,5 @@ func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, e
 	if c.hosts.Local.Directories.Missing(s.Cwd) {
 		return nil, nil
 	}
-	root, err := openDirectory(s.Cwd)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	servers, err := c.entries(ctx, root)
-	if len(servers) == 0 {
-		return nil, err // Environ may wait for the login shell
-	}
-	lookup := mcp.Lookup(c.cfg.Agents.Environ(ctx))
-	for _, server := range servers {
-		list = append(list, server.Certain(lookup)...)
-	}
-	return list, err
+	return c.launch.ServerSecrets(ctx, s.Cwd)
 }

@@ -97,11 +97,7 @@ func (c *Client) project(place, directory string) string {
 	if directory == "" || c.hosts.At(place).Directories == nil {
 		return directory
 	}
-	directory = filepath.Clean(directory)
-	if from, ok := c.worktrees.stands(directory); ok {
-		return from
-	}
-	return directory
+	return c.worktrees.standsFor(filepath.Clean(directory))
 }
 
 // knownModes are those that the catalogue tells of, for an agent that has begun no conversation here.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,11 +20,6 @@ import (
 
 // mcpServer is an MCP server whose one tool's description is what it was started with.
 func mcpServer(args []string) {
-	if args[0] == "silent" {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		return
-	}
-
 	if err := saying(strings.Join(args, " ")+os.Getenv("FIXTURE_WORD")+os.Getenv("FIXTURE_SECRET")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -131,7 +124,7 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 		t.Errorf("the agent has no server: %s", text)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "cli"), "request.resolved")
-	if list, err := d.Trust(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
+	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
 		t.Errorf("%+v %v", list, err)
 	}
 	if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") || !strings.Contains(sent, "FIXTURE_WORD") {
@@ -145,7 +138,7 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 		t.Errorf("after a restart: %s", text)
 	}
 	d.sameAsRebuilt(s.ID)
-	if err := d.Revoke(t.Context(), d.work, e.Hash); err != nil {
+	if err := d.Launch().Revoke(t.Context(), d.work, e.Hash); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Restart(t.Context(), s.ID); err != nil {
@@ -181,7 +174,7 @@ func TestStartingOnceAndWithout(t *testing.T) {
 	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); i < 0 || tr.Requests[i].Status != "rejected" {
 		t.Errorf("%+v", tr.Requests)
 	}
-	if list, err := d.Trust(t.Context(), d.work); err != nil || list[0].Approved {
+	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
 		t.Errorf("%+v %v", list, err)
 	}
 	d.sameAsRebuilt(s.ID)
@@ -205,8 +198,8 @@ func TestWhatWasShownIsWhatStarts(t *testing.T) {
 	if e := again.Executables[0]; e.Hash == r.Executables[0].Hash || e.Before != r.Executables[0].Detail || e.Before == e.Detail {
 		t.Errorf("%+v", e)
 	}
-	refused(t, d.Approve(t.Context(), d.work, []string{r.Executables[0].Hash}), "trust.changed")
-	if err := d.Approve(t.Context(), d.work, []string{again.Executables[0].Hash}); err != nil {
+	refused(t, d.Launch().Approve(t.Context(), d.work, []string{r.Executables[0].Hash}), "trust.changed")
+	if err := d.Launch().Approve(t.Context(), d.work, []string{again.Executables[0].Hash}); err != nil {
 		t.Fatal(err)
 	}
 	d.ready(s.ID) // it was said elsewhere, which is enough
@@ -255,7 +248,7 @@ func TestCancelWithdrawsTheQuestion(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
-	if list, err := d.Trust(t.Context(), d.work); err != nil || list[0].Approved {
+	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
 		t.Errorf("%+v %v", list, err)
 	}
 	if sent := d.sent(s.ID); sent != "" {
@@ -291,32 +284,6 @@ func TestTheQuestionEndsWithDeskhand(t *testing.T) {
 	d = open(t, dir) // an approval is kept
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("%s", text)
-	}
-}
-
-func TestABrokenFileIsSaidAndTheSessionStarts(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	d.mcpFile("{\n  \"one\": " + saysEntry(t, "one") + ",\n  oops\n}")
-	s := d.create()
-	d.ready(s.ID)
-	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "gets none of them") || !strings.Contains(text, "line 3") {
-		t.Errorf("%q", text)
-	}
-	d.mcpFile(`{"bad":{"type":"nonsense"},"good":` + saysEntry(t, "good") + `}`)
-	s = d.create()
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
-	if text := d.tools(s.ID); !strings.Contains(text, "started with good") {
-		t.Errorf("%s", text)
-	}
-	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "Some MCP servers") || !strings.Contains(text, `"bad"`) {
-		t.Errorf("%q", text)
-	}
-	d.mcpFile(`{"big":"` + strings.Repeat("x", 5<<20) + `"}`)
-	s = d.create()
-	d.ready(s.ID)
-	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "more than 4194304 bytes") {
-		t.Errorf("%q", text)
 	}
 }
 
@@ -398,86 +365,5 @@ func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
 	}
 	if seen != 1 {
 		t.Errorf("%d session/new", seen)
-	}
-}
-
-func TestWhatAPersonSavesIsApproved(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	ctx := t.Context()
-	item, err := d.PutMCPServer(ctx, d.work, "srv", "", json.RawMessage(saysEntry(t, "one")))
-	if err != nil || !item.Approved || !item.Enabled || item.Type != "local" || item.Transport != "stdio" || strings.Contains(string(item.Entry), "hidden-value") {
-		t.Fatalf("%+v %v", item, err)
-	}
-	s := d.create()
-	if text := d.tools(s.ID); !strings.Contains(text, "started with one and hidden-value-1") { // nobody is asked
-		t.Errorf("%s", text)
-	}
-	// It comes back as it was shown, with another argument.
-	shown := strings.Replace(string(item.Entry), `"one"`, `"two"`, 1)
-	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, json.RawMessage(shown)); err != nil || !item.Approved {
-		t.Fatalf("%+v %v", item, err)
-	}
-	if got, err := d.TestMCPServer(ctx, d.work, "srv", "", nil); err != nil || !got.OK || len(got.Tools) != 1 || strings.Contains(got.Tools[0].Description, "hidden-value") ||
-		!strings.Contains(got.Tools[0].Description, "two") {
-		t.Errorf("%+v %v", got, err)
-	}
-	_, err = d.PutMCPServer(ctx, d.work, "new", "", json.RawMessage(shown))
-	refused(t, err, "config.invalid") // what is hidden is not known there
-	_, err = d.PutMCPServer(ctx, d.work, "bad", "", json.RawMessage(`{"type":"local"}`))
-	if r := refused(t, err, "config.invalid"); !strings.Contains(r.Params["detail"], "command") {
-		t.Errorf("%+v", r)
-	}
-	d.mcpFile(`{"srv":` + saysEntry(t, "three") + `}`) // by another program
-	list, err := d.MCPServers(ctx, d.work)
-	if err != nil || list.Problem != "" || len(list.Items) != 1 || list.Items[0].Approved || list.Items[0].Executable.Before == "" {
-		t.Errorf("%+v %v", list, err)
-	}
-	_, err = d.TestMCPServer(ctx, d.work, "srv", "", nil)
-	refused(t, err, "config.unapproved")
-	if got, err := d.TestMCPServer(ctx, d.work, "srv", list.Items[0].Hash, json.RawMessage(saysEntry(t, "four"))); err != nil || !got.OK {
-		t.Errorf("%+v %v", got, err)
-	}
-	if _, err = d.TestMCPServer(ctx, d.work, "none", "", nil); err == nil {
-		t.Error("what is not there is tested")
-	}
-	const broken = "{\n oops"
-	d.mcpFile(broken)
-	_, err = d.PutMCPServer(ctx, d.work, "srv", "", json.RawMessage(saysEntry(t, "one")))
-	refused(t, err, "config.broken")
-	refused(t, d.DeleteMCPServer(ctx, d.work, "srv"), "config.broken")
-	if list, err := d.MCPServers(ctx, d.work); err != nil || !strings.Contains(list.Problem, "line 2") || len(list.Items) != 0 {
-		t.Errorf("%+v %v", list, err)
-	}
-	if data, err := os.ReadFile(list.Path); err != nil || string(data) != broken {
-		t.Errorf("%s %v", data, err)
-	}
-	_, err = d.MCPServers(ctx, "relative")
-	refused(t, err, "directory.relative")
-	_, err = d.MCPServers(ctx, filepath.Join(d.work, "none"))
-	refused(t, err, "directory.missing")
-}
-
-func TestATestEndsWithWhoAskedForIt(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		defer cancel()
-		for ctx.Err() == nil && len(d.Trials()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	entry, _ := json.Marshal(map[string]any{"type": "local", "command": []string{self, "mcp-server", "silent"}})
-	if _, err := d.TestMCPServer(ctx, d.work, "srv", "", entry); err == nil {
-		t.Error("it has answered")
-	}
-	if left := d.Trials(); len(left) > 0 {
-		t.Errorf("left: %v", left)
 	}
 }

@@ -19,14 +19,14 @@ func TestVariablesOfMCPServers(t *testing.T) {
 	command, _ := json.Marshal([]string{self, "mcp-server", "${NOTES_PLACE}"})
 	unset, _ := json.Marshal([]string{self, "mcp-server", "${NOT_SET_ANYWHERE}"})
 	d.mcpFile(`{"notes":{"type":"local","command":` + string(command) + `,"env":{"KEY":"${ISSUES_TOKEN}"}},"other":{"type":"local","command":` + string(unset) + `}}`)
-	list, err := d.Trust(t.Context(), d.work)
+	list, err := d.Launch().Executables(t.Context(), d.work)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("Trust: got %+v, %v; want two servers", list, err)
 	}
 	if got := list[0].Detail; !strings.Contains(got, "${NOTES_PLACE}") || !strings.Contains(got, "variables: ISSUES_TOKEN NOTES_PLACE") || strings.Contains(got, "place-of-notes-7") {
 		t.Errorf("what is approved: got %q, want the variables by their names", got)
 	}
-	if err := d.Approve(t.Context(), d.work, []string{list[0].Hash, list[1].Hash}); err != nil {
+	if err := d.Launch().Approve(t.Context(), d.work, []string{list[0].Hash, list[1].Hash}); err != nil {
 		t.Fatal(err)
 	}
 	s := d.create()

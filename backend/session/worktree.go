@@ -204,10 +204,13 @@ func (w *worktrees) closed(dir string) bool {
 	return ok && (r.state == treeRemoving || r.state == treeRestoring)
 }
 
-// stands is the directory of the repository that one in a work tree stands for: what was approved there is approved here.
-func (w *worktrees) stands(dir string) (from string, ok bool) {
+// standsFor returns the directory of the repository that a directory in a worktree stands for, and any other directory as it is.
+func (w *worktrees) standsFor(dir string) string {
 	r, ok := w.of(dir)
-	return rebase(dir, r.path, r.repository), ok
+	if !ok {
+		return dir
+	}
+	return rebase(dir, r.path, r.repository)
 }
 
 func (c *Client) loadWorktrees(ctx context.Context) error {

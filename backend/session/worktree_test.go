@@ -467,17 +467,17 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
 	d.git(d.work, "add", "--all")
 	d.git(d.work, "commit", "--quiet", "-m", "second")
-	found, err := d.Trust(t.Context(), d.work)
+	found, err := d.Launch().Executables(t.Context(), d.work)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%+v %v", found, err)
 	}
-	if err := d.Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil {
+	if err := d.Launch().Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil {
 		t.Fatal(err)
 	}
 	s := d.createTree(session.New{})
 	approved := func() bool {
 		t.Helper()
-		found, err := d.Trust(t.Context(), s.Cwd)
+		found, err := d.Launch().Executables(t.Context(), s.Cwd)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%+v %v", found, err)
 		}
@@ -498,13 +498,13 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 	if approved() {
 		t.Error("another content counts as approved")
 	}
-	if err := errors.Join(os.WriteFile(file, before, 0o600), d.Revoke(context.WithoutCancel(t.Context()), s.Cwd, found[0].Hash)); err != nil || approved() {
+	if err := errors.Join(os.WriteFile(file, before, 0o600), d.Launch().Revoke(context.WithoutCancel(t.Context()), s.Cwd, found[0].Hash)); err != nil || approved() {
 		t.Errorf("it is approved all the same: %v", err)
 	}
-	if err := d.Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil || !approved() {
+	if err := d.Launch().Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil || !approved() {
 		t.Fatalf("it is not approved again: %v", err)
 	}
-	if err := d.RevokeAll(t.Context(), s.Cwd); err != nil || approved() {
+	if err := d.Launch().RevokeAll(t.Context(), s.Cwd); err != nil || approved() {
 		t.Errorf("it is approved although all is taken back: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"deskhand/backend/config"
 )
 
 // folder is an origin in a folder of this machine. Its links are never followed out of the folder.
@@ -16,7 +18,7 @@ type folder struct{ root *os.Root }
 
 // openFolder opens a folder, or a subfolder without following links out.
 func openFolder(name, subpath string) (*folder, error) {
-	root, err := openDirectory(name)
+	root, err := config.OpenDirectory(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", name, cause(err))
 	}

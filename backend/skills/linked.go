@@ -3,6 +3,8 @@ package skills
 import (
 	"context"
 	"path/filepath"
+
+	"deskhand/backend/config"
 )
 
 // Linked returns the digest of the skill at a path of a directory, slashed, when the path is an unchanged link or copy that this library
@@ -17,7 +19,7 @@ func (l *Library) Linked(ctx context.Context, directory, path string) string {
 		if m.Directory != directory || m.Path != path || m.fresh {
 			continue
 		}
-		root, err := openDirectory(directory)
+		root, err := config.OpenDirectory(directory)
 		if err != nil {
 			return ""
 		}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/config"
 	"deskhand/backend/store"
 )
 
@@ -116,7 +117,7 @@ func (l *Library) Link(ctx context.Context, user, directory string, folders []st
 	ex := l.excluder(ctx, directory)
 	l.links.mu.Lock()
 	defer l.links.mu.Unlock()
-	root, err := openDirectory(directory)
+	root, err := config.OpenDirectory(directory)
 	if err != nil {
 		return []string{fmt.Sprintf("skills cannot be linked: %s", cause(err))}
 	}
@@ -136,11 +137,6 @@ func (l *Library) Link(ctx context.Context, user, directory string, folders []st
 		}
 	}
 	return append(notes, l.makeLocked(root, fresh)...)
-}
-
-// openDirectory opens a directory, and fails for a FIFO instead of waiting.
-func openDirectory(directory string) (*os.Root, error) {
-	return os.OpenRoot(directory + string(filepath.Separator) + ".")
 }
 
 // claimLocked adds a link to the book, or returns nil when the link exists already, or the reason why there can be none. The caller holds
@@ -366,7 +362,7 @@ func (l *Library) sweepLocked(ctx context.Context) {
 // removeLocked removes links of a directory and returns those to forget. Links that cannot be removed now are tried again at the next
 // start. The caller holds links.mu.
 func (l *Library) removeLocked(ctx context.Context, directory string, list []*made) (gone []*made) {
-	root, err := openDirectory(directory)
+	root, err := config.OpenDirectory(directory)
 	if err != nil {
 		for _, m := range list {
 			if time.Since(m.At) > keepLost {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -61,7 +60,7 @@ type looked struct {
 // readFile reads at most most bytes of a file, and never waits for a pipe.
 func readFile(real string, info fs.FileInfo, most int64) (f looked) {
 	f.info = info
-	root, err := os.OpenRoot(filepath.Dir(real) + string(filepath.Separator) + ".") // the dot keeps the open from waiting for a pipe
+	root, err := config.OpenDirectory(filepath.Dir(real))
 	if err != nil {
 		f.problem = "It cannot be read: " + reason(err)
 		return f

@@ -1,0 +1,191 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/launch"
+	"deskhand/backend/mcp"
+	"deskhand/backend/transcript"
+)
+
+// problemDeclined ends a generation in which a person did not want to start the agent with what the agent reads by itself.
+const problemDeclined = "trust.declined"
+
+// openLaunch opens the executables of directories and their approvals.
+func (c *Client) openLaunch() (err error) {
+	c.launch, err = launch.Open(launch.Deps{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
+		Secrets: c.secret, StandsFor: c.worktrees.standsFor,
+		Approved: func(directory string, list []launch.Executable) { c.approvedElsewhere(directory, list, "") },
+	})
+	return err
+}
+
+// Launch returns the executables of directories and their approvals.
+func (c *Client) Launch() *launch.Gate { return c.launch }
+
+// prepare returns the plan of the start. prepare ends the generation when a person declines the start, and reports false then, and when the
+// generation has ended meanwhile.
+func (a *agentProcess) prepare(agent, cwd, serverID string) bool {
+	plan, err := a.v.c.launch.Prepare(a.ctx, launch.Start{
+		Agent: agent, Directory: cwd, Further: a.further, User: serverID, Ask: a.askTrust,
+		Tell: func(notices []transcript.Notice) bool { return a.post(func() { a.tell(notices) }) },
+	})
+	switch err {
+	case nil:
+		a.plan = plan
+	case launch.ErrDeclined:
+		a.post(func() { a.fail(problemDeclined, "agent", a.v.agentName, "path", filepath.Clean(cwd)) })
+	}
+	return err == nil
+}
+
+// tell adds notices to the transcript.
+func (a *agentProcess) tell(notices []transcript.Notice) {
+	for _, n := range notices {
+		a.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &n})
+	}
+}
+
+// giveServers makes the MCP servers of the plan ready, now that the transports of the agent are known, and then opens the agent's session. The
+// servers' programs are looked for on the disk, so another goroutine than the conversation's does that.
+func (a *agentProcess) giveServers() {
+	a.servers = []any{}
+	if !a.plan.HasServers() {
+		a.open()
+		return
+	}
+	transports := a.transports()
+	a.v.links.Go(func() {
+		servers, notices := a.plan.Servers(a.ctx, transports)
+		a.post(func() { a.servers = servers; a.tell(notices); a.open() })
+	})
+}
+
+// transports returns the transports of MCP servers that the agent takes: those that were measured, else those that the agent tells of. By ACP,
+// every agent takes stdio.
+func (a *agentProcess) transports() []string {
+	if measured := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).MCP; measured != nil {
+		return measured
+	}
+	list := []string{mcp.Stdio}
+	if a.can.MCPHTTP {
+		list = append(list, mcp.HTTP)
+	}
+	if a.can.MCPSSE {
+		list = append(list, mcp.SSE)
+	}
+	return list
+}
+
+// approval is a request of kind trust while the request waits.
+type approval struct {
+	about     []launch.Executable
+	elsewhere []launch.Executable // approved by other answers since the request was made
+	verdict   chan string         // takes one answer
+}
+
+func trustOptions(otherwise string) []RequestOption {
+	options := []RequestOption{
+		{ID: launch.Approve, Name: "Approve and start", Kind: "allow_always"},
+		{ID: launch.Once, Name: "Start with these once", Kind: "allow_once"},
+		{ID: launch.Without, Name: "Start without these", Kind: "reject_once"},
+	}
+	if otherwise == launch.Decline {
+		options[2] = RequestOption{ID: launch.Decline, Name: "Do not start", Kind: "reject_once"}
+	}
+	return options
+}
+
+// askTrust asks a person about executables and waits for the answer. The goroutine of run calls askTrust. ok is false when the generation has
+// ended meanwhile.
+func (a *agentProcess) askTrust(list []launch.Executable, otherwise string) (answer string, ok bool) {
+	waits := &approval{about: list, verdict: make(chan string, 1)}
+	if !a.post(func() { a.approval = waits; a.openTrust(list, otherwise) }) {
+		return "", false
+	}
+	select {
+	case answer = <-waits.verdict:
+		return answer, true
+	case <-a.ctx.Done():
+		return "", false
+	}
+}
+
+func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
+	v := a.v
+	r := &openRequest{Request: Request{
+		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
+		Title: "Start what is in this directory?", Detail: v.row.Cwd, Options: trustOptions(otherwise), Executables: list,
+		Status: statusRequested, CreatedAt: Time{Time: time.Now()},
+	}}
+	if v.turn != nil {
+		r.Turn = v.turn.ID
+	}
+	v.requests[r.ID] = r
+	v.saveRequest(&r.Request)
+	v.do(doOpen{r.ID})
+}
+
+// answerTrust takes a person's answer to a request of kind trust. The start goes on in a step of its own, so that an approval is
+// stored before anything starts by the approval.
+func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string) error {
+	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == answer.OptionID })
+	if i < 0 {
+		return bad("answer.unknown_option", "optionId", answer.OptionID)
+	}
+	status := statusAnswered
+	if strings.HasPrefix(r.Options[i].Kind, "reject") {
+		status = statusRejected
+	}
+	r.Answer, r.AnsweredBy = mustJSON(answer), surface
+	if err := v.wish(doResolve{r.ID, status}); err != nil {
+		return err
+	}
+	a := v.agent
+	if answer.OptionID == launch.Approve {
+		directory, about := filepath.Clean(v.row.Cwd), a.approval.about
+		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return launch.SaveApprovals(ctx, tx, directory, about) })
+		v.c.approvedElsewhere(directory, about, surface)
+	}
+	v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
+	return nil
+}
+
+// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
+// each session.
+func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
+	c.mu.Lock()
+	live := slices.Collect(maps.Values(c.live))
+	c.mu.Unlock()
+	for _, v := range live {
+		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
+			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
+		}
+	}
+}
+
+// reconsider answers a request all of whose executables were approved elsewhere, at once or one by one.
+func (v *conversation) reconsider(approved []launch.Executable, surface string) {
+	for _, r := range v.waiting() {
+		if r.Kind != kindTrust {
+			continue
+		}
+		a := v.agent.approval
+		a.elsewhere = append(a.elsewhere, approved...)
+		if slices.ContainsFunc(r.Executables, func(e launch.Executable) bool { return !slices.ContainsFunc(a.elsewhere, e.Same) }) {
+			continue
+		}
+		if err := v.answerTrust(r, Answer{OptionID: launch.Approve}, surface); err != nil {
+			v.c.cfg.Logger.Warn("an approval does not fit", "session", v.id, "error", err)
+		}
+	}
+}
