@@ -14,7 +14,7 @@ import (
 // api calls the client API within the process, as the page does.
 type api struct{ handler http.Handler }
 
-// call makes one call. What the API refuses is an *Error with its code.
+// call makes one API call. When the API refuses the call, the error is an *Error with the API's code.
 func (a api) call(ctx context.Context, method, route string, body, into any) error {
 	var sent bytes.Buffer
 	if body != nil {
@@ -46,7 +46,7 @@ func (a api) call(ctx context.Context, method, route string, body, into any) err
 	return nil
 }
 
-// surface is what our answers are marked with.
+// surface marks the answers that are given beside the window.
 const surface = "native"
 
 // heard is a response in memory.
@@ -80,7 +80,7 @@ type batch struct {
 	} `json:"events"`
 }
 
-// events waits for what follows.
+// events returns the events after a number, and waits until there is one.
 func (a api) events(ctx context.Context, gen string, after int64) (b batch, err error) {
 	q := url.Values{"gen": {gen}, "after": {strconv.FormatInt(after, 10)}, "types": {eventRequest + "," + eventSettings}}
 	err = a.call(ctx, http.MethodGet, "/client/events?"+q.Encode(), nil, &b)
@@ -92,7 +92,7 @@ const (
 	eventSettings = "settings.upsert"
 )
 
-// waiting is what waits now.
+// waiting returns the requests that wait for a person.
 func (a api) waiting(ctx context.Context) ([]request, error) {
 	var page struct {
 		Items []request `json:"items"`
@@ -106,13 +106,13 @@ func (a api) settings(ctx context.Context) (s settings, err error) {
 	return s, err
 }
 
-// place is where a request comes from.
+// place returns the session and the directory that a request comes from.
 func (a api) place(ctx context.Context, session string) (p place, err error) {
 	err = a.call(ctx, http.MethodGet, "/client/sessions/"+url.PathEscape(session), nil, &p)
 	return p, err
 }
 
-// question is a request that waits, as the one question that it is; false when it is none, or several.
+// question returns the question of a waiting request, and false when the request asks no question, or several.
 func (a api) question(ctx context.Context, request string) (question, bool, error) {
 	var page struct {
 		Questions []question `json:"questions"`
@@ -126,7 +126,7 @@ func (a api) question(ctx context.Context, request string) (question, bool, erro
 	return question{}, false, err
 }
 
-// dangers are the codes of what there is to know before a permission is given.
+// dangers returns the codes of the dangers that a person must see before giving a permission.
 func (a api) dangers(ctx context.Context, request string) ([]string, error) {
 	var about struct {
 		Danger []string `json:"danger"`
@@ -139,7 +139,7 @@ func (a api) answer(ctx context.Context, w wish) error {
 	return a.call(ctx, http.MethodPost, w.route, w.body, nil)
 }
 
-// late says whether an answer came after another one.
+// late reports whether an answer was refused because another answer came first.
 func late(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == "request.resolved"

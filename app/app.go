@@ -1,18 +1,18 @@
-// Package app is the window: it hides Wails, GTK and everything else that is a desktop's and not ours behind one call, Run.
+// Package app is the window: one call, Run, hides Wails, GTK and every other part of the desktop.
 //
-// The page in the window talks to the same http.Handler as a browser does; it is mounted as asset-server middleware, so that
-// the page has no port, no token and no other origin. Next to it stand a few bound methods (Window, Files), each of which
-// touches the desktop: what a test could run without a window belongs to HTTP. A bound method never panics into the page,
-// which would leave its promise pending for ever: it answers an *Error.
+// The page in the window talks to the same http.Handler as a browser does. The handler is mounted as asset-server middleware, so that the
+// page has no port, no token and no other origin. Beside the handler there are a few bound methods (Window, Files), each of which touches
+// the desktop: behaviour that a test could run without a window belongs to HTTP. A bound method never panics into the page, which would
+// leave the page's promise pending for ever: the method returns an *Error.
 //
-// Run keeps the page where it is. WebKitGTK would leave the app for a dropped file or a link; every navigation of the window
-// that is not to our own origin is refused, and clicked links open outside.
+// Run keeps the page in the window. WebKitGTK would leave the app for a dropped file or a link; every navigation of the window away from
+// our own origin is refused, and clicked links open outside.
 //
-// While nobody looks at the window, what waits for a person is shown beside it, too (asking, native): as dialogs of the system and as
-// notifications. That is led from here and not by the page.
+// While nobody looks at the window, waiting requests are also shown beside the window (asking, native): as dialogs of the system and as
+// notifications. This package and not the page decides when.
 //
-// Only builds with the tag desktop have a window (see Available). The others have the same API, whose Run answers
-// ErrUnavailable, so that neither tests nor the headless program need GTK.
+// Only builds with the tag desktop have a window (see Available). Other builds have the same API, whose Run returns ErrUnavailable, so that
+// neither tests nor the headless program need GTK.
 package app
 
 import (
@@ -29,34 +29,35 @@ var ErrUnavailable = errors.New("this program was built without a window")
 // ErrNoDisplay says that there is no screen to show the window on.
 var ErrNoDisplay = errors.New("no display to show a window on")
 
-// The smallest window in which the page is laid out well, and the one of a first start.
+// The smallest window with a good layout of the page, and the size of the first start.
 const (
 	minWidth, minHeight     = 720, 480
 	firstWidth, firstHeight = 1180, 780
 )
 
-// Config is what the window needs of the program. Assets and Handler must be given.
+// Config is the window's configuration. Assets and Handler must be given.
 type Config struct {
 	Title  string       // empty: "Deskhand"
 	Logger *slog.Logger // nil: slog.Default
 
-	Assets  fs.FS        // the built frontend, index.html at its root
-	Handler http.Handler // answers /v1/ and /client/; reached by the window's page alone, so it needs no guard
+	Assets  fs.FS        // the built frontend, index.html at the root
+	Handler http.Handler // answers /v1/ and /client/; only the window's page reaches the handler, so the handler needs no guard
 
-	// Seal keeps the descriptors that are open now from the processes that the program starts; it is called for every response
-	// (see sealed). Nil for a program that starts none.
+	// Seal keeps the file descriptors that are open at the call from the processes that the program starts. The window calls Seal for every
+	// response (see sealed). Nil for a program that starts no processes.
 	Seal func()
 
-	Geometry     Geometry             // where the window was; zero: a first start
+	Geometry     Geometry             // the saved place of the window; zero at a first start
 	SaveGeometry func(Geometry) error // called before the window closes; nil: forgotten
 
-	// Programs tells how programs of the person are found: a variable of their environment, and where one of a name is. Started from a
-	// desktop, our own environment lacks what their shell sets up. Nil: it is our own.
+	// Programs returns the environment of the person's shell and a search for programs by name. An app started from a desktop lacks the
+	// variables that the person's shell sets. Nil: the process's own environment is used.
 	Programs func(context.Context) (env func(string) string, find func(string) (string, error))
 
-	// Activate brings the window to the front, once per value: a second start of the program wants it. May be nil.
+	// Activate brings the window to the front, once per value: a second start of the program sends a value. May be nil.
 	Activate <-chan struct{}
-	// RunningTurns is asked when a person closes the window; while it is not 0 they are asked whether to stop, or to go on without a window. May be nil.
+	// RunningTurns is called when a person closes the window. When turns run, the person is asked whether to stop them or to go on without
+	// a window. May be nil.
 	RunningTurns func() int
 }
 
@@ -69,7 +70,7 @@ type Geometry struct {
 	Maximised bool `json:"maximised"`
 }
 
-// size is the size to open with: what was remembered, unless no person could have left it like that.
+// size returns the size of the window to open: the saved size, unless no person could have left the window in that size.
 func (g Geometry) size() (width, height int) {
 	if g.Width < minWidth || g.Height < minHeight {
 		return firstWidth, firstHeight
@@ -80,7 +81,7 @@ func (g Geometry) size() (width, height int) {
 // known says whether g was ever saved.
 func (g Geometry) known() bool { return g.Width > 0 && g.Height > 0 }
 
-// Error is what a bound method answers the page with: a code of the catalogue of texts and its parameters, like the problems
+// Error is the error that bound methods return to the page: a code of the catalogue of texts and the code's parameters, like the problems
 // of the HTTP API.
 type Error struct {
 	Code   string            `json:"code"`

@@ -11,35 +11,36 @@ import (
 	"time"
 )
 
-// Times of what a person may have seen.
+// Delays by which asking judges whether a person has seen a request.
 const (
-	// settled is how long the window has to be without the focus until that counts: menus and the desktop's own keys take it for a moment.
+	// settled is the time that the window must be without the focus before asking treats the window as left: menus and the desktop's own
+	// keys take the focus for a moment.
 	settled = 300 * time.Millisecond
-	// glance is how long a request has to wait in a window with the focus until it counts as seen.
+	// glance is the time that a request must wait in a window with the focus before the request counts as seen.
 	glance = 2 * time.Second
-	// patience is how long a person who has seen a request may be away from the window until it is shown to them elsewhere.
+	// patience is the time that a person who has seen a request may be away from the window before the request is shown elsewhere.
 	patience = 10 * time.Second
 
-	mostNotices = 3 // single ones; more requests are told of by their number
+	mostNotices = 3 // notifications of single requests; more requests share a notification with their number
 
-	tellingFor = 20 * time.Second // how long it is told that an answer failed
+	tellingFor = 20 * time.Second // lifetime of the notice that an answer failed
 	retry      = time.Second
 )
 
-// asking shows what waits for a person beside the window, while nobody looks at that: as a dialog, one after the other, and as
-// notifications. It follows the client's feed and not the page, which sleeps while it is hidden.
+// asking shows the waiting requests beside the window while nobody looks at the window: as dialogs, one at a time, and as notifications.
+// asking follows the client's feed instead of the page, which sleeps while the window is hidden.
 //
-// Nothing that is not answered is lost by it: a request stays in the inbox, and its first answer counts, wherever that was given.
+// No unanswered request is lost: every request stays in the inbox, and its first answer counts, on whichever surface that was given.
 type asking struct {
 	api    api
 	native native
 	log    *slog.Logger
-	open   func(request, session string) // brings the window forward, with a request; with all of them where it is empty
+	open   func(request, session string) // brings the window forward with a request; with all requests when the ids are empty
 
-	work    chan func() // done by run, one after the other
+	work    chan func() // called by run, one at a time
 	running sync.WaitGroup
 
-	// What follows is run's alone.
+	// The fields below belong to run.
 	settings settings
 	focused  bool
 	since    time.Time // when that began
@@ -47,15 +48,15 @@ type asking struct {
 	asked    *pending // whose dialog is on the screen
 	sum      int      // how many the notification of many tells of; 0 = there is none
 	sumEnd   context.CancelFunc
-	silent   map[string]bool // what does not work here, and was told in the log
+	silent   map[string]bool // features of the desktop that failed, each logged once
 }
 
-// pending is a request that waits, and what is shown of it.
+// pending is a waiting request, with the state of its dialog and its notification.
 type pending struct {
 	request
 	came    time.Time
 	seen    bool // in the window
-	aside   bool // no dialog any more: it was put aside there, or answered
+	aside   bool // no further dialog: the person put the dialog aside, or answered
 	read    bool // no notification any more
 	dialog  context.CancelFunc
 	noticed context.CancelFunc
@@ -68,7 +69,7 @@ func newAsking(handler api, n native, log *slog.Logger, open func(request, sessi
 	}
 }
 
-// run returns when ctx is done and all that it has shown is withdrawn.
+// run returns when ctx is done and every shown dialog and notification is withdrawn.
 func (a *asking) run(ctx context.Context) {
 	defer a.running.Wait()
 	ctx, stop := context.WithCancel(ctx)
@@ -134,7 +135,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reload takes what waits now in place of what was known.
+// reload replaces the known requests with the requests that wait now.
 func (a *asking) reload(ctx context.Context) error {
 	set, err := a.api.settings(ctx)
 	if err != nil {
@@ -192,7 +193,7 @@ func (a *asking) put(r request) {
 	a.pending = append(a.pending, &pending{request: r, came: time.Now()})
 }
 
-// drop withdraws what is shown of a request that waits no more.
+// drop withdraws the dialog and the notification of a request that no longer waits.
 func (a *asking) drop(id string) {
 	i := a.index(id)
 	if i < 0 {
@@ -221,7 +222,7 @@ func (p *pending) endNotice() {
 	}
 }
 
-// focus takes that the window has got the focus, or lost it.
+// focus records that the window has got or lost the focus.
 func (a *asking) focus(focused bool, now time.Time) {
 	if focused == a.focused {
 		return
@@ -238,7 +239,7 @@ func (a *asking) focus(focused bool, now time.Time) {
 	a.focused, a.since = focused, now
 }
 
-// away says whether a request is to be shown beside the window; if not, after how long it might be, or 0.
+// away reports whether a request must be shown beside the window. When not, away returns the time after which to ask again, or 0.
 func (a *asking) away(p *pending, now time.Time) (bool, time.Duration) {
 	if a.focused {
 		return false, 0
@@ -253,7 +254,7 @@ func (a *asking) away(p *pending, now time.Time) (bool, time.Duration) {
 	return true, 0
 }
 
-// show makes what is on the screen what should be there, and answers when to look again; 0 = when something has happened.
+// show updates dialogs and notifications, and returns the time after which to call show again; 0 = after the next event.
 func (a *asking) show(ctx context.Context, now time.Time) time.Duration {
 	var again time.Duration
 	var dialog *pending
@@ -283,7 +284,7 @@ func (a *asking) showDialog(ctx context.Context, p *pending) {
 	switch {
 	case p == a.asked:
 	case a.asked != nil:
-		a.asked.endDialog() // when it is gone, it is the other's turn
+		a.asked.endDialog() // the next request's turn comes when this dialog is gone
 	default:
 		a.ask(ctx, p)
 	}
@@ -296,7 +297,7 @@ const (
 	withdrawn outcome = iota
 	done              // answered, or put aside
 	opened
-	failed // the answer was not taken, and it waits on
+	failed // the answer was refused, and the request waits on
 	absent // there are none here
 )
 
@@ -362,7 +363,7 @@ func (a *asking) sheet(ctx context.Context, r *request) (sheet, error) {
 	return sheetOf(r, from, &q), nil
 }
 
-// judge finds out what there is to know before a permission is given.
+// judge fetches the dangers that a person must see before giving a permission.
 func (a *asking) judge(ctx context.Context, r *request) (err error) {
 	if r.Kind == kindPermission {
 		r.danger, err = a.api.dangers(ctx, r.ID)
@@ -391,7 +392,7 @@ func (a *asking) failed(ctx context.Context, what string, err error) {
 	})
 }
 
-// reason is what a person reads of an answer that was not taken.
+// reason returns the text for a person about an answer that was refused.
 func reason(err error) string {
 	if late(err) {
 		return "This was already answered."
@@ -406,7 +407,7 @@ func reason(err error) string {
 	return e.Code
 }
 
-// showNotices shows a notification of each request that is away, or one of them all when there are many.
+// showNotices shows a notification for each request that is away, or a common notification when many are.
 func (a *asking) showNotices(ctx context.Context, away []*pending) {
 	many := len(away) > mostNotices
 	for _, p := range a.pending {
@@ -417,12 +418,13 @@ func (a *asking) showNotices(ctx context.Context, away []*pending) {
 		case !p.read && p.noticed == nil:
 			a.notify(ctx, p)
 		}
-		p.read = p.read || many && slices.Contains(away, p) // the one of all has told of it
+		p.read = p.read || many && slices.Contains(away, p) // the common notification has told of the request
 	}
 	a.showSum(ctx, len(away), many)
 }
 
-// showSum shows the notification of many. It is shown again when there are more, and not for each that is answered.
+// showSum shows the common notification of many requests. The notification is shown again when requests are added, but not when requests
+// are answered.
 func (a *asking) showSum(ctx context.Context, count int, many bool) {
 	if !many {
 		count = 0
@@ -490,7 +492,7 @@ func (a *asking) inform(ctx, showing context.Context, n notice) (how outcome, ke
 	return done, key
 }
 
-// take answers a request by an action of its notification.
+// take answers a request by an action of the request's notification.
 func (a *asking) take(ctx context.Context, r *request, key string) {
 	o, ok := r.ofKey(key)
 	if !ok {

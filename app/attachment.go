@@ -16,14 +16,14 @@ import (
 	"unicode"
 )
 
-// file is an attachment as the client API tells of it.
+// file is an attachment's record in the client API.
 type file struct {
 	Filename  string `json:"filename"`
 	Path      string `json:"path"`
 	Directory bool   `json:"directory"`
 }
 
-// attachment is what the API knows of an id.
+// attachment returns the API's record of an attachment.
 func (a api) attachment(ctx context.Context, id string) (f file, err error) {
 	if id == "" || id == "." || id == ".." {
 		return f, &Error{Code: "not_found"}
@@ -37,9 +37,9 @@ func contentOf(id string) string {
 	return "/client/attachments/" + url.PathEscape(id) + "/content?download=1"
 }
 
-// openable are the endings of what is opened with the system's program: documents, pictures, sound, films, archives, and sources that no
-// system runs when they are opened. Whatever else there is may start a program, and each system has its own ways to; an agent has
-// chosen the name. So this lists what is let through, and not what is not.
+// openable lists the file name extensions that may be opened with the system's program: documents, pictures, sound, films, archives, and
+// sources that no system runs when they are opened. A file of any other type may start a program, in a way that differs between systems,
+// and an agent has chosen the file's name. So this is a list of allowed extensions, not of refused extensions.
 const openable = `
 	.png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .svg .ico .heic
 	.mp3 .wav .ogg .oga .opus .flac .m4a .aac .mid
@@ -59,10 +59,11 @@ func programs() []string {
 	}
 }
 
-// openAttachment opens an attachment with the system's program for it; never one that could itself be run: file.program.
+// openAttachment opens an attachment with the system's program for its type. An attachment that could itself be run is refused with
+// file.program.
 //
-// What is opened is a copy, which nobody may write to, in a directory of its own within dir. The file itself may be exchanged by the
-// agent between the look at it and the start of the program, and the copy is what the conversation shows.
+// The system's program opens a read-only copy, in a directory of its own within dir. An agent may replace the original file between the
+// check and the start of the program, and the conversation shows the copy's content.
 func openAttachment(ctx context.Context, handler http.Handler, id, dir string, opener func(string) error) error {
 	f, err := api{handler}.attachment(ctx, id)
 	if err != nil {
@@ -90,7 +91,7 @@ func openAttachment(ctx context.Context, handler http.Handler, id, dir string, o
 	return nil
 }
 
-// look refuses a copy that begins like a program, and takes the right to write to it away.
+// look refuses a copy that begins like a program, and makes the copy read-only.
 func look(path string, refused error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -115,7 +116,7 @@ func runnable(head []byte) bool {
 	})
 }
 
-// plainName is a name that is one part of a path on every system, and shows what it is.
+// plainName returns a name that is a single part of a path on every system and has no invisible characters.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || !unicode.IsPrint(r) {
@@ -124,7 +125,7 @@ func plainName(name string) string {
 		return r
 	}, name)
 	name = strings.TrimRight(strings.TrimLeft(name, ".- "), ". ")
-	for len(name) > 200 { // and its ending stays
+	for len(name) > 200 { // the extension stays
 		ext := filepath.Ext(name)
 		if len(ext) > 20 {
 			ext = ""
@@ -137,7 +138,7 @@ func plainName(name string) string {
 	return name
 }
 
-// revealAttachment shows where an attachment lies; with the file marked where show can, else its directory.
+// revealAttachment shows an attachment in the file browser: show marks the file, and when show fails, the file's directory is opened.
 func revealAttachment(ctx context.Context, handler http.Handler, id string, show func(path string) error, opener func(string) error) error {
 	f, err := api{handler}.attachment(ctx, id)
 	if err != nil {

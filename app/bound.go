@@ -9,13 +9,13 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
-// bound lists what the page may call. Every exported method of these is its to call, with any argument: keep them few.
+// bound lists the objects that the page may call. The page can call every exported method of them with any argument: keep them few.
 func (s *shell) bound() []any { return []any{&Window{s}, &Files{s}, &Attachments{s}} }
 
-// Window is the page's way to its own window and to the programs beside it.
+// Window gives the page access to its own window and to other programs.
 type Window struct{ shell *shell }
 
-// OpenLink opens an http, https or mailto link with the system's program for it. Codes: link.refused, link.failed.
+// OpenLink opens an http, https or mailto link with the system's program. Codes: link.refused, link.failed.
 func (w *Window) OpenLink(link string) (err error) {
 	defer w.shell.recovered(&err)
 	return openLink(link)
@@ -31,8 +31,8 @@ func (w *Window) Show() (err error) {
 // Files is the page's way to the desktop's file dialogs.
 type Files struct{ shell *shell }
 
-// ChooseDirectory asks for a directory with the desktop's own dialog, which opens in start, or in the home directory where start
-// is none. The answer is empty when the person gave none. Code: dialog.failed.
+// ChooseDirectory asks for a directory with the desktop's own dialog, which opens in start, or in the home directory when start does not
+// exist. The path is empty when the person chose none. Code: dialog.failed.
 func (f *Files) ChooseDirectory(title, start string) (path string, err error) {
 	defer f.shell.recovered(&err)
 	f.shell.dialog.Lock()
@@ -46,7 +46,7 @@ func (f *Files) ChooseDirectory(title, start string) (path string, err error) {
 	return path, nil
 }
 
-// existing is a directory to open a dialog in: Wails refuses one that is gone, and GTK's choice would be the recent files.
+// existing returns the directory in which a dialog opens: Wails refuses a missing directory, and GTK would open the recent files instead.
 func existing(start string) string {
 	if info, err := os.Stat(start); err != nil || !info.IsDir() {
 		start, _ = os.UserHomeDir()
@@ -54,8 +54,8 @@ func existing(start string) string {
 	return start
 }
 
-// ChooseFiles asks for files with the desktop's own dialog, as ChooseDirectory does for one directory. The answer is empty when the
-// person gave none. Code: dialog.failed.
+// ChooseFiles asks for files with the desktop's own dialog, like ChooseDirectory. The list is empty when the person chose none. Code:
+// dialog.failed.
 func (f *Files) ChooseFiles(title, start string) (paths []string, err error) {
 	defer f.shell.recovered(&err)
 	f.shell.dialog.Lock()
@@ -67,8 +67,8 @@ func (f *Files) ChooseFiles(title, start string) (paths []string, err error) {
 	return paths, nil
 }
 
-// OpenAttachment opens a copy of an attachment with the system's program for it, and refuses what could be run. Codes: file.program,
-// file.not_opened, save.failed, and those of the API.
+// OpenAttachment opens a copy of an attachment with the system's program for its type, and refuses a file that could be run. Codes:
+// file.program, file.not_opened, save.failed, and those of the API.
 func (f *Files) OpenAttachment(id string) (err error) {
 	defer f.shell.recovered(&err)
 	dir, err := f.shell.copies()
@@ -78,16 +78,16 @@ func (f *Files) OpenAttachment(id string) (err error) {
 	return openAttachment(f.shell.wails(), f.shell.cfg.Handler, id, dir, open.Run)
 }
 
-// RevealAttachment shows in the desktop's file browser where an attachment lies. Codes: file.nowhere, file.gone, file.not_opened, and
-// those of the API.
+// RevealAttachment shows an attachment in the desktop's file browser. Codes: file.nowhere, file.gone, file.not_opened, and those of the
+// API.
 func (f *Files) RevealAttachment(id string) (err error) {
 	defer f.shell.recovered(&err)
 	return revealAttachment(f.shell.wails(), f.shell.cfg.Handler, id, showFile, open.Run)
 }
 
-// OpenPath opens a file in the directories of a session in the person's editor, at a line where one is told (from 1), else in the
-// system's program for it, which is refused for what could be run. Codes: editor.outside, editor.gone, editor.program, editor.script,
-// editor.failed, and those of the API.
+// OpenPath opens a file in the directories of a session in the person's editor, at a line (from 1) when given. Without an editor, OpenPath
+// uses the system's program for the file's type, and refuses a file that could be run. Codes: editor.outside, editor.gone, editor.program,
+// editor.script, editor.failed, and those of the API.
 func (f *Files) OpenPath(session, path string, line int) (err error) {
 	defer f.shell.recovered(&err)
 	ctx := f.shell.wails()
@@ -96,7 +96,7 @@ func (f *Files) OpenPath(session, path string, line int) (err error) {
 	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, env, find), open.Run)
 }
 
-// RevealPath shows in the desktop's file browser where something in the directories of a session lies. Codes: as OpenPath's.
+// RevealPath shows a file or directory of a session's directories in the desktop's file browser. Codes: as for OpenPath.
 func (f *Files) RevealPath(session, path string) (err error) {
 	defer f.shell.recovered(&err)
 	return revealPath(f.shell.wails(), f.shell.cfg.Handler, session, path, showFile, open.Run)
@@ -108,15 +108,15 @@ func (f *Files) SaveAttachment(title, id string) (path string, err error) {
 	return saveAttachment(f.shell.wails(), f.shell.cfg.Handler, id, f.askWhere(title))
 }
 
-// SaveExport writes a conversation to a file that the person chooses with the desktop's own dialog, which asks before it replaces
-// one. The source is the path of the API that exports it; see saveExport. The answer is the file's path, empty when the person gave
-// none. Codes: save.failed, save.refused, dialog.failed, and those of the API.
+// SaveExport writes a conversation to a file that the person chooses with the desktop's own dialog, which asks before replacing a file. The
+// source is the API path of the export; see saveExport. SaveExport returns the path of the file, empty when the person chose none. Codes:
+// save.failed, save.refused, dialog.failed, and those of the API.
 func (f *Files) SaveExport(title, source string) (path string, err error) {
 	defer f.shell.recovered(&err)
 	return saveExport(f.shell.wails(), f.shell.cfg.Handler, source, f.askWhere(title))
 }
 
-// askWhere asks where a file shall go, with the desktop's own dialog.
+// askWhere asks for the path of a new file with the desktop's own dialog.
 func (f *Files) askWhere(title string) ask {
 	return func(name string) (string, error) {
 		f.shell.dialog.Lock()
@@ -131,11 +131,11 @@ func (f *Files) askWhere(title string) ask {
 	}
 }
 
-// Attachments is the page's way to what the desktop has to attach. The paths of dropped files come by an event of Wails'.
+// Attachments gives the page access to the desktop's clipboard. The paths of dropped files reach the page in an event of Wails.
 type Attachments struct{ shell *shell }
 
-// PastePicture takes in the picture on the clipboard, under this name, and answers the attachment's id; empty where there is no
-// picture. Codes: those of the API.
+// PastePicture stores the picture on the clipboard as an attachment with the given name, and returns the attachment's id; empty when the
+// clipboard has no picture. Codes: those of the API.
 func (a *Attachments) PastePicture(name string) (id string, err error) {
 	defer a.shell.recovered(&err)
 	ctx := a.shell.wails()

@@ -11,7 +11,7 @@ import (
 	"net/textproto"
 )
 
-// ingest hands bytes to the client API as an attachment, and answers its id. Code: what the API found wrong with them.
+// ingest stores bytes as an attachment by the client API, and returns the attachment's id. Code: the API's refusal.
 func (a api) ingest(ctx context.Context, name, kind string, data []byte) (string, error) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -40,7 +40,7 @@ func (a api) ingest(ctx context.Context, name, kind string, data []byte) (string
 	return taken(answer.body.Bytes())
 }
 
-// taken is the id of the one file that was taken in.
+// taken returns the id of the single file that the API accepted.
 func taken(body []byte) (string, error) {
 	var got struct {
 		Items []struct {

@@ -27,8 +27,8 @@ import (
 	"unsafe"
 )
 
-// clipboardPicture is the picture on the clipboard as a PNG, empty where there is none: WebKitGTK gives the page no pictures that are
-// pasted. Who copied it is asked for it, and given up after a while.
+// clipboardPicture returns the picture on the clipboard as a PNG, empty when there is none: WebKitGTK gives the page no pasted pictures.
+// The program that copied the picture is asked for the bytes, for a limited time.
 func clipboardPicture(ctx context.Context) []byte {
 	ctx, end := context.WithTimeout(ctx, 4*time.Second)
 	defer end()

@@ -4,5 +4,5 @@ package app
 
 import "context"
 
-// clipboardPicture has nothing to do: WebView2 and WKWebView give the page what is pasted.
+// clipboardPicture does nothing: WebView2 and WKWebView give pasted pictures to the page.
 func clipboardPicture(context.Context) []byte { return nil }

@@ -2,16 +2,17 @@ package app
 
 import "sync"
 
-// closing is the question whether the window may close. It is asked once at a time.
+// closing is the question whether the window may close. Only one question is open at a time.
 type closing struct {
 	mu sync.Mutex // held while a person is asked
 }
 
-// stays answers whether the window stays. With apart it does for now, and quit closes it once ask says that it may; who asks then is waited
-// for by nobody, since the system's own message box does not end before it is answered. present is for who closes the window meanwhile.
+// stays reports whether the window stays open. With apart, stays returns true, and quit closes the window once ask has returned true;
+// nobody waits for that goroutine, since the system's own message box does not end before its answer. present is called when the person
+// closes the window while the question is open.
 func (c *closing) stays(apart bool, ask func() bool, quit, present func()) bool {
 	if !c.mu.TryLock() {
-		present() // it is already on the screen
+		present() // the question is on the screen
 		return true
 	}
 	if !apart {

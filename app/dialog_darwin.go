@@ -11,10 +11,10 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
-// Alerts of macOS, by Wails. They have never been seen: this system is not tested.
+// Alerts of macOS, by Wails. The alerts have never been seen: this system is not tested.
 //
-// An alert has up to four buttons and a text that does not scroll, and nothing to choose from or to write in; what needs more is only told
-// of, and answered in the window. It cannot be taken away again, and the window waits for it: an answer that comes too late is not taken.
+// An alert has up to four buttons and a text that does not scroll, but no choices and no field. A request that needs more is only
+// announced, and answered in the window. An alert cannot be withdrawn, and the window waits for the alert: a late answer is ignored.
 
 const (
 	mostAlertText    = 1500
@@ -23,7 +23,7 @@ const (
 	laterLabel       = "Later"
 )
 
-// openNative is what macOS has.
+// openNative returns the dialogs and notifications of macOS.
 func openNative(s *shell) native {
 	stop := make(chan struct{})
 	n := &toaster{shell: s}
@@ -69,8 +69,8 @@ func (s *shell) alert(ctx context.Context, from sheet) (reply, error) {
 	return reply{button: pressedLater}, ctx.Err()
 }
 
-// press shows an alert and answers what stands on the button that was pressed. One that is not needed any more by the time that it could be
-// shown is not, and nobody waits for one that stands there: it ends with a press, or with the app.
+// press shows an alert and returns the label of the pressed button. An alert that is no longer needed before it is shown is not shown.
+// Nobody waits for an alert on the screen: the alert ends with a press, or with the app.
 func (s *shell) press(ctx context.Context, alert runtime.MessageDialogOptions) (string, error) {
 	var pressed string
 	var err error
@@ -94,7 +94,7 @@ func (s *shell) press(ctx context.Context, alert runtime.MessageDialogOptions) (
 	}
 }
 
-// plainer is a sheet as far as an alert can show it. Its buttons are told apart by what stands on them.
+// plainer reduces a sheet to the parts that an alert can show. The labels tell the buttons apart.
 func plainer(s sheet) sheet {
 	size := 0
 	for _, l := range s.text {
@@ -115,7 +115,7 @@ func plainer(s sheet) sheet {
 	return s
 }
 
-// watchKeyWindow tells whether the window has the focus: Wails tells of none. used is called while it has.
+// watchKeyWindow reports changes of the window's focus, which Wails does not report. used is called while the window has the focus.
 func watchKeyWindow(stop <-chan struct{}, used func()) <-chan bool {
 	focus := make(chan bool)
 	go func() {
@@ -129,7 +129,7 @@ func watchKeyWindow(stop <-chan struct{}, used func()) <-chan bool {
 			}
 			key := windowIsKey()
 			if key {
-				used() // somebody may have shown it without us
+				used() // the person may have shown the window by other means
 			}
 			select {
 			case focus <- key:

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// openNative is what GTK and D-Bus have.
+// openNative returns the dialogs of GTK and the notifications of D-Bus.
 func openNative(s *shell) native {
 	n := &notifier{}
 	return native{focus: watchFocus(), ask: askGTK, notify: n.notify, close: n.close}
@@ -45,12 +45,13 @@ func askGTK(ctx context.Context, s sheet) (reply, error) {
 	case r := <-answered:
 		return r, ctx.Err()
 	case <-ctx.Done():
-		C.deskhandDialogWithdraw(id) // once the window is closed nothing does it, and nothing has to
+		C.deskhandDialogWithdraw(id) // a closed window needs no withdrawal
 		return reply{}, ctx.Err()
 	}
 }
 
-// presentQuestion brings the question before closing forward: it is no child of the window, and may be behind it.
+// presentQuestion brings forward the question before closing: the question's dialog is no child of the window, and may be behind the
+// window.
 func presentQuestion() { C.deskhandDialogPresent() }
 
 // cTexts are texts in C, until they are freed together.

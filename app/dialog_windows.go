@@ -17,12 +17,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Task dialogs of Windows. They are cross-built and have never been seen: this system is not tested.
+// Task dialogs of Windows. The dialogs are cross-built and have never been seen: this system is not tested.
 //
-// A task dialog has buttons and a list of which one is chosen, and neither a field nor a list of which several are; and its text does
-// not scroll. What needs more is only told of, and answered in the window.
+// A task dialog has buttons and a single-choice list, but no field and no multiple-choice list, and its text does not scroll. A request
+// that needs more is only announced, and answered in the window.
 
-// openNative is what Windows has: task dialogs, and Wails' notifications.
+// openNative returns the task dialogs of Windows, and the notifications of Wails.
 func openNative(s *shell) native {
 	stop := make(chan struct{})
 	n, t := &toaster{shell: s}, &tasks{open: map[uintptr]*task{}}
@@ -61,15 +61,15 @@ const (
 	laterButton = 98
 )
 
-// tasks are the task dialogs that are shown. Windows calls back by a function that cannot be given up again, so there is one for all.
+// tasks holds the task dialogs on the screen. Windows callbacks cannot be freed, so all dialogs share one callback.
 type tasks struct {
-	mu       sync.Mutex // protects what is below
+	mu       sync.Mutex // protects the fields below
 	open     map[uintptr]*task
 	last     uintptr
 	callback uintptr
 }
 
-// add answers what the dialog's callback is, and by which number it calls.
+// add returns the callback of the task's dialog, and the number that identifies the task in the callback.
 func (t *tasks) add(one *task) (callback, number uintptr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *tasks) called(window, what, word, _, number uintptr) uintptr {
 
 // task is a task dialog that is shown.
 type task struct {
-	ctx    context.Context //nolint:containedctx // of the one call that the dialog is; Windows' callback knows nothing else
+	ctx    context.Context //nolint:containedctx // the context of the dialog's single call; Windows' callback gets no other argument
 	sheet  sheet
 	since  time.Time
 	ready  bool
@@ -101,7 +101,7 @@ type task struct {
 	pinned []any
 }
 
-// ask shows a sheet. The dialog has a thread of its own, with a message loop of its own.
+// ask shows a sheet. The dialog has its own thread, with its own message loop.
 func (t *tasks) ask(ctx context.Context, s sheet) (reply, error) {
 	answered := make(chan reply, 1)
 	failed := make(chan error, 1)
@@ -128,7 +128,7 @@ func (t *tasks) ask(ctx context.Context, s sheet) (reply, error) {
 	}
 }
 
-// reduced is a sheet as far as a task dialog can show it.
+// reduced reduces a sheet to the parts that a task dialog can show.
 func reduced(s sheet) sheet {
 	size := 0
 	for _, l := range s.text {
@@ -203,7 +203,7 @@ func (t *task) config(callback, number uintptr) []byte {
 	p.pointer(t.text(strings.TrimSpace(content.String())))
 	p.word(uint32(count))
 	p.pointer(t.keep(buttons))
-	p.word(laterButton) // the default: it answers nothing
+	p.word(laterButton) // the default button: answers nothing
 	p.word(uint32(len(s.choices)))
 	p.pointer(t.keep(radios))
 	p.word(0)
@@ -230,7 +230,7 @@ func (p *packed) pointer(v uintptr) {
 	*p = binary.LittleEndian.AppendUint64(*p, uint64(v))
 }
 
-// entry adds a TASKDIALOG_BUTTON. An ampersand is doubled: it would mark an access key.
+// entry adds a TASKDIALOG_BUTTON. Ampersands are doubled, because a single ampersand marks an access key.
 func (t *task) entry(to []byte, id int, label string) []byte {
 	p := packed(to)
 	p.word(uint32(id))
@@ -238,7 +238,7 @@ func (t *task) entry(to []byte, id int, label string) []byte {
 	return p
 }
 
-// text is a text in UTF-16, kept as long as the task. It has no NUL: texts of sheets are visible.
+// text returns a text in UTF-16 that lives as long as the task. Texts of sheets are visible, so they contain no NUL.
 func (t *task) text(text string) uintptr {
 	wide, err := windows.UTF16FromString(text)
 	if err != nil {
@@ -257,8 +257,8 @@ func (t *task) keep(data []byte) uintptr {
 	return uintptr(unsafe.Pointer(&data[0]))
 }
 
-// called is the dialog's callback, on its own thread. It enables what answers after the guard, and takes the dialog away once nobody
-// is asked any more: the timer comes every 200 ms.
+// called is the dialog's callback, on the dialog's own thread. called enables the answering buttons after the guard, and closes the dialog
+// once ctx is done: the timer fires every 200 ms.
 func (t *task) called(window, what, word uintptr) uintptr {
 	send := windows.NewLazySystemDLL("user32.dll").NewProc("SendMessageW")
 	const isFalse = 1 // S_FALSE: the dialog stays

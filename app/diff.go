@@ -10,7 +10,7 @@ import (
 // aroundChange is how many unchanged lines are shown beside a change.
 const aroundChange = 3
 
-// diffLines is the difference of two texts by lines, as frontend/src/content/diff.ts shows it.
+// diffLines returns the difference of two texts by lines, in the form of frontend/src/content/diff.ts.
 func diffLines(before, after string) (lines []line, added, removed int) {
 	return foldSame(compareLines(splitLines(before), splitLines(after)))
 }
@@ -41,7 +41,7 @@ func compareLines(a, b []string) []line {
 	return edits
 }
 
-// foldSame marks the lines as a patch does, and says of what is far from any change only how long it is.
+// foldSame marks the lines as a patch does, and replaces unchanged lines far from every change by their number.
 func foldSame(edits []line) (lines []line, added, removed int) {
 	near := make([]bool, len(edits))
 	for i, e := range edits {

@@ -14,6 +14,6 @@ static int windowIsKey(void) {
 */
 import "C"
 
-// windowIsKey says whether keys go to the app's window, or to a sheet of it, as file dialogs are. They do not while an alert is open: whoever
-// answers that is not in the window, and what is only shown elsewhere would be withdrawn from them.
+// windowIsKey reports whether keys go to the app's window or to a sheet of the window, such as a file dialog. While an alert is open,
+// windowIsKey is false: a person who answers an alert does not look at the window, and requests shown elsewhere must not be withdrawn.
 func windowIsKey() bool { return C.windowIsKey() != 0 }

@@ -2,5 +2,6 @@
 
 package app
 
-// guardMillis is how long what answers in a new dialog does nothing: a key or a click may have been meant for something else.
+// guardMillis is the time in milliseconds during which the buttons of a new dialog do nothing: a key or a click may have been meant for
+// another window.
 const guardMillis = 400

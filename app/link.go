@@ -10,8 +10,8 @@ import (
 
 var errScheme = errors.New("only http, https and mailto are opened")
 
-// openLink opens a link of the page with the program that the system has for it. An agent may have written the link, so only
-// schemes that cannot start a program of the agent's choice are let through; everything else is refused with link.refused.
+// openLink opens a link of the page with the system's program. An agent may have written the link, so openLink allows only schemes that
+// cannot start a program of the agent's choice; other links are refused with link.refused.
 func openLink(link string) error {
 	clean, err := checkLink(link)
 	if err != nil {
@@ -23,7 +23,7 @@ func openLink(link string) error {
 	return nil
 }
 
-// checkLink answers the link as the URL parser writes it, so that what was checked is what is opened.
+// checkLink returns the link as the URL parser writes it, so that the checked link is the opened link.
 func checkLink(link string) (string, error) {
 	u, err := url.Parse(link)
 	if err != nil {
@@ -37,8 +37,8 @@ func checkLink(link string) (string, error) {
 	return u.String(), nil
 }
 
-// settle runs the opener and answers its early failure. A browser that was not running yet may keep the opener for as long as
-// it runs, so after the patience an opener that goes on counts as success; it is waited for so that no zombie is left.
+// settle runs the opener and returns an early failure of the opener. A browser that the opener starts may keep the opener running, so an
+// opener that runs longer than the patience counts as success; a goroutine waits for the opener, to leave no zombie.
 func settle(opener func(string) error, link string, patience time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- opener(link) }()

@@ -15,12 +15,12 @@ extern void deskhandLinkClicked(char *);
 extern void deskhandFocus(uintptr_t, int);
 extern void deskhandPageDied(uintptr_t, int);
 
-// WebKit hurries to let go of what a page has left behind when its process takes half of the machine's memory, or 1.5 GiB; before that it does
-// when it finds time, which a busy machine did not have for half an hour: the page took half a gigabyte. So ours hurries
-// from 256 MiB on. It is no limit: a page whose content takes more keeps it. It is looked at every ten minutes: WebKit goes through each
-// mapping of the page's process for it, on the thread that draws, and a look every ten seconds was a frame of 55 ms every ten seconds. A context takes such settings when it is
-// made only, and the one that every view has by itself is made without: they are put in as its properties are set. (A context of our own
-// would be none that Wails knows.)
+// WebKit frees a page's garbage quickly when the page's process uses half of the machine's memory, or 1.5 GiB; below that WebKit frees
+// garbage when idle, which did not happen on a busy machine for half an hour: the page used half a gigabyte. So this limit makes WebKit
+// hurry from 256 MiB on. The setting limits nothing: a page with more content keeps its memory. WebKit checks the size every ten minutes,
+// because each check reads every mapping of the page's process, on the thread that draws; a check every ten seconds cost a frame of 55 ms
+// every ten seconds. A context accepts such settings only at construction, and the default context of every view is made without them, so
+// the settings are added while the context's properties are set. (Wails would not know a context of our own.)
 static void (*setProperty)(GObject *, guint, const GValue *, GParamSpec *);
 static void setWithPressure(GObject *context, guint id, const GValue *value, GParamSpec *spec) {
 	if (strcmp(spec->name, "memory-pressure-settings") != 0 || g_value_get_boxed(value)) {
@@ -28,7 +28,7 @@ static void setWithPressure(GObject *context, guint id, const GValue *value, GPa
 		return;
 	}
 	WebKitMemoryPressureSettings *settings = webkit_memory_pressure_settings_new();
-	webkit_memory_pressure_settings_set_memory_limit(settings, 1024); // MiB; the others are parts of it
+	webkit_memory_pressure_settings_set_memory_limit(settings, 1024); // MiB; the other thresholds are fractions of this limit
 	webkit_memory_pressure_settings_set_conservative_threshold(settings, 0.2);
 	webkit_memory_pressure_settings_set_strict_threshold(settings, 0.25);
 	webkit_memory_pressure_settings_set_poll_interval(settings, 600);
@@ -47,18 +47,19 @@ static void makeContext(void) {
 	g_type_class_unref(class);
 }
 
-// The page's own garbage is collected whole each time. WebKit goes through what is old only every few minutes, and on a busy machine not for
-// half an hour; with each element that has left the page it keeps what drawing it took, so that a page of 120 MiB in which answers stream
-// took 50 MiB more a minute. Collecting whole takes no more of the processor there: what lives is little. The variable is WebKit's own
-// (JSC_…), for its processes: Go's list of variables is of the start, so that no agent inherits it.
+// Every garbage collection of the page is a full collection. WebKit collects old objects only every few minutes, and on a busy machine not
+// for half an hour; each element removed from the page keeps its rendering data until then, so that a page of 120 MiB with streaming
+// answers grew by 50 MiB a minute. Full collections take no more processor time here, since few objects are alive. The variable is WebKit's
+// own (JSC_…), for WebKit's processes: Go's list of variables dates from the start, so that no agent inherits the variable.
 //
-// And it is collected when half as much again has come as was alive, where WebKit waits for three times as much (for as much, on a machine
-// with less than 16 GiB): what is left behind meanwhile is spread over the memory between what stays, and WebKit seldom gets the room
-// between back. With three streams of 600 chunks/s the page was at 125 to 185 MiB and rising, with this at 116 to 129.
+// A collection starts when the new objects amount to half of the live objects, where WebKit waits for three times the live objects (for as
+// much as the live objects, on a machine with less than 16 GiB): garbage that accumulates between collections is spread among live objects,
+// and WebKit seldom gets that memory back. With three streams of 600 chunks/s the page was at 125 to 185 MiB and rising, with this setting
+// at 116 to 129.
 //
-// The last of its compilers is left out: for each place where what it has compiled may have to be left it keeps a list of all values
-// there, and more is compiled for hours. Three streams of 300 chunks/s for five minutes took the page from 93 to 97 MiB and went on; without
-// it stays at 90, and no frame takes longer.
+// The last tier of WebKit's compilers is turned off: for each exit of compiled code that tier keeps a list of all values there, and
+// compilation goes on for hours. Three streams of 300 chunks/s for five minutes took the page from 93 to 97 MiB and rising; without the
+// tier the page stays at 90 MiB, and no frame takes longer.
 static void collectEagerly(void) {
 	g_setenv("JSC_useGenerationalGC", "0", FALSE);
 	g_setenv("JSC_heapGrowthMaxIncrease", "0.5", FALSE);
@@ -66,11 +67,11 @@ static void collectEagerly(void) {
 	g_setenv("JSC_useFTLJIT", "0", FALSE);
 }
 
-// The window draws without the GPU (WebviewGpuPolicyNever), but GDK and WebKit look at it all the same, and keep 25 MiB of drivers
-// for it in this process. So neither sees one while it looks. The variables are gone again before there is a child that would
-// inherit them: WebKit's own processes cannot do without, and agents have no business with our choice.
+// The window draws without the GPU (WebviewGpuPolicyNever), but GDK and WebKit probe the GPU all the same, and keep 25 MiB of drivers in
+// this process. So the variables hide the GPU during the probe. They are removed before any child could inherit them: WebKit's own
+// processes need the GPU's drivers, and our choice must not affect agents.
 static int openDisplay(const char *name) {
-	g_set_prgname(name); // before there is a window: its class, by which a panel finds our .desktop file, is taken from here
+	g_set_prgname(name); // before the window exists: the window's class, by which a panel finds our .desktop file, comes from this name
 	int gdk = g_getenv("GDK_GL") == NULL && g_setenv("GDK_GL", "disable", TRUE);
 	int open = gtk_init_check(NULL, NULL);
 	if (gdk) g_unsetenv("GDK_GL");
@@ -126,9 +127,9 @@ static GtkWidget *mainView(void) {
 	return view;
 }
 
-// A page whose process has died, of memory or of a fault of WebKit's, leaves the window blank for good, while agents work on behind it. It is
-// loaded anew: at once, and later each time where it does not live for ten seconds. What had taken it down may be the conversation that it
-// opens; that is the page's own affair (frontend/src/shell/survived.ts).
+// A page whose process has died, of memory or of a fault of WebKit's, leaves the window blank for good, while agents work on. So the page
+// is loaded again: at once, and later each time that the page has lived for less than ten seconds. The conversation that the page opens may
+// be the cause of the death; the page handles that case (frontend/src/shell/survived.ts).
 static gint64 loadedAt; // in microseconds
 static guint wait;      // seconds
 static gboolean loadAnew(gpointer unused) {
@@ -164,7 +165,7 @@ static gboolean dismissIdle(gpointer unused) {
 }
 static void dismissDialogs(void) { g_idle_add(dismissIdle, NULL); }
 
-// The focus as the window knows it; one that is not on the screen has none.
+// The focus in the window's own state; a window that is not on the screen has no focus.
 static void tellFocus(GtkWidget *window, gpointer to) {
 	deskhandFocus((uintptr_t)to, gtk_window_is_active(GTK_WINDOW(window)) && gtk_widget_get_mapped(window));
 }
@@ -184,12 +185,12 @@ static gboolean watchFocusIdle(gpointer to) {
 }
 static void watchFocus(uintptr_t to) { g_idle_add(watchFocusIdle, (gpointer)to); }
 
-// The caret stands still, like everything here that nobody has moved: while it blinks WebKit keeps its display timer running, 70 to 130 ms of
-// CPU in ten seconds, for a window that rests. That is said as a blink that takes the longest time there is, 24 days. With gtk-cursor-blink
-// turned off WebKit (2.50) waits no time at all before it looks again, once something was typed: 60 times a second, 4 % of a core.
-// To turn that off after a while, as GTK's own fields do, left a caret that was hidden.
+// The caret does not blink: while a caret blinks WebKit keeps its display timer running, 70 to 130 ms of CPU in ten seconds, for an idle
+// window. The blink time is set to the longest possible, 24 days. With gtk-cursor-blink turned off, WebKit (2.50) polls without a pause
+// once something was typed: 60 times a second, 4 % of a core. Turning the blink off after a while, as GTK's own fields do, left a hidden
+// caret.
 //
-// Where there is no GPU the processor draws every step of an animation. The page asks for prefers-reduced-motion, which is GTK's setting.
+// Without a GPU the processor draws every step of an animation. The page asks for prefers-reduced-motion, which is GTK's setting.
 static gboolean calmIdle(gpointer gpu) {
 	GtkSettings *settings = gtk_settings_get_default();
 	g_object_set(settings, "gtk-cursor-blink", TRUE, "gtk-cursor-blink-time", G_MAXINT, NULL);
@@ -200,7 +201,7 @@ static void calm(int gpu) { g_idle_add(calmIdle, GINT_TO_POINTER(gpu)); }
 
 typedef struct { int x, y; } Place;
 
-// Only to where a screen still shows the title bar.
+// The window moves only to a place with its title bar on a screen.
 static gboolean moveIdle(gpointer place) {
 	Place *p = place;
 	GtkWidget *window = mainWindow();
@@ -220,7 +221,7 @@ static gboolean moveIdle(gpointer place) {
 	g_free(p);
 	return G_SOURCE_REMOVE;
 }
-// Wails centres the window when the loop starts; this comes after it.
+// Wails centres the window when the loop starts; this call comes later.
 static void moveWindow(int x, int y) {
 	Place *p = g_new(Place, 1);
 	p->x = x, p->y = y;
@@ -239,9 +240,9 @@ import (
 // programName is the window's class.
 const programName = "deskhand"
 
-// openDisplay connects to the screen, so that a machine without one is an error of ours and not a panic of Wails'.
+// openDisplay connects to the screen, so that a machine without a screen gives an error instead of a panic of Wails.
 func openDisplay() error {
-	runtime.LockOSThread() // GTK belongs to the thread that it was opened on; Wails goes on with it
+	runtime.LockOSThread() // GTK belongs to the thread that opened the display; Wails continues on this thread
 	spareGPU(func(path string) bool { _, err := os.Stat(path); return err == nil })
 	name := C.CString(programName)
 	defer C.free(unsafe.Pointer(name))
@@ -251,11 +252,11 @@ func openDisplay() error {
 	return nil
 }
 
-// prefersDark says whether the page will be dark. It must follow openDisplay.
+// prefersDark reports whether the page will be dark. prefersDark must follow openDisplay.
 func prefersDark() bool { return C.prefersDark() != 0 }
 
-// guardPage keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link, and shows nothing any more when the page's
-// process dies. died is told in how many seconds it is loaded anew then.
+// guardPage keeps the page in the window: WebKitGTK navigates to a dropped file and to any link, and stays blank when the page's process
+// dies. died gets the number of seconds until the page is loaded again.
 func guardPage(died func(wait int)) { C.guardPage(C.uintptr_t(cgo.NewHandle(died))) } // as long as the window
 
 //export deskhandPageDied
@@ -265,7 +266,7 @@ func deskhandPageDied(to C.uintptr_t, wait C.int) {
 	}
 }
 
-// calm lets the caret stand still, and everything else where there is no GPU. To be called before the page has a caret.
+// calm stops the caret's blinking and, without a GPU, all animations. calm must be called before the page has a caret.
 func calm() {
 	gpu := C.int(0)
 	if _, err := os.Stat("/dev/dri"); err == nil {
@@ -277,7 +278,7 @@ func calm() {
 // dismissDialogs answers every open dialog as Escape would.
 func dismissDialogs() { C.dismissDialogs() }
 
-// moveWindow puts the window where it was, if that place is still on a screen.
+// moveWindow moves the window to its saved place, if that place is still on a screen.
 func moveWindow(x, y int) { C.moveWindow(C.int(x), C.int(y)) }
 
 //export deskhandLinkClicked
@@ -285,7 +286,7 @@ func deskhandLinkClicked(link *C.char) {
 	go func(link string) { _ = openLink(link) }(C.GoString(link)) // not on GTK's thread; there is nobody to tell
 }
 
-// watchFocus tells whether the window has the focus. What is not taken in time gives way to what is newer.
+// watchFocus reports changes of the window's focus. A change that is not received in time is replaced by the newer change.
 func watchFocus() <-chan bool {
 	focus := make(chan bool, 1)
 	C.watchFocus(C.uintptr_t(cgo.NewHandle(focus))) // as long as the window

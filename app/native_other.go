@@ -8,17 +8,18 @@ func openDisplay() error { return nil }
 
 func prefersDark() bool { return false }
 
-// WebView2 and WKWebView offer a dropped file to the page first, which refuses it (frontend/src/shell/drops.ts).
+// guardPage does nothing: WebView2 and WKWebView offer a dropped file to the page first, which refuses the file
+// (frontend/src/shell/drops.ts).
 func guardPage(func(int)) {}
 
-// What the system's own text fields do is done there.
+// calm does nothing: the caret behaves as in the system's own text fields.
 func calm() {}
 
-// Here a dialog ends with its window.
+// dismissDialogs does nothing: on these systems a dialog ends with its window.
 func dismissDialogs() {}
 
-// And one that is open stays in front of it.
+// presentQuestion does nothing: on these systems an open dialog stays in front of its window.
 func presentQuestion() {}
 
-// Wails has a call for the place, but it counts from the current screen and reports from the first one.
+// moveWindow does nothing: Wails' call counts from the current screen, but Wails reports positions from the first screen.
 func moveWindow(int, int) {}

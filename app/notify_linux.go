@@ -14,15 +14,14 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// notifier shows notifications by org.freedesktop.Notifications. Wails has notifications, too, but there text is taken for markup,
-// putting one away counts as a click on it, whoever is on the bus can say that an action was taken, and a file is left in the
-// configuration directory.
+// notifier shows notifications by org.freedesktop.Notifications. Wails' own notifications interpret text as markup, count dismissing as a
+// click, accept reports of actions from every program on the bus, and leave a file in the configuration directory.
 type notifier struct {
-	// mu protects what is below. It is held for as long as a notification is sent: what happens to that may be told before its number.
+	// mu protects the fields below. mu is held while a notification is sent: a signal about the notification may arrive before its number.
 	mu     sync.Mutex
 	conn   *dbus.Conn
 	server string   // the unique name of who shows them
-	can    []string // what it can
+	can    []string // the server's capabilities
 	open   map[uint32]chan string
 
 	listeners sync.WaitGroup // close waits for them
@@ -65,7 +64,7 @@ func (n *notifier) send(ctx context.Context, no notice) (uint32, <-chan string, 
 		return 0, nil, err
 	}
 	body := no.body
-	if slices.Contains(n.can, "body-markup") { // without it the server shows the text as it is
+	if slices.Contains(n.can, "body-markup") { // without the capability the server shows the text unchanged
 		body = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(body)
 	}
 	actions := []string{}
@@ -87,7 +86,8 @@ func (n *notifier) send(ctx context.Context, no notice) (uint32, <-chan string, 
 	return id, acted, nil
 }
 
-// connectLocked connects to the bus, and asks who shows notifications and what it can; it may be another one by now.
+// connectLocked connects to the bus, and asks for the notification server and its capabilities; the server may have changed since the last
+// connection.
 func (n *notifier) connectLocked(ctx context.Context) error {
 	if n.conn != nil && !n.conn.Connected() {
 		n.conn = nil
@@ -112,7 +112,7 @@ func (n *notifier) connectLocked(ctx context.Context) error {
 	return n.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, notifyName).Store(&n.server)
 }
 
-// sessionBus connects to the session's bus; unlike the library's own way it starts none.
+// sessionBus connects to the session's bus; unlike the library's own function, sessionBus starts no bus.
 func sessionBus() (*dbus.Conn, error) {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
 	if err != nil {
@@ -127,7 +127,7 @@ func sessionBus() (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// listen takes what the server tells. Who else is on the bus, such as an agent, could tell the same; that does not count.
+// listen handles the server's signals. Signals of other programs on the bus, such as an agent, are ignored.
 func (n *notifier) listen(conn *dbus.Conn, signals <-chan *dbus.Signal) {
 	for s := range signals {
 		n.heard(s)
@@ -171,12 +171,12 @@ func (n *notifier) heard(s *dbus.Signal) {
 	}
 }
 
-// withdraw takes a notification away. It is waited for, so that none outlives the program.
+// withdraw closes a notification, and waits for the server's answer, so that no notification outlives the program.
 func (n *notifier) withdraw(id uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open[id] == nil {
-		return // it has gone by itself
+		return // the notification has closed by itself
 	}
 	delete(n.open, id)
 	if n.conn == nil {
@@ -184,13 +184,13 @@ func (n *notifier) withdraw(id uint32) {
 	}
 	ctx, end := context.WithTimeout(context.Background(), time.Second)
 	defer end()
-	_ = n.conn.Object(notifyName, notifyPath).CallWithContext(ctx, notifyName+".CloseNotification", 0, id).Err // it may have gone meanwhile
+	_ = n.conn.Object(notifyName, notifyPath).CallWithContext(ctx, notifyName+".CloseNotification", 0, id).Err // the notification may have closed meanwhile
 }
 
 func (n *notifier) close() {
 	n.mu.Lock()
 	if n.conn != nil {
-		_ = n.conn.Close() // nothing is left to be said on it
+		_ = n.conn.Close() // no call is left to be sent
 		n.conn = nil
 	}
 	n.mu.Unlock()

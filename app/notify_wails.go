@@ -12,22 +12,22 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
-// toaster shows notifications by Wails. Windows takes none away again: one that is acted on too late does nothing.
+// toaster shows notifications by Wails. Windows withdraws no notification: a late action does nothing.
 type toaster struct {
 	shell *shell
 	begin sync.Once
 	ready chan struct{} // closed when that is done
 	err   error         // of the beginning; set before ready is closed
 
-	mu   sync.Mutex // protects what is below
+	mu   sync.Mutex // protects the fields below
 	last int
 	open map[string]chan string
 }
 
 var errNotAllowed = errors.New("the person does not allow notifications")
 
-// start asks the system once. Nobody waits for its answer beyond ctx, nor at the end for the goroutine: macOS asks the person, and Wails waits
-// three minutes for that, whatever ends meanwhile.
+// start asks the system for permission once. Nobody waits for the answer beyond ctx, nor for the goroutine at the end: macOS asks the
+// person, and Wails waits three minutes for the answer.
 func (t *toaster) start(ctx context.Context) error {
 	t.begin.Do(func() {
 		t.open, t.ready = map[string]chan string{}, make(chan struct{})
@@ -59,7 +59,7 @@ func (t *toaster) permission(ctx context.Context) error {
 	return nil
 }
 
-// heard takes what a person did.
+// heard handles the person's action.
 func (t *toaster) heard(r runtime.NotificationResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *toaster) notify(ctx context.Context, n notice) (string, error) {
 
 func (t *toaster) close() {
 	select {
-	case <-t.ready: // nil where nobody has asked
+	case <-t.ready: // nil when nobody has asked for permission
 		if t.err == nil {
 			runtime.CleanupNotifications(t.shell.wails())
 		}

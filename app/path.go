@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// localPlace is this computer, among the places where a session runs.
+// localPlace is the id of this computer among the places of sessions.
 const localPlace = "local"
 
-// within is where something lies that the page asks for, with every link followed: in one of the directories of the session, or it is
-// refused. The page shows what agents write, and what it asks for goes to programs outside.
+// within returns the path that the page asks for, with every link resolved, when the path is in a directory of the session; other paths are
+// refused. The page shows text of agents, and the paths that the page asks for go to other programs.
 func within(ctx context.Context, handler http.Handler, session, path string) (string, error) {
 	var s struct {
 		Place       string   `json:"place"`
@@ -44,7 +44,7 @@ func within(ctx context.Context, handler http.Handler, session, path string) (st
 	for _, dir := range append([]string{s.Cwd}, s.Directories...) {
 		root, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			continue // it is gone, and what was in it
+			continue // the directory is gone with its contents
 		}
 		if rel, err := filepath.Rel(root, found); err == nil && filepath.IsLocal(rel) {
 			return found, nil
@@ -53,11 +53,12 @@ func within(ctx context.Context, handler http.Handler, session, path string) (st
 	return "", &Error{Code: "editor.outside", Params: name}
 }
 
-// editor opens a file at a line; ok is false where there is none on this computer, or with errScript none for that file.
+// editor opens a file at a line. ok is false when this computer has no editor; the error is errScript when no editor can open that file
+// safely.
 type editor func(path string, line int) (ok bool, err error)
 
-// openPath opens a file of a session's directories in an editor. Where there is none the system's program for it is taken, and then it
-// must not be one that could be run: an agent wrote it.
+// openPath opens a file of a session's directories in an editor. Without an editor, openPath uses the system's program for the file's type,
+// and refuses a file that could be run: an agent wrote the file.
 func openPath(ctx context.Context, handler http.Handler, session, path string, line int, edit editor, opener func(string) error) error {
 	file, err := within(ctx, handler, session, path)
 	if err != nil {
@@ -84,8 +85,8 @@ func openPath(ctx context.Context, handler http.Handler, session, path string, l
 	return nil
 }
 
-// plainFile says whether a file is none that a system would run, by its name and by how it begins. It is not a copy that is opened, as of
-// an attachment: the person wants to change it.
+// plainFile reports whether no system would run a file, by its name and its first bytes. Unlike an attachment, the file itself is opened
+// instead of a copy: the person wants to change the file.
 func plainFile(path string) bool {
 	if !slices.Contains(strings.Fields(openable), strings.ToLower(filepath.Ext(path))) {
 		return false
@@ -98,7 +99,7 @@ func plainFile(path string) bool {
 	return errors.Join(err, f.Close()) == nil && !runnable(head)
 }
 
-// revealPath shows where something of a session's directories lies.
+// revealPath shows a file or directory of a session's directories in the file browser.
 func revealPath(ctx context.Context, handler http.Handler, session, path string, show, opener func(string) error) error {
 	file, err := within(ctx, handler, session, path)
 	if err != nil {
@@ -118,8 +119,8 @@ func revealPath(ctx context.Context, handler http.Handler, session, path string,
 	return nil
 }
 
-// known are editors with a window of their own, the first one found is taken, and how each is told a line. Those of a terminal are not
-// among them: there is no terminal to start them in.
+// known returns the editors with a window of their own, in order of preference, with the arguments that pass a line. Editors of the
+// terminal are missing: there is no terminal to start them in.
 func known() []editorKind {
 	return []editorKind{
 		{"zed zeditor subl", func(path, line string) []string { return []string{path + ":" + line} }},
@@ -135,14 +136,14 @@ func known() []editorKind {
 	}
 }
 
-// editorKind are programs that are told a line in one way.
+// editorKind is a group of programs that take a line in the same arguments.
 type editorKind struct {
 	programs string
 	args     func(path, line string) []string
 }
 
-// desktopEditor is the editor that the person has named (DESKHAND_EDITOR, VISUAL, EDITOR) if it has a window of its own, else the first
-// one that is found. What else stands in such a variable (code --wait) is left out: nobody waits here.
+// desktopEditor returns the editor that the person has named (DESKHAND_EDITOR, VISUAL, EDITOR) if that editor has a window of its own, else
+// the first known editor that is found. Arguments in such a variable (code --wait) are dropped: nobody waits here.
 func desktopEditor(ctx context.Context, env func(string) string, find func(string) (string, error)) editor {
 	return func(path string, line int) (bool, error) {
 		program, args, ok := chooseEditor(env, find)
@@ -157,7 +158,7 @@ func desktopEditor(ctx context.Context, env func(string) string, find func(strin
 			}
 		}
 		start := func(program string) error {
-			cmd := exec.CommandContext(context.WithoutCancel(ctx), program, given...) // it outlives the window: the person's work is in it
+			cmd := exec.CommandContext(context.WithoutCancel(ctx), program, given...) // the editor outlives the window: the editor holds the person's work
 			cmd.SysProcAttr = unseen()
 			return cmd.Run()
 		}
@@ -168,9 +169,10 @@ func desktopEditor(ctx context.Context, env func(string) string, find func(strin
 // errScript says that there is no editor but a script of Windows' shell, and that this would run a part of the file's name.
 var errScript = errors.New("the editor is started by a script, and the path has a sign of the shell in it")
 
-// pastScript is the program to start for an editor whose command is a script (code.cmd). Windows has its shell read a script's arguments,
-// and an agent may have named a file a&calc.exe&b.ts: Go quotes blanks and tabs alone, and no quotes hold for every script. Most such
-// editors have their program beside the directory of the script; else a script gets nothing that is a sign of the shell.
+// pastScript returns the program to start for an editor whose command is a script (code.cmd). Windows runs a shell on a script's arguments,
+// and an agent may have named a file a&calc.exe&b.ts: Go quotes only blanks and tabs, and no quoting is safe for every script. Most such
+// editors have their program beside the directory of the script; otherwise a script gets only arguments without special characters of the
+// shell.
 func pastScript(program string, args []string, exists func(string) bool) (string, error) {
 	ext := strings.ToLower(filepath.Ext(program))
 	if ext != ".cmd" && ext != ".bat" {
@@ -220,7 +222,7 @@ func chooseEditor(env func(string) string, find func(string) (string, error)) (s
 	return "", nil, false
 }
 
-// argsOf is how an editor that we know is told of a file and a line; nil = we do not know it.
+// argsOf returns the function that makes an editor's arguments of a file and a line; nil for an unknown editor.
 func argsOf(program string) func(path, line string) []string {
 	name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe"), ".cmd")
 	for _, e := range known() {

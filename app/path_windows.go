@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// unseen starts a program of the command line without a console of its own, which would flash. To one with a window it is nothing.
+// unseen starts a command-line program without a console of its own, which would flash. The attribute has no effect on a program with a
+// window.
 func unseen() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW}
 }

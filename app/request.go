@@ -5,7 +5,8 @@ import (
 	"net/url"
 )
 
-// What is read of the records of the client API, and what is answered. Package session tells what the fields hold.
+// The records below hold the fields of the client API's records that the app reads, and the answers that the app sends. Package session
+// documents the fields.
 
 type request struct {
 	ID          string       `json:"id"`
@@ -16,12 +17,12 @@ type request struct {
 	Detail      string       `json:"detail"`
 	Tool        *toolCall    `json:"tool"`
 	Options     []option     `json:"options"`
-	Choice      bool         `json:"choice"`  // nothing but a person answers it, with all of its options in sight
+	Choice      bool         `json:"choice"`  // only a person may answer, with all options in view
 	Clipped     bool         `json:"clipped"` // not all of the tool call is in the record
 	Executables []executable `json:"executables"`
 	Status      string       `json:"status"`
 
-	danger []string // codes of what there is to know before it is allowed; asked for apart
+	danger []string // codes of the dangers to show before an approval; fetched separately
 }
 
 const waits = "requested" // the status of a request that nobody has answered
@@ -38,10 +39,10 @@ type option struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
-	Label string `json:"label"` // the name, as people should read it
+	Label string `json:"label"` // the name to show to people
 }
 
-// question is a request that asks one thing, in the one shape that the API has for all of them.
+// question is a request with a single question, in the API's common shape of questions.
 type question struct {
 	ID      string `json:"request_id"`
 	Prompt  string `json:"prompt"`
@@ -80,7 +81,7 @@ type place struct {
 	Cwd   string `json:"cwd"`
 }
 
-// settings are those that decide what is shown beside the window.
+// settings are the settings of dialogs and notifications beside the window.
 type settings struct {
 	NativeDialogs string `json:"nativeDialogs"`
 	Notifications bool   `json:"notifications"`

@@ -7,14 +7,14 @@ import (
 	"net/url"
 )
 
-// showFile marks a file in the file browser of the desktop. Many have none that can be asked for it; then its directory is opened.
+// showFile marks a file in the desktop's file browser. Many file browsers have no such call; then the file's directory is opened.
 func showFile(path string) error {
 	const name = "org.freedesktop.FileManager1"
 	conn, err := sessionBus()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // it has been said
+	defer func() { _ = conn.Close() }() // the call was made
 	ctx, end := context.WithTimeout(context.Background(), callTimeout)
 	defer end()
 	address := url.URL{Scheme: "file", Path: path}

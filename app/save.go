@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// ask shows a person where a file of this name would go, and answers where it shall go; empty when they want none.
+// ask shows a person a file dialog with the proposed name, and returns the chosen path; empty when the person cancels.
 type ask func(name string) (path string, err error)
 
-// saveExport writes what the API exports to a file that a person chooses: whole or not at all. Nothing of it passes through the
-// page, whose engine would keep it in memory. The answer is the file's path, empty when there was none chosen. What the API refuses
-// keeps its code; a file that cannot be written is save.failed.
+// saveExport writes an export of the API to a file that a person chooses: completely or not at all. The bytes do not pass through the page,
+// whose engine would keep them in memory. saveExport returns the file's path, empty when the person chose none. Refusals of the API keep
+// their codes; a file that cannot be written is save.failed.
 //
-// The person is asked once the API has begun to answer: by then it is known that there is something to save, and under which name.
+// The person is asked once the API has begun to answer: by then it is known that the export exists, and its name.
 func saveExport(ctx context.Context, api http.Handler, source string, choose ask) (string, error) {
 	if !exported(source) {
 		return "", &Error{Code: "save.refused", Params: map[string]string{"source": source}}
@@ -30,7 +30,7 @@ func saveExport(ctx context.Context, api http.Handler, source string, choose ask
 	return save(ctx, api, source, choose)
 }
 
-// save writes what a path of the API answers, as saveExport does.
+// save writes the answer of an API path to a file, as saveExport does.
 func save(ctx context.Context, api http.Handler, source string, choose ask) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ type saving struct {
 	choose ask
 
 	status  int
-	problem bytes.Buffer // what the API answered in place of a file
+	problem bytes.Buffer // the API's answer when it is no file
 	target  string       // empty: the person wants none
 	file    *os.File     // beside the target, until all is written
 	written int64
@@ -66,7 +66,7 @@ type saving struct {
 
 func (s *saving) Header() http.Header { return s.header }
 
-// WriteHeader asks where the file goes.
+// WriteHeader asks the person for the path of the file.
 func (s *saving) WriteHeader(status int) {
 	if s.status != 0 {
 		return
@@ -83,7 +83,7 @@ func (s *saving) WriteHeader(status int) {
 		return
 	}
 	if to, err := filepath.EvalSymlinks(s.target); err == nil {
-		s.target = to // a link stays one
+		s.target = to // a link stays a link
 	}
 	if s.file, s.err = os.CreateTemp(filepath.Dir(s.target), ".deskhand-export-*"); s.err != nil {
 		s.err = notSaved(s.target, s.err)
@@ -113,8 +113,8 @@ func (s *saving) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// finish puts the file in its place. With a cause it was cut off, and nothing is left of it; so it is when less came than was announced: what
-// was read has become shorter meanwhile, or could not be read to its end.
+// finish moves the complete file to its path. With a cause, the file was cut off, and finish removes it; so does finish when the file is
+// shorter than announced: the source has become shorter meanwhile, or could not be read to its end.
 func (s *saving) finish(cause error) (string, error) {
 	s.WriteHeader(http.StatusOK)
 	if s.status != http.StatusOK {
@@ -131,13 +131,13 @@ func (s *saving) finish(cause error) (string, error) {
 		err = s.place()
 	}
 	if err != nil {
-		_ = errors.Join(s.file.Close(), os.Remove(s.file.Name())) // what is left over is the lesser evil
+		_ = errors.Join(s.file.Close(), os.Remove(s.file.Name())) // a remaining file is the lesser evil
 		return "", notSaved(s.target, err)
 	}
 	return s.target, nil
 }
 
-// place replaces what is there with all that was written. A new file is its owner's alone, as a conversation is.
+// place replaces the target with the written file. A new file is readable for its owner only, as a conversation is.
 func (s *saving) place() error {
 	if info, err := os.Stat(s.target); err == nil {
 		if err := s.file.Chmod(info.Mode().Perm()); err != nil {
@@ -150,14 +150,14 @@ func (s *saving) place() error {
 	return os.Rename(s.file.Name(), s.target)
 }
 
-// notSaved is a failure of the file system, told with the path: the person chose it.
+// notSaved returns a file system error with the path, which the person chose.
 func notSaved(path string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	detail := err
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		detail = e.Err // the path is told beside it
+		detail = e.Err // the parameters have the path
 	}
 	return &Error{Code: "save.failed", Params: map[string]string{"path": path, "detail": detail.Error()}, cause: err}
 }

@@ -12,17 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a dialog shows. Nothing is ever cut: a request beyond them is only told of, and the window shows it.
+// Bounds of a dialog's content. No content is cut: a request beyond the bounds is only announced, and shown in the window.
 const (
 	mostText    = 2 << 20 // bytes
 	mostOptions = 9
 	mostLabel   = 90 // characters of a button
 	mostChoices = 30
 	mostChoice  = 400     // characters of a choice
-	longestLine = 2 << 10 // characters, until a line goes on in the next one: a line of a megabyte would take seconds to lay out
+	longestLine = 2 << 10 // characters before a line is wrapped: laying out a line of a megabyte would take seconds
 )
 
-// sheetOf is a request as a dialog. q is the question that it is, nil where it is none, or several.
+// sheetOf returns a request as a dialog. q is the request's question, nil when the request asks no question, or several.
 func sheetOf(r *request, from place, q *question) sheet {
 	s := sheet{title: oneLine(r.heading()), heading: oneLine(r.heading()), about: about(from)}
 	switch {
@@ -49,7 +49,7 @@ func sheetOf(r *request, from place, q *question) sheet {
 	return s
 }
 
-// elsewhere is the sheet of what the window alone can show.
+// elsewhere returns the sheet of a request that only the window can show.
 func (s sheet) elsewhere(why, title string) sheet {
 	short := sheet{title: s.title, heading: s.heading, about: s.about, text: lines(plainLine, why)}
 	if begins, whole := cut(title, mostChoice); title != "" && whole {
@@ -69,7 +69,7 @@ func (s *sheet) fits() bool {
 		!slices.ContainsFunc(s.choices, func(c choice) bool { return long(c.label, mostChoice) || long(c.about, mostChoice) })
 }
 
-// options are the agent's own, in its order and words.
+// options adds the agent's own options, in the agent's order and words.
 func (s *sheet) options(r *request) {
 	for _, o := range r.Options {
 		s.buttons = append(s.buttons, button{
@@ -95,7 +95,7 @@ func (s *sheet) question(r *request, q *question) {
 		return r.reply(list)
 	}
 	s.buttons = append(s.buttons, button{label: "Decline", give: func(reply) wish { return r.decline() }})
-	if r.Kind == kindForm { // declined, the agent goes on without it; cancelled, it gives up what it was at
+	if r.Kind == kindForm { // after decline, the agent goes on without the form; after cancel, the agent gives up its action
 		s.buttons = append(s.buttons, button{label: "Cancel", give: func(reply) wish { return r.answer(map[string]any{"action": "cancel"}) }})
 	}
 	s.buttons = append(s.buttons, button{label: "Send answer", needs: true, enter: true, give: send})
@@ -117,7 +117,7 @@ func about(from place) string {
 	}
 }
 
-// heading says who wants what.
+// heading returns the line that names the agent and the kind of the request.
 func (r *request) heading() string {
 	agent := cmp.Or(r.Agent, "An agent")
 	switch r.Kind {
@@ -154,7 +154,7 @@ func wants(kind string) string {
 	return "asks for permission"
 }
 
-// permission is what an approval is for: the exact target, the whole command, the diff of an edit, as the band in the window shows it.
+// permission returns the lines about an approval's subject: the exact target, the whole command, the diff of an edit, as in the window.
 func (r *request) permission(cwd string) []line {
 	var out []line
 	for _, code := range r.danger {
@@ -191,7 +191,7 @@ func (r *request) permission(cwd string) []line {
 	return out
 }
 
-// warning is what there is to know of a call, in words.
+// warning returns the text of a danger's code.
 func warning(code string) string {
 	switch code {
 	case "disaster":
@@ -210,13 +210,13 @@ func warning(code string) string {
 	return "This is dangerous: " + oneLine(code)
 }
 
-// command is the whole command line of a call that runs one.
+// command returns the whole command line of a call that runs a command.
 func (t *toolCall) command() (string, bool) {
 	_, text := t.commandField()
 	return text, text != ""
 }
 
-// commandField is the field that the command line stands in, and that line; empty where there is none.
+// commandField returns the name of the field with the command line, and the command line; both are empty when there is none.
 func (t *toolCall) commandField() (field, line string) {
 	input := t.fields()
 	for _, key := range []string{"command", "cmd", "script"} {
@@ -235,20 +235,20 @@ func (t *toolCall) commandField() (field, line string) {
 	return "", ""
 }
 
-// fields are those of the input; none where it is no object.
+// fields returns the fields of the input; none when the input is no object.
 func (t *toolCall) fields() map[string]json.RawMessage {
 	var input map[string]json.RawMessage
-	_ = json.Unmarshal(t.RawInput, &input) // of another shape it has none
+	_ = json.Unmarshal(t.RawInput, &input) // an input of another shape has no fields
 	return input
 }
 
-// changes tells whether the call shows what it changes, line by line.
+// changes reports whether the call shows its changes, line by line.
 func (t *toolCall) changes() bool {
 	return slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool { return typeOf(raw) == "diff" })
 }
 
-// beside is what a call is given that nothing else of it shows: beside a command line the arguments, variables and rights that change what
-// it does, without a command or a change all of the input but a plan that is read as its text.
+// beside returns the parts of a call's input that no other line of the sheet shows. For a command: the arguments, variables and rights that
+// change the command's effect. For a call without a command or a change: the whole input, but not a plan that is shown as its text.
 func (t *toolCall) beside(cwd string) string {
 	field, line := t.commandField()
 	input := t.fields()
@@ -281,7 +281,7 @@ func (t *toolCall) beside(cwd string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// changesNothing tells of a field beside a command that it does not change what that does.
+// changesNothing reports whether a field beside a command has no influence on the command.
 func changesNothing(key string, value json.RawMessage, cwd string) bool {
 	var text string
 	switch key {
@@ -295,7 +295,7 @@ func changesNothing(key string, value json.RawMessage, cwd string) bool {
 	return slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(value))
 }
 
-// says tells whether a text is one of those that the content shows.
+// says reports whether a text is among the texts that the content shows.
 func (t *toolCall) says(text json.RawMessage) bool {
 	var wanted string
 	return json.Unmarshal(text, &wanted) == nil && slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool {
@@ -309,7 +309,7 @@ func (t *toolCall) says(text json.RawMessage) bool {
 	})
 }
 
-// quoted is an argument as a shell would need it, so that where one ends can be seen.
+// quoted returns an argument as a shell would need it, so that the end of each argument is visible.
 func quoted(arg string) string {
 	plain := func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_@%+=:,./-", r)
@@ -336,7 +336,7 @@ func (t *toolCall) places(cwd string) []line {
 	return out
 }
 
-// relative is a path within the directory as it is from there; another one stays whole.
+// relative returns the path from the directory cwd to a path within cwd; other paths stay whole.
 func relative(path, cwd string) string {
 	root := strings.TrimRight(cwd, `/\`)
 	rest, inside := strings.CutPrefix(path, root)
@@ -353,11 +353,11 @@ func typeOf(raw json.RawMessage) string {
 	var c struct {
 		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(raw, &c) // of whatever shape it is
+	_ = json.Unmarshal(raw, &c) // of any shape
 	return c.Type
 }
 
-// content is one piece of a tool call's content.
+// content returns the lines of one piece of a tool call's content.
 func content(raw json.RawMessage, cwd string) []line {
 	var c struct {
 		Type    string  `json:"type"`
@@ -392,7 +392,7 @@ func content(raw json.RawMessage, cwd string) []line {
 	case c.Type == "content" && c.Content.Type == "text":
 		return lines(plainLine, c.Content.Text)
 	case c.Type == "terminal":
-		return nil // what it writes is not what is decided on
+		return nil // output of a terminal plays no part in the decision
 	}
 	return lines(plainLine, pretty(raw))
 }
@@ -413,7 +413,7 @@ func patchLines(text string) []line {
 	return out
 }
 
-// trust is what a directory would start beside the agent.
+// trust returns the lines about the executables that a directory would start beside the agent.
 func (r *request) trust() []line {
 	out := lines(dimLine, "Nothing has been started yet. What you approve is not asked about again until it changes.")
 	for _, e := range r.Executables {
@@ -454,7 +454,7 @@ func pretty(raw json.RawMessage) string {
 	return out.String()
 }
 
-// lines are the lines of a text of an agent's, made visible; none for an empty one.
+// lines returns the lines of an agent's text, made visible; none for an empty text.
 func lines(style lineStyle, text string) []line {
 	if text == "" {
 		return nil
@@ -474,7 +474,7 @@ func shown(list []line) []line {
 	return list
 }
 
-// wrap parts lines that are too long to be laid out, with a sign where they go on.
+// wrap splits lines that are too long to be laid out, with a sign where the line continues.
 func wrap(list []line) []line {
 	var out []line
 	for _, l := range list {
@@ -487,7 +487,8 @@ func wrap(list []line) []line {
 	return out
 }
 
-// mostNotice is how much of a target a notification shows. More is cut, and then it cannot be allowed from there.
+// mostNotice is the maximum length of a target in a notification. A longer target is cut, and then the notification has no action that
+// allows the request.
 const mostNotice = 300
 
 // noticeOf is a request as a notification.
@@ -501,8 +502,9 @@ func noticeOf(r *request, from place) notice {
 	return n
 }
 
-// actions are what can be answered without a look at more: the one option that allows this once, and the first that rejects. What is
-// dangerous, and what is not all in the notification, is allowed in a dialog or in the window.
+// actions returns the answers that a person can give without seeing more: the single option that allows the request once, and the first
+// option that rejects. Dangerous requests, and requests that the notification does not show completely, can only be allowed in a dialog or
+// in the window.
 func (r *request) actions(cwd string) (list []action) {
 	if r.Kind != kindPermission {
 		return nil
@@ -536,7 +538,7 @@ func (r *request) ofKey(key string) (option, bool) {
 	return r.Options[i], true
 }
 
-// target is what a request is about in one line, and whether that is all of it.
+// target returns the subject of a request in one line, and reports whether the line is complete.
 func (r *request) target(cwd string) (string, bool) {
 	text := r.Title
 	if r.Tool != nil {
@@ -551,12 +553,12 @@ func (r *request) target(cwd string) (string, bool) {
 	return cut(oneLine(text), mostNotice)
 }
 
-// inOneLine tells that the target says all that a call does: it is a command with nothing beside it, a file that is read, changed or
-// removed (how it is changed is in the window), or a title with neither files nor an input. The title is the agent's own words.
+// inOneLine reports whether the target describes the whole call: a command without further fields, a file that is read, changed or removed
+// (the window shows the changes), or a title with neither files nor an input. The title is the agent's own words.
 func (t *toolCall) inOneLine(cwd string) bool {
 	_, isCommand := t.command()
 	switch {
-	case !isCommand && t.isOfOneFile() && t.Kind != "move": // which names where to in its input
+	case !isCommand && t.isOfOneFile() && t.Kind != "move": // a move names its destination in the input
 		return true
 	case !isCommand && !t.isOfOneFile() && (len(t.Locations) > 0 || t.changes()):
 		return false

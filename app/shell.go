@@ -29,9 +29,9 @@ import (
 // Available says whether this build can open a window.
 const Available = true
 
-// Run shows the window and returns once it is closed: by a person, by SIGTERM, SIGINT or SIGHUP, or because ctx is done. It
-// must be called from main's goroutine, as macOS and GTK want the process's first thread. While it runs the signals are its
-// own; a second one ends the process at once.
+// Run shows the window and returns once the window is closed: by a person, by SIGTERM, SIGINT or SIGHUP, or because ctx is done. Run must
+// be called from main's goroutine, as macOS and GTK need the process's first thread. While Run runs, it handles these signals; a second
+// signal ends the process at once.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Title == "" {
 		cfg.Title = "Deskhand"
@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// options is the window as Wails wants it described.
+// options returns the window's options for Wails.
 func (s *shell) options() *options.App {
 	width, height := s.cfg.Geometry.size()
 	state := options.Normal
@@ -73,10 +73,11 @@ func (s *shell) options() *options.App {
 	return &options.App{
 		Title: s.cfg.Title, Width: width, Height: height, WindowStartState: state,
 		MinWidth: minWidth, MinHeight: minHeight,
-		// Without a maximum Wails takes the size of the screen that the window opens on, and a larger second one cannot be filled.
+		// Without a maximum Wails uses the size of the screen on which the window opens, and the window cannot fill a larger second screen.
 		MaxWidth: maxSide, MaxHeight: maxSide,
 		BackgroundColour: background(prefersDark()), // until the page has painted; white would flash
-		// The page takes the paths of dropped files (frontend/src/shell/drops.ts); DisableWebViewDrop would keep every drop from it.
+		// The page receives the paths of dropped files (frontend/src/shell/drops.ts); DisableWebViewDrop would keep every drop from the
+		// page.
 		DragAndDrop:    &options.DragAndDrop{EnableFileDrop: true},
 		AssetServer:    &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal, s.cfg.Logger)},
 		Bind:           s.bound(),
@@ -91,7 +92,7 @@ func (s *shell) options() *options.App {
 		Linux: &linux.Options{
 			ProgramName: programName,
 			Icon:        icon,
-			// Explicit, because the zero value of this struct means Always, and with it windows stay blank on some drivers.
+			// Explicit, because the zero value of this struct means Always, which leaves windows blank on some drivers.
 			WebviewGpuPolicy: linux.WebviewGpuPolicyNever,
 		},
 	}
@@ -102,7 +103,7 @@ const maxSide = 1 << 14
 //go:embed icon.png
 var icon []byte // frontend/public/icon.svg at 256 pixels
 
-// background is the page's own, as frontend/src/styles has it.
+// background is the page's background colour in frontend/src/styles.
 func background(dark bool) *options.RGBA {
 	if dark {
 		return options.NewRGB(0x0E, 0x0F, 0x11)
@@ -110,32 +111,32 @@ func background(dark bool) *options.RGBA {
 	return options.NewRGB(0xFF, 0xFF, 0xFF)
 }
 
-// shell is one run of the window.
+// shell is a run of the window.
 type shell struct {
 	cfg Config
 
-	ctx  context.Context // Wails' own, which its calls need; valid once open is closed
+	ctx  context.Context // Wails' own context, which Wails' calls need; valid once open is closed
 	open chan struct{}   // closed once the window exists
-	page chan struct{}   // closed once its page has loaded
+	page chan struct{}   // closed once the page has loaded
 	once sync.Once       // a page that is loaded again
 
 	copying sync.Mutex
-	copied  string // where the copies of opened attachments are, once there are any
+	copied  string // directory of the copies of opened attachments, once there are any
 
 	// ask shows a dialog of ours until the window is closed, once there are any.
 	ask atomic.Pointer[func(sheet) (reply, error)]
 
-	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
+	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all dialogs over one channel
 	closing  closing     // the question whether to stop
 	quitting atomic.Bool // the window closes and nobody is asked any more
-	hidden   atomic.Bool // the window, and where it was is saved: of a hidden one the desktop tells nothing right
+	hidden   atomic.Bool // the window is hidden, and its place is saved: the desktop reports wrong places for hidden windows
 }
 
 func newShell(cfg Config) *shell {
 	return &shell{cfg: cfg, open: make(chan struct{}), page: make(chan struct{})}
 }
 
-// wails answers the context that Wails' calls need, once there is one: with any other they end the process.
+// wails returns the context that Wails' calls need, and waits for it: with any other context Wails' calls end the process.
 func (s *shell) wails() context.Context {
 	<-s.open
 	return s.ctx
@@ -143,7 +144,7 @@ func (s *shell) wails() context.Context {
 
 func (s *shell) started(ctx context.Context) {
 	calm()
-	if sizeHasTitle && !s.cfg.Geometry.Maximised { // else it grows by its title bar with each start
+	if sizeHasTitle && !s.cfg.Geometry.Maximised { // otherwise the window grows by its title bar at each start
 		width, height := s.cfg.Geometry.size()
 		runtime.WindowSetSize(ctx, width, height)
 	}
@@ -154,16 +155,16 @@ func (s *shell) started(ctx context.Context) {
 func (s *shell) loaded(ctx context.Context) {
 	s.once.Do(func() {
 		guardPage(func(wait int) { s.cfg.Logger.Error("the page's process died; it is loaded anew", "seconds", wait) })
-		// Wails sets the smallest size before the window is on a screen, where GTK knows no limits yet, and loses it.
+		// Wails sets the minimum size before the window is on a screen, when GTK ignores limits.
 		runtime.WindowSetMinSize(ctx, minWidth, minHeight)
 		close(s.page)
 	})
 }
 
-// pageTimeout is how long a page may take to load until the window is closed without having waited for it.
+// pageTimeout is the time that a page may take to load before the window is closed without waiting for the page.
 const pageTimeout = 5 * time.Second
 
-// watch serves what comes from outside of the window until it is closed.
+// watch handles events from outside the window until the window is closed.
 func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
 	select {
 	case <-s.open:
@@ -182,7 +183,7 @@ func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
 		case <-s.cfg.Activate:
 			s.show()
 		case sig := <-signals:
-			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the second one is not ours; a closed pipe stays an error of who writes
+			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the second signal gets the default action; a closed pipe stays an error of the writer
 			s.cfg.Logger.Info("closing the window", "signal", sig.String())
 			s.quit(closed)
 			return
@@ -193,7 +194,7 @@ func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
 	}
 }
 
-// attend shows what waits for a person beside the window, until it is closed.
+// attend shows waiting requests beside the window, until the window is closed.
 func (s *shell) attend(ctx context.Context, closed <-chan struct{}) {
 	select {
 	case <-s.open:
@@ -213,17 +214,17 @@ func (s *shell) attend(ctx context.Context, closed <-chan struct{}) {
 	n.close()
 }
 
-// eventShow asks the page to show a request, or the inbox. It is the only thing that we tell the page by an event: a few ids.
+// eventShow asks the page to show a request, or the inbox. This event, with a few ids, is the only event that the app sends to the page.
 const eventShow = "deskhand:show"
 
-// showRequest brings the window forward, with what waits.
+// showRequest brings the window forward, with a request or the inbox.
 func (s *shell) showRequest(request, session string) {
 	s.show()
 	runtime.EventsEmit(s.wails(), eventShow, request, session)
 }
 
-// takeSignals makes the signals ours alone. Wails has asked for them too and closes the window as if a person had: it would
-// ask whether to stop, and nobody is there to answer.
+// takeSignals removes Wails' handler of the signals. Wails would close the window as if a person had: it would ask whether to stop, and
+// nobody is there to answer.
 func takeSignals() chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -233,7 +234,7 @@ func takeSignals() chan os.Signal {
 
 // quit closes the window without asking.
 func (s *shell) quit(closed <-chan struct{}) {
-	// The toolkit forgets a quit that comes before its loop runs.
+	// The toolkit ignores a quit before its loop runs.
 	timer := time.NewTimer(pageTimeout)
 	defer timer.Stop()
 	select {
@@ -243,12 +244,13 @@ func (s *shell) quit(closed <-chan struct{}) {
 	case <-timer.C:
 	}
 	s.quitting.Store(true)
-	dismissDialogs() // one that waits for an answer keeps the loop alive
+	dismissDialogs() // an open dialog keeps the loop alive
 	s.remember()
 	runtime.Quit(s.wails())
 }
 
-// copies is the directory of what was opened. It goes with the window, and so do the copies: what they are of is kept elsewhere.
+// copies returns the directory of the copies of opened attachments. The directory is deleted with the window: the originals are kept
+// elsewhere.
 func (s *shell) copies() (dir string, err error) {
 	s.copying.Lock()
 	defer s.copying.Unlock()
@@ -284,13 +286,13 @@ func (s *shell) end(ctx context.Context) (stay bool) {
 func (s *shell) show() {
 	s.hidden.Store(false)
 	runtime.WindowShow(s.wails())
-	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
+	runtime.WindowUnminimise(s.wails()) // on Linux this call also presents the window and gives it the focus
 }
 
-// beforeClose answers whether the window stays. Wails calls it once per click.
+// beforeClose reports whether the window stays open. Wails calls beforeClose once per click.
 func (s *shell) beforeClose(context.Context) (stay bool) {
 	if s.quitting.Load() {
-		return false // quit has done what is to be done
+		return false // quit has already asked
 	}
 	// Wails for Windows asks in the window's own thread, and not in a goroutine. That must not wait for a person: no message would be handled
 	// meanwhile, and Windows puts a dead picture in the window's place.
@@ -311,7 +313,8 @@ func (s *shell) mayClose() bool {
 	return true
 }
 
-// mayQuit asks a person who closes the window while agents work. It may be hidden meanwhile: the program goes on, and a second start shows it.
+// mayQuit asks a person who closes the window while agents work. The person may hide the window instead: the program goes on, and a second
+// start shows the window.
 func (s *shell) mayQuit(turns int) bool {
 	ask := s.ask.Load()
 	if ask == nil {
@@ -333,7 +336,7 @@ func (s *shell) mayQuit(turns int) bool {
 	return answer.button == closeStops
 }
 
-// stopAgents asks whether the agents that run may be stopped, where there is no dialog of ours.
+// stopAgents asks whether the running agents may be stopped, on systems without a dialog of ours.
 func (s *shell) stopAgents(turns int) bool {
 	s.dialog.Lock()
 	defer s.dialog.Unlock()
@@ -349,7 +352,7 @@ func (s *shell) stopAgents(turns int) bool {
 	return answer == "Yes"
 }
 
-// remember saves where the window is. A maximised window keeps the size that it had before, to return to.
+// remember saves the place of the window. A maximised window keeps its previous size, for the return from maximised.
 func (s *shell) remember() {
 	if s.cfg.SaveGeometry == nil || s.hidden.Load() {
 		return
@@ -368,7 +371,7 @@ func (s *shell) remember() {
 	}
 }
 
-// recovered makes a panic of a bound method an error: Wails would log it and leave the page waiting for ever.
+// recovered makes a panic of a bound method an error: Wails would log the panic and leave the page waiting for ever.
 func (s *shell) recovered(err *error) {
 	if p := recover(); p != nil {
 		s.cfg.Logger.Error("a bound method panicked", "panic", p, "stack", string(debug.Stack()))
@@ -380,7 +383,7 @@ func (s *shell) recovered(err *error) {
 // anything else.
 func formatError(err error) any { return coded(err).page() }
 
-// wailsLog passes on what Wails logs.
+// wailsLog passes on the log messages of Wails.
 type wailsLog struct{ to *slog.Logger }
 
 func (l wailsLog) Print(m string)   { l.to.Info("wails", "text", strings.TrimSpace(m)) }

@@ -43,15 +43,15 @@ import "C"
 
 // macOS has never run this: no Mac was there.
 
-// sizeHasTitle says that the size which Wails tells of a window has its title bar in it, and the one that it opens a window with has not.
+// sizeHasTitle: Wails reports the size of a window with its title bar, but opens a window with a size without the title bar.
 const sizeHasTitle = true
 
-// takeReopening has the window come back when somebody opens the app that runs already, in the Dock or in Finder: the system starts no second
-// program then and tells the first one, to which Wails' delegate does not listen. To hide the whole app instead, which the system undoes by
-// itself, would hide its alerts too. It is called before Wails makes the delegate.
+// takeReopening shows the window again when somebody opens the running app in the Dock or in Finder: the system then starts no second
+// program and notifies the first, but Wails' delegate ignores that notification. Hiding the whole app instead, which the system undoes by
+// itself, would also hide its alerts. takeReopening must be called before Wails makes the delegate.
 func takeReopening() { C.takeReopening() }
 
-// stopNow ends the app's loop. Wails only marks it as ended, from another thread: it ends with the next event then, which nobody makes in a
-// window that nobody uses; and in an alert, what is marked is the alert's own loop, and the app goes on. It is done by the loop itself and
-// not by the main queue, which stands still for as long as an alert that came by it.
+// stopNow ends the app's loop. Wails only marks the loop as ended, from another thread: the loop then ends with the next event, which an
+// unused window does not produce; and during an alert, the mark is on the alert's own loop, and the app goes on. The loop itself runs
+// stopNow instead of the main queue, because the queue stands still during an alert that was opened from the queue.
 func stopNow() { C.stopNow() }

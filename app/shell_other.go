@@ -2,7 +2,7 @@
 
 package app
 
-// What follows is macOS' alone (shell_darwin.go).
+// Only macOS needs the functions below (shell_darwin.go).
 
 const sizeHasTitle = false
 

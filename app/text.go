@@ -27,14 +27,14 @@ func closeSheet(title string, turns int) sheet {
 	}
 }
 
-// closeQuestion is asked where there is no dialog of ours. The desktop's own question has Yes and No alone.
+// closeQuestion is the question on systems without a dialog of ours. The desktop's own question has only Yes and No.
 func closeQuestion(turns int) string {
 	s := closeSheet("", turns)
 	return s.heading + ".\n\n" + s.buttons[closeStops].label + "?"
 }
 
-// dialogText makes a text safe for a native dialog: on Linux Wails hands it to GTK as a printf format, and a lone %s in it
-// ends the process.
+// dialogText makes a text safe for a native dialog: on Linux Wails passes the text to GTK as a printf format, and a lone %s ends the
+// process.
 func dialogText(text string) string {
 	if runtime.GOOS != "linux" {
 		return text
@@ -42,7 +42,7 @@ func dialogText(text string) string {
 	return strings.ReplaceAll(text, "%", "%%")
 }
 
-// coded makes any error one that the page has a text for.
+// coded makes any error an error that the page has a text for.
 func coded(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -50,7 +50,7 @@ func coded(err error) *Error {
 	return &Error{Code: "shell.failed", cause: err}
 }
 
-// page is the error as the page reads it: {"code", "params"}, without the cause, which is for the log.
+// page returns the error as the page reads it: {"code", "params"}, without the cause, which goes to the log.
 func (e *Error) page() string {
 	text, err := json.Marshal(e)
 	if err != nil { // two strings and a map of strings always have a form

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// visible is a text in which everything can be seen: controls, what turns the direction of writing, and blanks that are none stand
-// there by name. Line ends and tabs stay.
+// visible returns a text in which every character can be seen: control characters, characters that change the direction of writing, and
+// unusual blanks are replaced by their names. Line ends and tabs stay.
 func visible(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -30,12 +30,12 @@ func visible(text string) string {
 
 func hidden(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
 
-// oneLine is visible in one line.
+// oneLine returns a visible text without line ends.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", "\u21b5 ", "\t", "\u21e5").Replace(visible(text))
 }
 
-// cut is the beginning of a text, and whether that is all of it.
+// cut returns the beginning of a text, and reports whether the beginning is the whole text.
 func cut(text string, most int) (begins string, whole bool) {
 	if at := beginning(text, most); at < len(text) {
 		return text[:at] + "\u2026", false
@@ -43,7 +43,7 @@ func cut(text string, most int) (begins string, whole bool) {
 	return text, true
 }
 
-// beginning is how many bytes the first characters of a text take, or the whole of it.
+// beginning returns the number of bytes of a text's first characters, at most the whole length.
 func beginning(text string, characters int) int {
 	n := 0
 	for at := range text {

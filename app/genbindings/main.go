@@ -1,6 +1,6 @@
 //go:build desktop && bindings
 
-// Command genbindings writes frontend/wailsjs. It is run by make generate, in the repository's root.
+// Command genbindings writes frontend/wailsjs. make generate runs genbindings in the repository's root.
 package main
 
 import (
