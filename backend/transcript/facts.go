@@ -55,8 +55,8 @@ func (t *Fold) applyFact(u acp.Update) (known bool, err error) {
 	return true, nil
 }
 
-// applyOptions takes config options out of a session response or an update: the list is always the whole one. The older modes and models stand in
-// for options where an agent has none for these.
+// applyOptions stores the config options of a session response or an update, which always hold the whole list. An agent's older modes and
+// models become options when the agent has no options for them.
 func (t *Fold) applyOptions(body json.RawMessage) {
 	if body == nil {
 		return
@@ -72,7 +72,7 @@ func (t *Fold) applyOptions(body json.RawMessage) {
 		list, modes = olderOption(modesOption, "Mode", m.Current, m.List), true
 	case !told:
 		return
-	case !t.Told: // the process before this one told of the list
+	case !t.Told: // the previous agent process sent the list
 		list, modes = []ConfigOption{}, false
 	}
 	t.Facts.Models = len(models) > 0 && !slices.ContainsFunc(list, isModel)
@@ -98,7 +98,7 @@ func (t *Fold) KeepOptions(f Facts) {
 	t.Facts.Options, t.Facts.Modes, t.Facts.Models = f.Options, f.Modes, f.Models
 }
 
-// IsOlderModel reports whether an option stands for the models of an agent that offers them outside of its options.
+// IsOlderModel reports whether an option stands for the models of an agent that offers models outside its options.
 func (t *Fold) IsOlderModel(o ConfigOption) bool { return t.Facts.Models && o.ID == modelsOption }
 
 // SetMode changes the mode that is shown, both of agents with a mode option and of agents with older modes.

@@ -21,8 +21,8 @@ import (
 
 // The bounds of an entry. The rest is left out and counted; the journal keeps everything.
 const (
-	MaxText = 256 << 10 // bytes of one message
-	MaxItem = 64 << 10  // bytes of one text, diff side or raw value within a tool call
+	MaxText = 256 << 10 // bytes of a message
+	MaxItem = 64 << 10  // bytes of a text, diff side or raw value within a tool call
 
 	// Blocks are content that is not text, such as images. Each added block stores and publishes the whole entry again.
 	mostBlocks = 64
@@ -33,8 +33,8 @@ const (
 // included. A Fold keeps only entries that a later frame may change, such as the message that streams and the tool calls of the running
 // turn; all others are in the database alone. A Fold belongs to one goroutine.
 //
-// Rules paid for by others: an update for an unknown tool call creates it; a user message that echoes the prompt is dropped; a
-// changed message id starts a new message; an update that is unknown or broken becomes a raw entry, never an error.
+// Rules that other clients learned: an update for an unknown tool call creates the call; a user message that echoes the prompt is dropped;
+// a changed message id starts a new message; an update that is unknown or broken becomes a raw entry, never an error.
 type Fold struct {
 	session    string
 	Limit      int                         // bytes of Text; MaxText
@@ -56,7 +56,7 @@ type Fold struct {
 	displays    map[string]*Entry // the agent's own programs, by terminal id
 	compactions map[string]*Entry // of this turn
 	stragglers  map[string]*Entry // commands that run on after their turn was stopped, by the straggler's id
-	called      []*Entry          // the tool calls of this turn, or of the last one
+	called      []*Entry          // the tool calls of the running turn, or of the last turn
 
 	growing map[*Entry]*growth // entries that text is added to
 	halves  map[*Entry]rune    // first halves of characters that messages end with so far
@@ -77,10 +77,10 @@ type Fold struct {
 	mixed        bool            // the end of a turn has touched earlier entries: Take sorts
 	appends      map[*Entry]*Append
 	FactsChanged bool // since the last Take
-	Told         bool // the agent has told of its options since it was started
+	Told         bool // the agent has sent its options since its start
 }
 
-// Facts are the state of a session that its agent told of beside the transcript. The session's row stores them as JSON.
+// Facts are the parts of a session's state that its agent sent beside the transcript. The session's row stores them as JSON.
 type Facts struct {
 	Options  []ConfigOption `json:"options,omitempty"`
 	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
@@ -116,7 +116,7 @@ type Change struct {
 
 // Take returns the entries that changed since the last Take, the oldest first, and whether the facts changed.
 func (t *Fold) Take() ([]Change, bool) {
-	if t.mixed { // once, and not at the end of each turn: whoever folds a whole journal takes at its end alone, after thousands
+	if t.mixed { // here and not at the end of each turn: a caller that folds a whole journal takes once, after thousands of turns
 		slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
 	}
 	list := make([]Change, 0, len(t.dirty))
@@ -137,7 +137,8 @@ func (t *Fold) Take() ([]Change, bool) {
 	return list, facts
 }
 
-// countGoingOn remembers, in the session's record, what is to be ended should we die before. That of a turn ends with it.
+// countGoingOn stores, in the session's record, the number of entries that must be ended if Deskhand dies. The entries of a turn end with
+// the turn.
 func (t *Fold) countGoingOn() {
 	if n := len(t.goingOn); (t.turn == "" || n == 0) && n != t.Facts.GoingOn {
 		t.Facts.GoingOn, t.FactsChanged = n, true
@@ -181,7 +182,7 @@ func (t *Fold) Forget(unchanged map[*Entry]bool) {
 	}
 }
 
-// clone copies what apply may change later; the rest of an entry is replaced, never altered.
+// clone copies the parts of an entry that apply may change later; the other parts are replaced, never altered.
 func clone(e *Entry) *Entry {
 	c := *e
 	c.Blocks = slices.Clone(e.Blocks)
@@ -204,7 +205,7 @@ func (t *Fold) Touch(e *Entry) {
 	delete(t.appends, e)
 }
 
-// add makes an entry. Whatever is no message ends the message before it.
+// add makes an entry. An entry that is no message ends the message before the entry.
 func (t *Fold) add(f journal.Frame, kind string) *Entry {
 	if t.lastAdded != f.N {
 		t.lastAdded, t.added = f.N, 0
@@ -242,8 +243,8 @@ func (t *Fold) Apply(f journal.Frame) {
 	}
 }
 
-// applyOutward folds what we sent. It is a stop that shows: the turn's calls are cancelled with it, whatever becomes of them. What the agent
-// says of one after that counts again.
+// applyOutward folds a frame that we sent. Only a stop shows: the stop cancels the turn's calls, whatever becomes of them. Updates that the
+// agent sends about a cancelled call afterwards count again.
 func (t *Fold) applyOutward(f journal.Frame) {
 	const stop = "session/cancel"
 	if t.turn == "" || !bytes.Contains(f.Data, []byte(stop)) {
@@ -259,7 +260,7 @@ func (t *Fold) applyOutward(f journal.Frame) {
 
 func (t *Fold) applyNote(f journal.Frame, n Note) {
 	switch n.Note {
-	case NoteStarting: // another process: it goes on with nothing of the one before
+	case NoteStarting: // a new process, which continues nothing of the previous process
 		t.dropImport()
 		t.forking, t.forks = false, nil
 		clear(t.byID)
@@ -303,7 +304,7 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 	}
 }
 
-// requested shows that something was asked for, or that a rule has answered it.
+// requested shows a request, or that a rule has answered the request.
 func (t *Fold) requested(f journal.Frame, n Note) {
 	if n.Note == NoteRuled {
 		t.add(f, "rule").Rule = n.Rule
@@ -312,7 +313,7 @@ func (t *Fold) requested(f journal.Frame, n Note) {
 	t.add(f, "request").Request = n.Request
 }
 
-// dividerOf is what a note is shown as that changes nothing else; nil = nothing.
+// dividerOf returns the divider of a note that changes nothing else; nil = no divider.
 func dividerOf(n Note) *Divider {
 	switch n.Note {
 	case NoteInterrupted:
@@ -339,11 +340,11 @@ func (t *Fold) beginTurn(f journal.Frame, n Note) {
 	t.asking = t.asked(f, n)
 }
 
-// mostGoingOn is how many tool calls of before a turn may go on in it, and how many programs.
+// mostGoingOn is the number of earlier tool calls that may go on in a turn, and likewise of programs.
 const mostGoingOn = 50
 
-// goOn takes out of m what is over by the agent's own word. The rest is kept when a turn begins, since what works in the background is told of
-// turns later, but not all that an agent never ends: the oldest that are too many are ended here.
+// goOn removes the entries from m that the agent has ended. The others stay when a turn begins, since later turns report background work.
+// An agent may never end some of them, so goOn ends the oldest when there are too many.
 func goOn(m map[string]*Entry, over func(*Entry) bool, end func(*Entry)) {
 	maps.DeleteFunc(m, func(_ string, e *Entry) bool { return over(e) })
 	if len(m) <= mostGoingOn {
@@ -363,7 +364,7 @@ func inOrder(m map[string]*Entry) []*Entry {
 	return slices.SortedFunc(maps.Values(m), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// asked shows what a person has sent, and expects the agent to echo it.
+// asked shows a person's prompt, and expects the agent to echo the prompt.
 func (t *Fold) asked(f journal.Frame, n Note) *Entry {
 	e := t.add(f, "user")
 	t.ofNow(e)
@@ -380,7 +381,7 @@ func (t *Fold) asked(f journal.Frame, n Note) *Entry {
 	return e
 }
 
-// travelled folds a note of what went to the agent within a turn, or came from it.
+// travelled folds a note of an attachment or a prompt that went to the agent within a turn, or came from the agent.
 func (t *Fold) travelled(f journal.Frame, n Note) {
 	switch n.Note {
 	case NoteComposed:
@@ -401,12 +402,12 @@ func (t *Fold) composed(n Note) {
 	t.asking.Attachments = n.Attachments
 	t.Touch(t.asking)
 	if n.Text != "" {
-		t.prompt = n.Text // which is what the agent would echo
+		t.prompt = n.Text // the text that the agent would echo
 	}
 }
 
-// endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last. What it has begun without a
-// turn goes on without one.
+// endTurn closes the entries that the agent left open: a tool call that was cut off is cancelled, whatever state the agent last sent.
+// Entries that the agent began outside a turn go on outside a turn.
 func (t *Fold) endTurn(f journal.Frame) {
 	t.settle()
 	t.endToolsOfTurn(f)
@@ -422,7 +423,7 @@ func (t *Fold) endTurn(f journal.Frame) {
 	clear(t.growing)
 }
 
-// endAll ends what goes on, with the agent that was at it. Nothing more is heard of that.
+// endAll ends the entries that go on, together with their agent, which sends nothing more about them.
 func (t *Fold) endAll(f journal.Frame) {
 	t.endTools(f)
 	clear(t.tools)
@@ -460,7 +461,7 @@ func (t *Fold) close(f journal.Frame, n Note) {
 	switch {
 	case n.Reason == ReasonHibernated:
 		t.add(f, "divider").Divider = &Divider{Code: "session.hibernated"}
-	case n.Exit == nil: // it ended because we ended, in quiet
+	case n.Exit == nil: // the agent ended quietly because Deskhand ended
 	case n.Exit.Problem == ProblemInterrupted:
 		t.add(f, "divider").Divider = &Divider{Code: "app.interrupted"}
 	case n.Exit.Problem == ProblemExited:
@@ -475,7 +476,7 @@ func (t *Fold) raw(f journal.Frame, data []byte, reason string) {
 	e.Raw, e.Reason = ClipRaw(data), reason
 }
 
-// aside shows what an agent printed that is no message. The message that streams goes on behind it.
+// aside shows output of an agent that is no message. The streaming message continues behind the output.
 func (t *Fold) aside(f journal.Frame) {
 	open, byID, halves := t.open, maps.Clone(t.byID), t.halves
 	t.halves = map[*Entry]rune{}
@@ -483,7 +484,7 @@ func (t *Fold) aside(f journal.Frame) {
 	t.open, t.byID, t.halves = open, byID, halves
 }
 
-// applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
+// applyInward folds a frame that the agent sent. Responses are not shown: notes record their results.
 func (t *Fold) applyInward(f journal.Frame) {
 	var m struct {
 		Method string          `json:"method"`
@@ -515,7 +516,7 @@ func (t *Fold) applyInward(f journal.Frame) {
 	}
 }
 
-// applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
+// applyUpdate folds one session/update. An update that replays history changes only the facts.
 func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	if t.ofFork(u.SessionID) {
 		return nil
@@ -564,7 +565,7 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	return err
 }
 
-// toolCall folds what is told of a tool call. Where that says so itself, it may be another call than one before of the same id.
+// toolCall folds an update of a tool call. With begins, the update may begin another call that reuses the id of an earlier call.
 func (t *Fold) toolCall(f journal.Frame, body json.RawMessage, begins bool) error {
 	patch, err := acp.ParseToolCall(body)
 	if err != nil {
@@ -577,8 +578,8 @@ func (t *Fold) toolCall(f journal.Frame, body json.RawMessage, begins bool) erro
 	return nil
 }
 
-// permission folds what a request for a permission tells of its call: who asks may not have told of the call before. Nobody asks for one that has
-// ended: of that id a new one begins.
+// permission folds the tool call of a permission request: the agent may not have sent the call before. No agent asks for a call that has
+// ended, so a request with the id of an ended call begins a new call.
 func (t *Fold) permission(f journal.Frame, params json.RawMessage) {
 	p, err := acp.ParsePermission(params)
 	if err != nil {
@@ -591,7 +592,7 @@ func (t *Fold) permission(f journal.Frame, params json.RawMessage) {
 	if e := t.tools[patch.ToolCallID]; e != nil && e.hasEnded() {
 		t.giveUp(f, patch.ToolCallID)
 	}
-	_ = t.toolCall(f, p.ToolCall, true) // it was read above
+	_ = t.toolCall(f, p.ToolCall, true) // the call was parsed above
 }
 
 func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
@@ -600,7 +601,7 @@ func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
 		return err
 	}
 	if c.Block == nil && c.Text == "" {
-		return nil // Qwen sends these around its tool calls; each would be an entry without a word
+		return nil // Qwen sends these messages around its tool calls; each would be an empty entry
 	}
 	e := t.message(f, kind, c.MessageID)
 	if c.Block == nil {
@@ -620,7 +621,7 @@ func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
 	return nil
 }
 
-// message finds the entry that a chunk goes on, or begins one.
+// message returns the entry that a chunk continues, or begins an entry.
 func (t *Fold) message(f journal.Frame, kind, id string) *Entry {
 	if id == "" {
 		if t.open != nil && t.open.Kind == kind {
@@ -669,7 +670,7 @@ func (t *Fold) extend(e *Entry, text string) {
 	t.grow(e, text)
 }
 
-// grow adds to the text of an entry whatever its length.
+// grow appends to the text of an entry of any length.
 func (t *Fold) grow(e *Entry, text string) {
 	before := t.lengthen(e, text)
 	switch a := t.appends[e]; {
@@ -686,13 +687,13 @@ func (t *Fold) grow(e *Entry, text string) {
 // growth is the text of an entry that is added to: a string would be copied whole for each word.
 type growth struct {
 	text  strings.Builder
-	units int // its length
+	units int // the length of text
 }
 
 // lengthen gives how long the text was before, in UTF-16 units.
 func (t *Fold) lengthen(e *Entry, text string) (before int) {
 	g := t.growing[e]
-	if g == nil || g.text.Len() != len(e.Text) { // else it was cut since
+	if g == nil || g.text.Len() != len(e.Text) { // nil, or the entry's text was cut since
 		g = &growth{units: Units(e.Text)}
 		g.text.WriteString(e.Text)
 		t.growing[e] = g
@@ -704,7 +705,7 @@ func (t *Fold) lengthen(e *Entry, text string) (before int) {
 	return before
 }
 
-// settle tells the last of what was left out of messages that go on no more, and ends those that end within a character.
+// settle updates the count of omitted bytes of messages that no longer grow, and ends messages that end within a character.
 func (t *Fold) settle() {
 	cut := slices.SortedFunc(maps.Keys(t.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	clear(t.halves)
@@ -728,7 +729,7 @@ func Units(s string) int {
 	return n
 }
 
-// userChunk drops what echoes our own prompt and shows the rest, such as what a person typed into the agent elsewhere.
+// userChunk drops text that echoes our own prompt and shows other text, such as a prompt that a person typed into the agent elsewhere.
 func (t *Fold) userChunk(f journal.Frame, u acp.Update) error {
 	c, err := acp.ParseChunk(u.Body)
 	if err != nil {
@@ -758,7 +759,7 @@ func (t *Fold) setPlan(f journal.Frame, u acp.Update) error {
 	return nil
 }
 
-// planItems are the steps of a plan. Of one that is too long the last tells how many more there are.
+// planItems returns the steps of a plan. The last item of a plan that is too long gives the number of omitted steps.
 func planItems(steps []acp.PlanItem) []PlanItem {
 	list, room := make([]PlanItem, 0, len(steps)), MaxText
 	for i, s := range steps {
@@ -771,7 +772,7 @@ func planItems(steps []acp.PlanItem) []PlanItem {
 	return list
 }
 
-// patchTool creates or changes a tool call: what the patch does not name stays.
+// patchTool creates or changes a tool call: fields that the patch does not name stay.
 func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
 	e := t.tools[p.ToolCallID]
 	if e == nil {
@@ -787,7 +788,7 @@ func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
 	switch {
 	case e.hasEnded() && (e.Tool.EndedAt == nil || cutOff):
 		e.Tool.EndedAt = &record.Time{Time: f.At}
-	case e.goesOn(): // though it may have been cut off with its turn
+	case e.goesOn(): // the call may nevertheless have been cut off with its turn
 		e.Tool.EndedAt = nil
 	}
 	if p.Changes() {
@@ -795,14 +796,15 @@ func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
 	}
 	if p.Display != nil {
 		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Seq < e.Seq {
-			delete(t.displays, p.Display.ID) // it is of a call before this one
+			delete(t.displays, p.Display.ID) // the terminal belongs to an earlier call
 		}
 		t.display(f, *p.Display)
 	}
 }
 
-// begunAnew forgets the call of an id where the agent begins another one: some count their calls anew in each turn, or in each answer of their
-// model, and some call each of them the same. So it does with the program that is left of it, or of one that is over.
+// begunAnew forgets the call of an id when the agent begins another call with the id: some agents count their calls from the start in each
+// turn, or in each answer of their model, and some give every call the same id. begunAnew also forgets the program of the forgotten call,
+// and a program that has ended.
 func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 	e := t.tools[p.ToolCallID]
 	if e != nil {
@@ -816,7 +818,7 @@ func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 	}
 }
 
-// giveUp lets go of a call and of the program of its id: what comes of that id is another's.
+// giveUp forgets a call and the program of its id: later updates of the id belong to another call.
 func (t *Fold) giveUp(f journal.Frame, id string) {
 	delete(t.tools, id)
 	if d := t.displays[id]; d != nil {
@@ -938,7 +940,7 @@ const ReasonHibernated = "hibernated"
 const (
 	RestoredImport = "import"        // imported with its history
 	RestoredUnseen = "import_unseen" // imported without a history
-	RestoredFork   = "fork"          // forked from its parent once more
+	RestoredFork   = "fork"          // forked from the parent again
 )
 
 // imported is the state of an import: entries are held back while a history is taken in.

@@ -47,25 +47,25 @@ const (
 	NoteImporting   = "session.importing" // updates from here on are history that is not stored yet, until the session is ready
 	NoteForking     = "session.forking"   // the agent is asked for a fork
 	NoteFork        = "session.fork"      // Session: the agent's id of the new fork; empty when the agent has made none
-	NoteForked      = "session.forked"    // Session, Text: this session is a fork; its parent and the parent's title
+	NoteForked      = "session.forked"    // Session, Text: this session is a fork; the parent and the parent's title
 	NoteTurnBegan   = "turn.began"        // Turn, Prompt, Attachments
-	NoteComposed    = "turn.composed"     // Turn, Attachments, as they go to the agent; Text: the sent text, where that differs from the written text
+	NoteComposed    = "turn.composed"     // Turn, Attachments in the form that goes to the agent; Text: the sent text, when different from the written text
 	NoteTurnEnded   = "turn.ended"        // Turn, Reason, Error
 	NoteSteered     = "turn.steered"      // Turn, Prompt, Attachments: the agent has the message within the turn
-	NoteGiven       = "attachment.given"  // Attachments: one file that the agent gives
+	NoteGiven       = "attachment.given"  // Attachments: a file from the agent
 	NoteRequest     = "request.opened"    // Request
 	NoteRuled       = "request.ruled"     // Rule: a rule has answered the request
-	NoteInterrupted = "turn.interrupted"  // SIGINT went out; Reason: no_signal when there was no way to send one
+	NoteInterrupted = "turn.interrupted"  // SIGINT was sent; Reason: no_signal when the transport cannot signal
 	NoteMissing     = "messages.missing"  // the agent's messages are lost here: the remote runtime holds them no more, or the instance was removed
 	NoteTakenUp     = "agent.taken_up"    // the agent process has outlived this program
 	NoteKilled      = "turn.killed"
 	NoteClosed      = "agent.closed"    // Exit; Reason: hibernated
-	NoteRefused     = "request.refused" // Method, Raw: an agent's request that no one is asked about
+	NoteRefused     = "request.refused" // Method, Raw: an agent's request that no person is asked about
 	NoteNotice      = "notice"          // Notice
 	NoteTerminal    = "terminal"        // Terminal: the state from here on; Text: the output since the note before, as far as shown
 	NoteStraggler   = "command.left"    // Straggler: the state from here on; Turn: the stopped turn
 	NoteWrote       = "file.written"    // File
-	NoteMoved       = "workspace.moved" // From, To: the directory, and the session with it
+	NoteMoved       = "workspace.moved" // From, To: the session's directory before and after
 )
 
 // stableID returns a UUIDv7 made of the frame's time and a hash of the record's origin, so that a rebuilt transcript has the ids of the
@@ -107,7 +107,7 @@ const (
 const (
 	ProblemStartMode    = "start.mode"    // the agent does not offer the mode; Params: agent, value, offers
 	ProblemStartModel   = "start.model"   // the agent does not offer the model; the same Params
-	ProblemStartRefused = "start.refused" // the agent did not change to it; Params: agent, option, value
+	ProblemStartRefused = "start.refused" // the agent did not change to the mode or model; Params: agent, option, value
 	ProblemStartUnasked = "start.unasked" // nobody has chosen a mode, and no mode of the agent asks; Params: agent, value, offers
 )
 

@@ -14,14 +14,14 @@ const (
 	modelsOption = "model"
 )
 
-// What is kept of the agent's facts at most. They stand in the session's record, which is stored and told whole again and again.
+// Limits of the stored facts of an agent. The facts are in the session's record, which is stored and sent whole again and again.
 const (
 	maxFacts = 1 << 20 // bytes of all commands; of all options; of all their choices
-	maxWords = 4 << 10 // of a title, and of what describes a command, an option or a choice
-	maxLabel = 1 << 10 // of a word that is one of few, and of a name
+	maxWords = 4 << 10 // bytes of a title, and of the description of a command, an option or a choice
+	maxLabel = 1 << 10 // bytes of an enumerated word or a name
 )
 
-// commands are the first of an agent's, as far as there is room. A name is whole or not there: it is what a person sends.
+// commands returns the first of an agent's commands, up to the limit. A name is kept whole or not at all, because a person sends the name.
 func commands(list []acp.Command) []Command {
 	out, room := make([]Command, 0, len(list)), maxFacts
 	for _, c := range list {
@@ -40,8 +40,8 @@ func commands(list []acp.Command) []Command {
 // isModel tells of an option that chooses the model.
 func isModel(o ConfigOption) bool { return o.Category == modelsOption || o.ID == modelsOption }
 
-// olderOption is the option for what an agent offers in an older way, if there is one: the current value is whole or not there, as what is chosen
-// of the option has to be.
+// olderOption returns the option for an agent's older form of modes or models, if the agent has any. The current value is kept whole or not
+// at all, like every value of an option.
 func olderOption(id, name, current string, choices []acp.ConfigChoice) []ConfigOption {
 	if len(current) > maxWords {
 		return []ConfigOption{}
@@ -65,7 +65,7 @@ func ConfigOptions(list []acp.ConfigOption) []ConfigOption {
 		out = append(out, option)
 	}
 	room = maxFacts
-	for _, modes := range []bool{true, false} { // whatever there is of models, a mode in which it asks can be chosen
+	for _, modes := range []bool{true, false} { // a mode that asks can be chosen, however many models there are
 		for i := range out {
 			if (out[i].Category == ModeCategory) == modes {
 				out[i].offer(list[i].Choices, &room)
@@ -75,8 +75,8 @@ func ConfigOptions(list []acp.ConfigOption) []ConfigOption {
 	return out
 }
 
-// offer adds choices as far as there is room. The one that the option has is among them however many stand before it: without it nobody
-// sees which that is. Those of all options have as much room again.
+// offer adds choices up to the limit. The current choice is always included, whatever its position: without that choice nobody would see
+// the current value. The current choices of all options together have the same limit again.
 func (o *ConfigOption) offer(list []acp.ConfigChoice, room *int) {
 	shown := false
 	for _, c := range list {
@@ -140,7 +140,7 @@ func (o ConfigOption) Offers(value string) bool {
 	return false
 }
 
-// ConfigOption is one setting that the agent offers (mode, model, thought level...). An agent's older modes are shown as one of
+// ConfigOption is a setting that the agent offers (mode, model, thought level...). An agent's older modes are shown as an option of
 // category mode.
 type ConfigOption struct {
 	ID          string         `json:"id"`
@@ -153,7 +153,7 @@ type ConfigOption struct {
 	Choices     []ConfigChoice `json:"choices,omitempty"`
 }
 
-// ConfigChoice is one value of a select; Group is the heading it stands under.
+// ConfigChoice is a value of a select; Group is the heading above the value.
 type ConfigChoice struct {
 	Value       string `json:"value"`
 	Name        string `json:"name"`

@@ -9,13 +9,13 @@ import (
 	"deskhand/backend/journal"
 )
 
-// beginImport holds back what follows until it is known to be whole.
+// beginImport holds back the following entries until the history is known to be whole.
 func (t *Fold) beginImport() {
 	t.dropImport()
 	t.imported = imported{running: true, isHeld: map[*Entry]bool{}}
 }
 
-// holds tells whether the entry waits for the end of an import; a new one is taken into what waits.
+// holds reports whether the entry waits for the end of an import; a new entry is added to the waiting entries.
 func (t *Fold) holds(e *Entry) bool { return t.imported.isHeld[e] }
 
 func (t *Fold) hold(e *Entry) {
@@ -23,14 +23,14 @@ func (t *Fold) hold(e *Entry) {
 	case "request", "notice", "divider": // these are of now
 	default:
 		if t.imported.running {
-			e.Turn = "" // the one that may wait for the agent is of now
+			e.Turn = "" // the entry that may wait for the agent belongs to the present
 			t.imported.held = append(t.imported.held, e)
 			t.imported.isHeld[e] = true
 		}
 	}
 }
 
-// ofNow takes an entry out of what waits: a person has said it while a history was taken in.
+// ofNow removes an entry from the waiting entries: a person wrote it during the import of a history.
 func (t *Fold) ofNow(e *Entry) {
 	if t.holds(e) {
 		e.Turn = t.turn
@@ -40,7 +40,7 @@ func (t *Fold) ofNow(e *Entry) {
 	}
 }
 
-// importedTurn is what a person's message begins in a history: it names no turns.
+// importedTurn begins a turn at a person's message in a history, which names no turns.
 func (t *Fold) importedTurn(f journal.Frame) {
 	if !t.imported.running {
 		return
@@ -53,7 +53,7 @@ func (t *Fold) importedTurn(f journal.Frame) {
 	clear(t.growing)
 }
 
-// endImport shows what was taken in. Unseen is a session of which the agent gives no history.
+// endImport shows the imported entries. Unseen means that the agent gives no history of the session.
 func (t *Fold) endImport(f journal.Frame, unseen bool) {
 	t.importedTurn(f)
 	held := t.imported.held
@@ -74,7 +74,7 @@ func (t *Fold) endImport(f journal.Frame, unseen bool) {
 	t.add(f, "divider").Divider = d
 }
 
-// dropImport forgets what came of a history that has broken off.
+// dropImport forgets the entries of a history that was cut off.
 func (t *Fold) dropImport() {
 	if t.imported.running {
 		t.forgetImport()
@@ -92,7 +92,7 @@ func (t *Fold) forgetImport() {
 	clear(t.clipped)
 }
 
-// applyOrigin folds a note of where a session comes from, or what comes of it.
+// applyOrigin folds a note about the origin of a session, or about the import of its history.
 func (t *Fold) applyOrigin(f journal.Frame, n Note) {
 	switch n.Note {
 	case NoteImporting:
@@ -101,16 +101,16 @@ func (t *Fold) applyOrigin(f journal.Frame, n Note) {
 		t.forking = true
 	case NoteFork:
 		t.forked(n)
-	case NoteForked: // what goes on in the parent goes on there
+	case NoteForked: // entries that go on in the parent go on there
 		t.endAll(f)
 		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
 	}
 }
 
-// ofFork tells that an update is of a fork, which has a transcript of its own.
+// ofFork reports whether an update belongs to a fork, which has a transcript of its own.
 func (t *Fold) ofFork(peer string) bool { return t.forking && peer != t.peer || t.forks[peer] }
 
-// forked learns the agent's id of a fork that it has made.
+// forked stores the agent's id of a fork.
 func (t *Fold) forked(n Note) {
 	t.forking = false
 	if n.Session == "" {
@@ -122,7 +122,7 @@ func (t *Fold) forked(n Note) {
 	t.forks[n.Session] = true
 }
 
-// foreign tells that an answer of the agent is of another session, such as a fork of this one.
+// foreign reports whether an answer of the agent belongs to another session, such as a fork of this session.
 func (t *Fold) foreign(result json.RawMessage) bool {
 	var r struct {
 		SessionID string `json:"sessionId"`

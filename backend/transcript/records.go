@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/record"
 )
 
-// Attachment is a file that was taken in, with the way in which the file travels to the agent of its session.
+// Attachment is a stored file, with the form in which the file travels to the agent of its session.
 type Attachment struct {
 	ID        string `json:"id"`
 	Filename  string `json:"filename"`
@@ -39,13 +39,13 @@ func (a Attachment) File() attachment.File {
 	}
 }
 
-// Plain returns the attachment without the fields of one journey.
+// Plain returns the attachment without the fields about its way to the agent.
 func (a Attachment) Plain() Attachment {
 	a.Travels, a.Warning, a.Copied, a.Missing = "", "", false, false
 	return a
 }
 
-// Exit tells how an agent process ended, or why it could not be started (then Code is absent and Problem tells).
+// Exit is the end of an agent process, or the failure of its start (then Code is absent, and Problem has the reason).
 type Exit struct {
 	Code       *int              `json:"code,omitempty"`
 	Signal     string            `json:"signal,omitempty"`
@@ -68,7 +68,7 @@ type Usage struct {
 	Cost *Cost `json:"cost,omitempty"`
 }
 
-// Cost is what the session has cost so far.
+// Cost is the session's total cost so far.
 type Cost struct {
 	Amount   float64 `json:"amount"`
 	Currency string  `json:"currency"`
@@ -140,8 +140,8 @@ type ToolCall struct {
 	EndedAt    *record.Time      `json:"endedAt,omitempty"`
 }
 
-// Terminal is a program that the agent has had us run, or of which it shows what it wrote. That is the entry's text: the newest of it,
-// as it came, with escape sequences.
+// Terminal is a program that Deskhand ran for the agent, or an agent's own program whose output the agent sends. The entry's text is the
+// newest output, unchanged, with escape sequences.
 type Terminal struct {
 	TerminalID string       `json:"terminalId" doc:"Id by which the content of tool calls names the terminal"`
 	Command    string       `json:"command,omitempty"`
@@ -163,7 +163,7 @@ type FileChange struct {
 	Diff    json.RawMessage `json:"diff,omitempty" doc:"ACP diff; absent when a side is too long for a diff"`
 }
 
-// Compaction is the agent shortening its own memory of the conversation; the entry's text is what it keeps in its place.
+// Compaction is a shortening of the agent's own memory of the conversation; the entry's text is the summary that replaces the memory.
 type Compaction struct {
 	CompactionID string       `json:"compactionId"`
 	Status       string       `json:"status" doc:"in_progress, completed, failed, cancelled, or the status that the agent sent"`
@@ -178,7 +178,7 @@ type Location struct {
 	Line *int64 `json:"line,omitempty"`
 }
 
-// PlanItem is one step of the agent's plan.
+// PlanItem is a step of the agent's plan.
 type PlanItem struct {
 	Content  string `json:"content"`
 	Priority string `json:"priority,omitempty"`
@@ -195,15 +195,15 @@ type Notice struct {
 // Divider marks a change in the life of the session. Codes: agent.exited, agent.start_failed, session.resumed, session.loaded,
 // session.fresh (the agent cannot restore the earlier conversation), session.hibernated (the agent was ended to save memory),
 // app.interrupted, turn.interrupt_sent, turn.killed, turn.no_signal, messages.missing, agent.taken_up, workspace.moved (from, to),
-// session.imported (messages: what stands above is the agent's history), session.imported_unseen (it shows none), session.forked (session,
-// title: what stands above was said there).
+// session.imported (messages: the entries above are the agent's history), session.imported_unseen (the agent shows no history),
+// session.forked (session, title: the entries above are the parent's).
 type Divider struct {
 	Code   string            `json:"code"`
 	Params map[string]string `json:"params,omitempty"`
 	Exit   *Exit             `json:"exit,omitempty"`
 }
 
-// dividers says what the codes mean, as the window does.
+// dividers has the texts of the codes, as the window shows them.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var dividers = map[string]string{
@@ -264,7 +264,7 @@ type RuleAnswer struct {
 	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
 }
 
-// unbegun are the words for a conversation that could not begin in its mode or with its model; "" for any other end.
+// unbegun returns the text for a conversation that could not begin in its mode or with its model; "" for any other end.
 func (x *Exit) unbegun() string {
 	p, offers := x.Params, "it offers none"
 	if p["offers"] != "" {
@@ -314,7 +314,7 @@ func (s *Straggler) Words() string {
 	return "Has ended meanwhile: " + words
 }
 
-// hasExited tells of a program whose own end was told, rather than that of its turn.
+// hasExited reports whether the program's own end was reported, rather than the end of its turn.
 func (e *Entry) hasExited() bool {
 	return !e.Terminal.Running && (e.Terminal.ExitCode != nil || e.Terminal.Signal != "")
 }
@@ -354,7 +354,7 @@ func (e *Entry) CutOff(now record.Time) bool {
 // goesOn tells of a tool call that is not over.
 func (e *Entry) goesOn() bool { return e.Tool.Status == "pending" || e.Tool.Status == "in_progress" }
 
-// hasEnded tells of a tool call whose own end was told, rather than that of its turn.
+// hasEnded reports whether the tool call's own end was reported, rather than the end of its turn.
 func (e *Entry) hasEnded() bool { return e.Tool.Status == "completed" || e.Tool.Status == "failed" }
 
 // hasRoom tells whether a block can be added to those that an entry has.
@@ -366,8 +366,8 @@ func (e *Entry) hasRoom(block json.RawMessage) bool {
 	return len(e.Blocks) == 0 || len(e.Blocks) < mostBlocks && size <= maxBlocks
 }
 
-// givesWay tells whether what begins in a turn with the id of this call is another call: this one was cut off with another turn, or it has ended and
-// the other has not, or has ended with other words than this one. What merely tells again of the end of a call is no other.
+// givesWay reports whether a patch with the id of this call begins another call: this call was cut off with another turn, or this call has
+// ended, and the patch is of a running call or has other contents. A patch that only repeats the end of this call begins no other call.
 func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
 	if turn != "" && e.Turn != turn && e.Tool.Status == "cancelled" {
 		return true
@@ -375,7 +375,7 @@ func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
 	if !e.hasEnded() {
 		return false
 	}
-	if p.Status == nil || *p.Status == "pending" || *p.Status == "in_progress" { // it is pending where it does not say
+	if p.Status == nil || *p.Status == "pending" || *p.Status == "in_progress" { // a call without a status is pending
 		return true
 	}
 	after := *e.Tool
@@ -383,7 +383,7 @@ func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
 	return e.Tool.loses(after)
 }
 
-// loses tells whether something that the call says is not in what it says after.
+// loses reports whether a field of the call is missing from the call after.
 func (t *ToolCall) loses(after ToolCall) bool {
 	text := func(was, now string) bool { return was != "" && was != now }
 	raw := func(was, now json.RawMessage) bool { return len(was) > 0 && !bytes.Equal(was, now) }
@@ -457,7 +457,7 @@ func (e *Entry) SearchText() string {
 	return ""
 }
 
-// Complete reports whether an entry has the part that its kind names. A record that was damaged on the disk may have lost that part.
+// Complete reports whether an entry has the part that its kind names. An entry that was damaged on the disk may lack that part.
 func (e *Entry) Complete() bool {
 	switch e.Kind {
 	case "notice":

@@ -2,14 +2,14 @@ package transcript
 
 import "strings"
 
-// findable is what of a tool call, a program or a file can be found, each text once.
+// findable collects the texts by which a tool call, a program or a file can be found, each text once.
 type findable struct {
 	text  strings.Builder
 	count int
 }
 
-// add takes no more when there is as much as of the longest message. Each of the first texts is compared with all before it, since
-// agents tell the same thing in several fields; to compare thousands would take long.
+// add drops texts beyond the length of the longest message. Only the first texts are compared with all earlier texts, since agents send the
+// same text in several fields; comparing thousands would take long.
 func (t *findable) add(text string) {
 	const compared = 100
 	if text == "" || t.text.Len() >= MaxText || t.count < compared && strings.Contains(t.text.String(), text) {
@@ -22,8 +22,8 @@ func (t *findable) add(text string) {
 
 func (t *findable) printed(text string) { t.add(printed(text)) }
 
-// eachText goes through what a value of a tool says, by the names in use. What else stands there are numbers, names and the bytes of
-// files.
+// eachText calls f with the texts in a value of a tool, found by the usual names of fields. Other fields hold numbers, names and the bytes
+// of files.
 func eachText(v any, f func(string)) {
 	switch v := v.(type) {
 	case string:
@@ -39,10 +39,12 @@ func eachText(v any, f func(string)) {
 	}
 }
 
-// While a program runs, this much of what it wrote last can be found: all of it is indexed anew every second in which it writes.
+// runningOutput is the number of bytes of a running program's newest output that can be found: all of it is indexed again every second in
+// which the program writes.
 const runningOutput = 16 << 10
 
-// printed is what a program has printed, as people see it: without codes, and of a line that was drawn over itself what it is at last.
+// printed returns a program's output as people see it: without escape sequences, and with the final state of each line that was
+// overwritten.
 func printed(text string) string {
 	text = withoutEscapes(text)
 	if !strings.Contains(text, "\r") {
@@ -56,8 +58,8 @@ func printed(text string) string {
 	return strings.Join(all, "\n")
 }
 
-// withoutEscapes leaves out the codes by which a program colours what it prints, and steers a terminal. The window leaves out the same
-// (content/printed.ts).
+// withoutEscapes removes the escape sequences by which a program colours its output and controls a terminal. The window removes the same
+// sequences (content/printed.ts).
 func withoutEscapes(text string) string {
 	if !strings.Contains(text, "\x1b") {
 		return text
@@ -74,7 +76,7 @@ func withoutEscapes(text string) string {
 	}
 }
 
-// escapeLength is how much of a text belongs to the escape character before it: nothing, where that begins no sequence.
+// escapeLength returns the number of bytes behind an escape character that belong to its sequence; 0 when no sequence begins.
 func escapeLength(s string) int {
 	end := 0
 	switch {
@@ -95,7 +97,7 @@ func escapeLength(s string) int {
 	return end
 }
 
-// skipBytes is where the bytes between these two end.
+// skipBytes returns the index behind the bytes between low and high.
 func skipBytes(s string, from int, low, high byte) int {
 	for from < len(s) && low <= s[from] && s[from] <= high {
 		from++
@@ -103,7 +105,7 @@ func skipBytes(s string, from int, low, high byte) int {
 	return from
 }
 
-// finalByte is where a sequence ends with the byte that finishes it; 0 where another stands there.
+// finalByte returns the index behind a sequence's final byte; 0 when another byte is there.
 func finalByte(s string, at int, low byte) int {
 	if at < len(s) && low <= s[at] && s[at] <= '~' {
 		return at + 1

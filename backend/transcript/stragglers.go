@@ -28,7 +28,7 @@ func (t *Fold) Straggler(entry string) *Entry {
 	return nil
 }
 
-// left folds what is noted of a straggler: that it was found, or that it has ended.
+// left folds a note of a straggler: that Deskhand found the straggler, or that the straggler has ended.
 func (t *Fold) left(f journal.Frame, n Note) {
 	now := n.Straggler
 	if now == nil {
@@ -42,7 +42,7 @@ func (t *Fold) left(f journal.Frame, n Note) {
 	if !now.Running {
 		return
 	}
-	open, byID := t.open, t.byID // the message that streams goes on behind it
+	open, byID := t.open, t.byID // the streaming message continues behind the straggler
 	t.byID = map[string]*Entry{}
 	e := t.add(f, "straggler")
 	t.open, t.byID = open, byID

@@ -10,14 +10,14 @@ import (
 	"deskhand/backend/record"
 )
 
-// Of what a program writes the newest part is shown. At the limit half of it goes, so that a program that writes on and on costs a
-// rewrite of the entry now and then, and an append else.
+// Only the newest part of a program's output is shown. At the limit half of the output is dropped, so that a program with endless output
+// costs a rewrite of the entry now and then, and appends otherwise.
 const (
 	shownOutput = 256 << 10
 	keptOutput  = shownOutput / 2
 )
 
-// served folds what we did for the agent.
+// served folds a note of our work for the agent.
 func (t *Fold) served(f journal.Frame, n Note) {
 	switch {
 	case n.File != nil:
@@ -27,7 +27,7 @@ func (t *Fold) served(f journal.Frame, n Note) {
 	}
 }
 
-// terminal folds what is noted of a program: its state from then on, and what it has written since the note before.
+// terminal folds a note of a program: the program's new state, and its output since the previous note.
 func (t *Fold) terminal(f journal.Frame, now Terminal, text string) {
 	e := t.terminals[now.TerminalID]
 	if e == nil {
@@ -45,8 +45,7 @@ func (t *Fold) terminal(f journal.Frame, now Terminal, text string) {
 	}
 }
 
-// display folds what an agent tells, in the extension that some have for it, of a program of its own. What it says of one of ours
-// counts for nothing.
+// display folds an update of an agent's own program, which some agents send in an extension. Updates about our own programs are ignored.
 func (t *Fold) display(f journal.Frame, d acp.TerminalDisplay) {
 	if t.terminals[d.ID] != nil {
 		return
@@ -88,7 +87,7 @@ func (t *Fold) endDisplays(f journal.Frame) {
 	clear(t.displays)
 }
 
-// endDisplay ends a program of the agent's own with its turn, or with the agent. How it has ended may be told later.
+// endDisplay ends an agent's own program with its turn, or with the agent. The agent may report the exit later.
 func (t *Fold) endDisplay(f journal.Frame, e *Entry) {
 	if e.Terminal.Running {
 		t.endTerminal(f, e, nil, "")
@@ -102,7 +101,7 @@ func (t *Fold) countTerminals() {
 	}
 }
 
-// output adds to what a program wrote; skipped bytes before it are not here, and then what was shown is not what stands before it.
+// output appends to a program's output. skipped bytes before text are missing; then the shown output does not directly precede text.
 func (t *Fold) output(e *Entry, text string, skipped int64) {
 	if t.Said != nil {
 		t.Said(e, text)
@@ -120,7 +119,8 @@ func (t *Fold) output(e *Entry, text string, skipped int64) {
 	t.forgetOutput(e, tailStart(e.Text, keptOutput), 0)
 }
 
-// tailStart is where the last bytes of an output begin, most of them at the most: with a line where one begins soon, else with a character.
+// tailStart returns the start of the last bytes of an output, at most most of them: at a line's start when a line starts soon, else at a
+// character.
 func tailStart(text string, most int) int {
 	cut := len(text) - most
 	if line := strings.IndexByte(text[cut:], '\n'); line >= 0 && line < most/2 {
@@ -132,7 +132,7 @@ func tailStart(text string, most int) int {
 	return cut
 }
 
-// forgetOutput drops the first bytes of the text and counts them, with others that never were in it.
+// forgetOutput drops the first bytes of the text and counts them, together with bytes that never were in the text.
 func (t *Fold) forgetOutput(e *Entry, cut int, others int64) {
 	now := *e.Terminal
 	now.Skipped += int64(cut) + others
@@ -142,7 +142,7 @@ func (t *Fold) forgetOutput(e *Entry, cut int, others int64) {
 	t.Touch(e)
 }
 
-// compaction folds both updates of one: a chunk of its summary may be the first that is heard of it.
+// compaction folds both updates of a compaction: the first update may be a chunk of the summary.
 func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
 	e := t.compactions[p.ID]
 	if e == nil {
@@ -181,7 +181,7 @@ func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
 	t.Touch(e)
 }
 
-// endCompactions: one that was cut off with its turn is cancelled, whatever the agent said last.
+// endCompactions cancels compactions that were cut off with their turn, whatever state the agent last sent.
 func (t *Fold) endCompactions(f journal.Frame) {
 	for _, e := range t.compactions {
 		if e.Compaction.Status == "in_progress" {
