@@ -522,7 +522,7 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 				err = json.Unmarshal(out, &o.done)
 			}
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+				err = fmt.Errorf("the other process: %w: %s", err, exit.Stderr)
 			}
 			o.err = err
 			outcomes <- o

@@ -144,7 +144,7 @@ func (b *bus) run(what string) (said struct{ Place, Warning, Error, Keyring stri
 		err = json.Unmarshal(out, &said)
 	}
 	if err != nil {
-		b.t.Fatalf("%s: %s %v", what, out, err)
+		b.t.Fatalf("%s: got %q and error %v, want a JSON answer", what, out, err)
 	}
 	return said
 }

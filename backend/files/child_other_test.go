@@ -8,5 +8,5 @@ import (
 )
 
 func children(what string, _ []string) error {
-	return fmt.Errorf("%s: %w", what, errors.ErrUnsupported)
+	return fmt.Errorf("child process %s: %w", what, errors.ErrUnsupported)
 }

@@ -30,7 +30,7 @@ func children(what string, args []string) error {
 		"few descriptors": fewDescriptors, "groups": groups,
 	}[what]
 	if !ok {
-		return fmt.Errorf("%s: %w", what, errors.ErrUnsupported)
+		return fmt.Errorf("child process %s: %w", what, errors.ErrUnsupported)
 	}
 	return f(args[0])
 }
@@ -211,7 +211,7 @@ func mounts(dir string) error {
 	e.content(filepath.Join(dir, "root", "dir", "z"), "new z")
 	e.names(vol, []string{"", "/new", "/new/in", "/new/in/y", "/stays", "/x"})
 	if info, err := os.Stat(filepath.Join(vol, "new")); err != nil || info.Mode().Perm() != 0o711 {
-		e.kind("mode", fmt.Errorf("%v, %w", info, err), nil)
+		e.kind("mode", fmt.Errorf("got %v and error %w, want mode 0711", info, err), nil)
 	}
 
 	// One that does not fit there is found out after others have been put in their place.

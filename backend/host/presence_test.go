@@ -73,7 +73,7 @@ func TestPresence(t *testing.T) {
 		}()
 		there = true
 		if !at() || len(told) != 1 {
-			t.Errorf("%q", told)
+			t.Errorf("a directory that comes back: got %q told, want it present and told once", told)
 		}
 	})
 }

@@ -80,7 +80,7 @@ func (w *world) events(headers ...string) *bufio.Reader {
 	w.t.Helper()
 	res := w.do("GET", "/acp/fake", "", append([]string{"Accept", "text/event-stream"}, headers...)...)
 	if res.code != 200 {
-		w.t.Fatalf("%d %s", res.code, text(w.t, res))
+		w.t.Fatalf("GET /acp/fake: got %d %s, want 200", res.code, text(w.t, res))
 	}
 	return bufio.NewReader(res.body)
 }

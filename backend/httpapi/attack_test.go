@@ -1010,7 +1010,7 @@ func TestSlowButHonest(t *testing.T) {
 			w.t.Errorf("a steady upload: %d", res.StatusCode)
 		}
 		if info, err := os.Stat(filepath.Join(w.root(), "f")); err != nil || info.Size() != 256*bodyStep {
-			w.t.Errorf("%v, %v", info, err)
+			w.t.Errorf("Stat(f) after a steady upload: got %v and error %v, want %d bytes", info, err, 256*bodyStep)
 		}
 	})
 	inTime(t, func(w *world) {

@@ -54,7 +54,7 @@ func (c *clinic) upload(parts ...part) session.AttachResult {
 	defer resp.Body.Close()
 	var out session.AttachResult
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil || resp.StatusCode != http.StatusCreated {
-		c.t.Fatalf("%d %v", resp.StatusCode, err)
+		c.t.Fatalf("POST /client/attachments: got %d and error %v, want 201 and JSON", resp.StatusCode, err)
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func (p *pinboard) call(method, path, body string, status int, out any) (code st
 	}
 	p.all.Write(data)
 	if resp.StatusCode != status {
-		p.t.Errorf("%s %s: %d %s", method, path, resp.StatusCode, data)
+		p.t.Errorf("%s %s: got %d %s, want %d", method, path, resp.StatusCode, data, status)
 	}
 	var problem struct{ Code string }
 	if len(data) > 0 {

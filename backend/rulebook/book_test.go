@@ -86,7 +86,7 @@ func (f *fixture) exec(statement string) {
 		return err
 	})
 	if err != nil {
-		f.t.Fatalf("%s: %v", statement, err)
+		f.t.Fatalf("Exec(%q): got error %v, want none", statement, err)
 	}
 }
 

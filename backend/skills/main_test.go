@@ -78,7 +78,7 @@ func (d *desk) completed(e Entry) State {
 	d.t.Helper()
 	s := d.Complete(d.t.Context(), d.dir, e)
 	if s.State != Resolved {
-		d.t.Fatalf("%s: %s", s.State, s.Detail)
+		d.t.Fatalf("Complete(%+v): got state %s (%s), want %s", e, s.State, s.Detail, Resolved)
 	}
 	return s
 }

@@ -15,7 +15,7 @@ func TestTheEchoOfATextFormIsNotShown(t *testing.T) {
 	s.chunk("agent_message_chunk", "", "Done")
 	s.note(Note{Note: NoteComposed, Turn: "another", Attachments: []Attachment{{ID: "2"}}})
 	if e := s.fold.asking; e == nil || len(e.Attachments) != 1 || e.Attachments[0].Travels != "text" {
-		t.Errorf("%+v", e)
+		t.Errorf("prompt after a note of another turn: got %+v, want its own attachment, as text", e)
 	}
 	s.want("user: look", "agent: Done")
 }

@@ -167,7 +167,7 @@ func TestAFrameThatIsNoJSONIsShownAsAText(t *testing.T) {
 	s.frame(journal.In, `{"used":[redacted],"id":1}`)
 	changes, _ := s.fold.Take()
 	if text := string(record.JSON(changes[0].Entry)); !strings.Contains(text, `"raw":"{\"used\":[redacted],\"id\":1}"`) {
-		t.Errorf("%s", text)
+		t.Errorf("entry of a frame that is no JSON: got %s, want the frame as a text in raw", text)
 	}
 }
 
@@ -180,13 +180,13 @@ func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 	s.update(`{"sessionUpdate":"usage_update","used":5,"size":"big"}`)
 	s.want("tool: 1  completed", "plan: one pending;two ;")
 	if l := s.fold.tools["1"].Tool.Locations; len(l) != 1 || l[0].Path != "/a" {
-		t.Errorf("%+v", l)
+		t.Errorf("locations: got %+v, want /a alone", l)
 	}
 	if c := s.fold.Facts.Commands; len(c) != 2 || c[1].Hint != "h" {
-		t.Errorf("%+v", c)
+		t.Errorf("commands: got %+v, want 2, the second with the hint h", c)
 	}
 	if u := s.fold.Facts.Usage; u == nil || u.Used != 5 || u.Size != 0 {
-		t.Errorf("%+v", u)
+		t.Errorf("usage: got %+v, want 5 used of an unknown size", u)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 	}
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"failed","_meta":{"terminal_exit":{"terminal_id":"q","exit_code":3}}}`)
 	if e := s.fold.displays["q"].Terminal; e.ExitCode == nil || *e.ExitCode != 3 {
-		t.Errorf("%+v", e)
+		t.Errorf("terminal q: got %+v, want exit code 3", e)
 	}
 	s.want("tool: 3 Test failed", "terminal: ", "user: go on")
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
@@ -264,7 +264,7 @@ func TestAPermissionOfAnotherTurnIsForAnotherCall(t *testing.T) {
 	ask(`{"toolCallId":"1","title":"Remove"}`)
 	s.want("user: ", "tool: 1 Remove pending")
 	if got := s.fold.tools["1"].Tool.RawInput; got != nil {
-		t.Errorf("%s", got)
+		t.Errorf("input of a call without one: got %s, want none", got)
 	}
 	s.note(Note{Note: NoteTurnEnded, Turn: "two"})
 	s.want("tool: 1 Remove cancelled")
@@ -367,15 +367,15 @@ func TestBadFieldsWipeNothing(t *testing.T) {
 	}
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":2,"result":{"configOptions":{"quick":true}}}`)
 	if o := s.fold.Facts.Options; len(o) != 1 || !o[0].Checked {
-		t.Errorf("%+v", o)
+		t.Errorf("options from an object: got %+v, want one that is checked", o)
 	}
 	s.update(`{"sessionUpdate":"usage_update","used":5,"size":10,"cost":"free"}`)
 	if u := s.fold.Facts.Usage; u == nil || u.Used != 5 || u.Cost != nil {
-		t.Errorf("%+v", u)
+		t.Errorf("usage with a cost that is a text: got %+v, want 5 used and no cost", u)
 	}
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":3,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":false,"list":{}}}}}`)
 	if got := s.fold.Facts.Offers; !slices.Equal(got, []string{offerList}) {
-		t.Errorf("%v", got)
+		t.Errorf("offers: got %v, want list alone", got)
 	}
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("user: go", "tool: 1 Edit cancelled")
@@ -413,7 +413,7 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 	s := tell(t)
 	s.frame(journal.In, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
 	if o := s.fold.Facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.Facts.Modes {
-		t.Fatalf("%+v", o)
+		t.Fatalf("options of older modes: got %+v with modes %v, want one with the value a", o, s.fold.Facts.Modes)
 	}
 	s.update(`{"sessionUpdate":"current_mode_update","modeId":"b"}`) // the prose's name
 	if s.fold.Facts.Options[0].Value != "b" {
@@ -428,7 +428,7 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 		t.Fatalf("config options win over modes: %+v", o)
 	}
 	if o[0].Value != "m2" || o[0].Choices[1].Group != "Fast" || !o[1].Checked || o[2].Type != "slider" {
-		t.Errorf("%+v", o)
+		t.Errorf("options: got %+v, want m2 in a group Fast, a checked one and a slider", o)
 	}
 }
 
@@ -538,13 +538,13 @@ func TestAppendsTellTheirOffset(t *testing.T) {
 	s.begin("go")
 	s.chunk("agent_message_chunk", "", "a𝄞") // three UTF-16 units
 	if c, _ := s.fold.Take(); len(c) != 2 || c[1].Append != nil && c[1].Append.Offset != 0 {
-		t.Fatalf("%+v", c)
+		t.Fatalf("first chunk: got changes %+v, want 2, the text whole", c)
 	}
 	s.chunk("agent_message_chunk", "", "b")
 	s.chunk("agent_message_chunk", "", "c")
 	c, _ := s.fold.Take()
 	if len(c) != 1 || c[0].Append == nil || c[0].Append.Text != "bc" || c[0].Append.Offset != 3 || c[0].Entry.Text != "a𝄞bc" {
-		t.Errorf("%+v", c[0].Append)
+		t.Errorf("later chunks: got %d changes, first append %+v, want bc at 3", len(c), c[0].Append)
 	}
 }
 
@@ -583,7 +583,7 @@ func TestAValueOfAnyDepthCanBeReadAgain(t *testing.T) {
 	for _, c := range changes {
 		var e Entry
 		if err := json.Unmarshal(record.JSON(c.Entry), &e); err != nil {
-			t.Errorf("%s: %v", c.Entry.Kind, err)
+			t.Errorf("decoding a record of kind %s: got error %v, want none", c.Entry.Kind, err)
 		}
 	}
 }
@@ -597,7 +597,7 @@ func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
 	s.chunk("agent_message_chunk", "", "after")
 	s.chunk("agent_message_chunk", "1", "named again")
 	if got := s.entries(); len(got) != 4 {
-		t.Errorf("%q", got)
+		t.Errorf("entries: got %q, want 4", got)
 	}
 }
 

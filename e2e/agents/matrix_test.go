@@ -167,11 +167,11 @@ func (m *matrix) install() string {
 	}
 	status, body := m.s.send(strings.TrimSpace(string(token)), "POST", "/v1/agents/"+m.agent.ID+"/install", map[string]string{"agentProcessVersion": m.agent.Version})
 	if status != 200 {
-		m.t().Fatalf("%d %s", status, body)
+		m.t().Fatalf("POST install of %s: got %d %s, want 200", m.agent.ID, status, body)
 	}
 	decode(m.t(), body, &done)
 	if !done.Already || len(done.Artifacts) == 0 || done.Artifacts[0].Version != m.agent.Version || done.Artifacts[0].Source != "registry" {
-		m.t().Fatalf("%s", body)
+		m.t().Fatalf("POST install of %s: got %s, want version %s from the registry, already installed", m.agent.ID, body, m.agent.Version)
 	}
 	mustBeListed(m.t(), m.s, m.agent.ID)
 	m.times.disk = sizeOf(m.t(), m.agent.home(m.t()))
@@ -215,7 +215,7 @@ func (m *matrix) newSession() string {
 	m.f.open(m.agent.ID, m.p)
 	m.acp = m.f.session.ACPSessionID
 	if m.acp == "" || m.f.session.ProtocolVersion != 1 {
-		m.t().Errorf("%+v", m.f.session)
+		m.t().Errorf("session of %s: got %+v, want an ACP session id and protocol version 1", m.agent.ID, m.f.session)
 	}
 	return works
 }
@@ -363,7 +363,7 @@ func (m *matrix) question() string {
 	case request.Kind == "question":
 		m.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{Answers: [][]string{{"Blue"}}}, nil)
 	default:
-		m.t().Fatalf("%+v", request)
+		m.t().Fatalf("request of %s: got %+v, want a form or a question", m.agent.ID, request)
 	}
 	m.f.done(turn)
 	if !m.told("Blue") {

@@ -52,7 +52,7 @@ func (a *rawAgent) call(method string, params any, query string) (json.RawMessag
 	a.lastID++
 	status, body := a.s.send(a.token, "POST", a.path+query, map[string]any{"jsonrpc": "2.0", "id": a.lastID, "method": method, "params": params})
 	if status != http.StatusOK {
-		a.s.t.Fatalf("%s: %d %s", method, status, body)
+		a.s.t.Fatalf("%s: got %d %s, want 200", method, status, body)
 	}
 	var answer struct {
 		Result json.RawMessage
@@ -72,7 +72,7 @@ func (a *rawAgent) mustCall(method string, params any, query string) json.RawMes
 	a.s.t.Helper()
 	result, failure := a.call(method, params, query)
 	if failure != nil {
-		a.s.t.Fatalf("%s: %+v", method, failure)
+		a.s.t.Fatalf("%s: got failure %+v, want a result", method, failure)
 	}
 	return result
 }

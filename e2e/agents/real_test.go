@@ -121,7 +121,7 @@ func (a realAgent) install(t *testing.T) {
 		case list.Items[i].Failure != nil:
 			t.Fatalf("it failed: %+v", list.Items[i].Failure)
 		case list.Items[i].Installing != nil || list.Items[i].Version != a.Version:
-			return fmt.Errorf("%+v", list.Items[i])
+			return fmt.Errorf("agent %s: got %+v, want version %s installed", a.ID, list.Items[i], a.Version)
 		}
 		return nil
 	})
