@@ -28,7 +28,7 @@ const (
 )
 
 // here converts a time of Discord's clock to our clock.
-func (in *inbound) here(at time.Time) time.Time { return at.Add(time.Since(in.s.line.now())) }
+func (in *inbound) here(at time.Time) time.Time { return at.Add(time.Since(in.s.client.now())) }
 
 // connected requests the messages written meanwhile, unless Discord has replayed them.
 func (in *inbound) connected(resumed bool) {
@@ -112,7 +112,7 @@ func tooOld(n int) string {
 func (in *inbound) goThrough(ctx context.Context, channel snowflake.ID, b bond) (old int, err error) {
 	after := b.newest
 	for {
-		page, err := in.s.line.rest.GetMessages(channel, 0, 0, after, pageSize, rest.WithCtx(ctx))
+		page, err := in.s.client.rest.GetMessages(channel, 0, 0, after, pageSize, rest.WithCtx(ctx))
 		if err != nil {
 			return old, err
 		}
@@ -162,12 +162,12 @@ func (in *inbound) missed(ctx context.Context, m discord.Message, guild snowflak
 	return false, nil
 }
 
-func (in *inbound) stale(h heard) bool { return in.s.line.now().Sub(h.id.Time()) > mostAway }
+func (in *inbound) stale(h heard) bool { return in.s.client.now().Sub(h.id.Time()) > mostAway }
 
 // newThreads takes the messages written meanwhile in threads that are not bound, and waits for that. Messages that cannot be requested
 // are requested again with the rest.
 func (in *inbound) newThreads(ctx context.Context, b bond) error {
-	list, err := in.s.line.rest.GetActiveGuildThreads(idOf(b.Guild), rest.WithCtx(ctx))
+	list, err := in.s.client.rest.GetActiveGuildThreads(idOf(b.Guild), rest.WithCtx(ctx))
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
 // goThroughThread takes the messages of a thread that is not bound, since its channel was bound. Messages that are too old are not
 // reported, because no mark would prevent repeating the report.
 func (in *inbound) goThroughThread(ctx context.Context, thread snowflake.ID, b bond) error {
-	now := in.s.line.now()
+	now := in.s.client.now()
 	since := b.CreatedAt.Add(time.Until(now) - unsure)
 	if oldest := now.Add(-mostAway); since.Before(oldest) {
 		since = oldest
@@ -235,7 +235,7 @@ func (in *inbound) reread(ctx context.Context, session string) error {
 	}
 	for _, w := range ours {
 		for _, h := range w.of {
-			m, gone := in.s.line.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
+			m, gone := in.s.client.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
 			switch {
 			case rest.IsJSONErrorCode(gone, rest.JSONErrorCodeUnknownMessage):
 				in.drop(ctx, h)
@@ -281,7 +281,7 @@ func (in *inbound) resume(ctx context.Context, id string) (old int, err error) {
 
 // recall updates a message that is not handed over yet from Discord, where somebody may have changed or deleted the message.
 func (in *inbound) recall(ctx context.Context, h heard) error {
-	m, err := in.s.line.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
+	m, err := in.s.client.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
 	switch {
 	case rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage):
 		return in.forget(ctx, h)

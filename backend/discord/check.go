@@ -49,12 +49,12 @@ func (s *Surface) Check(ctx context.Context) (Checked, error) {
 
 // mend connects again when the reason for Discord's refusal is gone.
 func (s *Surface) mend(c *checking) {
-	how := s.line.condition()
+	how := s.client.condition()
 	if how.status != statusRefused || !c.reached {
 		return
 	}
 	if how.reason != refusedIntents || c.flags&readsContent != 0 {
-		s.line.restart()
+		s.client.restart()
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *checking) token(ctx context.Context) context.Context {
 // line checks whether messages reach us: an accepted token is not enough while the gateway refuses us, or while the surface is off. A
 // program that opens no line does not know.
 func (c *checking) line() {
-	how := c.s.line.condition()
+	how := c.s.client.condition()
 	switch {
 	case !c.s.settings().Enabled:
 		c.say("reachable", checkMissing, "reason", refusedOff)
@@ -230,14 +230,14 @@ func (c *checking) commands(ctx context.Context) {
 	var list []struct {
 		Name string `json:"name"`
 	}
-	err := c.s.line.rest.Do(rest.GetGlobalCommands.Compile(nil, idOf(c.bot.Application)), nil, &list, rest.WithCtx(ctx))
+	err := c.s.client.rest.Do(rest.GetGlobalCommands.Compile(nil, idOf(c.bot.Application)), nil, &list, rest.WithCtx(ctx))
 	if err != nil {
 		c.say("commands", checkUnknown, "detail", why(err))
 		return
 	}
-	c.s.line.mu.Lock()
-	detail, tried := c.s.line.commands, c.s.line.known || c.s.line.commands != ""
-	c.s.line.mu.Unlock()
+	c.s.client.mu.Lock()
+	detail, tried := c.s.client.commands, c.s.client.known || c.s.client.commands != ""
+	c.s.client.mu.Unlock()
 	var lacking []string
 	for _, want := range commands() {
 		if !slices.ContainsFunc(list, func(have struct {
@@ -261,7 +261,7 @@ func (c *checking) commands(ctx context.Context) {
 
 // clock compares our clock with Discord's.
 func (c *checking) clock() {
-	seconds, off, known := c.s.line.clock()
+	seconds, off, known := c.s.client.clock()
 	if !known || !c.reached {
 		c.say("clock", checkUnknown)
 		return
@@ -313,7 +313,7 @@ func unseeable(err error) bool {
 // guilds lists the servers of the bot.
 func (s *Surface) guilds(ctx context.Context) ([]guild, error) {
 	var list []guild
-	err := s.line.rest.Do(rest.GetCurrentUserGuilds.Compile(discord.QueryValues{"limit": mostGuilds}), nil, &list, rest.WithCtx(ctx))
+	err := s.client.rest.Do(rest.GetCurrentUserGuilds.Compile(discord.QueryValues{"limit": mostGuilds}), nil, &list, rest.WithCtx(ctx))
 	return list, err
 }
 
@@ -324,13 +324,13 @@ func (s *Surface) server(ctx context.Context, g guild, bot snowflake.ID) (Server
 		return out, err
 	}
 	var channels []place
-	if err := s.line.rest.Do(rest.GetGuildChannels.Compile(nil, g.ID), nil, &channels, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetGuildChannels.Compile(nil, g.ID), nil, &channels, rest.WithCtx(ctx)); err != nil {
 		return out, err
 	}
 	var active struct {
 		Threads []place `json:"threads"`
 	}
-	if err := s.line.rest.Do(rest.GetActiveGuildThreads.Compile(nil, g.ID), nil, &active, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetActiveGuildThreads.Compile(nil, g.ID), nil, &active, rest.WithCtx(ctx)); err != nil {
 		return out, err
 	}
 	slices.SortStableFunc(channels, func(a, b place) int { return a.Position - b.Position })
@@ -369,13 +369,13 @@ func (s *Surface) rights(ctx context.Context, id, bot snowflake.ID) (*rights, er
 			Permissions discord.Permissions `json:"permissions"`
 		} `json:"roles"`
 	}
-	if err := s.line.rest.Do(rest.GetGuild.Compile(nil, id), nil, &g, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetGuild.Compile(nil, id), nil, &g, rest.WithCtx(ctx)); err != nil {
 		return nil, err
 	}
 	var member struct {
 		Roles []snowflake.ID `json:"roles"`
 	}
-	if err := s.line.rest.Do(rest.GetMember.Compile(nil, id, bot), nil, &member, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetMember.Compile(nil, id, bot), nil, &member, rest.WithCtx(ctx)); err != nil {
 		return nil, err
 	}
 	r := &rights{guild: id, bot: bot, all: g.Owner == bot, roles: member.Roles}

@@ -46,7 +46,7 @@ func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInterac
 			Content: notForYou, Flags: discord.MessageFlagEphemeral, AllowedMentions: &discord.AllowedMentions{},
 		}
 	}
-	err := in.s.line.rest.CreateInteractionResponse(i.ID(), i.Token(), answer, rest.WithCtx(ctx))
+	err := in.s.client.rest.CreateInteractionResponse(i.ID(), i.Token(), answer, rest.WithCtx(ctx))
 	channel := i.Channel().MessageChannel
 	if err != nil || !known || channel == nil { // nobody would see the result
 		in.fails(ctx, "a command cannot be answered", 0, err)
@@ -54,7 +54,7 @@ func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInterac
 	}
 	text := in.given(ctx, channel.ID(), i)
 	flags := discord.MessageFlagSuppressEmbeds
-	_, err = in.s.line.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{
+	_, err = in.s.client.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{
 		Content: &text, Flags: &flags, AllowedMentions: &discord.AllowedMentions{},
 	}, rest.WithCtx(ctx))
 	in.fails(ctx, "a command cannot be answered", channel.ID(), err)
@@ -189,12 +189,12 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 	if r.Choice || r.Clipped || len(options) != 1 {
 		return "It cannot simply be allowed once. Choose among its buttons."
 	}
-	card, shown, err := in.s.asks.one(ctx, r.ID)
+	card, shown, err := in.s.requests.one(ctx, r.ID)
 	if err == nil && (!shown || card.channel != channel || card.message == 0 || i.ID().Time().Sub(card.message.Time()) < guardTime) {
 		return "It has only just come. Look at it first."
 	}
 	if err == nil {
-		err = in.s.asks.answer(ctx, r.ID, i.User().ID, session.Answer{OptionID: options[0].ID})
+		err = in.s.requests.answer(ctx, r.ID, i.User().ID, session.Answer{OptionID: options[0].ID})
 	}
 	if late, ok := errors.AsType[*session.RefusedError](err); ok && late.Code == "request.resolved" {
 		return "It was answered already."
@@ -260,7 +260,7 @@ func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
 // anotherThread begins a thread with a conversation, where threads are conversations.
 func (in *inbound) anotherThread(ctx context.Context, b Binding) string {
 	const name = "Conversation"
-	made, err := in.s.line.rest.CreateThread(idOf(b.Channel), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
+	made, err := in.s.client.rest.CreateThread(idOf(b.Channel), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
 	if err != nil {
 		return "Not begun: " + in.inWords(ctx, err)
 	}

@@ -76,12 +76,12 @@ func (g *link) opened(p *plug, resumed bool) error {
 	}
 	g.l.set(statusConnected, "", "")
 	g.l.s.in.connected(resumed)
-	g.l.s.asks.refresh()
+	g.l.s.requests.refresh()
 	return nil
 }
 
 // introduce registers the commands with Discord, once for each setup, and requests unknown names.
-func (l *line) introduce(ctx context.Context, application snowflake.ID) {
+func (l *client) introduce(ctx context.Context, application snowflake.ID) {
 	l.mu.Lock()
 	known := l.known
 	l.known = true
@@ -143,7 +143,7 @@ func (s *Surface) deleted(g gone) {
 	}
 	for _, id := range g.IDs {
 		s.in.deleted(g.Channel, id)
-		s.asks.deleted(g.Channel, id)
+		s.requests.deleted(g.Channel, id)
 	}
 }
 
@@ -152,9 +152,9 @@ func (s *Surface) interaction(e gateway.EventInteractionCreate) {
 	case discord.ApplicationCommandInteraction:
 		s.in.command(i)
 	case discord.ComponentInteraction:
-		s.asks.pressed(i)
+		s.requests.pressed(i)
 	case discord.ModalSubmitInteraction:
-		s.asks.submitted(i)
+		s.requests.submitted(i)
 	}
 }
 

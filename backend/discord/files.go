@@ -60,7 +60,7 @@ func (o *output) uploadLimit(ctx context.Context, channel snowflake.ID) int64 {
 	if time.Now().Before(known.until) {
 		return known.most
 	}
-	guild, err := o.s.line.rest.GetGuild(idOf(b.Guild), false, rest.WithCtx(ctx))
+	guild, err := o.s.client.rest.GetGuild(idOf(b.Guild), false, rest.WithCtx(ctx))
 	if err != nil {
 		return usualUpload // larger files may still go: the next call asks again
 	}

@@ -135,7 +135,7 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 		case feedRemoved:
 			o.s.in.sessionGone(e.Session)
 			o.forget(e.Session)
-			o.s.asks.refresh()
+			o.s.requests.refresh()
 		default:
 			if o.followed(e.Session) {
 				o.note(ctx, e)
@@ -143,7 +143,7 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 		}
 	}
 	for _, r := range requests {
-		o.s.asks.changed(r)
+		o.s.requests.changed(r)
 	}
 }
 
@@ -175,21 +175,21 @@ func (o *output) note(ctx context.Context, e session.Event) {
 
 // find returns a turn that is shown, or begins to show the turn; nil = the turn was shown to its end. A turn whose beginning was missed
 // is read from the store.
-func (te *teller) find(turn string, free, begins bool) *telling {
-	if i := slices.IndexFunc(te.turns, func(t *telling) bool { return t.turn == turn }); i >= 0 {
+func (te *teller) find(turn string, free, begins bool) *turnState {
+	if i := slices.IndexFunc(te.turns, func(t *turnState) bool { return t.turn == turn }); i >= 0 {
 		return te.turns[i]
 	}
 	told := slices.Contains(te.told, turn)
 	if turn == "" || told && !free {
 		return nil
 	}
-	t := &telling{session: te.session, turn: turn, free: free, stale: told || !begins && !free}
+	t := &turnState{session: te.session, turn: turn, free: free, stale: told || !begins && !free}
 	te.turns = append(te.turns, t)
 	return t
 }
 
 // note applies an event to the turn.
-func (t *telling) note(kind string, b session.BusEvent) {
+func (t *turnState) note(kind string, b session.BusEvent) {
 	switch kind {
 	case feedSaid:
 		t.put(item{id: b.MessageID, kind: itemSaid, text: b.Text, asked: len(t.items) == 0 && !t.stale})
@@ -214,7 +214,7 @@ func (t *telling) note(kind string, b session.BusEvent) {
 }
 
 // put replaces an item, or appends a new item.
-func (t *telling) put(it item) {
+func (t *turnState) put(it item) {
 	if i := t.index(it.id); i >= 0 {
 		it.asked = t.items[i].asked
 		t.items[i] = it
@@ -223,12 +223,12 @@ func (t *telling) put(it item) {
 	t.items = append(t.items, it)
 }
 
-func (t *telling) index(id string) int {
+func (t *turnState) index(id string) int {
 	return slices.IndexFunc(t.items, func(it item) bool { return it.id == id })
 }
 
 // add adds to a text.
-func (t *telling) add(id, more string) {
+func (t *turnState) add(id, more string) {
 	i := t.index(id)
 	switch {
 	case i < 0:
@@ -240,7 +240,7 @@ func (t *telling) add(id, more string) {
 	}
 }
 
-func (t *telling) give(g given) {
+func (t *turnState) give(g given) {
 	if !slices.ContainsFunc(t.files, func(old given) bool { return old.Entry == g.Entry && old.SHA256 == g.SHA256 }) {
 		t.files = append(t.files, g)
 	}
@@ -252,7 +252,7 @@ func (o *output) reload(ctx context.Context) {
 	o.follows = map[string]snowflake.ID{}
 	o.mu.Unlock()
 	o.look(ctx)
-	o.warn(ctx, "what is asked cannot be read", "", o.s.asks.reload(ctx))
+	o.warn(ctx, "what is asked cannot be read", "", o.s.requests.reload(ctx))
 }
 
 // resume continues to show the open turns of a conversation: the turns that were being shown, the running turn, and turns that somebody
@@ -324,7 +324,7 @@ func (te *teller) resume(turns []session.Turn, open map[string]bool) {
 }
 
 // refresh reads a turn again when the store has more than is known, and returns when to read the turn again; 0 = all is known.
-func (o *output) refresh(ctx context.Context, te *teller, t *telling) (wait time.Duration) {
+func (o *output) refresh(ctx context.Context, te *teller, t *turnState) (wait time.Duration) {
 	te.mu.Lock()
 	stale, version, due := t.stale, t.version, time.Until(t.read.Add(o.pace()))
 	te.mu.Unlock()
@@ -383,7 +383,7 @@ func ofTurn(list []transcript.Entry, turn string) (entries []transcript.Entry, o
 	return entries, older
 }
 
-func (t *telling) recallEntry(e *transcript.Entry) {
+func (t *turnState) recallEntry(e *transcript.Entry) {
 	switch e.Kind {
 	case "user":
 		t.put(item{id: e.ID, kind: itemSaid, text: e.Text, asked: len(t.items) == 0})
@@ -399,7 +399,7 @@ func (t *telling) recallEntry(e *transcript.Entry) {
 }
 
 // recall replaces the turn by its stored state.
-func (t *telling) recall(entries []transcript.Entry, turn *session.Turn) {
+func (t *turnState) recall(entries []transcript.Entry, turn *session.Turn) {
 	if turn == nil && len(entries) == 0 { // an entry outside of turns may not be stored yet; a turn is stored before its events
 		t.ended, t.nothing = t.ended || !t.free, !t.free
 		return

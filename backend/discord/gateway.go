@@ -45,7 +45,7 @@ var (
 // link is the connection to Discord's gateway, over as many websockets as needed. The library has such a type, too, which this package
 // cannot use: see docs/decisions/0030-discord.md.
 type link struct {
-	l     *line
+	l     *client
 	token string
 	fixed string // the gateway's address, when a person has set it
 

@@ -1129,10 +1129,10 @@ func TestApproveRefusesAmbiguousRequests(t *testing.T) {
 	b.allow(first)
 	b.idle(id)
 	r := b.busy(id)
-	b.s.asks.refresh()
+	b.s.requests.refresh()
 	var card keptCard
 	b.until("a card", func() bool {
-		card, _, _ = b.s.asks.one(t.Context(), r.ID)
+		card, _, _ = b.s.requests.one(t.Context(), r.ID)
 		return card.message != 0
 	})
 	b.dc.Clock(2 * guardTime)
@@ -1211,11 +1211,11 @@ func TestCommandsAreAnswered(t *testing.T) {
 	b.waitsIs(id, "silent later")
 	is(b.dc.Channel, b.dc.Owner, "status", "Waiting for an answer: 1")
 	is(b.dc.Channel, b.dc.Owner, "new", "still at work")
-	b.s.asks.refresh()
+	b.s.requests.refresh()
 	b.shows("a card", func(s discordtest.Seen) bool {
 		return slices.ContainsFunc(s.Messages(b.dc.Channel), func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	})
-	b.until("the note of the card", func() bool { k, _, _ := b.s.asks.one(t.Context(), r.ID); return k.message != 0 })
+	b.until("the note of the card", func() bool { k, _, _ := b.s.requests.one(t.Context(), r.ID); return k.message != 0 })
 	is(b.dc.Channel, b.dc.Owner, "approve", "It has only just come")
 	b.dc.Clock(2 * guardTime)
 	is(b.dc.Channel, b.dc.Owner, "approve", "Allowed once: `"+r.Title+"`")

@@ -136,7 +136,7 @@ func readMessage(m discord.Message) heard {
 // says reports whether a message was written by a listed person. Otherwise why is the kind of the ignored message; "" = not counted.
 func (in *inbound) says(m discord.Message) (says bool, why string) {
 	switch {
-	case m.Author.ID == in.s.line.self(), m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply:
+	case m.Author.ID == in.s.client.self(), m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply:
 		return false, ""
 	case m.Author.Bot || m.Author.System || m.WebhookID != nil:
 		return false, ignoredBots
@@ -356,7 +356,7 @@ func (in *inbound) later(channel, id snowflake.ID) {
 		lane = id // a thread was begun with the message
 	}
 	in.s.spawn(func(ctx context.Context) {
-		timer := time.NewTimer(in.s.line.patience(pause))
+		timer := time.NewTimer(in.s.client.patience(pause))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -369,7 +369,7 @@ func (in *inbound) later(channel, id snowflake.ID) {
 // textOf returns the text of a message for the agent: without the bot's name before the text, and with the block of its files.
 func (in *inbound) textOf(h heard) string {
 	text := strings.TrimSpace(h.raw.Content)
-	self := in.s.line.self().String()
+	self := in.s.client.self().String()
 	for _, name := range []string{"<@" + self + ">", "<@!" + self + ">"} {
 		text = strings.TrimSpace(strings.TrimPrefix(text, name))
 	}

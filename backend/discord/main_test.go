@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a client with a data directory of its own: what a surface shows.
-type desk struct {
+// fixture is a client with a data directory of its own: what a surface shows.
+type fixture struct {
 	*session.Client
 	t     testing.TB
 	dir   string // of the data
@@ -35,13 +35,13 @@ type desk struct {
 	close func()
 }
 
-func openDesk(tb testing.TB, dir string) *desk {
+func openFixture(tb testing.TB, dir string) *fixture {
 	tb.Helper()
-	return openDeskWith(tb, dir, session.Config{})
+	return openFixtureWith(tb, dir, session.Config{})
 }
 
-// openDeskWith is openDesk with a config of which what every client needs is put in.
-func openDeskWith(tb testing.TB, dir string, cfg session.Config) *desk {
+// openFixtureWith is openFixture with a config, to which the fields that every client needs are added.
+func openFixtureWith(tb testing.TB, dir string, cfg session.Config) *fixture {
 	tb.Helper()
 	db, err := store.Open(tb.Context(), dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func openDeskWith(tb testing.TB, dir string, cfg session.Config) *desk {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &desk{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
+	d := &fixture{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func openDeskWith(tb testing.TB, dir string, cfg session.Config) *desk {
 	return d
 }
 
-func (d *desk) create() session.Session {
+func (d *fixture) create() session.Session {
 	d.t.Helper()
 	s, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work})
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *desk) create() session.Session {
 	return s
 }
 
-func (d *desk) get(id string) session.Session {
+func (d *fixture) get(id string) session.Session {
 	d.t.Helper()
 	s, err := d.Get(d.t.Context(), id)
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *desk) get(id string) session.Session {
 }
 
 // until waits, by the feed, until the condition holds.
-func (d *desk) until(what string, holds func() bool) {
+func (d *fixture) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 60*time.Second)
 	defer cancel()
@@ -116,13 +116,13 @@ func (d *desk) until(what string, holds func() bool) {
 }
 
 // works waits until a session's turn is with the agent.
-func (d *desk) works(id string) {
+func (d *fixture) works(id string) {
 	d.t.Helper()
 	d.until("running turn", func() bool { return d.get(id).Phase == session.Working })
 }
 
 // idle waits until no turn runs and gives the transcript.
-func (d *desk) idle(id string) session.Transcript {
+func (d *fixture) idle(id string) session.Transcript {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {
 		s := d.get(id)
@@ -136,7 +136,7 @@ func (d *desk) idle(id string) session.Transcript {
 }
 
 // request waits for the request that waits.
-func (d *desk) request(id string) session.Request {
+func (d *fixture) request(id string) session.Request {
 	d.t.Helper()
 	var found session.Request
 	d.until("request", func() bool {
@@ -155,7 +155,7 @@ func (d *desk) request(id string) session.Request {
 
 // bot is a surface that is connected to a stand-in, where its owner is heard.
 type bot struct {
-	*desk
+	*fixture
 	dc *discordtest.Discord
 	s  *Surface
 }
@@ -177,7 +177,7 @@ func openBotAt(tb testing.TB, dc *discordtest.Discord, dir string) *bot {
 func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func(*setting)) *bot {
 	tb.Helper()
 	tb.Cleanup(dc.Close)
-	b := &bot{desk: openDesk(tb, dir), dc: dc}
+	b := &bot{fixture: openFixture(tb, dir), dc: dc}
 	wanted := setting{Enabled: true, TokenIn: "file", Users: []User{{ID: dc.Owner.String(), Name: "owner"}}, REST: dc.REST(), Gateway: dc.Gateway()}
 	change(&wanted)
 	set, err := json.Marshal(wanted)
@@ -212,8 +212,8 @@ func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func
 	}
 	tb.Cleanup(b.close)
 	b.s.in.outside = dc.CDNClient()
-	b.s.line.unit = 10 * time.Millisecond
-	b.s.asks.ack = time.Minute
+	b.s.client.unit = 10 * time.Millisecond
+	b.s.requests.ack = time.Minute
 	b.s.Start()
 	return b
 }

@@ -621,8 +621,8 @@ func TestFilesOfDeletedMessageAreSentAgain(t *testing.T) {
 	r.shown()
 	// The row is as if the files had come with the first words.
 	te := r.s.out.teller(t.Context(), r.session)
-	s := &showing{o: r.s.out, te: te, t: &telling{session: r.session, turn: "t"}, posts: []post{{id: 5}}, channel: r.channel, ride: mostFiles, blocked: map[int]bool{}}
-	s.row = shown{channel: r.channel, Spoke: true, Files: []given{{Entry: "e", Sent: "5"}, {Entry: "f", Sent: "6"}}}
+	s := &showing{o: r.s.out, te: te, t: &turnState{session: r.session, turn: "t"}, posts: []post{{id: 5}}, channel: r.channel, ride: mostFiles, blocked: map[int]bool{}}
+	s.row = postRecord{channel: r.channel, Spoke: true, Files: []given{{Entry: "e", Sent: "5"}, {Entry: "f", Sent: "6"}}}
 	s.lost(t.Context(), op{at: 0}, lost)
 	if s.row.Spoke || !s.row.Files[0].waits() || s.row.Files[1].waits() || s.posts[0].id != 0 || s.posts[0].gone {
 		t.Errorf("showing: got %+v, posts %+v, want the file of the lost message to wait", s.row, s.posts)

@@ -89,14 +89,14 @@ func (r *outRig) saidYet() (text string) {
 func TestAdoptIgnoresMessagesOfOtherTurns(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
-	since := r.s.line.now()
-	made, err := r.s.line.rest.CreateMessage(r.channel, discord.MessageCreate{Content: doneLine})
+	since := r.s.client.now()
+	made, err := r.s.client.rest.CreateMessage(r.channel, discord.MessageCreate{Content: doneLine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unsure := func() *showing {
-		s := &showing{o: r.s.out, te: r.s.out.teller(t.Context(), r.session), t: &telling{session: r.session, turn: "t"}, channel: r.channel}
-		s.row = shown{channel: r.channel, Sending: &sending{Text: doneLine, Nonce: "n", Since: since}}
+		s := &showing{o: r.s.out, te: r.s.out.teller(t.Context(), r.session), t: &turnState{session: r.session, turn: "t"}, channel: r.channel}
+		s.row = postRecord{channel: r.channel, Sending: &sending{Text: doneLine, Nonce: "n", Since: since}}
 		return s
 	}
 	s := unsure()
@@ -108,7 +108,7 @@ func TestAdoptIgnoresMessagesOfOtherTurns(t *testing.T) {
 	if !s.adopt(t.Context()) || len(s.posts) != 1 || s.posts[0].id != made.ID {
 		t.Errorf("adopt of an unknown message: got %+v, want it", s.posts)
 	}
-	if err := r.s.out.write(t.Context(), r.session, "before", shown{Messages: s.row.Messages, channel: r.channel, done: true}); err != nil {
+	if err := r.s.out.write(t.Context(), r.session, "before", postRecord{Messages: s.row.Messages, channel: r.channel, done: true}); err != nil {
 		t.Fatal(err)
 	}
 	s = unsure()
@@ -120,8 +120,8 @@ func TestAdoptIgnoresMessagesOfOtherTurns(t *testing.T) {
 // looseShowing shows nothing; its parts can be tried.
 func looseShowing() *showing {
 	s := &Surface{cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
-	s.line, s.in, s.out = &line{s: s, unit: time.Millisecond}, newInbound(s), newOutput(s)
-	return &showing{o: s.out, t: &telling{}, ride: mostFiles, blocked: map[int]bool{}, row: shown{Files: []given{{Name: "a.txt"}}}}
+	s.client, s.in, s.out = &client{s: s, unit: time.Millisecond}, newInbound(s), newOutput(s)
+	return &showing{o: s.out, t: &turnState{}, ride: mostFiles, blocked: map[int]bool{}, row: postRecord{Files: []given{{Name: "a.txt"}}}}
 }
 
 func TestOnlyDiscordsFailuresGiveFileUp(t *testing.T) {
@@ -174,7 +174,7 @@ func TestUnreadableRecordDoesNotEndTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &showing{o: r.s.out, te: r.s.out.teller(t.Context(), r.session), t: &telling{session: r.session, turn: "t"}}
+	s := &showing{o: r.s.out, te: r.s.out.teller(t.Context(), r.session), t: &turnState{session: r.session, turn: "t"}}
 	rename("discord_output", "away")
 	if got := s.begin(t.Context()); got != unknown {
 		t.Errorf("begin without a record: got %d, want %d", got, unknown)

@@ -18,7 +18,7 @@ import (
 )
 
 // The output. The reader of the feed (follow.go) notes the texts of turns, and never waits for Discord. For each conversation a goroutine
-// shows them (telling.go): the goroutine compares the wanted and the present text of its messages, and makes one call after the other
+// shows them (turnstate.go): the goroutine compares the wanted and the present text of its messages, and makes one call after the other
 // until they agree. So a failed call simply remains to be made, later text is part of the next call, and a crash is only a longer wait.
 // Files are different (files.go): each is sent once.
 
@@ -152,7 +152,7 @@ func (o *output) create(ctx context.Context, channel snowflake.ID, m discord.Mes
 		m.Nonce = newNonce()
 	}
 	m.EnforceNonce = true
-	made, err := o.s.line.rest.CreateMessage(channel, m, rest.WithCtx(ctx))
+	made, err := o.s.client.rest.CreateMessage(channel, m, rest.WithCtx(ctx))
 	if err == nil || m.MessageReference == nil || !isReference(err) {
 		return made, err
 	}
@@ -164,7 +164,7 @@ func (o *output) create(ctx context.Context, channel snowflake.ID, m discord.Mes
 			}
 		}
 	}
-	return o.s.line.rest.CreateMessage(channel, m, rest.WithCtx(ctx))
+	return o.s.client.rest.CreateMessage(channel, m, rest.WithCtx(ctx))
 }
 
 // nobodyPinged returns the mentions of all our messages: an agent's text must not ping anybody.
@@ -251,7 +251,7 @@ func isReference(err error) bool {
 }
 
 // pace returns how long to wait between two edits of a message.
-func (o *output) pace() time.Duration { return o.s.line.patience(editPace) }
+func (o *output) pace() time.Duration { return o.s.client.patience(editPace) }
 
 // enabled reports whether the surface is on.
 func (o *output) enabled() bool { return o.s.settings().Enabled }

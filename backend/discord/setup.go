@@ -68,10 +68,10 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 		return State{}, err
 	}
 	if set.isAnother(was) {
-		s.asks.anew()
+		s.requests.anew()
 	}
-	if wish.Token != nil || set.Enabled != was.Enabled || set.REST != was.REST || set.Gateway != was.Gateway || s.line.condition().status == statusRefused {
-		s.line.restart()
+	if wish.Token != nil || set.Enabled != was.Enabled || set.REST != was.REST || set.Gateway != was.Gateway || s.client.condition().status == statusRefused {
+		s.client.restart()
 	}
 	if wish.Token != nil && token == "" {
 		return s.State(), s.cfg.Token.Forget(ctx)
@@ -191,7 +191,7 @@ func (s *Surface) prove(ctx context.Context, set *setting, token string) error {
 		if u.Name != "" {
 			continue
 		}
-		user, err := s.line.rest.GetUser(idOf(u.ID), rest.WithCtx(ctx))
+		user, err := s.client.rest.GetUser(idOf(u.ID), rest.WithCtx(ctx))
 		if rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownUser) {
 			return wrong(refusedUser, "id", u.ID)
 		}
@@ -236,7 +236,7 @@ func (s *Surface) Forget(ctx context.Context) error {
 	if err := s.save(ctx, setting{}); err != nil {
 		return err
 	}
-	s.line.restart()
+	s.client.restart()
 	err := s.in.unbindAll(ctx)
 	if had {
 		err = errors.Join(err, s.cfg.Token.Forget(ctx))
@@ -245,8 +245,8 @@ func (s *Surface) Forget(ctx context.Context) error {
 	return err
 }
 
-// reach returns a context with the kept token, for requests of a person: these work also while the line is off, or in a program that
-// opens no line.
+// reach returns a context with the kept token, for requests of a person: these work also while the connection is off, or in a program that
+// opens no connection.
 func (s *Surface) reach(ctx context.Context) (context.Context, error) {
 	set := s.settings()
 	if set.TokenIn == "" {
@@ -266,14 +266,14 @@ func (s *Surface) reach(ctx context.Context) (context.Context, error) {
 // whoami returns the bot of the token, and the flags of its application.
 func (s *Surface) whoami(ctx context.Context) (Bot, discord.ApplicationFlags, error) {
 	var user discord.User
-	if err := s.line.rest.Do(rest.GetCurrentUser.Compile(nil), nil, &user, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetCurrentUser.Compile(nil), nil, &user, rest.WithCtx(ctx)); err != nil {
 		return Bot{}, 0, err
 	}
 	var app struct {
 		ID    snowflake.ID             `json:"id"`
 		Flags discord.ApplicationFlags `json:"flags"`
 	}
-	if err := s.line.rest.Do(rest.GetCurrentApplication.Compile(nil), nil, &app, rest.WithCtx(ctx)); err != nil {
+	if err := s.client.rest.Do(rest.GetCurrentApplication.Compile(nil), nil, &app, rest.WithCtx(ctx)); err != nil {
 		return Bot{}, 0, err
 	}
 	return Bot{ID: user.ID.String(), Name: user.EffectiveName(), Application: app.ID.String()}, app.Flags, nil
@@ -310,7 +310,7 @@ func (s *Surface) Bind(ctx context.Context, channel string, wish Bind) (Binding,
 		return Binding{}, wrong(refusedKind, "kind", p.kind())
 	}
 	var g guild
-	if err := s.line.rest.Do(rest.GetGuild.Compile(nil, p.Guild), nil, &g, rest.WithCtx(call)); err != nil {
+	if err := s.client.rest.Do(rest.GetGuild.Compile(nil, p.Guild), nil, &g, rest.WithCtx(call)); err != nil {
 		return Binding{}, told(err)
 	}
 	b := Binding{
@@ -361,7 +361,7 @@ func (s *Surface) Unbind(ctx context.Context, channel string) error {
 // place requests a channel.
 func (s *Surface) place(ctx context.Context, id snowflake.ID) (place, error) {
 	var p place
-	err := s.line.rest.Do(rest.GetChannel.Compile(nil, id), nil, &p, rest.WithCtx(ctx))
+	err := s.client.rest.Do(rest.GetChannel.Compile(nil, id), nil, &p, rest.WithCtx(ctx))
 	if rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownChannel, rest.JSONErrorCodeMissingAccess) {
 		return p, wrong(refusedUnknown)
 	}

@@ -69,7 +69,7 @@ func (v *vault) lock(locked bool) {
 func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log io.Writer, started bool) *bot {
 	t.Helper()
 	t.Cleanup(dc.Close)
-	b := &bot{desk: openDesk(t, dir), dc: dc}
+	b := &bot{fixture: openFixture(t, dir), dc: dc}
 	var err error
 	b.s, err = New(t.Context(), Config{Sessions: b.Client, Store: b.db, Version: "test", Token: v.of(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
@@ -88,8 +88,8 @@ func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log 
 	}
 	t.Cleanup(b.close)
 	b.s.in.outside = dc.CDNClient()
-	b.s.line.unit = 10 * time.Millisecond
-	b.s.asks.ack = time.Minute
+	b.s.client.unit = 10 * time.Millisecond
+	b.s.requests.ack = time.Minute
 	if started {
 		b.s.Start()
 	}

@@ -99,7 +99,7 @@ func (s *Surface) change(ctx context.Context, f func(*setting)) {
 
 // State returns the present state of the surface.
 func (s *Surface) State() State {
-	how := s.line.condition()
+	how := s.client.condition()
 	s.mu.Lock()
 	set, ignored := s.set, s.counted
 	s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Surface) nameUsers(ctx context.Context) {
 		if u.Name != "" {
 			continue
 		}
-		if user, err := s.line.rest.GetUser(idOf(u.ID), rest.WithCtx(ctx)); err == nil {
+		if user, err := s.client.rest.GetUser(idOf(u.ID), rest.WithCtx(ctx)); err == nil {
 			names[u.ID] = user.EffectiveName()
 		}
 	}

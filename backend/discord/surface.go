@@ -33,15 +33,15 @@ type Vault struct {
 	Forget func(ctx context.Context) error
 }
 
-// Surface is the bot and its messages. Its parts are: the connection to Discord (line.go), the input (inbound.go, commands.go), the
-// output (output.go) and the requests (asks.go). The line passes events to the parts one after the other, so the parts have to return
-// soon.
+// Surface is the bot and its messages. Its parts are: the connection to Discord (client.go), the input (inbound.go, commands.go), the
+// output (output.go) and the requests (requests.go). The client passes events to the parts one after the other, so the parts have to
+// return soon.
 type Surface struct {
-	cfg  Config
-	line *line
-	in   *inbound
-	out  *output
-	asks *asks
+	cfg      Config
+	client   *client
+	in       *inbound
+	out      *output
+	requests *requests
 
 	ctx  context.Context //nolint:containedctx // the life of the surface, which outlives every call
 	stop context.CancelFunc
@@ -65,7 +65,7 @@ func New(ctx context.Context, cfg Config) (*Surface, error) {
 	}
 	s := &Surface{cfg: cfg, news: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.line, s.in, s.out, s.asks = newLine(s), newInbound(s), newOutput(s), newAsks(s)
+	s.client, s.in, s.out, s.requests = newClient(s), newInbound(s), newOutput(s), newRequests(s)
 	if err := errors.Join(s.load(ctx), s.in.load(ctx)); err != nil {
 		s.stop()
 		return nil, err
@@ -73,25 +73,25 @@ func New(ctx context.Context, cfg Config) (*Surface, error) {
 	return s, nil
 }
 
-// Start opens the line, if set up, and keeps the line open. A program that only runs a single command must not call Start: it would take
-// the messages of the channels, and end.
+// Start opens the connection, if set up, and keeps the connection open. A program that only runs a single command must not call Start: the
+// program would take the messages of the channels, and end.
 func (s *Surface) Start() {
 	s.mu.Lock()
 	s.started = true
 	s.mu.Unlock()
-	s.spawn(s.line.run)
+	s.spawn(s.client.run)
 	s.spawn(s.out.run)
 	s.spawn(s.announce)
 }
 
-// Close ends the line and all goroutines of the surface, and waits for them.
+// Close ends the connection and all goroutines of the surface, and waits for them.
 func (s *Surface) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
 	s.wg.Wait()
-	s.line.close()
+	s.client.close()
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (s *Surface) announce(ctx context.Context) {
 		last = now
 		s.cfg.Sessions.Publish(EventState, now)
 		if soon {
-			s.asks.refresh()
+			s.requests.refresh()
 		}
 	}
 }

@@ -62,9 +62,9 @@ func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowf
 // lookAt requests a channel, several times when Discord fails, because a message of an unknown channel would be lost.
 func (in *inbound) lookAt(ctx context.Context, channel snowflake.ID) (found discord.Channel, err error) {
 	const tries = 3
-	pause := in.s.line.patience(firstPause)
+	pause := in.s.client.patience(firstPause)
 	for left := tries; ; left-- {
-		found, err = in.s.line.rest.GetChannel(channel, rest.WithCtx(ctx))
+		found, err = in.s.client.rest.GetChannel(channel, rest.WithCtx(ctx))
 		if err == nil || left == 1 || isRefused(err) || ctx.Err() != nil {
 			return found, err
 		}
@@ -205,7 +205,7 @@ func (in *inbound) thread(ctx context.Context, h heard, name string) (err error)
 	const tries = 3
 	in.isBelow(h.id, h.channel)
 	for range tries {
-		_, err = in.s.line.rest.CreateThreadFromMessage(h.channel, h.id, discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
+		_, err = in.s.client.rest.CreateThreadFromMessage(h.channel, h.id, discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
 		refused, told := errors.AsType[*rest.Error](err)
 		switch {
 		case told && refused.Code == codeThreadThere:

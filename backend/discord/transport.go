@@ -57,12 +57,12 @@ func with(ctx context.Context, a access) context.Context {
 // transport carries the calls of the library: the transport adds token and address, repeats repeatable calls when Discord fails, ends
 // slow calls, and reads the headers of every answer.
 type transport struct {
-	l     *line
+	l     *client
 	base  *http.Transport
 	limit time.Duration // of a call without an upload
 }
 
-func newTransport(l *line) *transport {
+func newTransport(l *client) *transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	return &transport{l: l, limit: callLimit, base: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 8,

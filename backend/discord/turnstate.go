@@ -12,8 +12,8 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// telling is a turn as far as known.
-type telling struct {
+// turnState is a turn as far as known.
+type turnState struct {
 	session, turn string
 	free          bool // a message of the agent outside of any turn; turn is its entry
 
@@ -38,9 +38,9 @@ type teller struct {
 	wake    chan struct{} // holds one element: something has changed
 	end     context.CancelFunc
 
-	mu    sync.Mutex // protects the fields below, and the tellings
-	turns []*telling // the first is being shown
-	told  []string   // the turns that are shown to their end, the newest last
+	mu    sync.Mutex   // protects the fields below, and the tellings
+	turns []*turnState // the first is being shown
+	told  []string     // the turns that are shown to their end, the newest last
 }
 
 // rememberedTurns is how many finished turns are known by their names, so that late events of them begin nothing new.
@@ -59,7 +59,7 @@ func (te *teller) stir() {
 func (te *teller) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		te.mu.Lock()
-		var t *telling
+		var t *turnState
 		if len(te.turns) > 0 {
 			t = te.turns[0]
 		}
@@ -80,7 +80,7 @@ func (te *teller) run(ctx context.Context) {
 }
 
 // drop removes the first turn. whole says that all of the turn is shown, and that no event begins the turn again.
-func (te *teller) drop(t *telling, whole bool) {
+func (te *teller) drop(t *turnState, whole bool) {
 	te.mu.Lock()
 	defer te.mu.Unlock()
 	te.turns = te.turns[1:]
@@ -92,7 +92,7 @@ func (te *teller) drop(t *telling, whole bool) {
 }
 
 // release wakes the goroutines that wait until everything is shown.
-func (t *telling) release() {
+func (t *turnState) release() {
 	for _, w := range t.waiters {
 		close(w)
 	}
@@ -137,12 +137,12 @@ type post struct {
 type showing struct {
 	o  *output
 	te *teller
-	t  *telling
+	t  *turnState
 
 	channel  snowflake.ID
 	reply    snowflake.ID // the message that the turn answers; 0 = none
 	answers  bool         // the message that began the turn is in the channel
-	row      shown
+	row      postRecord
 	posts    []post
 	blocked  map[int]bool // leaves that Discord refuses
 	ride     int          // how many files go with a message
@@ -173,7 +173,7 @@ type op struct {
 }
 
 // tell shows a turn until all of the turn is shown (whole is true), the turn loses its channel, or ctx ends.
-func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
+func (te *teller) tell(ctx context.Context, t *turnState) (whole bool) {
 	s := &showing{o: te.o, te: te, t: t, ride: mostFiles, blocked: map[int]bool{}}
 	for begun := false; !begun; {
 		switch s.begin(ctx) {
@@ -323,7 +323,7 @@ func (s *showing) look(ctx context.Context) view {
 	s.take(t.files)
 	v := view{ended: t.ended, nothing: t.nothing, version: t.version, unread: unread}
 	if t.free {
-		v.quiet = time.Until(t.changed.Add(s.o.s.line.patience(freeQuiet)))
+		v.quiet = time.Until(t.changed.Add(s.o.s.client.patience(freeQuiet)))
 		v.ended = v.quiet <= 0
 	}
 	s.ended = v.ended
@@ -429,7 +429,7 @@ func (s *showing) do(ctx context.Context, o op) (wait time.Duration, done bool) 
 
 // send makes a message. The record is stored before the call and after it.
 func (s *showing) send(ctx context.Context, o op, files []*discord.File) error {
-	now := &sending{At: o.at, Text: o.text, Speaks: o.speaks, Files: o.files, Nonce: newNonce(), Since: s.o.s.line.now()}
+	now := &sending{At: o.at, Text: o.text, Speaks: o.speaks, Files: o.files, Nonce: newNonce(), Since: s.o.s.client.now()}
 	again := s.tried != nil && s.tried.At == o.at && slices.Equal(s.tried.Files, o.files)
 	if again {
 		now.Nonce, now.Since = s.tried.Nonce, s.tried.Since
@@ -478,7 +478,7 @@ func (s *showing) adopt(ctx context.Context) bool {
 	was := s.row.Sending
 	const before, most = time.Minute, 100
 	after := max(snowflake.New(was.Since.Add(-before)), s.newest())
-	list, err := s.o.s.line.rest.GetMessages(s.channel, 0, 0, after, most, rest.WithCtx(ctx))
+	list, err := s.o.s.client.rest.GetMessages(s.channel, 0, 0, after, most, rest.WithCtx(ctx))
 	if v := verdictOf(err); err != nil && (v == unclear || v == off) {
 		return false
 	}
@@ -512,7 +512,7 @@ func (s *showing) newest() (id snowflake.ID) {
 
 // is reports whether a message is the message that was about to be made.
 func (s *showing) is(m discord.Message, was *sending) bool {
-	self := s.o.s.line.self()
+	self := s.o.s.client.self()
 	if !m.Author.Bot || self != 0 && m.Author.ID != self {
 		return false
 	}
@@ -540,7 +540,7 @@ func (s *showing) edit(ctx context.Context, o op, files []*discord.File) error {
 	if len(files) > 0 {
 		update.Files, update.Attachments = files, attached(files)
 	}
-	_, err := s.o.s.line.rest.UpdateMessage(s.channel, p.id, update, rest.WithCtx(ctx))
+	_, err := s.o.s.client.rest.UpdateMessage(s.channel, p.id, update, rest.WithCtx(ctx))
 	p.at = time.Now()
 	if err != nil {
 		return err
@@ -605,7 +605,7 @@ func (s *showing) refused(ctx context.Context, o op, v verdict) time.Duration {
 		s.refusedFiles(o.files, s.missedLine)
 	case v == forbidden:
 		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemForbidden))
-		return s.o.s.line.patience(time.Minute)
+		return s.o.s.client.patience(time.Minute)
 	case s.blocked[o.at]: // even the replacement is refused
 		for len(s.posts) <= o.at {
 			s.posts = append(s.posts, post{})
@@ -622,5 +622,5 @@ func (s *showing) later() time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	wait := min(longest, first<<min(s.failures, 10))
 	s.failures++
-	return s.o.s.line.patience(wait)
+	return s.o.s.client.patience(wait)
 }

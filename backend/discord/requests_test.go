@@ -29,7 +29,7 @@ import (
 type eRig struct {
 	t       *testing.T
 	bot     *bot
-	desk    *desk
+	fixture *fixture
 	discord *discordtest.Discord
 	s       *Surface
 	session string
@@ -40,7 +40,7 @@ type eRig struct {
 func openAsks(t *testing.T) *eRig {
 	t.Helper()
 	b := openBot(t)
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: b.dc, s: b.s, session: b.create().ID}
 	r.second = r.discord.AddChannel(r.discord.Guild, "second", "text")
 	r.bind(r.discord.Channel)
 	return r
@@ -53,7 +53,7 @@ func (r *eRig) reopen() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s.line.unit, s.asks.ack = r.s.line.unit, r.s.asks.ack
+	s.client.unit, s.requests.ack = r.s.client.unit, r.s.requests.ack
 	r.s, r.bot.s = s, s // which closes it with the desk
 	s.Start()
 }
@@ -67,7 +67,7 @@ func (r *eRig) bind(channel snowflake.ID) {
 
 func (r *eRig) prompt(text string) {
 	r.t.Helper()
-	if _, err := r.desk.Prompt(r.t.Context(), r.session, text); err != nil {
+	if _, err := r.fixture.Prompt(r.t.Context(), r.session, text); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -160,9 +160,9 @@ func (r *eRig) told(i *discordtest.Interaction, says string) {
 func (r *eRig) became(id string) session.Request {
 	r.t.Helper()
 	var found session.Request
-	r.desk.until("end of the request", func() bool {
+	r.fixture.until("end of the request", func() bool {
 		var err error
-		if found, err = r.desk.Request(r.t.Context(), id); err != nil {
+		if found, err = r.fixture.Request(r.t.Context(), id); err != nil {
 			r.t.Fatal(err)
 		}
 		return found.Status != "requested"
@@ -172,7 +172,7 @@ func (r *eRig) became(id string) session.Request {
 
 func (r *eRig) says(text string) {
 	r.t.Helper()
-	for _, e := range r.desk.idle(r.session).Items {
+	for _, e := range r.fixture.idle(r.session).Items {
 		if e.Kind == "agent" && strings.Contains(e.Text, text) {
 			return
 		}
@@ -184,8 +184,8 @@ func (r *eRig) says(text string) {
 func (r *eRig) noCards() {
 	r.t.Helper()
 	done := make(chan []keptCard, 1)
-	r.s.asks.lanes.queue("show "+r.session, func(ctx context.Context) {
-		list, _ := r.s.asks.kept(ctx, "")
+	r.s.requests.lanes.queue("show "+r.session, func(ctx context.Context) {
+		list, _ := r.s.requests.kept(ctx, "")
 		done <- list
 	})
 	if list := <-done; len(list) > 0 {
@@ -197,7 +197,7 @@ func TestApprovalIsAnsweredInChannel(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	var want []string
 	for _, o := range request.Options {
@@ -219,8 +219,8 @@ func TestApprovalIsAnsweredInChannel(t *testing.T) {
 		t.Errorf("request: got %+v, want answered here", now)
 	}
 	r.ended(m, "**Allowed once** · answered by <@"+r.discord.Owner.String()+">")
-	r.desk.idle(r.session)
-	if data, err := os.ReadFile(filepath.Join(r.desk.work, "deskhand-demo.md")); err != nil || len(data) == 0 {
+	r.fixture.idle(r.session)
+	if data, err := os.ReadFile(filepath.Join(r.fixture.work, "deskhand-demo.md")); err != nil || len(data) == 0 {
 		t.Errorf("file of the allowed command: got error %v, want it written", err)
 	}
 	r.noCards()
@@ -233,7 +233,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	won := map[string]int{}
 	for round := range 9 {
 		r.prompt("permission")
-		request := r.desk.request(r.session)
+		request := r.fixture.request(r.session)
 		m := r.asked()
 		allow := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })]
 		reject := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "reject_once" })]
@@ -243,7 +243,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		}
 		go func() {
 			<-begin
-			window <- r.desk.Answer(context.WithoutCancel(t.Context()), request.ID, session.Answer{OptionID: reject.ID}, "window")
+			window <- r.fixture.Answer(context.WithoutCancel(t.Context()), request.ID, session.Answer{OptionID: reject.ID}, "window")
 		}()
 		i, _ := r.press(m, r.discord.Owner, allow.Name) // returns when Discord knows that it has come, and not when it counts
 		if round%3 == 2 {
@@ -273,7 +273,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		default:
 			t.Errorf("request: got %+v, want an answer of one of the two", now)
 		}
-		r.desk.idle(r.session)
+		r.fixture.idle(r.session)
 	}
 	t.Logf("won: %v", won)
 }
@@ -282,10 +282,10 @@ func TestAnswerElsewhereDisablesControls(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	release := r.discord.Hold(discordtest.RouteEdit) // the card is late
-	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	i, _ := r.press(m, r.discord.Owner, request.Options[0].Name)
@@ -302,7 +302,7 @@ func TestOnlyListedPeopleMayPress(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	if _, a := r.press(m, r.discord.Stranger, request.Options[0].Name); !a.Private || a.Text != "Not for you." {
 		t.Errorf("press of a stranger: got %+v, want a private refusal", a)
@@ -325,20 +325,20 @@ func TestOnlyListedPeopleMayPress(t *testing.T) {
 	if a := r.answer(i); !a.Private || !strings.Contains(a.Text, "too soon") {
 		t.Errorf("early press: got %+v, want that it was too soon", a)
 	}
-	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+	if now, err := r.fixture.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 	// Whether or not it is noted already which message it is: what was posted again can be answered, and what was deleted cannot.
 	for message, refused := range map[snowflake.ID]bool{m.ID - 1: false, m.ID: false, m.ID + 1: true} {
-		if err := r.s.asks.posted(t.Context(), request.ID, message); err != nil {
+		if err := r.s.requests.posted(t.Context(), request.ID, message); err != nil {
 			t.Fatal(err)
 		}
 		p := press{id: m.ID + snowflake.ID(guardTime.Milliseconds()+1)<<22, request: request.ID, channel: m.Channel, message: m.ID}
-		if _, why := r.s.asks.open(t.Context(), p); (why != "") != refused {
+		if _, why := r.s.requests.open(t.Context(), p); (why != "") != refused {
 			t.Errorf("press of the message %d while %d is known: got %q, want refused %v", m.ID, message, why, refused)
 		}
 	}
-	if err := r.s.asks.posted(t.Context(), request.ID, m.ID); err != nil {
+	if err := r.s.requests.posted(t.Context(), request.ID, m.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.press(m, r.discord.Owner, request.Options[0].Name)
@@ -462,13 +462,13 @@ func TestCardsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	_ = r.s.Close()
-	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
-	r.desk.idle(r.session)
+	r.fixture.idle(r.session)
 	r.reopen()
 	r.ended(m, "answered in the window")
 	r.noCards()
@@ -477,7 +477,7 @@ func TestCardsSurviveRestart(t *testing.T) {
 	m = r.asked()
 	_ = r.s.Close()
 	r.reopen()
-	r.desk.until("line", func() bool { return r.s.State().Status == statusConnected })
+	r.fixture.until("line", func() bool { return r.s.State().Status == statusConnected })
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
 	if n := r.cards(m.Channel); n != 2 {
@@ -492,7 +492,7 @@ func TestCardsOfEndedProgramAreUpdated(t *testing.T) {
 	r.prompt("permission")
 	m := r.asked()
 	r.bot.close()
-	openBotAt(t, r.discord, r.desk.dir)
+	openBotAt(t, r.discord, r.fixture.dir)
 	r.ended(m, "**Expired**: its agent has ended")
 }
 
@@ -502,7 +502,7 @@ func TestCardIsPostedOnce(t *testing.T) {
 	r := openAsks(t)
 	r.discord.LoseAnswers(discordtest.RouteCreate, 6, 502)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
@@ -529,7 +529,7 @@ func TestLongCommandIsSentAsFile(t *testing.T) {
 	}
 
 	// Where no file can be sent, nobody allows what they have not read.
-	r.desk.idle(r.session)
+	r.fixture.idle(r.session)
 	r.discord.Deny(r.discord.Channel, discord.PermissionAttachFiles)
 	r.prompt("/ask-to-run " + line)
 	m = r.asked()
@@ -547,7 +547,7 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	old := r.asked()
 	if err := r.s.in.unbind(t.Context(), r.discord.Channel); err != nil {
 		t.Fatal(err)
@@ -567,7 +567,7 @@ func TestCardsOfDeletedConversationEnd(t *testing.T) {
 	r := openAsks(t)
 	r.prompt("permission")
 	m := r.asked()
-	if err := r.desk.Delete(t.Context(), r.session); err != nil {
+	if err := r.fixture.Delete(t.Context(), r.session); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "No longer asked")
@@ -578,7 +578,7 @@ func TestCardEndsWithTurn(t *testing.T) {
 	r := openAsks(t)
 	r.prompt("permission")
 	m := r.asked()
-	if err := r.desk.Cancel(t.Context(), r.session); err != nil {
+	if err := r.fixture.Cancel(t.Context(), r.session); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "**No longer asked**")
@@ -590,16 +590,16 @@ func TestCommandAnswersApproval(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
-	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: "none"}); err == nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: "none"}); err == nil {
 		t.Error("an option that is not there is taken")
 	}
-	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err != nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err != nil {
 		t.Error(err)
 	}
 	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
-	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err == nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err == nil {
 		t.Error("it is answered twice")
 	}
 }
@@ -609,16 +609,16 @@ func TestUnconfirmedCardIsFound(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	for _, answered := range []bool{false, true} {
 		r.noted(request.ID)
 		_ = r.s.Close()
-		if err := r.s.asks.write(t.Context(), `UPDATE discord_request SET message = ''`); err != nil {
+		if err := r.s.requests.write(t.Context(), `UPDATE discord_request SET message = ''`); err != nil {
 			t.Fatal(err)
 		}
 		if answered {
-			if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+			if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -635,8 +635,8 @@ func (r *eRig) noted(request string) {
 	r.t.Helper()
 	for {
 		done := make(chan keptCard, 1)
-		r.s.asks.lanes.queue("show "+r.session, func(ctx context.Context) {
-			k, _, _ := r.s.asks.one(ctx, request)
+		r.s.requests.lanes.queue("show "+r.session, func(ctx context.Context) {
+			k, _, _ := r.s.requests.one(ctx, request)
 			done <- k
 		})
 		if k := <-done; k.message != 0 {
@@ -656,8 +656,8 @@ func TestDirectoryCanOnlyBeRefusedInChannel(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"database":{"type":"local","command":["true"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
-	request := r.desk.request(r.session)
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: b.dc, s: b.s, session: b.create().ID}
+	request := r.fixture.request(r.session)
 	if request.Kind != "trust" {
 		t.Fatalf("request: got %+v, want the kind trust", request)
 	}
@@ -687,10 +687,10 @@ func TestFirstOfTwoPressesWins(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{Answer: time.Minute})
 	other := dc.AddUser("other")
 	b := openBotWith(t, dc, t.TempDir(), func(s *setting) { s.Users = append(s.Users, User{ID: other.String()}) })
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: dc, s: b.s, session: b.create().ID}
 	r.bind(dc.Channel)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	release := dc.Hold(discordtest.RouteEdit)
 	r.press(m, other, request.Options[0].Name)
@@ -707,7 +707,7 @@ func TestWaitingRequestsAreShownWhenLineComesBack(t *testing.T) {
 	r.bot.away(func() {
 		r.discord.Down(true, true)
 		r.prompt("permission")
-		r.desk.request(r.session)
+		r.fixture.request(r.session)
 	})
 	m := r.asked()
 	r.press(m, r.discord.Owner, m.Controls[0].Label)
@@ -718,10 +718,10 @@ func TestWaitingRequestsAreShownWhenLineComesBack(t *testing.T) {
 func TestFailedPressAnswersNothing(t *testing.T) {
 	t.Parallel()
 	b := openBotAt(t, discordtest.New(discordtest.Options{Answer: time.Nanosecond}), t.TempDir())
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: b.dc, s: b.s, session: b.create().ID}
 	r.bind(r.discord.Channel)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.asked()
 	r.discord.Clock(time.Second)
 	c, _ := m.Control(request.Options[0].Name)
@@ -734,9 +734,9 @@ func TestFailedPressAnswersNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	r.s.asks.lanes.queue("answer "+request.ID, func(context.Context) { close(done) })
+	r.s.requests.lanes.queue("answer "+request.ID, func(context.Context) { close(done) })
 	<-done
-	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+	if now, err := r.fixture.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 }
@@ -757,7 +757,7 @@ func TestRefusedCardIsShownPlainly(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	first := r.asked()
 	r.noted(request.ID)
 	r.discord.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
@@ -765,7 +765,7 @@ func TestRefusedCardIsShownPlainly(t *testing.T) {
 	m := r.card(r.discord.Channel, "without controls", func(m discordtest.Message) bool {
 		return strings.Contains(m.Text, "Something waits for an answer, at the desk.") && len(m.Controls) == 0
 	})
-	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "answered in the window")
@@ -791,15 +791,15 @@ func TestNameOfFirstAnswerIsKept(t *testing.T) {
 	r := openAsks(t)
 	r.prompt("permission")
 	m := r.asked()
-	request := r.desk.request(r.session)
-	if err := r.s.asks.hold(t.Context(), request.ID, map[string]any{"by": "1"}); err != nil {
+	request := r.fixture.request(r.session)
+	if err := r.s.requests.hold(t.Context(), request.ID, map[string]any{"by": "1"}); err != nil {
 		t.Fatal(err)
 	}
 	refused := errors.New("no")
-	if err := r.s.asks.give(t.Context(), request.ID, r.discord.Owner, func() error { return refused }); !errors.Is(err, refused) {
+	if err := r.s.requests.give(t.Context(), request.ID, r.discord.Owner, func() error { return refused }); !errors.Is(err, refused) {
 		t.Error(err)
 	}
-	if k, _, err := r.s.asks.one(t.Context(), request.ID); err != nil || k.held.By != "1" {
+	if k, _, err := r.s.requests.one(t.Context(), request.ID); err != nil || k.held.By != "1" {
 		t.Errorf("card: got %+v, error %v, want the first name kept", k, err)
 	}
 	r.press(m, r.discord.Owner, request.Options[0].Name)
@@ -829,15 +829,15 @@ func TestCardInArchivedThreadIsUpdated(t *testing.T) {
 	}))
 	t.Cleanup(between.Close)
 	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.REST = between.URL + api.Path })
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: dc, s: b.s, session: b.create().ID}
 	b.is(statusConnected, "")
 	r.bind(thread)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	m := r.card(thread, "that waits", func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	r.noted(request.ID)
 	dc.Archive(thread, false)
-	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "answered in the window")
@@ -853,7 +853,7 @@ func openReplaced(t *testing.T) (*eRig, *vault) {
 		t.Fatal(code)
 	}
 	b.connects(1)
-	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	r := &eRig{t: t, bot: b, fixture: b.fixture, discord: dc, s: b.s, session: b.create().ID}
 	r.bind(dc.Channel)
 	return r, v
 }
@@ -863,7 +863,7 @@ func TestAnotherBotShowsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	r, _ := openReplaced(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	first := r.asked()
 	if _, code := r.bot.setUp(Setup{Token: new(r.discord.Replace())}); code != "" {
 		t.Fatal(code)
@@ -885,7 +885,7 @@ func TestCardOfAnotherBotIsForgotten(t *testing.T) {
 	t.Parallel()
 	r, v := openReplaced(t)
 	r.prompt("permission")
-	request := r.desk.request(r.session)
+	request := r.fixture.request(r.session)
 	r.asked()
 	if err := r.s.Close(); err != nil {
 		t.Fatal(err)
@@ -893,14 +893,14 @@ func TestCardOfAnotherBotIsForgotten(t *testing.T) {
 	if _, err := v.of().Keep(t.Context(), r.discord.Replace()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.reopen()
 	r.bot.connects(2)
-	r.s.asks.refresh()
+	r.s.requests.refresh()
 	looked := make(chan struct{})
-	r.s.asks.lanes.queue("refresh", func(context.Context) { close(looked) })
+	r.s.requests.lanes.queue("refresh", func(context.Context) { close(looked) })
 	<-looked
 	r.noCards()
 }

@@ -34,7 +34,7 @@ const (
 	refusedElsewhere   = "discord.elsewhere_taken"
 )
 
-// The states of the line, as in State.
+// The states of the connection, as in State.
 const (
 	statusOff          = "off"
 	statusConnecting   = "connecting"
@@ -43,8 +43,8 @@ const (
 	statusRefused      = "refused"
 )
 
-// line is the connection to Discord: its REST API, and its gateway (gateway.go). A single goroutine keeps the line open (run).
-type line struct {
+// client is the connection to Discord: its REST API, and its gateway (gateway.go). A single goroutine keeps the connection open (run).
+type client struct {
 	s      *Surface
 	rest   rest.Rest // made once: the transport adds the token and the address
 	limits *limits
@@ -64,48 +64,48 @@ type line struct {
 	known    bool   // the commands are registered with Discord
 }
 
-// condition is the state of the line, for people.
+// condition is the state of the connection, for people.
 type condition struct {
 	status, reason, detail string
 	since                  time.Time
 }
 
-func newLine(s *Surface) *line {
-	l := &line{s: s, limits: newLimits(), unit: time.Second, how: condition{status: statusOff, since: time.Now()}}
+func newClient(s *Surface) *client {
+	l := &client{s: s, limits: newLimits(), unit: time.Second, how: condition{status: statusOff, since: time.Now()}}
 	l.wire = newTransport(l)
 	l.rest = newREST(l.wire, l.limits, s.cfg.Version)
 	return l
 }
 
-func (l *line) close() { l.wire.base.CloseIdleConnections() }
+func (l *client) close() { l.wire.base.CloseIdleConnections() }
 
 // self returns the id of the bot; 0 before Discord has sent the id.
-func (l *line) self() snowflake.ID {
+func (l *client) self() snowflake.ID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
 }
 
 // now returns Discord's time, as far as its answers have told it: the ids of messages use its clock, and ours may be wrong.
-func (l *line) now() time.Time {
+func (l *client) now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Now().Add(l.skew)
 }
 
-func (l *line) access() access {
+func (l *client) access() access {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.use
 }
 
 // patience scales a duration by the length of a second in tests.
-func (l *line) patience(d time.Duration) time.Duration {
+func (l *client) patience(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * l.unit.Seconds())
 }
 
 // heard reads the headers of an answer.
-func (l *line) heard(resp *http.Response, a access) {
+func (l *client) heard(resp *http.Response, a access) {
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		l.mu.Lock()
 		l.skew, l.skewed = time.Until(at), true
@@ -121,7 +121,7 @@ func (l *line) heard(resp *http.Response, a access) {
 }
 
 // drop ends the open connection of a token that no longer works.
-func (l *line) drop(because error, token string) {
+func (l *client) drop(because error, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.use.token != token || token == "" {
@@ -133,21 +133,21 @@ func (l *line) drop(because error, token string) {
 	}
 }
 
-// doubled reports, while the line is open, that another program uses the token.
-func (l *line) doubled() {
+// doubled reports, while the connection is open, that another program uses the token.
+func (l *client) doubled() {
 	if l.condition().status == statusConnected {
 		l.set(statusConnected, refusedElsewhere, "")
 	}
 }
 
-// condition returns the state of the line.
-func (l *line) condition() condition {
+// condition returns the state of the connection.
+func (l *client) condition() condition {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.how
 }
 
-func (l *line) set(status, reason, detail string) {
+func (l *client) set(status, reason, detail string) {
 	l.mu.Lock()
 	if token := l.use.token; token != "" {
 		detail = strings.ReplaceAll(detail, token, "…")
@@ -166,7 +166,7 @@ func (l *line) set(status, reason, detail string) {
 }
 
 // restart starts again with the present setup, and returns at once.
-func (l *line) restart() {
+func (l *client) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.again != nil {
@@ -174,8 +174,8 @@ func (l *line) restart() {
 	}
 }
 
-// run keeps the line open until ctx ends.
-func (l *line) run(ctx context.Context) {
+// run keeps the connection open until ctx ends.
+func (l *client) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		life, end := context.WithCancel(ctx)
 		l.mu.Lock()
@@ -188,8 +188,8 @@ func (l *line) run(ctx context.Context) {
 	l.set(statusOff, "", "")
 }
 
-// live keeps the line open with the present setup. live returns when ctx ends, or when nothing can be done before the setup changes.
-func (l *line) live(ctx context.Context) {
+// live keeps the connection open with the present setup. live returns when ctx ends, or when nothing can be done before the setup changes.
+func (l *client) live(ctx context.Context) {
 	set := l.s.settings()
 	l.limits.Reset()
 	l.take(access{})
@@ -224,14 +224,14 @@ func (l *line) live(ctx context.Context) {
 	}
 }
 
-func (l *line) take(a access) {
+func (l *client) take(a access) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use, l.known, l.commands = a, false, ""
 }
 
 // token reads the token, again and again while the keyring is locked.
-func (l *line) token(ctx context.Context) (string, error) {
+func (l *client) token(ctx context.Context) (string, error) {
 	for try := 0; ; try++ {
 		token, err := l.s.cfg.Token.Value(ctx)
 		if err == nil {
@@ -251,7 +251,7 @@ const longestBackoff = time.Minute
 
 // backoff returns how long to wait after failures failures in a row: not at all after the first, because networks drop connections now
 // and then, and then longer and longer, with a random part so that dropped clients do not return in step.
-func (l *line) backoff(failures int) time.Duration {
+func (l *client) backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0
 	}
@@ -260,7 +260,7 @@ func (l *line) backoff(failures int) time.Duration {
 }
 
 // keep connects, and connects again, until Discord refuses or ctx ends.
-func (l *line) keep(ctx context.Context, token, fixed string) error {
+func (l *client) keep(ctx context.Context, token, fixed string) error {
 	g := &link{l: l, token: token, fixed: fixed}
 	for failures := 0; ; failures++ {
 		begun := time.Now()
@@ -296,7 +296,7 @@ func final(code string) bool {
 }
 
 // clock returns by how many seconds Discord's clock is ahead of ours.
-func (l *line) clock() (seconds string, off, known bool) {
+func (l *client) clock() (seconds string, off, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strconv.Itoa(int(l.skew.Round(time.Second) / time.Second)), l.skew.Abs() > mostSkew, l.skewed

@@ -11,8 +11,8 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 )
 
-// shown is the record of a turn that is being shown. With the record, and the stored conversation, the next start continues.
-type shown struct {
+// postRecord is the record of a turn that is being shown. With the record, and the stored conversation, the next start continues.
+type postRecord struct {
 	Messages []snowflake.ID `json:"messages"` // in order; 0 = deleted
 	Files    []given        `json:"files,omitempty"`
 	Breaks   []mark         `json:"breaks,omitempty"`
@@ -35,7 +35,7 @@ type sending struct {
 }
 
 // read reads the record of a turn. found is false when there is none.
-func (o *output) read(ctx context.Context, session, turn string) (row shown, found bool, err error) {
+func (o *output) read(ctx context.Context, session, turn string) (row postRecord, found bool, err error) {
 	var channel, data string
 	err = o.s.cfg.Store.Read().QueryRowContext(ctx, `SELECT channel, done, data FROM discord_output WHERE session = ? AND turn = ?`, session, turn).
 		Scan(&channel, &row.done, &data)
@@ -53,7 +53,7 @@ func (o *output) read(ctx context.Context, session, turn string) (row shown, fou
 }
 
 // write stores the record of a turn.
-func (o *output) write(ctx context.Context, session, turn string, row shown) error {
+func (o *output) write(ctx context.Context, session, turn string, row postRecord) error {
 	data, err := json.Marshal(row)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (o *output) taken(ctx context.Context, session string, channel snowflake.ID
 	ids = map[snowflake.ID]bool{}
 	for rows.Next() {
 		var data string
-		var row shown
+		var row postRecord
 		if err := rows.Scan(&data); err != nil {
 			return nil, err
 		}

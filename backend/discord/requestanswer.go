@@ -53,7 +53,7 @@ type press struct {
 }
 
 // pressed takes a press of a button or a choice of a select, and returns at once.
-func (a *asks) pressed(i discord.ComponentInteraction) {
+func (a *requests) pressed(i discord.ComponentInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, channel: i.Message.ChannelID, message: i.Message.ID}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID(), controlPrefix), ":")
 	if menu, ok := i.Data.(discord.StringSelectMenuInteractionData); ok {
@@ -63,7 +63,7 @@ func (a *asks) pressed(i discord.ComponentInteraction) {
 }
 
 // submitted takes a submitted modal, and returns at once.
-func (a *asks) submitted(i discord.ModalSubmitInteraction) {
+func (a *requests) submitted(i discord.ModalSubmitInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, modal: &i.Data}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID, controlPrefix), ":")
 	if i.Message != nil {
@@ -73,7 +73,7 @@ func (a *asks) submitted(i discord.ModalSubmitInteraction) {
 }
 
 // take acknowledges a press at once, and queues the rest in the order of the presses.
-func (a *asks) take(p press) {
+func (a *requests) take(p press) {
 	taken := make(chan bool, 1)
 	a.s.spawn(func(ctx context.Context) { taken <- a.acknowledge(ctx, p) })
 	a.lanes.queue("answer "+p.request, func(ctx context.Context) {
@@ -89,11 +89,11 @@ func (a *asks) take(p press) {
 
 // acknowledge acknowledges a press to Discord, and reports whether the press counts. A press that Discord does not see acknowledged in
 // time does not count: the person reads that the press has failed, and may decide otherwise.
-func (a *asks) acknowledge(ctx context.Context, p press) bool {
+func (a *requests) acknowledge(ctx context.Context, p press) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.ack)
 	defer cancel()
 	respond := func(kind discord.InteractionResponseType, data discord.InteractionResponseData) bool {
-		err := a.s.line.rest.CreateInteractionResponse(p.id, p.token, discord.InteractionResponse{Type: kind, Data: data}, rest.WithCtx(ctx))
+		err := a.s.client.rest.CreateInteractionResponse(p.id, p.token, discord.InteractionResponse{Type: kind, Data: data}, rest.WithCtx(ctx))
 		a.s.in.fails(ctx, "a press cannot be acknowledged", p.channel, err)
 		return err == nil
 	}
@@ -128,7 +128,7 @@ func aside(text string) discord.MessageCreate {
 }
 
 // open finds the card of a press; why says why the press does not count.
-func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
+func (a *requests) open(ctx context.Context, p press) (k keptCard, why string) {
 	k, ok, err := a.one(ctx, p.request)
 	if err != nil {
 		a.s.cfg.Logger.Error("the cards cannot be read", "error", err)
@@ -146,7 +146,7 @@ func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
 }
 
 // current returns the present state of a request.
-func (a *asks) current(ctx context.Context, request string) (session.Request, error) {
+func (a *requests) current(ctx context.Context, request string) (session.Request, error) {
 	a.mu.Lock()
 	r, ok := a.latest[request]
 	a.mu.Unlock()
@@ -157,7 +157,7 @@ func (a *asks) current(ctx context.Context, request string) (session.Request, er
 }
 
 // act does what a press asks for, and tells the person when that fails.
-func (a *asks) act(ctx context.Context, p press) {
+func (a *requests) act(ctx context.Context, p press) {
 	r, err := a.current(ctx, p.request)
 	k, ok, again := a.one(ctx, p.request)
 	if err = errors.Join(err, again); err == nil && !ok {
@@ -175,7 +175,7 @@ func (a *asks) act(ctx context.Context, p press) {
 		return
 	}
 	a.show(r.Session, p.request)
-	_, err = a.s.line.rest.CreateFollowupMessage(p.application, p.token, aside(why), rest.WithCtx(ctx))
+	_, err = a.s.client.rest.CreateFollowupMessage(p.application, p.token, aside(why), rest.WithCtx(ctx))
 	a.s.in.fails(ctx, "what was wrong with an answer cannot be told", p.channel, err)
 }
 
@@ -196,7 +196,7 @@ type sheet struct {
 }
 
 // done gives the answer of a press, or stores the choice of a press that is only part of an answer; why says which answer is missing.
-func (a *asks) done(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requests) done(ctx context.Context, s *sheet) (why string, err error) {
 	r := s.r
 	if page, ok := number(s.p.verb, verbPage); ok {
 		return "", a.choose(ctx, s, map[string]any{"page": page})
@@ -217,7 +217,7 @@ func (a *asks) done(ctx context.Context, s *sheet) (why string, err error) {
 }
 
 // changeOr stores a choice, or answers when the choice is the whole answer.
-func (a *asks) changeOr(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requests) changeOr(ctx context.Context, s *sheet) (why string, err error) {
 	if err := a.choose(ctx, s, map[string]any{"picked": s.k.held.Picked, "own": s.k.held.Own}); err != nil {
 		return "", err
 	}
@@ -227,14 +227,14 @@ func (a *asks) changeOr(ctx context.Context, s *sheet) (why string, err error) {
 	return "", nil
 }
 
-func (a *asks) choose(ctx context.Context, s *sheet, change map[string]any) error {
+func (a *requests) choose(ctx context.Context, s *sheet, change map[string]any) error {
 	err := a.hold(ctx, s.r.ID, change)
 	a.show(s.r.Session, s.r.ID)
 	return err
 }
 
 // send answers with the choices and texts so far.
-func (a *asks) send(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requests) send(ctx context.Context, s *sheet) (why string, err error) {
 	lists := s.lists()
 	if i := slices.IndexFunc(lists, func(list []string) bool { return len(list) == 0 }); i >= 0 && s.r.Kind == "question" {
 		at := slices.IndexFunc(pages(s.asks), func(p span) bool { return i < p.to })
@@ -246,7 +246,7 @@ func (a *asks) send(ctx context.Context, s *sheet) (why string, err error) {
 }
 
 // answer answers an approval for a person, in turn with the presses. An answer that no button of the card gives is refused.
-func (a *asks) answer(ctx context.Context, request string, user snowflake.ID, answer session.Answer) error {
+func (a *requests) answer(ctx context.Context, request string, user snowflake.ID, answer session.Answer) error {
 	done := make(chan error, 1)
 	a.lanes.queue("answer "+request, func(ctx context.Context) {
 		r, err := a.current(ctx, request)
@@ -271,7 +271,7 @@ func (a *asks) answer(ctx context.Context, request string, user snowflake.ID, an
 }
 
 // give stores whose answer is given before giving the answer, because the end of the request may be shown before its acceptance is known.
-func (a *asks) give(ctx context.Context, request string, user snowflake.ID, answer func() error) error {
+func (a *requests) give(ctx context.Context, request string, user snowflake.ID, answer func() error) error {
 	k, _, err := a.one(ctx, request)
 	if err != nil {
 		return err
@@ -412,7 +412,7 @@ func number(verb, after string) (int, bool) {
 }
 
 // refusal says in words why an answer was not accepted.
-func (a *asks) refusal(ctx context.Context, request string, err error) string {
+func (a *requests) refusal(ctx context.Context, request string, err error) string {
 	refused, ok := errors.AsType[*session.RefusedError](err)
 	switch {
 	case errors.Is(err, session.ErrNotFound):

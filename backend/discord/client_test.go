@@ -55,7 +55,7 @@ func TestLineIdentifiesAndRegistersCommands(t *testing.T) {
 	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == want })
 	b.until("name of the bot", func() bool { bot := b.s.State().Bot; return bot != nil && bot.Name != "" })
 	s := b.s.State()
-	if s.Bot.ID != b.dc.Bot.String() || !strings.Contains(s.Invite, "client_id="+b.dc.Application.String()) || b.s.line.self() != b.dc.Bot {
+	if s.Bot.ID != b.dc.Bot.String() || !strings.Contains(s.Invite, "client_id="+b.dc.Application.String()) || b.s.client.self() != b.dc.Bot {
 		t.Errorf("state: got %+v, want the bot and its invite", s)
 	}
 }
@@ -124,7 +124,7 @@ func TestUnansweredResumeAddressIsForgotten(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	const closed = "ws://127.0.0.1:1"
-	g := &link{l: b.s.line, token: dc.Token, fixed: dc.Gateway(), session: "a session", address: closed}
+	g := &link{l: b.s.client, token: dc.Token, fixed: dc.Gateway(), session: "a session", address: closed}
 	g.seq.Store(7)
 	if err := g.connect(t.Context()); err == nil {
 		t.Fatal("somebody has answered")
@@ -171,14 +171,14 @@ func TestRevokedTokenEndsTheLine(t *testing.T) {
 	b.dc.Revoke()
 	s := b.is(statusRefused, refusedToken)
 	calls := len(b.dc.Calls(""))
-	if _, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(t.Context())); refusalOf(err) == nil || refusalOf(err).Code != refusedOff {
+	if _, err := b.s.client.rest.GetUser(b.dc.Owner, rest.WithCtx(t.Context())); refusalOf(err) == nil || refusalOf(err).Code != refusedOff {
 		t.Errorf("call with a revoked token: got error %v, want %s", err, refusedOff)
 	}
 	if n := len(b.dc.Calls("")); n != calls {
 		t.Errorf("calls with a revoked token: got %d, want none", n-calls)
 	}
 	b.dc.Renew()
-	b.s.line.restart()
+	b.s.client.restart()
 	if now := b.is(statusConnected, ""); !now.Since.After(s.Since.Time) {
 		t.Errorf("since: got %v, want later than %v", now.Since, s.Since)
 	}
@@ -188,10 +188,10 @@ func TestRevokedTokenEndsTheLine(t *testing.T) {
 func TestRefusedCallEndsTheLine(t *testing.T) {
 	b := openBot(t)
 	b.dc.Fail(discordtest.RouteSelf, 1, http.StatusUnauthorized)
-	if _, err := b.s.line.rest.GetUser(0, rest.WithCtx(t.Context())); err == nil {
+	if _, err := b.s.client.rest.GetUser(0, rest.WithCtx(t.Context())); err == nil {
 		t.Error("nobody's name")
 	}
-	_ = b.s.line.rest.Do(rest.GetCurrentUser.Compile(nil), nil, nil, rest.WithCtx(t.Context()))
+	_ = b.s.client.rest.Do(rest.GetCurrentUser.Compile(nil), nil, nil, rest.WithCtx(t.Context()))
 	b.is(statusRefused, refusedToken)
 	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 }
@@ -236,7 +236,7 @@ func TestLineWaitsForSessionStarts(t *testing.T) {
 		t.Errorf("until: got %q, want more than a minute", s.Detail)
 	}
 	dc.StartsLeft(5)
-	b.s.line.restart()
+	b.s.client.restart()
 	b.connects(1)
 }
 
@@ -249,7 +249,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dc := discordtest.New(discordtest.Options{RealHosts: true})
 			b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
-			b.s.line.unit = time.Hour // nothing that is waited for comes
+			b.s.client.unit = time.Hour // nothing that is waited for comes
 			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
 				t.Fatal(code)
 			}
@@ -275,7 +275,7 @@ func TestTokenIsNotWritten(t *testing.T) {
 	}
 	b.connects(1)
 	dc.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
-	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context()))
+	_, err := b.s.client.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context()))
 	if err == nil {
 		t.Fatal("it was made")
 	}
@@ -323,7 +323,7 @@ func (b *lockedBuffer) String() string {
 func TestRepeatableCallsAreRepeated(t *testing.T) {
 	b := openBot(t)
 	made := func(nonce string) (*discord.Message, error) {
-		return b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
+		return b.s.client.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
 	}
 	b.dc.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
 	m, err := made("a")
@@ -335,7 +335,7 @@ func TestRepeatableCallsAreRepeated(t *testing.T) {
 	}
 	b.dc.Fail(discordtest.RouteEdit, attempts-1, http.StatusServiceUnavailable)
 	content := "twice"
-	if _, err := b.s.line.rest.UpdateMessage(b.dc.Channel, m.ID, discord.MessageUpdate{Content: &content}, rest.WithCtx(t.Context())); err != nil {
+	if _, err := b.s.client.rest.UpdateMessage(b.dc.Channel, m.ID, discord.MessageUpdate{Content: &content}, rest.WithCtx(t.Context())); err != nil {
 		t.Error(err)
 	}
 	b.dc.Fail(discordtest.RouteCreate, attempts, http.StatusInternalServerError)
@@ -351,7 +351,7 @@ func TestOtherCallsAreMadeOnce(t *testing.T) {
 	b := openBot(t)
 	m := b.dc.Say(b.dc.Channel, b.dc.Owner, "thread")
 	b.dc.Fail(discordtest.RouteThread, 1, http.StatusBadGateway)
-	if _, err := b.s.line.rest.CreateThreadFromMessage(b.dc.Channel, m.ID, discord.ThreadCreateFromMessage{Name: "x"}, rest.WithCtx(t.Context())); err == nil {
+	if _, err := b.s.client.rest.CreateThreadFromMessage(b.dc.Channel, m.ID, discord.ThreadCreateFromMessage{Name: "x"}, rest.WithCtx(t.Context())); err == nil {
 		t.Error("a thread was asked for twice")
 	}
 	if n := len(b.dc.Calls(discordtest.RouteThread)); n != 1 {
@@ -364,7 +364,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 	b.dc.Limit(2, 300*time.Millisecond)
 	b.dc.RateLimit(discordtest.RouteCreate, 2, 50*time.Millisecond, false)
 	for range 5 {
-		if _, err := b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context())); err != nil {
+		if _, err := b.s.client.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -381,7 +381,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 { // the first is told, the second knows
-		_, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx))
+		_, err := b.s.client.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx))
 		if r := refusalOf(err); r == nil || r.Code != refusedRate || r.Params["until"] == "" {
 			t.Errorf("limited call: got error %v, want %s with a time", err, refusedRate)
 		}
@@ -402,20 +402,20 @@ func TestCallsAreNotRedirected(t *testing.T) {
 	defer liar.Close()
 	b := openBot(t)
 	ctx := with(t.Context(), access{token: "abc", rest: liar.URL + "/api", trial: true})
-	if _, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx)); err == nil {
+	if _, err := b.s.client.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx)); err == nil {
 		t.Error("it was answered")
 	}
 	if want := "Bot abc /api/users/" + b.dc.Owner.String(); asked != want {
 		t.Errorf("%q, want %q", asked, want)
 	}
-	if b.s.line.condition().status != statusConnected {
+	if b.s.client.condition().status != statusConnected {
 		t.Error("what is tried out ended the line")
 	}
 }
 
 func TestGatewayMustBeDiscords(t *testing.T) {
-	own := &link{l: &line{}}
-	far := &link{l: &line{use: access{rest: "https://proxy.example/api"}}}
+	own := &link{l: &client{}}
+	far := &link{l: &client{use: access{rest: "https://proxy.example/api"}}}
 	for address, want := range map[string][2]bool{
 		"wss://gateway.discord.gg":             {true, true},
 		"wss://gateway-us-east1-b.discord.gg/": {true, true},
@@ -442,9 +442,9 @@ func TestClockFollowsDiscord(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.Clock(2 * time.Hour)
 	b := openBotAt(t, dc, t.TempDir())
-	b.until("other clock", func() bool { return time.Until(b.s.line.now()) > time.Hour })
+	b.until("other clock", func() bool { return time.Until(b.s.client.now()) > time.Hour })
 	b.check()
-	if got := time.Until(b.s.line.now()); got < 119*time.Minute || got > 121*time.Minute {
+	if got := time.Until(b.s.client.now()); got < 119*time.Minute || got > 121*time.Minute {
 		t.Errorf("Discord's clock: got %v ahead, want 2h", got)
 	}
 }
@@ -458,7 +458,7 @@ func TestSecondProgramWithTokenIsNoticed(t *testing.T) {
 	}
 	b.seen("answer", func(s discordtest.Seen) bool { _, ok := s.Answer(i); return ok })
 	// The other program is us: an answer after ours.
-	err = b.s.line.rest.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}, rest.WithCtx(t.Context()))
+	err = b.s.client.rest.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}, rest.WithCtx(t.Context()))
 	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) {
 		t.Fatal(err)
 	}
@@ -469,18 +469,18 @@ func TestSecondProgramWithTokenIsNoticed(t *testing.T) {
 func TestCallsDoNotWaitForEver(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
-	b.s.line.wire.limit = 200 * time.Millisecond
+	b.s.client.wire.limit = 200 * time.Millisecond
 	release := dc.Hold(discordtest.RouteCreate)
 	defer release()
 	ctx := with(t.Context(), access{token: dc.Token, rest: dc.REST(), trial: true})
-	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))
+	_, err := b.s.client.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))
 	if r := refusalOf(err); r == nil || r.Code != refusedUnreachable {
 		t.Errorf("slow call: got error %v, want %s", err, refusedUnreachable)
 	}
 }
 
 func TestBackoffGrowsToAMinute(t *testing.T) {
-	l := &line{unit: time.Second}
+	l := &client{unit: time.Second}
 	if l.backoff(0) != 0 {
 		t.Error("the first drop is waited for")
 	}

@@ -22,13 +22,13 @@ import (
 // surfaceName is the source of an answer that was given here.
 const surfaceName = "discord"
 
-// asks shows the waiting requests in the channels of their conversations, and takes the answers from there. A request is shown as a card:
-// a message, with controls while the request waits. A card is kept in the database from before its posting until its end is shown, so
-// that a restarted program finds every control that has to be removed.
+// requests shows the waiting requests in the channels of their conversations, and takes the answers from there. A request is shown as a
+// card: a message, with controls while the request waits. A card is kept in the database from before its posting until its end is shown,
+// so that a restarted program finds every control that has to be removed.
 //
 // Work runs in lanes, each in order in a single goroutine: the cards of a conversation are shown one after the other, and the answers to
 // a request are taken one after the other. Neither waits for the other.
-type asks struct {
+type requests struct {
 	s *Surface
 
 	lanes *lanes[string]
@@ -40,12 +40,12 @@ type asks struct {
 	later  map[string]bool            // requests that will be looked at again after a pause
 }
 
-func newAsks(s *Surface) *asks {
-	return &asks{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
+func newRequests(s *Surface) *requests {
+	return &requests{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
 }
 
 // changed takes the new state of a request, and returns at once.
-func (a *asks) changed(r session.Request) {
+func (a *requests) changed(r session.Request) {
 	a.mu.Lock()
 	a.latest[r.ID] = r
 	a.mu.Unlock()
@@ -53,12 +53,12 @@ func (a *asks) changed(r session.Request) {
 }
 
 // show queues the update of a card.
-func (a *asks) show(session, request string) {
+func (a *requests) show(session, request string) {
 	a.lanes.queue("show "+session, func(ctx context.Context) { a.fit(ctx, request) })
 }
 
 // refresh queues the update of all cards: when the line is back, and when a channel was bound. refresh returns at once.
-func (a *asks) refresh() {
+func (a *requests) refresh() {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		if err := a.reload(ctx); err != nil && ctx.Err() == nil {
 			a.s.cfg.Logger.Warn("what waits cannot be shown", "error", err)
@@ -67,7 +67,7 @@ func (a *asks) refresh() {
 }
 
 // reload updates all cards, after a start and whenever events may have been missed.
-func (a *asks) reload(ctx context.Context) error {
+func (a *requests) reload(ctx context.Context) error {
 	waiting, err := a.s.cfg.Sessions.Inbox(ctx)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *asks) reload(ctx context.Context) error {
 }
 
 // deleted takes the deletion of a message: a waiting card is posted again. deleted returns at once.
-func (a *asks) deleted(channel, message snowflake.ID) {
+func (a *requests) deleted(channel, message snowflake.ID) {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		cards, err := a.kept(ctx, "")
 		if err != nil {
@@ -114,7 +114,7 @@ func (a *asks) deleted(channel, message snowflake.ID) {
 }
 
 // replace posts the card again whose message was deleted. The deletion may come before the id of the message was stored.
-func (a *asks) replace(ctx context.Context, request string, gone snowflake.ID) {
+func (a *requests) replace(ctx context.Context, request string, gone snowflake.ID) {
 	if k, ok, err := a.one(ctx, request); err == nil && ok && k.message == gone {
 		a.forget(request)
 		a.fit(ctx, request)
@@ -122,14 +122,14 @@ func (a *asks) replace(ctx context.Context, request string, gone snowflake.ID) {
 }
 
 // forget forgets the present message of a card.
-func (a *asks) forget(request string) {
+func (a *requests) forget(request string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.shown, request)
 }
 
 // anew makes all cards be written again, because they are in messages of another bot, whose presses reach nobody.
-func (a *asks) anew() {
+func (a *requests) anew() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.shown)
@@ -144,8 +144,8 @@ const (
 )
 
 // fit updates a card until the card fits its request, or nothing more can be done now.
-func (a *asks) fit(ctx context.Context, request string) {
-	wait := a.s.line.patience(firstPause)
+func (a *requests) fit(ctx context.Context, request string) {
+	wait := a.s.client.patience(firstPause)
 	for range askTries {
 		again, err := a.step(ctx, request)
 		if err == nil {
@@ -171,14 +171,14 @@ func (a *asks) fit(ctx context.Context, request string) {
 }
 
 // tryUnlessTold is tryLater, except for a problem whose end is reported.
-func (a *asks) tryUnlessTold(request string, v verdict) {
+func (a *requests) tryUnlessTold(request string, v verdict) {
 	if v != off && v != noChannel {
 		a.tryLater(request)
 	}
 }
 
 // tryLater updates a card again after a pause, because nobody reports when Discord will accept the card. tryLater returns at once.
-func (a *asks) tryLater(request string) {
+func (a *requests) tryLater(request string) {
 	a.mu.Lock()
 	r, known := a.latest[request]
 	again := known && !a.later[request]
@@ -190,7 +190,7 @@ func (a *asks) tryLater(request string) {
 		return
 	}
 	a.s.spawn(func(ctx context.Context) {
-		err := pause(ctx, a.s.line.patience(askPause))
+		err := pause(ctx, a.s.client.patience(askPause))
 		a.mu.Lock()
 		delete(a.later, request)
 		a.mu.Unlock()
@@ -201,7 +201,7 @@ func (a *asks) tryLater(request string) {
 }
 
 // hopeless reports whether trying again is useless after an error.
-func (a *asks) hopeless(ctx context.Context, request string, err error) bool {
+func (a *requests) hopeless(ctx context.Context, request string, err error) bool {
 	problem := ""
 	switch verdictOf(err) {
 	case noChannel:
@@ -226,7 +226,7 @@ func (a *asks) hopeless(ctx context.Context, request string, err error) bool {
 }
 
 // step does the next step to make a card fit its request; again reports that another step may follow.
-func (a *asks) step(ctx context.Context, request string) (again bool, err error) {
+func (a *requests) step(ctx context.Context, request string) (again bool, err error) {
 	a.mu.Lock()
 	r, known := a.latest[request]
 	a.mu.Unlock()
@@ -258,7 +258,7 @@ func (a *asks) step(ctx context.Context, request string) (again bool, err error)
 
 // drawn returns the card of a request. A request too long for its record is read whole; if that fails, the request can only be refused
 // here.
-func (a *asks) drawn(ctx context.Context, r session.Request, h held) card {
+func (a *requests) drawn(ctx context.Context, r session.Request, h held) card {
 	whole, err := a.s.cfg.Sessions.WholeRequest(ctx, r)
 	if err != nil {
 		a.s.cfg.Logger.Warn("a long request cannot be read whole", "request", r.ID, "error", err)
@@ -268,7 +268,7 @@ func (a *asks) drawn(ctx context.Context, r session.Request, h held) card {
 }
 
 // dismiss forgets a request without a card, unless the request has changed.
-func (a *asks) dismiss(r session.Request) {
+func (a *requests) dismiss(r session.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.latest[r.ID].Status == r.Status {
@@ -278,7 +278,7 @@ func (a *asks) dismiss(r session.Request) {
 }
 
 // put writes a card into its message, or posts the card when there is no message any more.
-func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
+func (a *requests) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	if k.message == 0 {
 		return a.post(ctx, k, c)
 	}
@@ -299,7 +299,7 @@ func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err err
 }
 
 // end shows the result of a request, or that its conversation has another channel now, and forgets the card.
-func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits bool) error {
+func (a *requests) end(ctx context.Context, k keptCard, r session.Request, waits bool) error {
 	if waits {
 		r.Status = movedAway
 	}
@@ -307,7 +307,7 @@ func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits boo
 }
 
 // finish writes the last state of a card into its message and forgets the card. For an unknown request, finish only removes the controls.
-func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
+func (a *requests) finish(ctx context.Context, k keptCard, c card) error {
 	if k.message != 0 {
 		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, foreign, unwanted}, verdictOf(err)) {
 			return err
@@ -318,7 +318,7 @@ func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
 }
 
 // directory returns the directory of a session, or "" when unknown.
-func (a *asks) directory(ctx context.Context, id string) string {
+func (a *requests) directory(ctx context.Context, id string) string {
 	s, err := a.s.cfg.Sessions.Get(ctx, id)
 	if err != nil {
 		return ""
@@ -328,7 +328,7 @@ func (a *asks) directory(ctx context.Context, id string) string {
 
 // post posts the message of a card. The nonce is made of the request and the message before, so that a message whose creation was not
 // confirmed is not made twice. When no file can be sent, the card has to be drawn again without a file.
-func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
+func (a *requests) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	name := sha256.Sum256([]byte(k.request + " " + k.message.String()))
 	create := discord.MessageCreate{Nonce: hex.EncodeToString(name[:12]), Content: c.content, Components: c.rows}
 	if c.file != "" {
@@ -350,7 +350,7 @@ func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err er
 
 // less leaves out a part of a card that Discord refuses: first the button to an address, then everything. When Discord refuses for
 // another reason than the content, less returns err.
-func (a *asks) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
+func (a *requests) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
 	if verdictOf(err) != unwanted || k.held.Bare >= unsaid {
 		return false, err
 	}
@@ -373,9 +373,9 @@ func leads(row discord.LayoutComponent) bool {
 
 // find searches the message of a card whose posting was not confirmed, because the program or the line ended meanwhile. The nonce
 // prevents a second message for some minutes only.
-func (a *asks) find(ctx context.Context, k *keptCard) error {
+func (a *requests) find(ctx context.Context, k *keptCard) error {
 	const newest = 100
-	list, err := a.s.line.rest.GetMessages(k.channel, 0, 0, 0, newest, rest.WithCtx(ctx))
+	list, err := a.s.client.rest.GetMessages(k.channel, 0, 0, 0, newest, rest.WithCtx(ctx))
 	if err != nil {
 		if v := verdictOf(err); v == noChannel || v == forbidden {
 			return nil // the message cannot be found
@@ -393,7 +393,7 @@ func (a *asks) find(ctx context.Context, k *keptCard) error {
 	return nil
 }
 
-func (a *asks) posted(ctx context.Context, request string, message snowflake.ID) error {
+func (a *requests) posted(ctx context.Context, request string, message snowflake.ID) error {
 	return a.write(ctx, `UPDATE discord_request SET message = ? WHERE request = ?`, message.String(), request)
 }
 
@@ -403,7 +403,7 @@ func unsendable(err error) bool {
 	return v == large || v == forbidden || v == unwanted
 }
 
-func (a *asks) edit(ctx context.Context, k keptCard, c card) error {
+func (a *requests) edit(ctx context.Context, k keptCard, c card) error {
 	rows := c.rows
 	if rows == nil {
 		rows = []discord.LayoutComponent{}
@@ -412,11 +412,11 @@ func (a *asks) edit(ctx context.Context, k keptCard, c card) error {
 	if c.content != "" {
 		update.Content = &c.content
 	}
-	_, err := a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
+	_, err := a.s.client.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
 	if verdictOf(err) == archived {
 		// Posting to an archived thread opens the thread, but editing does not, and the controls would stay.
-		if _, err = a.s.line.rest.UpdateChannel(k.channel, discord.GuildThreadUpdate{Archived: new(false)}, rest.WithCtx(ctx)); err == nil {
-			_, err = a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
+		if _, err = a.s.client.rest.UpdateChannel(k.channel, discord.GuildThreadUpdate{Archived: new(false)}, rest.WithCtx(ctx)); err == nil {
+			_, err = a.s.client.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
 		}
 	}
 	if err == nil {
@@ -444,7 +444,7 @@ type keptCard struct {
 }
 
 // kept returns the stored cards; with a request only its own card.
-func (a *asks) kept(ctx context.Context, request string) (list []keptCard, err error) {
+func (a *requests) kept(ctx context.Context, request string) (list []keptCard, err error) {
 	rows, err := a.s.cfg.Store.Read().QueryContext(ctx, `SELECT request, session, channel, message, data FROM discord_request WHERE ? IN ('', request)`, request)
 	if err != nil {
 		return nil, err
@@ -472,7 +472,7 @@ func (a *asks) kept(ctx context.Context, request string) (list []keptCard, err e
 	return list, rows.Err()
 }
 
-func (a *asks) one(ctx context.Context, request string) (k keptCard, ok bool, err error) {
+func (a *requests) one(ctx context.Context, request string) (k keptCard, ok bool, err error) {
 	list, err := a.kept(ctx, request)
 	if err != nil || len(list) == 0 {
 		return keptCard{}, false, err
@@ -480,17 +480,17 @@ func (a *asks) one(ctx context.Context, request string) (k keptCard, ok bool, er
 	return list[0], true, nil
 }
 
-func (a *asks) keep(ctx context.Context, k keptCard) error {
+func (a *requests) keep(ctx context.Context, k keptCard) error {
 	return a.write(ctx, `INSERT INTO discord_request (request, session, channel, message) VALUES (?, ?, ?, '')`, k.request, k.session, k.channel.String())
 }
 
-func (a *asks) drop(ctx context.Context, request string) error {
+func (a *requests) drop(ctx context.Context, request string) error {
 	return a.write(ctx, `DELETE FROM discord_request WHERE request = ?`, request)
 }
 
 // hold changes fields of a card's held data, by their JSON names: both lanes write there, each its own fields. A nil value removes a
 // field.
-func (a *asks) hold(ctx context.Context, request string, change map[string]any) error {
+func (a *requests) hold(ctx context.Context, request string, change map[string]any) error {
 	data, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -498,7 +498,7 @@ func (a *asks) hold(ctx context.Context, request string, change map[string]any) 
 	return a.write(ctx, `UPDATE discord_request SET data = json_patch(data, ?) WHERE request = ?`, string(data), request)
 }
 
-func (a *asks) write(ctx context.Context, statement string, args ...any) error {
+func (a *requests) write(ctx context.Context, statement string, args ...any) error {
 	return a.s.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, statement, args...)
 		return err
