@@ -218,7 +218,7 @@ func hint(r backend.Request) string {
 // describe shows a request in full, since nobody should answer a request unseen.
 func (p *Program) describe(ctx context.Context, api *api, r backend.Request) {
 	t := &terminalTurn{p: p, api: api}
-	d := &desk{t: t}
+	d := &prompter{t: t}
 	t.aside("? %s asks: %s", backend.Readable(r.Agent), barred(r.Title))
 	if r.Detail != "" {
 		t.aside("  %s", barred(r.Detail))

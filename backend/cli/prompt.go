@@ -168,13 +168,13 @@ type terminalTurn struct {
 	old     *backend.Session // that conversation; nil = a new conversation
 	before  int64            // seq of its last entry
 
-	turn    string
-	agent   string         // the agent's name
-	shown   map[string]int // printed length by entry, in UTF-16 units as the API counts
-	said    map[string]bool
-	outcome *backend.Turn
-	exit    *backend.Exit // end of the agent's process, once it has ended
-	desk    *desk         // asks the person; nil when there is nobody to ask
+	turn     string
+	agent    string         // the agent's name
+	shown    map[string]int // printed length by entry, in UTF-16 units as the API counts
+	said     map[string]bool
+	outcome  *backend.Turn
+	exit     *backend.Exit // end of the agent's process, once it has ended
+	prompter *prompter     // asks the person; nil when there is nobody to ask
 
 	mu      sync.Mutex // keeps lines whole; held while the reader of stdout is slow
 	midLine bool
@@ -198,9 +198,9 @@ func (t *terminalTurn) run(ctx context.Context) error {
 		}
 		return err
 	}
-	if t.approve == approveAsk { // desk reads the terminal from here on
-		t.desk = openDesk(ctx, t)
-		defer t.desk.close()
+	if t.approve == approveAsk { // the prompter reads the terminal from here on
+		t.prompter = openPrompter(ctx, t)
+		defer t.prompter.close()
 	}
 	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e backend.Event) (bool, error) { return t.show(ctx, e) })
 	err = errors.Join(err, t.newLine())
@@ -405,16 +405,16 @@ func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) 
 func (t *terminalTurn) request(ctx context.Context, r backend.Request) error {
 	switch {
 	case r.Status != "requested":
-		if t.desk != nil {
-			t.desk.forget(r.ID)
+		if t.prompter != nil {
+			t.prompter.forget(r.ID)
 		}
 		return nil
 	case t.said[r.ID]:
 		return nil
 	}
 	t.said[r.ID] = true
-	if t.desk != nil {
-		t.desk.put(r)
+	if t.prompter != nil {
+		t.prompter.put(r)
 		return nil
 	}
 	return t.decide(ctx, r)

@@ -40,7 +40,7 @@ func executables(r backend.Request) string {
 }
 
 // trust shows the executables that a directory would start beside the agent, with their earlier content.
-func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+func (d *prompter) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	d.t.aside("? %s brings what starts with %s:", backend.Readable(r.Detail), backend.Readable(r.Agent))
 	d.brought(r)
 	for i, o := range r.Options {
@@ -54,7 +54,7 @@ func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bo
 }
 
 // brought shows each executable in full.
-func (d *desk) brought(r backend.Request) {
+func (d *prompter) brought(r backend.Request) {
 	for _, e := range r.Executables {
 		d.t.aside("  %s %s\n    %s", sortOf(e.Kind), backend.Readable(e.Name), indented(shownExecutable(e)))
 	}

@@ -290,7 +290,7 @@ func (s *shown) readPointer(r asking) reader {
 	return func(result json.RawMessage) map[string]any {
 		switch chosen(result) {
 		case optionShow:
-			if err := s.e.desk.call(s.ctx, http.MethodPost, "activate", nil, nil); err != nil {
+			if err := s.e.client.call(s.ctx, http.MethodPost, "activate", nil, nil); err != nil {
 				s.e.tell("Deskhand has no window to be shown: open it, or see deskhand inbox")
 			}
 		case optionDecline:
@@ -320,8 +320,8 @@ func (s *shown) answered(a *ask, read reader, result json.RawMessage, failure *a
 		return
 	}
 	delete(s.asks, a.about.ID)
-	err := s.e.desk.call(s.ctx, http.MethodPost, "requests/"+url.PathEscape(a.about.ID)+"/answer", answer, nil)
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
+	err := s.e.client.call(s.ctx, http.MethodPost, "requests/"+url.PathEscape(a.about.ID)+"/answer", answer, nil)
+	refused, _ := err.(*problem) //nolint:errorlint // client wraps no problem
 	switch {
 	case err == nil, s.ctx.Err() != nil, refused != nil && refused.Code == "request.resolved":
 	case refused != nil && refused.Status == http.StatusBadRequest && a.tries < maxTries:

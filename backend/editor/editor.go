@@ -40,7 +40,7 @@ const maxLine = 64 << 20
 func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e := &editor{cfg: cfg, desk: desk{cfg.HTTP}, wire: newWire(ctx, out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
+	e := &editor{cfg: cfg, client: client{cfg.HTTP}, wire: newWire(ctx, out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
 	lines := make(chan []byte)
 	var failure error
 	go func() { // a read cannot be interrupted: the goroutine ends with in, possibly after Serve
@@ -63,11 +63,11 @@ func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 
 // editor is a connected editor with its open sessions.
 type editor struct {
-	cfg  Config
-	desk desk
-	wire *wire
-	ctx  context.Context //nolint:containedctx // ends with the editor's input
-	work sync.WaitGroup  // goroutines of sessions and of slow requests
+	cfg    Config
+	client client
+	wire   *wire
+	ctx    context.Context //nolint:containedctx // ends with the editor's input
+	work   sync.WaitGroup  // goroutines of sessions and of slow requests
 
 	mu    sync.Mutex // protects the fields below
 	takes takes

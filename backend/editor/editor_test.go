@@ -22,7 +22,7 @@ const (
 )
 
 func TestWhatIsNoMessageIsAnswered(t *testing.T) {
-	p := openOffice(t).plainEditor()
+	p := openFixture(t).plainEditor()
 	for line, code := range map[string]int{`{"broken`: -32700, `[{"id":1,"method":"x"}]`: -32600, `7`: -32600, `{"jsonrpc":"2.0"}`: -32600} {
 		p.mu.Lock()
 		p.got = nil
@@ -49,7 +49,7 @@ func TestWhatIsNoMessageIsAnswered(t *testing.T) {
 
 // TestASessionThatDoesNotStartIsNone: session/new fails when the agent cannot be started, and leaves no session.
 func TestASessionThatDoesNotStartIsNone(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(nothing)
 	gone := filepath.Join(o.work, "gone")
 	if m := p.answer(p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, gone))); m.Error == nil || !strings.Contains(m.Error.Message, gone) {
@@ -64,7 +64,7 @@ func TestASessionThatDoesNotStartIsNone(t *testing.T) {
 // TestTrustIsAskedInTheEditor: the editor is asked about a directory's executables too, so the session has an id before its agent runs. An
 // editor that allows everything has approved nothing.
 func TestTrustIsAskedInTheEditor(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	dir := filepath.Join(o.work, ".sandbox-agent", "config")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTrustIsAskedInTheEditor(t *testing.T) {
 
 // TestAnEditorWithoutFormsIsToldOfOne: a request that the editor cannot show waits in Deskhand, and the editor is told.
 func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(nothing)
 	id := p.begin()
 	turn := p.prompt(id, "form")
@@ -141,7 +141,7 @@ func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 
 // TestProgramsAreShown: a program that Deskhand runs for the agent shows in the editor, as output in _meta or as text.
 func TestProgramsAreShown(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	for _, takes := range []string{everything, nothing} {
 		p := o.editor(takes)
 		id := p.begin()
@@ -165,7 +165,7 @@ func TestProgramsAreShown(t *testing.T) {
 
 // TestRequestsAreTakenBack: a request that the editor withdraws is answered, and its work is undone.
 func TestRequestsAreTakenBack(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	turn := p.prompt(id, "slow")
@@ -189,7 +189,7 @@ func TestRequestsAreTakenBack(t *testing.T) {
 
 // TestTheTurnOutlivesTheEditor: the end of the editor in the middle of a turn leaves the turn running.
 func TestTheTurnOutlivesTheEditor(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	p.prompt(id, "slow")
@@ -212,7 +212,7 @@ func TestTheTurnOutlivesTheEditor(t *testing.T) {
 
 // TestADeletedSessionIsClosed: a session that another surface deletes is closed here.
 func TestADeletedSessionIsClosed(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	turn := p.prompt(id, "slow")
@@ -228,7 +228,7 @@ func TestADeletedSessionIsClosed(t *testing.T) {
 
 // TestLoginIsOffered: editors with a terminal are offered a login.
 func TestLoginIsOffered(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	for capabilities, want := range map[string]string{nothing: `"authMethods":[]`, everything: `"args":["acp","--login"]`} {
 		p := o.plainEditor()
 		if can := p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`); !strings.Contains(string(can), want) {
@@ -239,7 +239,7 @@ func TestLoginIsOffered(t *testing.T) {
 
 // TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes: a change of settings that waits for an agent is answered when the session is deleted.
 func TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	dir := filepath.Join(o.work, ".sandbox-agent", "config")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 
 // TestWhatWaitsIsAnsweredWhenTheSessionGoes: other waiting requests are answered, too, when the session is deleted.
 func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	var sent []string
@@ -278,7 +278,7 @@ func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
 // the window.
 func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	t.Setenv(agenttest.Mute, "1")
-	o := openOffice(t)
+	o := openFixture(t)
 	list := func() []sessions.Session {
 		page, err := o.List(t.Context(), false, "", 10)
 		if err != nil {
@@ -328,7 +328,7 @@ func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 }
 
 // behind makes the editor prompt behind another surface's turn, and cancels that turn, which holds the prompt.
-func (o *office) behind(p *pad, id, text string) (waits, item string) {
+func (o *fixture) behind(p *fakeEditor, id, text string) (waits, item string) {
 	o.t.Helper()
 	if _, err := o.Send(o.t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
 		o.t.Fatal(err)
@@ -348,7 +348,7 @@ func (o *office) behind(p *pad, id, text string) (waits, item string) {
 }
 
 // held opens an editor's session with a held prompt and no running turn.
-func (o *office) held(text string) (p *pad, id, waits, item string) {
+func (o *fixture) held(text string) (p *fakeEditor, id, waits, item string) {
 	o.t.Helper()
 	p = o.editor(everything)
 	id = p.begin()
@@ -364,7 +364,7 @@ func (o *office) held(text string) (p *pad, id, waits, item string) {
 func TestAPromptThatIsHeld(t *testing.T) {
 	for name, capabilities := range map[string]string{"with notices": everything, "without": nothing} {
 		t.Run(name, func(t *testing.T) {
-			o := openOffice(t)
+			o := openFixture(t)
 			p := o.editor(capabilities)
 			id := p.begin()
 			waits, _ := o.behind(p, id, "echo mine")
@@ -382,7 +382,7 @@ func TestAPromptThatIsHeld(t *testing.T) {
 // TestAPromptThatBeginsWhileItIsLookedFor: a prompt begins while the editor reopens its session. The prompt has left the queue, and the
 // journal that was read does not have the turn yet.
 func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p, id, waits, item := o.held("echo mine")
 	below := *o.served.Load()
 	var once sync.Once
@@ -406,7 +406,7 @@ func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 // TestPromptsThatWaitOverARestart: of the prompts that wait during a restart of Deskhand, a held prompt stays and a deleted prompt is
 // answered.
 func TestPromptsThatWaitOverARestart(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
@@ -445,7 +445,7 @@ func TestPromptsThatWaitOverARestart(t *testing.T) {
 func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
 	for _, method := range []string{"session/load", "session/resume"} {
 		t.Run(method, func(t *testing.T) {
-			o := openOffice(t)
+			o := openFixture(t)
 			p := o.editor(everything)
 			id := p.begin()
 			turn := p.prompt(id, "slow")
@@ -475,7 +475,7 @@ func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
 
 // TestAnAgentsErrorReachesTheEditorWhole: the editor gets the data of an error, which names the cause of most errors.
 func TestAnAgentsErrorReachesTheEditorWhole(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p := o.editor(everything)
 	id := p.begin()
 	m := p.answer(p.prompt(id, "error"))

@@ -35,8 +35,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// office is a Deskhand with its client API behind a listener.
-type office struct {
+// fixture is a Deskhand with its client API behind a listener.
+type fixture struct {
 	*sessions.Client
 	t      *testing.T
 	work   string
@@ -46,7 +46,7 @@ type office struct {
 	served atomic.Pointer[http.Handler]
 }
 
-func openOffice(t *testing.T) *office {
+func openFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
@@ -59,7 +59,7 @@ func openOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	within := files.Within{}
-	o := &office{t: t, work: work}
+	o := &fixture{t: t, work: work}
 	o.open = func() (http.Handler, error) {
 		set, err := proxy.Open(proxy.Config{})
 		if err != nil {
@@ -91,7 +91,7 @@ func openOffice(t *testing.T) *office {
 }
 
 // restart ends this Deskhand, calls meanwhile, and starts another.
-func (o *office) restart(meanwhile func()) {
+func (o *fixture) restart(meanwhile func()) {
 	o.t.Helper()
 	ended := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	o.served.Store(&ended)
@@ -107,7 +107,7 @@ func (o *office) restart(meanwhile func()) {
 }
 
 // wait waits for a condition, and checks the condition after every event of the feed.
-func (o *office) wait(what string, is func() bool) {
+func (o *fixture) wait(what string, is func() bool) {
 	o.t.Helper()
 	q := sessions.Query{Gen: o.Feed().Gen(), Wait: 20 * time.Second}
 	for !is() {
@@ -132,10 +132,10 @@ func (r to) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// pad is a scripted editor that records its incoming messages in order.
-type pad struct {
+// fakeEditor is a scripted editor that records its incoming messages in order.
+type fakeEditor struct {
 	t    *testing.T
-	o    *office
+	o    *fixture
 	in   *io.PipeWriter
 	done chan error
 	last int
@@ -159,14 +159,14 @@ type received struct {
 	} `json:"error"`
 }
 
-func (o *office) editor(capabilities string) *pad {
+func (o *fixture) editor(capabilities string) *fakeEditor {
 	o.t.Helper()
 	p := o.plainEditor()
 	p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`)
 	return p
 }
 
-func (o *office) plainEditor() *pad {
+func (o *fixture) plainEditor() *fakeEditor {
 	o.t.Helper()
 	host, err := url.Parse(o.server.URL)
 	if err != nil {
@@ -174,7 +174,7 @@ func (o *office) plainEditor() *pad {
 	}
 	in, write := io.Pipe()
 	read, out := io.Pipe()
-	p := &pad{t: o.t, o: o, in: write, done: make(chan error, 1), fresh: make(chan struct{}), methods: map[string]string{}}
+	p := &fakeEditor{t: o.t, o: o, in: write, done: make(chan error, 1), fresh: make(chan struct{}), methods: map[string]string{}}
 	calls := &http.Transport{}
 	cfg := Config{
 		HTTP: &http.Client{Transport: to{host.Host, calls}}, Agent: agents.Demo, Version: "test", Self: "/deskhand", Args: []string{"acp"}, Login: []string{"--login"},
@@ -210,7 +210,7 @@ func (o *office) plainEditor() *pad {
 }
 
 // hangUp ends the editor.
-func (p *pad) hangUp() {
+func (p *fakeEditor) hangUp() {
 	p.t.Helper()
 	if p.in == nil {
 		return
@@ -227,7 +227,7 @@ func (p *pad) hangUp() {
 	}
 }
 
-func (p *pad) say(line string) {
+func (p *fakeEditor) say(line string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
 		p.t.Fatal(err)
@@ -235,7 +235,7 @@ func (p *pad) say(line string) {
 }
 
 // send sends a request and returns the request's id.
-func (p *pad) send(method, params string) string {
+func (p *fakeEditor) send(method, params string) string {
 	p.t.Helper()
 	p.last++
 	id := fmt.Sprintf(`"q%d"`, p.last)
@@ -247,7 +247,7 @@ func (p *pad) send(method, params string) string {
 }
 
 // until waits for a message.
-func (p *pad) until(what string, is func(received) bool) received {
+func (p *fakeEditor) until(what string, is func(received) bool) received {
 	p.t.Helper()
 	late := time.After(20 * time.Second)
 	for {
@@ -271,12 +271,12 @@ func (p *pad) until(what string, is func(received) bool) received {
 }
 
 // answer waits for the answer to a request.
-func (p *pad) answer(id string) received {
+func (p *fakeEditor) answer(id string) received {
 	p.t.Helper()
 	return p.until("answer to "+id, func(m received) bool { return m.Method == "" && string(m.ID) == id })
 }
 
-func (p *pad) call(method, params string) json.RawMessage {
+func (p *fakeEditor) call(method, params string) json.RawMessage {
 	p.t.Helper()
 	m := p.answer(p.send(method, params))
 	if m.Error != nil {
@@ -286,7 +286,7 @@ func (p *pad) call(method, params string) json.RawMessage {
 }
 
 // begin creates a session and returns the session's id.
-func (p *pad) begin() string {
+func (p *fakeEditor) begin() string {
 	p.t.Helper()
 	return idIn(p.t, p.call("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.o.work)))
 }
@@ -303,13 +303,13 @@ func idIn(t *testing.T, result json.RawMessage) string {
 }
 
 // prompt sends words and returns the request's id.
-func (p *pad) prompt(session, words string) string {
+func (p *fakeEditor) prompt(session, words string) string {
 	p.t.Helper()
 	return p.send("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, words))
 }
 
 // said is the text of all updates of a kind.
-func (p *pad) said(kind string) string {
+func (p *fakeEditor) said(kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var text strings.Builder

@@ -86,7 +86,7 @@ func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 		Items   []struct{ ID, Name string }
 		Problem string // why agents.json cannot be read
 	}
-	if err := e.desk.call(ctx, http.MethodGet, "agents", nil, &list); err != nil {
+	if err := e.client.call(ctx, http.MethodGet, "agents", nil, &list); err != nil {
 		return "", asError(err)
 	}
 	for _, a := range list.Items {
@@ -103,7 +103,7 @@ func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 // offers are the capabilities that the agent reported at its latest start.
 func (e *editor) offers(ctx context.Context) []string {
 	var page sessionPage
-	if e.desk.call(ctx, http.MethodGet, "sessions?limit=200", nil, &page) != nil {
+	if e.client.call(ctx, http.MethodGet, "sessions?limit=200", nil, &page) != nil {
 		return nil
 	}
 	for _, s := range page.Items {
@@ -177,7 +177,7 @@ func (e *editor) begin(ctx context.Context, in map[string]any, made *session) er
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostMaking)
 	defer cancel()
-	return e.desk.call(ctx, http.MethodPost, "sessions", in, made)
+	return e.client.call(ctx, http.MethodPost, "sessions", in, made)
 }
 
 // mostMaking limits the time for creating a session, without the start of its agent.
@@ -187,8 +187,8 @@ const mostMaking = 30 * time.Second
 // another surface stays.
 func (e *editor) discard(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
-	err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(id)+"?unused=true", nil, nil)
-	if refused, ok := err.(*problem); ok && refused.Code == "session.used" { //nolint:errorlint // desk wraps no problem
+	err := e.client.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(id)+"?unused=true", nil, nil)
+	if refused, ok := err.(*problem); ok && refused.Code == "session.used" { //nolint:errorlint // client wraps no problem
 		return
 	}
 	if err != nil {
@@ -262,8 +262,8 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 		return nil, badParams("there is no sessionId")
 	}
 	var found session
-	err := e.desk.call(ctx, http.MethodGet, "sessions/"+url.PathEscape(p.SessionID), nil, &found)
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound || err == nil && found.Agent != e.cfg.Agent { //nolint:errorlint // desk wraps no problem
+	err := e.client.call(ctx, http.MethodGet, "sessions/"+url.PathEscape(p.SessionID), nil, &found)
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound || err == nil && found.Agent != e.cfg.Agent { //nolint:errorlint // client wraps no problem
 		return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: "there is no such session of this agent"}
 	}
 	if err != nil {
@@ -353,7 +353,7 @@ func (e *editor) listSessions(ctx context.Context, r request) (any, *acp.Error) 
 		const most = 100
 		q := url.Values{"limit": {fmt.Sprint(most)}, "before": {p.Cursor}}
 		var page sessionPage
-		if err := e.desk.call(ctx, http.MethodGet, "sessions?"+q.Encode(), nil, &page); err != nil {
+		if err := e.client.call(ctx, http.MethodGet, "sessions?"+q.Encode(), nil, &page); err != nil {
 			return nil, asError(err)
 		}
 		for _, s := range page.Items {
@@ -385,8 +385,8 @@ func (e *editor) deleteSession(ctx context.Context, r request) (any, *acp.Error)
 	if json.Unmarshal(r.params, &p) != nil || p.SessionID == "" {
 		return nil, badParams("there is no sessionId")
 	}
-	err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(p.SessionID), nil, nil)
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound { //nolint:errorlint // desk wraps no problem
+	err := e.client.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(p.SessionID), nil, nil)
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusNotFound { //nolint:errorlint // client wraps no problem
 		err = nil // the session is deleted already
 	}
 	if err != nil {

@@ -137,7 +137,7 @@ func (s *shown) prompt(r request) {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 		defer cancel()
 		defer context.AfterFunc(s.ctx, func() { time.AfterFunc(mostMaking, cancel) })()
-		err = s.e.desk.call(ctx, http.MethodPost, "sessions/"+url.PathEscape(s.id)+"/prompt", in, &sent)
+		err = s.e.client.call(ctx, http.MethodPost, "sessions/"+url.PathEscape(s.id)+"/prompt", in, &sent)
 	}
 	p := &prompt{id: r.id, key: r.key}
 	switch {
@@ -154,7 +154,7 @@ func (s *shown) prompt(r request) {
 }
 
 func promptError(err error) *acp.Error {
-	if refused, ok := err.(*problem); ok && refused.Status == http.StatusBadRequest { //nolint:errorlint // desk wraps no problem
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusBadRequest { //nolint:errorlint // client wraps no problem
 		return badParams("%s", refused)
 	}
 	return asError(err)
@@ -176,7 +176,7 @@ func (s *shown) compose(params json.RawMessage) (map[string]any, error) {
 	}
 	files := []any{}
 	for _, f := range m.files {
-		id, err := s.e.desk.upload(s.ctx, f.name, f.mime, f.data)
+		id, err := s.e.client.upload(s.ctx, f.name, f.mime, f.data)
 		if err != nil {
 			return nil, err
 		}

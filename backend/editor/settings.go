@@ -128,7 +128,7 @@ func (s *shown) set(r request, id string, value any) {
 	before := s.mirror.setting
 	// Without later the call would wait for the agent, and the editor would see none of the agent's updates meanwhile.
 	err := s.call(http.MethodPost, "config", map[string]any{"id": id, "value": value, "later": true}, nil)
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
+	refused, _ := err.(*problem) //nolint:errorlint // client wraps no problem
 	switch {
 	case refused != nil && refused.Code == "session.not_ready" && s.now.Phase != "closed":
 		s.unready = append(s.unready, r)

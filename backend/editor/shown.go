@@ -226,7 +226,7 @@ func (s *shown) follow(from batch, batches chan<- batch) {
 func (s *shown) poll(gen string, after int64) (batch, bool) {
 	const pause = 200 * time.Millisecond
 	for told := false; ; {
-		b, err := s.e.desk.events(s.ctx, gen, after, s.id)
+		b, err := s.e.client.events(s.ctx, gen, after, s.id)
 		if err == nil {
 			return b, true
 		}
@@ -352,7 +352,7 @@ func (s *shown) reread() error {
 // inbox lists this session's waiting requests. A request that is open in the editor and not in the list has been answered.
 func (s *shown) inbox() []asking {
 	var page struct{ Items []asking }
-	if err := s.e.desk.call(s.ctx, http.MethodGet, "inbox", nil, &page); err != nil {
+	if err := s.e.client.call(s.ctx, http.MethodGet, "inbox", nil, &page); err != nil {
 		return nil
 	}
 	list := slices.DeleteFunc(page.Items, func(r asking) bool { return r.Session != s.id })
@@ -427,7 +427,7 @@ func (s *shown) whole(f frame) (_ frame, ok bool) {
 	if err != nil && s.ctx.Err() == nil {
 		s.e.tell("a message of the agent cannot be read: %s", err)
 	}
-	refused, _ := err.(*problem) //nolint:errorlint // desk wraps no problem
+	refused, _ := err.(*problem) //nolint:errorlint // client wraps no problem
 	return f, err == nil || refused != nil && refused.Status != http.StatusServiceUnavailable
 }
 
@@ -437,7 +437,7 @@ func (s *shown) call(method, path string, in, out any) error {
 	if path != "" {
 		at += "/" + path
 	}
-	return s.e.desk.call(s.ctx, method, at, in, out)
+	return s.e.client.call(s.ctx, method, at, in, out)
 }
 
 func (s *shown) update(update any) {

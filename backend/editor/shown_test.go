@@ -19,7 +19,7 @@ import (
 // TestOpeningAgainAnswersWhatLeftTheQueueUnseen: a prompt leaves the queue while the journal cannot be read, and the editor reopens its
 // session while the queue cannot be read. The prompt is answered once both can be read.
 func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
-	o := openOffice(t)
+	o := openFixture(t)
 	p, id, waits, item := o.held("echo mine")
 	var broken atomic.Value
 	broken.Store("/frames")
@@ -112,7 +112,7 @@ func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
 					}
 				})
 				said := ""
-				s := &shown{e: &editor{cfg: Config{Tell: func(string) {}}, desk: desk{&http.Client{Transport: calls}}}, id: "s", ctx: t.Context(), mirror: newMirror(takes{})}
+				s := &shown{e: &editor{cfg: Config{Tell: func(string) {}}, client: client{&http.Client{Transport: calls}}}, id: "s", ctx: t.Context(), mirror: newMirror(takes{})}
 				s.mirror.out = func(update any) {
 					var u struct{ Content struct{ Text string } }
 					if raw, _ := update.(json.RawMessage); json.Unmarshal(raw, &u) == nil {

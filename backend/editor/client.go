@@ -18,8 +18,8 @@ import (
 	"deskhand/backend/acp"
 )
 
-// desk calls the client API.
-type desk struct{ http *http.Client }
+// client calls the client API.
+type client struct{ http *http.Client }
 
 // problem is an error answer of the API.
 type problem struct {
@@ -44,7 +44,7 @@ func (p *problem) Error() string {
 }
 
 // call makes an API call. in and out may be nil.
-func (d desk) call(ctx context.Context, method, path string, in, out any) error {
+func (d client) call(ctx context.Context, method, path string, in, out any) error {
 	var body []byte
 	if in != nil {
 		var err error
@@ -55,7 +55,7 @@ func (d desk) call(ctx context.Context, method, path string, in, out any) error 
 	return d.send(ctx, method, path, "application/json", body, out)
 }
 
-func (d desk) send(ctx context.Context, method, path, media string, body []byte, out any) error {
+func (d client) send(ctx context.Context, method, path, media string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://deskhand/client/"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (d desk) send(ctx context.Context, method, path, media string, body []byte,
 }
 
 // upload stores bytes as a file, and returns the file's id.
-func (d desk) upload(ctx context.Context, name, mime string, data []byte) (string, error) {
+func (d client) upload(ctx context.Context, name, mime string, data []byte) (string, error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	header := textproto.MIMEHeader{}
@@ -139,7 +139,7 @@ type event struct {
 }
 
 // events waits for events of a session after the event number after.
-func (d desk) events(ctx context.Context, gen string, after int64, session string) (batch, error) {
+func (d client) events(ctx context.Context, gen string, after int64, session string) (batch, error) {
 	const wait = "25"
 	q := url.Values{"gen": {gen}, "after": {strconv.FormatInt(after, 10)}, "wait": {wait}, "session": {session}}
 	var b batch

@@ -74,7 +74,7 @@ func TestWhatIsTypedBeforeItIsAskedIsNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := &desk{t: &terminalTurn{p: &Program{Stderr: io.Discard}}, lines: make(chan typed, len(tc.typed)), terminal: true}
+				d := &prompter{t: &terminalTurn{p: &Program{Stderr: io.Discard}}, lines: make(chan typed, len(tc.typed)), terminal: true}
 				begun := time.Now()
 				go func() {
 					for _, line := range tc.typed {

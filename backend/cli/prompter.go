@@ -15,9 +15,9 @@ import (
 	"deskhand/backend"
 )
 
-// desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere is
+// prompter asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere is
 // withdrawn. The goroutine that reads the terminal cannot be interrupted and ends with the process.
-type desk struct {
+type prompter struct {
 	t        *terminalTurn
 	lines    chan typed
 	terminal bool      // lines come from a terminal: a line typed before a request was shown is no answer
@@ -36,24 +36,24 @@ type typed struct {
 	at   time.Time
 }
 
-func openDesk(ctx context.Context, t *terminalTurn) *desk {
+func openPrompter(ctx context.Context, t *terminalTurn) *prompter {
 	const (
 		most  = 64    // waiting requests; an agent asks one at a time
 		ahead = 1_000 // lines; a line that waits in the channel must carry its own time
 	)
-	d := &desk{t: t, lines: make(chan typed, ahead), terminal: isTerminal(t.p.Stdin), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
+	d := &prompter{t: t, lines: make(chan typed, ahead), terminal: isTerminal(t.p.Stdin), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
 	ctx, d.stop = context.WithCancel(ctx)
 	go d.read()
 	go d.work(ctx)
 	return d
 }
 
-func (d *desk) close() {
+func (d *prompter) close() {
 	d.stop()
 	<-d.done
 }
 
-func (d *desk) read() {
+func (d *prompter) read() {
 	defer close(d.lines)
 	in := bufio.NewScanner(d.t.p.Stdin)
 	for in.Scan() {
@@ -65,7 +65,7 @@ func (d *desk) read() {
 	}
 }
 
-func (d *desk) put(r backend.Request) {
+func (d *prompter) put(r backend.Request) {
 	d.mu.Lock()
 	d.open[r.ID] = func() {}
 	d.mu.Unlock()
@@ -73,7 +73,7 @@ func (d *desk) put(r backend.Request) {
 }
 
 // forget withdraws a request.
-func (d *desk) forget(id string) {
+func (d *prompter) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if cancel := d.open[id]; cancel != nil {
@@ -83,7 +83,7 @@ func (d *desk) forget(id string) {
 }
 
 // begin returns the context in which a request is asked. ok is false when the request was withdrawn before.
-func (d *desk) begin(ctx context.Context, id string) (context.Context, bool) {
+func (d *prompter) begin(ctx context.Context, id string) (context.Context, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.open[id] == nil {
@@ -93,7 +93,7 @@ func (d *desk) begin(ctx context.Context, id string) (context.Context, bool) {
 	return ctx, true
 }
 
-func (d *desk) work(ctx context.Context) {
+func (d *prompter) work(ctx context.Context) {
 	defer close(d.done)
 	for {
 		select {
@@ -110,7 +110,7 @@ func (d *desk) work(ctx context.Context) {
 }
 
 // ask repeats a request until the API accepts the person's answer.
-func (d *desk) ask(ctx, asking context.Context, r backend.Request) {
+func (d *prompter) ask(ctx, asking context.Context, r backend.Request) {
 	for {
 		a, ok := d.read1(asking, r)
 		if !ok {
@@ -127,14 +127,14 @@ func (d *desk) ask(ctx, asking context.Context, r backend.Request) {
 	}
 }
 
-func (d *desk) tell(err error) {
+func (d *prompter) tell(err error) {
 	if err != nil {
 		d.t.aside("  %s", err)
 	}
 }
 
 // read1 shows a request and reads one answer. ok is false when the request was withdrawn or the terminal is closed.
-func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+func (d *prompter) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	switch r.Kind {
 	case "permission":
 		d.t.aside("? %s asks: %s", backend.Reveal(r.Agent), barred(r.Title))
@@ -167,7 +167,7 @@ func barred(text string) string {
 }
 
 // detail shows all that a permission asks for.
-func (d *desk) detail(ctx context.Context, r backend.Request) {
+func (d *prompter) detail(ctx context.Context, r backend.Request) {
 	if r.Tool == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (d *desk) detail(ctx context.Context, r backend.Request) {
 	}
 }
 
-func (d *desk) line(ctx context.Context) (string, bool) {
+func (d *prompter) line(ctx context.Context) (string, bool) {
 	d.t.p.say("> ")
 	for {
 		select {
@@ -206,14 +206,14 @@ func (d *desk) line(ctx context.Context) (string, bool) {
 }
 
 // newLine is the next line typed after the person could read the question that has just been shown.
-func (d *desk) newLine(ctx context.Context) (string, bool) {
+func (d *prompter) newLine(ctx context.Context) (string, bool) {
 	const settles = 400 * time.Millisecond // for a key already on its way when the request came, as in the window's dialogs
 	d.from = time.Now().Add(settles)
 	return d.line(ctx)
 }
 
 // number reads a number from 1 to n and returns the number from 0. One of the n options may allow an action.
-func (d *desk) number(ctx context.Context, n int) (int, bool) {
+func (d *prompter) number(ctx context.Context, n int) (int, bool) {
 	for line, ok := d.newLine(ctx); ; line, ok = d.line(ctx) {
 		if !ok {
 			return 0, false
@@ -225,7 +225,7 @@ func (d *desk) number(ctx context.Context, n int) (int, bool) {
 	}
 }
 
-func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+func (d *prompter) questions(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var a backend.Answer
 	for _, q := range r.Questions {
 		d.t.aside("? %s asks: %s", backend.Reveal(r.Agent), barred(q.Prompt))
@@ -246,7 +246,7 @@ func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer
 }
 
 // asked shows the questions of a request.
-func (d *desk) asked(r backend.Request) {
+func (d *prompter) asked(r backend.Request) {
 	for _, q := range r.Questions {
 		d.t.aside("  %s", barred(q.Prompt))
 		for i, o := range q.Options {
@@ -256,7 +256,7 @@ func (d *desk) asked(r backend.Request) {
 }
 
 // address shows the whole address of a request, and the host by itself.
-func (d *desk) address(r backend.Request) {
+func (d *prompter) address(r backend.Request) {
 	d.t.aside("  %s\n  at %s", barred(r.URL), barred(r.Host))
 	if r.Punycode {
 		d.t.aside("  ! its name is not plain ASCII, and is shown elsewhere as %s: make sure that it is the one you mean", barred(r.HostUnicode))
@@ -264,7 +264,7 @@ func (d *desk) address(r backend.Request) {
 }
 
 // visit asks whether an address may be opened. The command opens no address itself: a terminal is no place for a browser.
-func (d *desk) visit(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+func (d *prompter) visit(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	d.t.aside("? %s asks you to open an address: %s", backend.Reveal(r.Agent), barred(r.Title))
 	d.address(r)
 	d.t.aside("  1  I open it in a browser\n  2  go on without\n  3  abort")
@@ -300,7 +300,7 @@ func chosen(q backend.Question, line string) []string {
 }
 
 // form asks for each property in turn. The API checks the whole answer against the schema.
-func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+func (d *prompter) form(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var schema struct {
 		Properties map[string]struct {
 			Type, Title, Description string
