@@ -187,7 +187,7 @@ func (h *Host) tell(step string, done, total int64) {
 
 // run moves the data, and opens a backend on the valid directory.
 func (h *Host) run(ctx context.Context, old *Backend, to string, alone io.Closer) {
-	old.calls.rest()
+	old.calls.drain()
 	old.api.Close()
 	was := h.cfg.Places
 	err := old.closeParts()

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/httpapi"
 )
 
-// calls are the running calls of the API. The parts that calls use are closed only after rest has ended the calls and refuses further ones.
+// calls are the running calls of the API. The parts that calls use are closed only after drain has ended the calls and refuses further ones.
 type calls struct {
 	ctx  context.Context //nolint:containedctx // every call's context ends with ctx
 	stop context.CancelFunc
@@ -76,8 +76,8 @@ func (c *calls) leave() {
 	}
 }
 
-// rest ends the calls, refuses further calls, and waits a moment for calls that ignore their context.
-func (c *calls) rest() {
+// drain ends the calls, refuses further calls, and waits a moment for calls that ignore their context.
+func (c *calls) drain() {
 	c.mu.Lock()
 	c.still = true
 	if c.n == 0 {
