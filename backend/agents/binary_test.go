@@ -113,9 +113,9 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// yard is a shop whose agents.json has an agent that comes as an archive, with the server of the archives.
-type yard struct {
-	*shop
+// archiveFixture is an installFixture whose agents.json has an agent that comes as an archive, with the server of the archives.
+type archiveFixture struct {
+	*installFixture
 	srv *httptest.Server
 
 	mu    sync.Mutex // protects the fields below
@@ -124,16 +124,16 @@ type yard struct {
 	serve func(w http.ResponseWriter, r *http.Request) bool // answers instead of the files when it returns true
 }
 
-func openYard(t *testing.T) *yard {
+func openArchiveFixture(t *testing.T) *archiveFixture {
 	t.Helper()
-	y := &yard{files: map[string][]byte{}}
+	y := &archiveFixture{files: map[string][]byte{}}
 	y.srv = httptest.NewServer(http.HandlerFunc(y.answer))
 	t.Cleanup(y.srv.Close)
-	y.shop = openShop(t, func(c *agents.Config) { c.File = filepath.Join(t.TempDir(), "agents.json") })
+	y.installFixture = openInstallFixture(t, func(c *agents.Config) { c.File = filepath.Join(t.TempDir(), "agents.json") })
 	return y
 }
 
-func (y *yard) answer(w http.ResponseWriter, r *http.Request) {
+func (y *archiveFixture) answer(w http.ResponseWriter, r *http.Request) {
 	y.mu.Lock()
 	data, there := y.files[strings.TrimPrefix(r.URL.Path, "/")]
 	y.asked++
@@ -149,19 +149,19 @@ func (y *yard) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // says installs f as the server's handler.
-func (y *yard) says(f func(w http.ResponseWriter, r *http.Request) bool) {
+func (y *archiveFixture) says(f func(w http.ResponseWriter, r *http.Request) bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.serve = f
 }
 
-func (y *yard) requests() int {
+func (y *archiveFixture) requests() int {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.asked
 }
 
-func (y *yard) put(name string, data []byte) {
+func (y *archiveFixture) put(name string, data []byte) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.files[name] = data
@@ -173,7 +173,7 @@ func here() string {
 }
 
 // lists writes agents.json with an agent that comes from the archive.
-func (y *yard) lists(version, archive, cmd, sum string) {
+func (y *archiveFixture) lists(version, archive, cmd, sum string) {
 	y.t.Helper()
 	if !strings.Contains(archive, "://") {
 		archive = y.srv.URL + "/" + archive
@@ -192,10 +192,10 @@ func (y *yard) lists(version, archive, cmd, sum string) {
 	}
 }
 
-func (y *yard) packed() agents.Agent { return get(y.t, y.Catalogue, "packed") }
+func (y *archiveFixture) packed() agents.Agent { return get(y.t, y.Catalogue, "packed") }
 
 func TestArchives(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	script := packedAgent("1.0.0", "")
 	rest := item{name: "dist/share/read me.txt", text: "read me"}
 	for n, tc := range []struct {
@@ -271,7 +271,7 @@ func TestArchives(t *testing.T) {
 }
 
 func TestArchivesThatAreRefused(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	script := packedAgent("1.0.0", "")
 	agent := item{name: "agent", text: script}
 	y.put("good.tar.gz", tarball(t, agent))
@@ -329,7 +329,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 }
 
 // mustBeOnly checks which directories an agent has in the store.
-func (s *shop) mustBeOnly(id string, names ...string) {
+func (s *installFixture) mustBeOnly(id string, names ...string) {
 	s.t.Helper()
 	var found []string
 	items, _ := os.ReadDir(filepath.Join(s.cfg.Dir, id))
@@ -345,7 +345,7 @@ func (s *shop) mustBeOnly(id string, names ...string) {
 
 // TestArchivesFromAnywhere: an archive without https is not even requested.
 func TestArchivesFromAnywhere(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	for _, archive := range []string{
 		"http://archives.example/a.tar.gz", "ftp://127.0.0.1/a.tar.gz", "file:///etc/passwd", "https://user:secret@archives.example/a.tar.gz", "https:///a.tar.gz",
 		"https://archives.example/a.tar.xz", "https://archives.example/a.dmg",
@@ -382,7 +382,7 @@ func TestArchivesFromAnywhere(t *testing.T) {
 }
 
 func TestArchiveThatBreaksOff(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
 	y.says(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -405,7 +405,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 }
 
 func TestCancelOfAnArchive(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
 	half := make(chan struct{}, 8)
 	y.says(func(w http.ResponseWriter, r *http.Request) bool {
@@ -435,7 +435,7 @@ func TestCancelOfAnArchive(t *testing.T) {
 
 // TestRegistryBringsArchives: agents that only the registry knows are installed from the registry, and never looked up on PATH.
 func TestRegistryBringsArchives(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
 	y.put("agent.tgz", data)
 	const url = "https://r.example/registry.json"
@@ -473,7 +473,7 @@ func TestRegistryBringsArchives(t *testing.T) {
 
 // TestBannerDoesNotSpoilAnInstallation: lines on stdout that are no messages are ignored, before and after the answer.
 func TestBannerDoesNotSpoilAnInstallation(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "echo 'Welcome to the agent!'; echo '{\"not\": \"a message\"}'; echo")}))
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
 	y.install("packed", agents.InstallRequest{})
@@ -485,7 +485,7 @@ func TestBannerDoesNotSpoilAnInstallation(t *testing.T) {
 
 // The server accepts the connection and never sends a byte, not even its certificate.
 func TestArchiveFromAServerThatIsSilent(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -507,7 +507,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 
 // Two agents may use the same id in turn: an installation of the first is never started as the second.
 func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	y.reg.publishClaude("0.101.0", "")
 	y.install("claude", agents.InstallRequest{})
 	y.put("fork", []byte(packedAgent("7.0.0", "")))
@@ -554,7 +554,7 @@ func TestArchiveThroughTheProxyOfTheShell(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer proxy.Close()
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	cfg := y.cfg
 	cfg.Environ = append(slices.Clone(cfg.Environ), "https_proxy="+proxy.URL, "NO_PROXY=other.invalid")
 	c := agents.Open(cfg)

@@ -36,7 +36,7 @@ func ending(heard <-chan agents.News) (steps []string, end agents.News) {
 }
 
 func TestRollbackAndUninstall(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.reg.publishClaude("0.102.0", "")
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
@@ -114,7 +114,7 @@ func TestRollbackAndUninstall(t *testing.T) {
 }
 
 func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.reg.publishClaude("0.102.0", "")
 	s.install("claude", agents.InstallRequest{})
@@ -131,7 +131,7 @@ func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
 }
 
 func TestOnlyOursIsRemoved(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	outside := filepath.Join(s.bin, "claude-agent-acp")
 	if err := os.WriteFile(outside, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestOnlyOursIsRemoved(t *testing.T) {
 }
 
 func TestCancelEndsWhatRuns(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	heard := news(s.Catalogue)

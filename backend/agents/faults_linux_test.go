@@ -29,7 +29,7 @@ func smallDisk(t *testing.T, size string) string {
 }
 
 func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	y.cfg.Dir = smallDisk(t, "16m")
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
@@ -57,7 +57,7 @@ func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
 
 // TestDiskThatFillsUp: the disk fills up although enough was free before.
 func TestDiskThatFillsUp(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	y.cfg.Dir = smallDisk(t, "280m") // a little more than must be free
 	y.put("small.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
 	y.put("large.tar.gz", tarball(t, item{name: "agent", text: packedAgent("2.0.0", "")}, item{name: "zeros", text: strings.Repeat("\x00", 300<<20)}))
@@ -84,7 +84,7 @@ func TestDiskThatFillsUp(t *testing.T) {
 
 // TestNPMThatCannotWrite lets npm fail half-way by a limit of some kilobytes per file.
 func TestNPMThatCannotWrite(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	noise := make([]byte, 1<<20)

@@ -11,7 +11,7 @@ import (
 // People put their data on another disk and leave a link. Given a directory below a link, npm writes other paths than node_modules/… into
 // its lock file.
 func TestInstallBelowALink(t *testing.T) {
-	s := openShop(t, func(cfg *agents.Config) {
+	s := openInstallFixture(t, func(cfg *agents.Config) {
 		link := filepath.Join(filepath.Dir(cfg.Dir), "link")
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -23,8 +23,8 @@ import (
 // shopVariable marks the processes of a shop: its value is the shop's store.
 const shopVariable = "AGENTS_TEST_SHOP"
 
-// shop is a made-up machine with node and npm, a registry, and a store of installed agents.
-type shop struct {
+// installFixture is a made-up machine with node and npm, a registry, and a store of installed agents.
+type installFixture struct {
 	*agents.Catalogue
 	t    *testing.T
 	reg  *registry
@@ -33,7 +33,7 @@ type shop struct {
 	bin  string // PATH
 }
 
-func openShop(t *testing.T, change ...func(*agents.Config)) *shop {
+func openInstallFixture(t *testing.T, change ...func(*agents.Config)) *installFixture {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the made-up PATH is made of links")
@@ -42,7 +42,7 @@ func openShop(t *testing.T, change ...func(*agents.Config)) *shop {
 		t.Skip("npm takes seconds")
 	}
 	t.Parallel()
-	s := &shop{t: t, reg: openRegistry(t), home: t.TempDir(), bin: nodeOnPath(t)}
+	s := &installFixture{t: t, reg: openRegistry(t), home: t.TempDir(), bin: nodeOnPath(t)}
 	s.cfg = agents.Config{
 		Self: os.Args[0], Dir: filepath.Join(t.TempDir(), "agents"), WriteFile: store.WriteFile, Registry: s.reg.URL,
 		Environ: []string{
@@ -65,7 +65,7 @@ func openShop(t *testing.T, change ...func(*agents.Config)) *shop {
 	return s
 }
 
-func (s *shop) install(id string, r agents.InstallRequest) agents.Installed {
+func (s *installFixture) install(id string, r agents.InstallRequest) agents.Installed {
 	s.t.Helper()
 	done, err := s.Install(s.t.Context(), id, r, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ type current struct {
 	Previous                           *current
 }
 
-func (s *shop) current() current {
+func (s *installFixture) current() current {
 	s.t.Helper()
 	var now current
 	data, err := os.ReadFile(filepath.Join(s.cfg.Dir, "claude", "current.json"))
@@ -97,7 +97,7 @@ func (s *shop) current() current {
 }
 
 // versions returns the directories of Claude's adapter.
-func (s *shop) versions() []string {
+func (s *installFixture) versions() []string {
 	var names []string
 	items, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "claude"))
 	for _, item := range items {
@@ -109,7 +109,7 @@ func (s *shop) versions() []string {
 }
 
 // mustBeTidy checks that no installation has left files or processes.
-func (s *shop) mustBeTidy() {
+func (s *installFixture) mustBeTidy() {
 	s.t.Helper()
 	for _, name := range s.versions() {
 		if strings.HasPrefix(name, ".") {
@@ -138,7 +138,7 @@ func processesOf(t *testing.T, dir string) []string {
 }
 
 func TestInstall(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	p := s.reg.publishClaude("0.101.0", "")
 	dep := s.reg.packages["fake-dep"]["1.0.0"]
 	var steps []string
@@ -197,7 +197,7 @@ func TestInstall(t *testing.T) {
 }
 
 func TestVersionsComeAndGo(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	for _, v := range []string{"0.101.0", "0.102.0", "0.103.0-rc.1", "0.104.0"} {
 		s.reg.publishClaude(v, "")
 	}
@@ -242,7 +242,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 }
 
 func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishDependencies()
 	s.reg.publish(openCodePackage, "1.18.33", map[string]any{
 		"bin": map[string]any{"opencode": "./bin/opencode.exe"}, "dependencies": map[string]any{"fake-dep": "1.0.0"},
@@ -275,7 +275,7 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 }
 
 func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share a shop, in sequence
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	before := s.current()
@@ -374,7 +374,7 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subte
 }
 
 func TestRegistryIsDown(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.Close()
 	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 	var failed *agents.InstallError
@@ -384,7 +384,7 @@ func TestRegistryIsDown(t *testing.T) {
 }
 
 func TestCancelledDownloadLeavesNothing(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -415,7 +415,7 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 }
 
 func TestCloseEndsInstallations(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	go func() {
@@ -438,7 +438,7 @@ func TestCloseEndsInstallations(t *testing.T) {
 }
 
 func TestWhoWantsTheSameJoins(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -485,7 +485,7 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 }
 
 func TestJoinedInstallationHappensOnce(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	errs := make(chan error)
 	for range 4 {
@@ -505,7 +505,7 @@ func TestJoinedInstallationHappensOnce(t *testing.T) {
 }
 
 func TestTwoProcessesInstallOnce(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	type outcome struct {
 		done agents.Installed
@@ -538,7 +538,7 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 }
 
 func TestVersionsThatAreNone(t *testing.T) {
-	s := openShop(t, func(c *agents.Config) {
+	s := openInstallFixture(t, func(c *agents.Config) {
 		c.File = filepath.Join(t.TempDir(), "agents.json")
 		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"own","command":"/bin/sh"}]}`), 0o600); err != nil {
 			t.Fatal(err)
@@ -577,7 +577,7 @@ func TestVersionsThatAreNone(t *testing.T) {
 }
 
 func TestEnsure(t *testing.T) {
-	s := openShop(t, func(c *agents.Config) {
+	s := openInstallFixture(t, func(c *agents.Config) {
 		c.File = filepath.Join(t.TempDir(), "agents.json")
 		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"gone","command":"gone-agent"}]}`), 0o600); err != nil {
 			t.Fatal(err)
@@ -613,7 +613,7 @@ func TestEnsure(t *testing.T) {
 }
 
 func TestPreinstalled(t *testing.T) {
-	s := openShop(t, func(c *agents.Config) { c.Preinstalled = true })
+	s := openInstallFixture(t, func(c *agents.Config) { c.Preinstalled = true })
 	s.reg.publishClaude("0.101.0", "")
 	if _, err := s.Ensure(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) {
 		t.Errorf("Ensure(claude): got %v, want %v", err, agents.ErrNotInstalled)
@@ -628,7 +628,7 @@ func TestPreinstalled(t *testing.T) {
 }
 
 func TestWithoutNodeOrNPM(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
 	for _, name := range []string{"npm", "node"} {
@@ -649,7 +649,7 @@ func TestWithoutNodeOrNPM(t *testing.T) {
 }
 
 func TestOursGoesBeforePath(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	onPath := filepath.Join(s.bin, "claude-agent-acp")
 	if err := os.WriteFile(onPath, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -710,7 +710,7 @@ func TestNotInstallable(t *testing.T) {
 
 // A person has begun to install an agent; a session that needs the agent waits for that installation.
 func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	if err := s.Begin("claude", ""); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlanTellsTheSizeBefore(t *testing.T) {
-	s := openShop(t)
+	s := openInstallFixture(t)
 	p := s.reg.publishClaude("0.101.0", "")
 	dep := s.reg.packages["fake-dep"]["1.0.0"]
 	if err := os.WriteFile(filepath.Join(s.home, "npmrc"), []byte("omit-lockfile-registry-resolved=true\n"), 0o600); err != nil { // some people have this setting
@@ -63,7 +63,7 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 }
 
 func TestPlanOfAnArchive(t *testing.T) {
-	y := openYard(t)
+	y := openArchiveFixture(t)
 	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
 	y.put("a.tar.gz", data)
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
@@ -94,7 +94,7 @@ func TestPlanSaysWhoseSizeItIs(t *testing.T) {
 	if here() != "linux-x86_64" {
 		t.Skip("nothing was measured here")
 	}
-	s := openShop(t)
+	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "").told = 0
 	s.reg.packages["fake-dep"]["1.0.0"].told = 0
 	before := get(t, s.Catalogue, "claude").Size

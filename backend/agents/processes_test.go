@@ -109,7 +109,7 @@ func TestTestsAndLoginsAreListed(t *testing.T) {
 
 func TestInstallationsAreListed(t *testing.T) {
 	set, began := census(t), time.Now()
-	s := openShop(t, func(c *agents.Config) { c.Beside = set })
+	s := openInstallFixture(t, func(c *agents.Config) { c.Beside = set })
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -439,7 +439,7 @@ func TestAgentsJSONGoesBeforeTheRegistry(t *testing.T) {
 // TestAgentOfTheRegistryStaysAsInstalled: an installed agent is unaffected when the registry changes its way to start, or drops the agent.
 func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 	x := openIndex(t)
-	s := openShop(t, func(cfg *agents.Config) {
+	s := openInstallFixture(t, func(cfg *agents.Config) {
 		cfg.CatalogueURL = x.URL
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -103,7 +103,7 @@ func wheel(t *testing.T, name, version, program, text string) []byte {
 
 // snakes is a shop with Python, the stand-in for uv, an index on loopback, and a Python agent in agents.json.
 type snakes struct {
-	*shop
+	*installFixture
 
 	mu     sync.Mutex        // protects the fields below
 	wheels map[string][]byte // by file name
@@ -119,7 +119,7 @@ func openSnakes(t *testing.T) *snakes {
 	s := &snakes{wheels: map[string][]byte{}, sums: map[string]string{}}
 	index := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(index.Close)
-	s.shop = openShop(t, func(c *agents.Config) {
+	s.installFixture = openInstallFixture(t, func(c *agents.Config) {
 		c.File = filepath.Join(t.TempDir(), "agents.json")
 		c.Environ = append(c.Environ, "UV_DEFAULT_INDEX="+index.URL+"/simple", "PIP_CONFIG_FILE=/dev/null")
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // both returns the states of a folder with these files, and of the same files in git.
-func both(t *testing.T, d *desk, files tree, s Source) map[string]State {
+func both(t *testing.T, d *fixture, files tree, s Source) map[string]State {
 	t.Helper()
 	r := newRepo(t, files)
 	states := map[string]State{}

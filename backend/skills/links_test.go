@@ -16,7 +16,7 @@ import (
 func claude() []string { return []string{".claude/skills"} }
 
 // kept returns a state whose skills are ready for linking.
-func (d *desk) kept(files tree) State {
+func (d *fixture) kept(files tree) State {
 	d.t.Helper()
 	src := d.t.TempDir()
 	files.write(d.t, src)
@@ -27,14 +27,16 @@ func (d *desk) kept(files tree) State {
 	return s
 }
 
-func (d *desk) link(user string, folders []string, s State) []string {
+func (d *fixture) link(user string, folders []string, s State) []string {
 	d.t.Helper()
 	return d.Link(d.t.Context(), user, d.dir, folders, s.Skills)
 }
 
-func (d *desk) at(parts ...string) string { return filepath.Join(append([]string{d.dir}, parts...)...) }
+func (d *fixture) at(parts ...string) string {
+	return filepath.Join(append([]string{d.dir}, parts...)...)
+}
 
-func (d *desk) text(parts ...string) string {
+func (d *fixture) text(parts ...string) string {
 	data, err := os.ReadFile(d.at(parts...))
 	if err != nil {
 		return err.Error()
@@ -43,7 +45,7 @@ func (d *desk) text(parts ...string) string {
 }
 
 // holds fails when the directory contains other names than the given.
-func (d *desk) holds(names ...string) {
+func (d *fixture) holds(names ...string) {
 	d.t.Helper()
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -266,18 +268,18 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 
 func TestHostileFolders(t *testing.T) {
 	outside := t.TempDir()
-	for what, prepare := range map[string]func(d *desk) error{
-		"a link out": func(d *desk) error { return os.Symlink(outside, d.at(".claude")) },
-		"a link up":  func(d *desk) error { return os.Symlink("..", d.at(".claude")) },
-		"a deeper link": func(d *desk) error {
+	for what, prepare := range map[string]func(d *fixture) error{
+		"a link out": func(d *fixture) error { return os.Symlink(outside, d.at(".claude")) },
+		"a link up":  func(d *fixture) error { return os.Symlink("..", d.at(".claude")) },
+		"a deeper link": func(d *fixture) error {
 			return errors.Join(os.Mkdir(d.at(".claude"), 0o700), os.Symlink(outside, d.at(".claude/skills")))
 		},
-		"a file": func(d *desk) error { return os.WriteFile(d.at(".claude"), nil, 0o600) },
-		"a pipe": func(d *desk) error { return makePipe(d.at(".claude")) },
-		"a pipe further down": func(d *desk) error {
+		"a file": func(d *fixture) error { return os.WriteFile(d.at(".claude"), nil, 0o600) },
+		"a pipe": func(d *fixture) error { return makePipe(d.at(".claude")) },
+		"a pipe further down": func(d *fixture) error {
 			return errors.Join(os.Mkdir(d.at(".claude"), 0o700), makePipe(d.at(".claude/skills")))
 		},
-		"a link to nothing": func(d *desk) error { return os.Symlink(outside+"/none", d.at(".claude")) },
+		"a link to nothing": func(d *fixture) error { return os.Symlink(outside+"/none", d.at(".claude")) },
 	} {
 		d := open(t)
 		if err := prepare(d); err != nil {

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a library with its own home and working directory.
-type desk struct {
+// fixture is a library with its own home and working directory.
+type fixture struct {
 	*Library
 	t    *testing.T
 	home string
@@ -26,9 +26,9 @@ type desk struct {
 	data string
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	d := &desk{t: t, home: t.TempDir(), dir: real(t, t.TempDir()), data: t.TempDir()}
+	d := &fixture{t: t, home: t.TempDir(), dir: real(t, t.TempDir()), data: t.TempDir()}
 	d.reopen()
 	return d
 }
@@ -43,7 +43,7 @@ func real(t *testing.T, dir string) string {
 }
 
 // reopen opens the library anew, like the next start of the program, without closing the earlier library.
-func (d *desk) reopen() {
+func (d *fixture) reopen() {
 	d.t.Helper()
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *desk) reopen() {
 	})
 }
 
-func (d *desk) environ() []string { return homely(d.home) }
+func (d *fixture) environ() []string { return homely(d.home) }
 
 func homely(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "GIT_CONFIG_NOSYSTEM=1"}
@@ -74,7 +74,7 @@ func homely(home string) []string {
 func entry(sources ...Source) Entry { return Entry{Name: "mine", Sources: sources} }
 
 // completed returns Complete of an entry that must not fail.
-func (d *desk) completed(e Entry) State {
+func (d *fixture) completed(e Entry) State {
 	d.t.Helper()
 	s := d.Complete(d.t.Context(), d.dir, e)
 	if s.State != Resolved {
@@ -93,7 +93,7 @@ func skill(t *testing.T, s State, name string) Skill {
 	return s.Skills[i]
 }
 
-func (d *desk) read(s Skill, file string) string {
+func (d *fixture) read(s Skill, file string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.cache().content(s), file))
 	if err != nil {

@@ -63,7 +63,7 @@ func TestWhatARepositoryHasAllTheSame(t *testing.T) {
 	}
 }
 
-func (d *desk) mode(name string) os.FileMode {
+func (d *fixture) mode(name string) os.FileMode {
 	d.tb.Helper()
 	info, err := os.Lstat(filepath.Join(d.dir, name))
 	if err != nil {
@@ -137,7 +137,7 @@ func TestPermissions(t *testing.T) {
 }
 
 // wayBack is back with the permissions of the first tree.
-func (d *desk) wayBack(a, b snapshot.Tree) snapshot.Way {
+func (d *fixture) wayBack(a, b snapshot.Tree) snapshot.Way {
 	d.tb.Helper()
 	list := puts(d.compare(a, b))
 	for i := range list {

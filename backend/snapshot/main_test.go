@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a library with one directory.
-type desk struct {
+// fixture is a library with one directory.
+type fixture struct {
 	*snapshot.Library
 	*snapshot.Store
 	tb   testing.TB
@@ -31,11 +31,11 @@ type desk struct {
 	gone *bool // git cannot be found
 }
 
-func open(tb testing.TB) *desk { tb.Helper(); return openWith(tb, snapshot.Config{}) }
+func open(tb testing.TB) *fixture { tb.Helper(); return openWith(tb, snapshot.Config{}) }
 
-func openWith(tb testing.TB, cfg snapshot.Config) *desk {
+func openWith(tb testing.TB, cfg snapshot.Config) *fixture {
 	tb.Helper()
-	d := &desk{tb: tb, data: filepath.Join(tb.TempDir(), "snapshots"), home: tb.TempDir()}
+	d := &fixture{tb: tb, data: filepath.Join(tb.TempDir(), "snapshots"), home: tb.TempDir()}
 	var err error
 	if d.dir, err = filepath.EvalSymlinks(tb.TempDir()); err != nil {
 		tb.Fatal(err)
@@ -62,21 +62,21 @@ func openWith(tb testing.TB, cfg snapshot.Config) *desk {
 }
 
 // environ is the environment of a person whose git configuration does everything that a snapshot must not do.
-func (d *desk) environ() []string {
+func (d *fixture) environ() []string {
 	if d.gone != nil && *d.gone {
 		return []string{"PATH=/none"}
 	}
 	return append(os.Environ(), "HOME="+d.home, "GIT_DIR="+filepath.Join(d.home, "elsewhere"), "GIT_INDEX_FILE=/none", "GIT_EXTERNAL_DIFF=false")
 }
 
-func (d *desk) write(files ...string) {
+func (d *fixture) write(files ...string) {
 	d.tb.Helper()
 	for i := 0; i+1 < len(files); i += 2 {
 		d.file(files[i], files[i+1], 0o644)
 	}
 }
 
-func (d *desk) file(name, text string, mode os.FileMode) {
+func (d *fixture) file(name, text string, mode os.FileMode) {
 	d.tb.Helper()
 	name = filepath.Join(d.dir, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), mode), os.Chmod(name, mode)); err != nil {
@@ -84,14 +84,14 @@ func (d *desk) file(name, text string, mode os.FileMode) {
 	}
 }
 
-func (d *desk) link(name, leads string) {
+func (d *fixture) link(name, leads string) {
 	d.tb.Helper()
 	if err := os.Symlink(leads, filepath.Join(d.dir, name)); err != nil {
 		d.tb.Fatal(err)
 	}
 }
 
-func (d *desk) remove(names ...string) {
+func (d *fixture) remove(names ...string) {
 	d.tb.Helper()
 	for _, name := range names {
 		if err := os.RemoveAll(filepath.Join(d.dir, name)); err != nil {
@@ -100,7 +100,7 @@ func (d *desk) remove(names ...string) {
 	}
 }
 
-func (d *desk) take() snapshot.Tree {
+func (d *fixture) take() snapshot.Tree {
 	d.tb.Helper()
 	tree, err := d.Take(d.tb.Context())
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *desk) take() snapshot.Tree {
 	return tree
 }
 
-func (d *desk) compare(a, b snapshot.Tree) []snapshot.Change {
+func (d *fixture) compare(a, b snapshot.Tree) []snapshot.Change {
 	d.tb.Helper()
 	list, err := d.Compare(d.tb.Context(), a.ID, b.ID)
 	if err != nil {
@@ -189,7 +189,7 @@ func sameAll(tb testing.TB, what string, got, want map[string]string) {
 }
 
 // git runs the person's own git.
-func (d *desk) git(dir string, args ...string) {
+func (d *fixture) git(dir string, args ...string) {
 	d.tb.Helper()
 	cmd := exec.CommandContext(d.tb.Context(), "git", args...)
 	cmd.Dir = dir
@@ -201,7 +201,7 @@ func (d *desk) git(dir string, args ...string) {
 }
 
 // back restores the differences between two trees, for files that still match b.
-func (d *desk) back(a, b snapshot.Tree, preview bool) snapshot.Way {
+func (d *fixture) back(a, b snapshot.Tree, preview bool) snapshot.Way {
 	d.tb.Helper()
 	list := d.compare(a, b)
 	w, err := d.Restore(d.tb.Context(), preview, func(snapshot.Tree) ([]snapshot.Put, error) { return puts(list), nil })

@@ -92,7 +92,7 @@ func TestWhatIsDifferent(t *testing.T) {
 	}
 }
 
-func look(t *testing.T, d *desk, list []snapshot.Change) map[string]snapshot.Now {
+func look(t *testing.T, d *fixture, list []snapshot.Change) map[string]snapshot.Now {
 	t.Helper()
 	now, err := d.Look(t.Context(), list)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
 
 // TestAFileThatIsSavedWhileItIsPutBack: a file that a person saves after its check, and before its replacement, stays.
 func TestAFileThatIsSavedWhileItIsPutBack(t *testing.T) {
-	var d *desk
+	var d *fixture
 	d = openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
 		d.write(name, "the person's\n")
 		return files.ReplaceIf(root, name, data, mode, last)

@@ -14,7 +14,7 @@ import (
 )
 
 // repository makes the directory a repository with every file committed.
-func (d *desk) repository() {
+func (d *fixture) repository() {
 	d.tb.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "all"}} {
 		if out, err := exec.Command("git", append([]string{"-C", d.dir}, args...)...).CombinedOutput(); err != nil {
@@ -24,7 +24,7 @@ func (d *desk) repository() {
 }
 
 // late is the tree of a snapshot that begins after an agent has changed files.
-func (d *desk) late(s *snapshot.Store, marked bool, agent func()) snapshot.Tree {
+func (d *fixture) late(s *snapshot.Store, marked bool, agent func()) snapshot.Tree {
 	d.tb.Helper()
 	limit := &snapshot.Limit{}
 	if marked {
@@ -58,7 +58,7 @@ func onLinux(t *testing.T) {
 }
 
 // made is an existing store without a snapshot.
-func (d *desk) made() *snapshot.Store {
+func (d *fixture) made() *snapshot.Store {
 	d.tb.Helper()
 	empty := d.tb.TempDir()
 	s := d.Library.Store("late", empty)
@@ -99,7 +99,7 @@ func TestALateLookAtARepository(t *testing.T) {
 
 type inStore struct{ *snapshot.Store }
 
-func (d *desk) taken() inStore { return inStore{d.Library.Store("late", "")} }
+func (d *fixture) taken() inStore { return inStore{d.Library.Store("late", "")} }
 
 // compareIn compares with a tree of another store.
 func (s inStore) compareIn(t *testing.T, a, b snapshot.Tree) []snapshot.Change {
@@ -192,7 +192,7 @@ func TestTheMarkOfAFirstLookIsKeptUpToDate(t *testing.T) {
 	want(t, "what the agent did", kinds(d.taken().compareIn(t, tree, d.look(s))), "added another\nadded both\nmodified changed\ndeleted gone")
 }
 
-func (d *desk) look(s *snapshot.Store) snapshot.Tree {
+func (d *fixture) look(s *snapshot.Store) snapshot.Tree {
 	d.tb.Helper()
 	tree, err := s.Take(d.tb.Context())
 	if err != nil {
@@ -259,7 +259,7 @@ func TestAConvertedFileIsNotTakenFromTheRepository(t *testing.T) {
 	}
 }
 
-func (d *desk) rename(one, other string) {
+func (d *fixture) rename(one, other string) {
 	d.tb.Helper()
 	if out, err := exec.Command("mv", filepath.Join(d.dir, one), filepath.Join(d.dir, other)).CombinedOutput(); err != nil {
 		d.tb.Fatalf("CombinedOutput: got error %v, out %s, want no error", err, out)

@@ -47,7 +47,7 @@ func TestAWatchedDirectoryIsWhatALookInFullFinds(t *testing.T) {
 }
 
 // anything does a random change to the directory, and returns its description.
-func (d *desk) anything(random *rand.Rand) string {
+func (d *fixture) anything(random *rand.Rand) string {
 	d.tb.Helper()
 	folders := []string{".", "a", "a/b", "c", "c/new", "built", "e/f"}
 	name := func() string {

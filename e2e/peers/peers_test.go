@@ -21,14 +21,14 @@ import (
 	"deskhand/backend/store"
 )
 
-// desk is a client of which an agent of the given command is "peer".
-type desk struct {
+// fixture is a client of which an agent of the given command is "peer".
+type fixture struct {
 	*session.Client
 	t    *testing.T
 	work string
 }
 
-func open(t *testing.T, command string, args ...string) *desk {
+func open(t *testing.T, command string, args ...string) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
@@ -64,10 +64,10 @@ func open(t *testing.T, command string, args ...string) *desk {
 			t.Error(err)
 		}
 	})
-	return &desk{Client: c, t: t, work: work}
+	return &fixture{Client: c, t: t, work: work}
 }
 
-func (d *desk) start() string {
+func (d *fixture) start() string {
 	d.t.Helper()
 	s, err := d.Create(d.t.Context(), session.New{Agent: "peer", Cwd: d.work})
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *desk) start() string {
 	return s.ID
 }
 
-func (d *desk) until(what string, holds func() bool) {
+func (d *fixture) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 30*time.Second)
 	defer cancel()
@@ -90,7 +90,7 @@ func (d *desk) until(what string, holds func() bool) {
 	}
 }
 
-func (d *desk) prompt(id, text string) {
+func (d *fixture) prompt(id, text string) {
 	d.t.Helper()
 	if _, err := d.Prompt(d.t.Context(), id, text); err != nil {
 		d.t.Fatal(err)
@@ -98,7 +98,7 @@ func (d *desk) prompt(id, text string) {
 }
 
 // end waits for the end of the turn, and gives why it ended and the transcript.
-func (d *desk) end(id string) (reason string, tr session.Transcript) {
+func (d *fixture) end(id string) (reason string, tr session.Transcript) {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {
 		s, err := d.Get(d.t.Context(), id)
@@ -111,7 +111,7 @@ func (d *desk) end(id string) (reason string, tr session.Transcript) {
 	return tr.Turns[len(tr.Turns)-1].StopReason, tr
 }
 
-func (d *desk) permit(id, option string) {
+func (d *fixture) permit(id, option string) {
 	d.t.Helper()
 	var asked session.Request
 	d.until("permission", func() bool {
@@ -173,13 +173,13 @@ func node(t *testing.T) string {
 }
 
 func TestAgentsOnTheLibraries(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T) *desk{
-		"typescript": func(t *testing.T) *desk {
+	for name, start := range map[string]func(t *testing.T) *fixture{
+		"typescript": func(t *testing.T) *fixture {
 			t.Helper()
 			absolute(t, "node/node_modules/@agentclientprotocol/sdk")
 			return open(t, node(t), absolute(t, "node/agent.mjs"))
 		},
-		"go": func(t *testing.T) *desk {
+		"go": func(t *testing.T) *fixture {
 			t.Helper()
 			return open(t, build(t, "."))
 		},
@@ -228,12 +228,12 @@ func TestAgentsOnTheLibraries(t *testing.T) {
 
 // The examples that come with the libraries, as they are: text, tool calls, a permission.
 func TestExamplesOfTheLibraries(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T) *desk{
-		"typescript": func(t *testing.T) *desk {
+	for name, start := range map[string]func(t *testing.T) *fixture{
+		"typescript": func(t *testing.T) *fixture {
 			t.Helper()
 			return open(t, node(t), absolute(t, "../sdk/node_modules/@agentclientprotocol/sdk/dist/examples/agent.js"))
 		},
-		"go": func(t *testing.T) *desk {
+		"go": func(t *testing.T) *fixture {
 			t.Helper()
 			return open(t, build(t, "github.com/coder/acp-go-sdk/example/agent"))
 		},
