@@ -1,4 +1,4 @@
-// Deskhand is an agent client and a local agent runtime in one program; see README.md. This file only picks the command.
+// Deskhand is an agent client and a local agent runtime in one program; see README.md. This file only selects the command.
 package main
 
 import (
@@ -19,8 +19,8 @@ var version = "0.1.0-dev"
 var dist embed.FS
 
 func main() {
-	// Garbage is collected when half as much has come as lives, where Go waits for as much: with three streams and a hundred conversations the
-	// program takes a fifth less of the memory, for a tenth more of the processor while they come.
+	// A garbage collection starts when the heap has grown by half, where Go waits until the heap has doubled: with three streams and a
+	// hundred conversations the program takes a fifth less memory, for a tenth more processor time during the streams.
 	if _, told := os.LookupEnv("GOGC"); !told {
 		debug.SetGCPercent(50)
 	}

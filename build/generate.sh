@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what is generated and committed: the frontend's typed view of the window's bound methods, its records of the client API, and
-# the licences of all that the programs are made of. With a folder, there instead of here.
+# Writes the generated, committed files: the frontend's typed view of the window's bound methods, its records of the client API, and the
+# licences of the programs' components. With a folder, writes into that folder instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

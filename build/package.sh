@@ -27,7 +27,8 @@ trap 'rm -rf "$stage" ${beside:+"$beside"}' EXIT
 made=$stage/made # nothing is there half
 mkdir -p "$out" "$made"
 
-# compile FILE TAGS [FLAG...] is one program. -trimpath keeps this directory's name out of it; the commit is in it, whatever GOFLAGS says.
+# compile FILE TAGS [FLAG...] builds a program. -trimpath keeps this directory's name out of the program; the commit is included, whatever
+# GOFLAGS says.
 vcs=$(git rev-parse --is-inside-work-tree 2>/dev/null || echo false)
 compile() {
 	local file=$1 tags=$2
@@ -35,13 +36,13 @@ compile() {
 	go build -trimpath -buildvcs="$vcs" -tags "$tags" -ldflags "-s -w -X main.version=$version $*" -o "$file" .
 }
 
-# dated DIRECTORY gives everything in it the one time.
+# dated DIRECTORY sets the same time on every file in the directory.
 dated() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 
-# packed FILE reads and writes one that was compressed without its name and time.
+# packed FILE compresses a file without its name and time.
 packed() { gzip -9n <"$1" >"$1.gz" && rm "$1"; }
 
-# headless is this machine's program without a window; it knows the licences, too.
+# headless is this machine's program without a window; the program also knows the licences.
 headless=$stage/deskhand
 headless() {
 	[ ! -e "$headless" ] || return 0
@@ -49,7 +50,7 @@ headless() {
 	CGO_ENABLED=0 compile "$headless" ''
 }
 
-# prefix is what goes below /usr, or wherever a person wants it.
+# prefix has the files below /usr, or below a person's own prefix.
 prefix=$stage/prefix
 prefix() {
 	[ ! -d "$prefix" ] || return 0
@@ -71,7 +72,7 @@ prefix() {
 	"$headless" licenses >"$share/doc/deskhand/licenses.txt"
 }
 
-# tarball is the prefix in one directory that runs where it lies.
+# tarball is the prefix in a directory that runs in any place.
 tarball() {
 	prefix
 	local name=deskhand-$version-linux-$(go env GOARCH)
@@ -81,13 +82,13 @@ tarball() {
 	tar -C "$stage/tarball" --sort=name --owner=0 --group=0 --numeric-owner --format=gnu -cf - "$name" | gzip -9n >"$made/$name.tar.gz"
 }
 
-# deb has no scripts: the system's own triggers see to its menus, types and icons.
+# deb has no scripts: the system's own triggers update menus, types and icons.
 deb() {
 	command -v dpkg-shlibdeps >/dev/null || fail "dpkg-shlibdeps is not here; a .deb is built on Debian or what comes of it."
 	prefix
 	local root=$stage/deb name=${version/-/\~} arch depends size
 	arch=$(dpkg --print-architecture)
-	[ "$name" = "$version" ] || name+=.$(date -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S) # the next build of the same version is a newer one
+	[ "$name" = "$version" ] || name+=.$(date -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S) # a later build of the same version counts as newer
 	mkdir -p "$root/DEBIAN"
 	cp -a "$prefix" "$root/usr"
 	cp build/linux/copyright "$root/usr/share/doc/deskhand/copyright"
@@ -117,20 +118,20 @@ windows() {
 	mkdir -p "$dir" "$resources"
 	sed -e "s/@NUMBERS@/${numbers//./,}/" -e "s/@VERSION@/$version/" build/windows/deskhand.rc >"$resources/deskhand.rc"
 	cp build/windows/deskhand.{ico,manifest} "$resources"
-	# The go command takes resources from a file beside main.go, and no overlay can have it elsewhere. git ignores the file: otherwise the
-	# programs would say that they were built of changed sources.
+	# The go command takes resources from a file beside main.go, and no overlay can move the file. git ignores the file: otherwise the
+	# programs would say that they were built from changed sources.
 	beside=$PWD/resources_windows_amd64.syso
 	(cd "$resources" && x86_64-w64-mingw32-windres --preprocessor=cpp deskhand.rc -O coff -o "$beside")
 	local -x GOOS=windows GOARCH=amd64 CGO_ENABLED=0
 	compile "$dir/deskhand.exe" ''
-	compile "$dir/deskhand-desktop.exe" desktop,production -H windowsgui # without a console of its own
+	compile "$dir/deskhand-desktop.exe" desktop,production -H windowsgui # without a console window
 	cp LICENSE "$dir/LICENSE.txt"
 	"$headless" licenses >"$dir/licenses.txt"
 	dated "$stage/windows"
 	(cd "$stage/windows" && find "$name" -type f | sort | zip -qX -@ "$made/$name.zip")
 }
 
-# macos is an app bundle in a zip archive. It was written by what Apple's tools say of themselves, and was never run.
+# macos is an app bundle in a zip archive. It follows the documentation of Apple's tools, and was never run.
 macos() {
 	[ "$(uname)" = Darwin ] || fail "The app for macOS is linked against Apple's frameworks, and can be built on a Mac only."
 	headless
@@ -157,7 +158,7 @@ for what in "$@"; do
 	case $what in
 	deb)
 		deb
-		rm -f "$out"/*.deb # the name of the last one may be another
+		rm -f "$out"/*.deb # the previous package may have another name
 		;;
 	tarball | windows | macos) "$what" ;;
 	*) fail "There is no package $what; there are: deb tarball windows macos." ;;

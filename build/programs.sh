@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The sources of the frontend decide, the manual among them, which is part of it; not their times: a checkout of another commit changes both
-# ways. Without the manual a package had pages and pictures of an earlier one.
+# The sources of the frontend decide, including the manual, which is part of the frontend; but not their times, which a checkout of another
+# commit changes both ways. Without the manual a package had pages and pictures of an earlier version.
 frontend() {
 	local stamp=build/bin/.frontend now
 	now=$(find frontend docs \( -name node_modules -o -name dist \) -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
@@ -15,7 +15,7 @@ frontend() {
 	mkdir -p build/bin && printf '%s\n' "$now" >"$stamp"
 }
 
-# -s -w leaves out what only a debugger reads: a third of the size.
+# -s -w omits the tables that only a debugger reads: a third of the size.
 headless() { CGO_ENABLED=0 go build -ldflags "-s -w" -o build/bin/deskhand .; }
 window() { CGO_ENABLED=1 go build -tags desktop,production,webkit2_41 -ldflags "-s -w" -o build/bin/deskhand-desktop .; }
 

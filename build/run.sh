@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Deskhand and starts it: in its window where there is a display, else for a browser. Arguments go to the program.
+# Builds Deskhand and starts the program: in its window when there is a display, else for a browser. Arguments go to the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

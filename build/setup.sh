@@ -48,7 +48,7 @@ node_ready() {
 	fail "Node $node_wanted is needed; $(command -v node) is $have." "Get a newer one from https://nodejs.org/ and start again."
 }
 
-# What is needed of the system: a probe, and the Debian or Ubuntu package that provides it.
+# The needed packages of the system: a probe, and the Debian or Ubuntu package that provides it.
 missing=()
 need() { # need PACKAGE PROBE...
 	local package=$1
@@ -114,7 +114,7 @@ install_missing() {
 	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}" >&2
 }
 
-# The stamp lies in node_modules, so it goes when they go.
+# The stamp lies in node_modules, so a removed node_modules removes the stamp.
 packages_of() { # packages_of FOLDER
 	local stamp=$1/node_modules/.installed now
 	now=$(cat "$1/package.json" "$1/package-lock.json" <(node --version) | sha256sum)
@@ -158,7 +158,7 @@ for part in "$@"; do
 	peers) packages_of e2e/peers/node ;;
 	peer)
 		packages_of build/bench/peer
-		for program in build/bench/peer/node_modules/@sandbox-agent/*/bin/sandbox-agent; do # what its install script would do
+		for program in build/bench/peer/node_modules/@sandbox-agent/*/bin/sandbox-agent; do # the work of its install script
 			[ ! -f "$program" ] || chmod +x "$program"
 		done
 		;;

@@ -37,12 +37,12 @@ part_lint() { # style, layers, go.mod; with and without the window. What go vet 
 		build/tools/golangci-lint run --allow-parallel-runners --build-tags e2e ./e2e/...
 }
 
-# A program of the tests has the race detector in it, which would wait for a second at its end, for races still to come.
-# The tests wait for processes more than they compute, so that there is room for more of them than processors; packages that take longest
-# begin first, or one of them would be left alone at the end. What others have written and only computes (SQLite, which is C that was
-# turned into Go, compression, images, JSON) goes without the detector: a race in it is no mistake of ours, and it is most of what the
-# detector looks at, encoding/json more than half. What JSON writes into our own values goes through reflect, which keeps the detector.
-# -l because the map of types that encoding/json shares among goroutines would be inlined into it, unseen, and look like a race.
+# A program of the tests has the race detector, which would wait for a second at the program's end, for races still to come.
+# The tests wait for processes more than they compute, so more tests run at a time than there are processors; the slowest packages begin
+# first, so that none runs alone at the end. Third-party packages that only compute (SQLite, which is C that was turned into Go,
+# compression, images, JSON) run without the detector: a race in them is no mistake of ours, and they are most of the detector's work,
+# encoding/json more than half. JSON writes into our own values through reflect, which keeps the detector. -l because the map of types that
+# encoding/json shares among goroutines would be inlined into other packages, unseen, and look like a race.
 part_go() {
 	local plain flags=(-gcflags='encoding/json=-race=false -l')
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
@@ -81,8 +81,8 @@ part_sdk() { # the existing SDK from npm, unchanged, against our server
 	build/programs.sh headless && (cd e2e/sdk && DESKHAND_BIN=$PWD/../../build/bin/deskhand npm run --silent test)
 }
 
-# The program with a wall clock that jumps by a year every two seconds, forwards and back, while the monotonic one goes on: what
-# waits, expires or is told in order must not notice. Nobody may set the machine's clock for that, so the clock is built in.
+# The program with a wall clock that jumps by a year every two seconds, forwards and back, while the monotonic clock goes on: waits,
+# expiries and orders must not change. Nobody may set the machine's clock for that, so the clock is built into the program.
 part_clock() {
 	local dir now
 	dir=$(mktemp -d) || return
@@ -125,11 +125,11 @@ part_bench() { # the runtime beside bare floors, and beside the existing server 
 }
 
 # A conversation of 20,000 turns and 1,000 chunks a second, in Chromium and in the window: frames, times, nodes. Figures only: a busy
-# machine is no mistake of ours. BENCH_SURFACES=Chromium or =Window, BENCH_ROUNDS and STREAM_SECONDS make it shorter.
+# machine is no mistake of ours. BENCH_SURFACES=Chromium or =Window, BENCH_ROUNDS and STREAM_SECONDS shorten the run.
 part_bench-ui() {
 	local long=build/bin/long wanted
 	build/programs.sh frontend headless window && go build -o build/bin/seeddata ./build/seeddata || return
-	# The rules of transcripts are part of it: else the first opening would be measured with making one anew.
+	# The data depends on the rules of transcripts, too: otherwise the first opening would measure the rebuilding of the transcript.
 	wanted=$({ cat backend/store/migrations/*.sql build/seeddata/*.go && grep '^const Projection' backend/transcript/fold.go; } | sha256sum)
 	if [ ! -f $long/facts.json ] || [ "$(cat $long/.made 2>/dev/null)" != "$wanted" ]; then
 		rm -rf $long && mkdir -p $long && build/bin/seeddata -data $long/data -work "$PWD/$long/work" >$long/facts.json &&
@@ -167,7 +167,7 @@ notes=$(mktemp -d) || exit
 declare -A beside=() # the process groups of parts that run beside another, by their names
 trap 'for group in "${beside[@]}"; do kill -- "-$group" 2>/dev/null; done; rm -rf "$notes"' EXIT
 
-# run PART runs it and notes what it took: seconds, and seconds of the processor, of all its processes that were waited for.
+# run PART runs a part and notes its seconds and its processor seconds, of all its processes that were waited for.
 run() {
 	(
 		SECONDS=0
@@ -180,9 +180,9 @@ run() {
 	)
 }
 
-# The tests of the browser wait more than they compute. So the parts that follow them and are named here run while they do, each in a process
-# group of its own, which ends with us; what they say follows when their turn comes. The window's tests take a quarter of one processor. What
-# only computes gets what the others leave of the processors, or they would be late.
+# The tests of the browser wait more than they compute. So the later parts named here run beside them, each in a process group of its own,
+# which ends with this script; their output follows in their turn. The window's tests take a quarter of one processor. Parts that only
+# compute get the processor time that the others leave, or the others would be late.
 start_beside() {
 	local part what=(frontend headless) # which they would build at once
 	[[ " $* " != *" window "* ]] || what+=(window)

@@ -1,6 +1,6 @@
 // Package autorun is the table of the files by which a directory starts programs: settings, hooks and skills that agents read by
-// themselves, and what git, shells, editors, package managers and continuous integration run because a file says so. Approvals of what a
-// directory starts (package trust) and the rule that asks about edits (package rules) go by this one table. The table is data with its
+// themselves, and files that make git, shells, editors, package managers and continuous integration run programs. The approvals of a
+// directory's executables (package trust) and the rule that asks about edits (package rules) use this table. The table is data with its
 // sources, in autorun.json.
 package autorun
 
@@ -18,14 +18,14 @@ import (
 //go:embed autorun.json
 var bundled []byte
 
-// Place is a file or folder that an agent looks for in a directory by itself when it starts there, and from which it starts programs, or
-// takes settings that change how programs run.
+// Place is a file or folder that an agent reads by itself in the directory of its start, and from which the agent starts programs, or takes
+// settings that change how programs run.
 type Place struct {
-	// Path is that of a file, whose last part may be a pattern, or with a slash at its end of a folder with all that is in it.
+	// Path is the path of a file, whose last part may be a pattern; or, with a slash at its end, of a folder with its whole content.
 	Path string `json:"path"`
 	// Up tells that the agent looks for the place in the parents too: those up to the repository's ("repository"), or all ("all").
 	Up string `json:"up"`
-	// Nested are folders below the place that the agent finds in every directory below its own as well; "" = the place itself.
+	// Nested are folders below the place that the agent also finds in every directory below its own; "" = the place itself.
 	Nested []string `json:"nested"`
 	// Further tells that the agent looks for the place in the further directories of a session too.
 	Further bool `json:"further"`
@@ -75,7 +75,7 @@ func read() (t table, err error) {
 func sets() map[string][]Place {
 	t, err := read()
 	if err != nil {
-		panic(fmt.Sprintf("autorun.json cannot be read: %v", err)) // a test sees that it can
+		panic(fmt.Sprintf("autorun.json cannot be read: %v", err)) // a test reads the table, too
 	}
 	places := make(map[string][]Place, len(t.Sets))
 	for name, set := range t.Sets {
@@ -87,7 +87,7 @@ func sets() map[string][]Place {
 // Known tells whether there is a set of this name.
 func Known(set string) bool { return len(sets()[set]) > 0 }
 
-// Places are the places of the named sets, each once; of nil, those of all sets: what an agent may read of which nothing is known.
+// Places returns the places of the named sets, each place once; for nil, the places of all sets, which an unknown agent may read.
 func Places(names []string) (list []Place) {
 	all := sets()
 	if names == nil {
@@ -103,7 +103,7 @@ func Places(names []string) (list []Place) {
 	return list
 }
 
-// starting is the table as Starts compares with it: folders by their last name, files by their base, and patterns.
+// starting is the table in the form that Starts needs: folders by their last name, files by their base, and patterns.
 type starting struct {
 	folders  map[string][]string
 	files    map[string][]string
@@ -142,8 +142,8 @@ func (s *starting) add(p string) {
 	}
 }
 
-// Starts tells whether a file at this path, slashed and clean, starts programs wherever a directory has it: who may write the file may run
-// what they like. Capital and small letters are the same, as on some file systems.
+// Starts reports whether a file at this slashed, clean path starts programs in every directory: whoever may write the file may run any
+// program. Case does not count, as on some file systems.
 func Starts(name string) bool {
 	name = strings.ToLower(strings.Trim(name, "/"))
 	s := paths()

@@ -1,8 +1,8 @@
 // Package emptychat removes the empty files that an agent leaves beside the files of its conversations.
 //
-// Gemini CLI begins a new file when it loads a conversation, writes no message into it, and goes on with the old one. At its next start its clean-up
-// takes the empty file for a broken conversation and deletes all files of that conversation, the one with the messages among them: a conversation
-// that was loaded once is gone at the next start. Without the empty file there is nothing to clean up.
+// Gemini CLI begins a new file when it loads a conversation, writes no message into the new file, and continues the old file. The clean-up
+// at the agent's next start takes the empty file for a broken conversation and deletes all files of that conversation, also the file with
+// the messages: a conversation that was loaded once is gone at the next start. Without the empty file the clean-up deletes nothing.
 package emptychat
 
 import (
@@ -20,9 +20,10 @@ import (
 	"strings"
 )
 
-// Layout is where an agent keeps its conversations, and how: as JSON Lines, in files of which the names end with the first letters of the id.
+// Layout describes the files of an agent's conversations: JSON Lines, in files whose names end with the first letters of the conversation's
+// id.
 type Layout struct {
-	Home    string   // the variable that stands for the home directory, if there is one
+	Home    string   // the variable that replaces the home directory, if there is such a variable
 	Dir     string   // below the home directory
 	Files   string   // a pattern below Dir, with "*" for the id
 	Context []string // how the messages begin that the agent puts in itself
@@ -33,8 +34,8 @@ const (
 	mostEmpty = 1 << 20 // bytes; a larger file is never taken for empty
 )
 
-// Remove removes the empty files of the conversations with the ids, in the home directory that an environment names, and tells which ones. A file is
-// removed only where another file of the same conversation in the same directory has messages.
+// Remove removes the empty files of the conversations with the ids, below the home directory of an environment, and returns their paths. A
+// file is removed only when another file of the same conversation in the same directory has messages.
 func (l Layout) Remove(environ, ids []string) (removed []string, err error) {
 	home := l.homeIn(environ)
 	if home == "" || len(ids) == 0 {
@@ -90,7 +91,7 @@ func byDirectory(files []string, end string) map[string][]string {
 	return of
 }
 
-// removeOf removes the empty ones of files, which are those of one conversation.
+// removeOf removes the empty files of one conversation.
 func (l Layout) removeOf(root *os.Root, files []string, id string) (removed []string, err error) {
 	if len(files) < 2 {
 		return nil, nil
@@ -120,11 +121,11 @@ func (l Layout) removeOf(root *os.Root, files []string, id string) (removed []st
 	return removed, err
 }
 
-// What a file holds.
+// holds is the content of a file.
 type holds int
 
 const (
-	unknown holds = iota // it is another conversation's, or has something in it that is not known here
+	unknown holds = iota // the file belongs to another conversation, or has an unknown record
 	nothing
 	messages
 )
@@ -181,7 +182,7 @@ func (l Layout) look(root *os.Root, name, id string) (holds, error) {
 	}
 }
 
-// read is a line, and whether it is one of the conversation's with nothing that is not known here.
+// read parses a line. known is true when the line belongs to the conversation and has only known fields.
 func (l Layout) read(line []byte, id string) (r record, known bool) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return r, true

@@ -1,8 +1,8 @@
-// Package exclude names paths of ours in info/exclude of a repository, so that git does not offer them for a commit: an agent that commits all
-// that is new would otherwise commit them. A .gitignore would itself be something new, or has to lie where agents look.
+// Package exclude adds paths of Deskhand's files to info/exclude of a repository, so that git does not offer them for a commit: an agent
+// that commits all new files would otherwise commit them. A .gitignore would itself be a new file, or has to lie in the folder that agents
+// read.
 //
-// Our lines stand between two lines that say whose they are. Whatever else is in the file stays, and a file that is a link, or anything else
-// that is no file, is left alone.
+// Our lines stand between two marker lines. All other lines of the file stay, and a file that is a link, or no regular file, is left alone.
 package exclude
 
 import (
@@ -30,17 +30,17 @@ const (
 // begin is the line before our lines about something.
 func begin(about string) string { return "# Deskhand: " + about }
 
-// Place is where the paths of a directory are named; the zero value is no place.
+// Place is the file that excludes the paths of a directory; the zero value means no file.
 type Place struct {
 	File   string // info/exclude of the repository, which all of its worktrees share
-	prefix string // of the directory below the top of its worktree, with a slash at its end, or ""
+	prefix string // path of the directory below the top of its worktree, with a slash at its end, or ""
 }
 
-// Find asks git, which knows of worktrees, submodules and whose repository it is, where the paths of a directory are named. Of a directory in no
+// Find asks git for the place of a directory: git knows worktrees, submodules and the owner of the repository. For a directory in no
 // repository, and without git, the place is the zero value.
 func Find(ctx context.Context, processes *proxy.Set, environ []string, directory string) (Place, error) {
 	var out []byte
-	// With the person's configuration: it says which repositories of others may be used (safe.directory).
+	// With the person's configuration, which lists the repositories of others that may be used (safe.directory).
 	err := git.Run(ctx, processes, git.Command{
 		Whose: git.Unapproved, Environ: environ, Dir: directory,
 		Args: []string{"rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--show-prefix", "--git-common-dir"},
@@ -54,13 +54,13 @@ func Find(ctx context.Context, processes *proxy.Set, environ []string, directory
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if err != nil || len(lines) != 3 || lines[0] != "true" || !filepath.IsAbs(filepath.FromSlash(lines[2])) {
-		return Place{}, nil //nolint:nilerr // git says so of what is no repository, in a status that it has for everything
+		return Place{}, nil //nolint:nilerr // git reports a missing repository by an exit status that every failure has
 	}
-	// Not --git-path info/exclude: it says where links in there lead, and we are not to follow them.
+	// Not --git-path info/exclude: that would return the target of a link, and links must not be followed.
 	return Place{File: filepath.Join(filepath.FromSlash(lines[2]), "info", "exclude"), prefix: lines[1]}, nil
 }
 
-// Pattern is the line for a path of the directory, in which slashes separate; one at its end means that it is a directory.
+// Pattern returns the line for a slash-separated path of the directory; a slash at the end marks a directory.
 func (p Place) Pattern(path string) string {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 	return "/" + escape.Replace(p.prefix+path)
@@ -71,13 +71,13 @@ func (p Place) Pattern(path string) string {
 //nolint:gochecknoglobals // the files are the repositories', which everything in the process shares
 var writing sync.Mutex
 
-// Rewrite replaces our lines about something in a file: add is what they are from now on, and ours are those that may stand there from before.
-// What somebody else has put between them stays.
+// Rewrite replaces our lines about a subject in a file: add has the new lines, and ours has the lines that may be there from before. Lines
+// of others between our lines stay.
 func Rewrite(file, about string, ours map[string]bool, add []string) error {
 	return rewrite(file, func(old string) string { return withLines(old, begin(about), ours, add) })
 }
 
-// Add sees to it that a line about something stands in a file.
+// Add adds a line about a subject to a file, unless the file has the line.
 func Add(file, about, line string) error {
 	return rewrite(file, func(old string) string {
 		lines := linesOf(old, begin(about))
@@ -117,7 +117,7 @@ func rewrite(file string, change func(old string) string) error {
 	return replace(dir, name, []byte(text), mode)
 }
 
-// read gives what is in the file; one that is not there is empty.
+// read returns the content of the file; a missing file is empty.
 func read(dir *os.Root, name string) ([]byte, fs.FileMode, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -184,7 +184,7 @@ func withLines(text, begin string, ours map[string]bool, add []string) string {
 	return out.String()
 }
 
-// replace replaces a file of an open directory: readers see the old one or the new one.
+// replace replaces a file of an open directory: readers see the old content or the new content.
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	temp := name + "." + rand.Text()
 	f, err := dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)

@@ -1,6 +1,6 @@
-// Package history tells when an agent has given back all of a conversation's history. session/load wants the whole history before the answer,
-// and Gemini CLI goes on with it after the answer. Nothing on the wire says which update is the last one of a history, so that it is known by the
-// end of what is stored of the conversation.
+// Package history recognises the end of a history that an agent gives back. session/load demands the whole history before the answer, and
+// Gemini CLI continues the history after the answer. No update on the wire marks the end of a history, so the package compares the updates
+// with the end of the stored conversation.
 package history
 
 import (
@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Kinds of what was said.
+// Kinds of stored messages.
 const (
 	User  = "user"
 	Agent = "agent"
@@ -24,7 +24,7 @@ type Said struct {
 	ID   string // of a tool call
 }
 
-// Bounds of what is compared. People say "go on" again and again, so that one message is not enough to know a place by.
+// Bounds of the comparison. People say "go on" again and again, so that a single message does not identify a place.
 const (
 	mostPrompts = 20
 	mostEnd     = 256      // bytes at the end of an answer
@@ -32,17 +32,17 @@ const (
 	mostCame    = 64 << 10 // bytes of a message that comes
 )
 
-// Replay is the history that an agent gives back, as far as it came. The zero value has no end to compare with, and is never whole.
+// Replay is the part of a history that has arrived. The zero value has no end to compare with, and is never whole.
 type Replay struct {
-	prompts []string // the last ones that are stored
-	last    Said     // the last of what is stored
+	prompts []string // the last stored prompts
+	last    Said     // the last stored message
 
 	came   bool
 	asked  []string // the last user messages that came
 	newest Said     // the message that goes on, or the call that came last
 }
 
-// Expect is a replay that is whole when it ends as stored does, of which the order is the conversation's.
+// Expect returns a replay that is whole when it ends as stored ends. stored is in the order of the conversation.
 func Expect(stored []Said) *Replay {
 	r := &Replay{}
 	for _, s := range stored {
@@ -57,7 +57,7 @@ func Expect(stored []Said) *Replay {
 	return r
 }
 
-// Take takes an update in, and tells whether it can be part of a history.
+// Take adds an update, and reports whether the update can be part of a history.
 func (r *Replay) Take(u acp.Update) bool {
 	switch u.Kind {
 	case "user_message_chunk":
@@ -90,7 +90,7 @@ func (r *Replay) message(kind string, u acp.Update) {
 	}
 	text := r.newest.Text + c.Text
 	if over := len(text) - mostCame; over > 0 && kind == User {
-		text = r.newest.Text // its beginning is enough
+		text = r.newest.Text // the beginning of a text is enough
 	} else if over > 0 {
 		text = text[len(text)-mostCame/2:]
 	}
@@ -103,12 +103,12 @@ func (r *Replay) message(kind string, u acp.Update) {
 // Began tells whether anything of a history came.
 func (r *Replay) Began() bool { return r.came }
 
-// Whole tells whether the history that came ends as the stored one does.
+// Whole reports whether the received history ends as the stored history does.
 func (r *Replay) Whole() bool {
 	if !r.came || r.last.Kind == "" || r.newest.Kind != r.last.Kind || len(r.asked) < len(r.prompts) {
 		return false
 	}
-	// An agent may put its own words around a message, such as the names of files.
+	// An agent may add words of its own to a message, such as the names of files.
 	if !slices.EqualFunc(r.asked[len(r.asked)-len(r.prompts):], r.prompts, func(came, stored string) bool { return strings.Contains(plain(came), stored) }) {
 		return false
 	}
@@ -122,5 +122,5 @@ func (r *Replay) Whole() bool {
 	return true
 }
 
-// plain is a text without its white space, in which agents change what they store.
+// plain returns a text without its white space, which agents change when they store a text.
 func plain(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -14,10 +14,10 @@ import (
 	"deskhand/backend/store"
 )
 
-// How the payload of a frame is kept, by its size. Decision 22 has the figures.
+// The forms in which a frame's payload is stored, by its size. Decision 22 has the figures.
 const (
-	blobFrom = 16 << 10 // in a file of its own, compressed, by its sha256: the same file read twice is kept once
-	packFrom = 1 << 10  // compressed: the page size of the database makes more of it than the bytes do
+	blobFrom = 16 << 10 // in a file of its own, compressed, by its sha256: a repeated file is stored once
+	packFrom = 1 << 10  // compressed: the page size of the database outweighs the bytes below
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 	encodedBlob = "blob"
 )
 
-// Stored is a frame as the database has it. Its Data is not there before [Journal.Decode].
+// Stored is a frame in its stored form. Its Data is empty before [Journal.Decode].
 type Stored struct {
 	Frame
 
@@ -38,7 +38,7 @@ type Stored struct {
 // columns are the columns of a frame in the order of scan.
 const columns = "n, generation, at, dir, encoding, payload, sum"
 
-// checksum is the CRC-32C of all that is stored of a frame but its session: a fork has the same frames.
+// checksum returns the CRC-32C of the stored fields of a frame but its session: a fork has the same frames.
 func (f *Stored) checksum() int64 {
 	var head [40]byte
 	text := binary.BigEndian.AppendUint64(head[:0], uint64(f.N))         //nolint:gosec // only summed up
@@ -56,8 +56,8 @@ func scan(s *sql.Rows) (f Stored, err error) {
 	return f, err
 }
 
-// Unproven reports whether a message of before the checksums is no longer JSON although it began as JSON: no checksum says that the agent wrote
-// it so. Such a frame must not replace a transcript. Compressed messages and files are checked when they are unpacked.
+// Unproven reports whether a message from before the checksums is no longer JSON although it began as JSON: no checksum proves that the
+// agent wrote the message so. Such a frame must not replace a transcript. Compressed messages and files are checked when they are unpacked.
 func (f *Stored) Unproven() bool {
 	return !f.sum.Valid && f.encoding == encodedRaw && bytes.HasPrefix(bytes.TrimLeft(f.payload, " \t"), []byte("{")) && !json.Valid(f.payload)
 }
@@ -101,8 +101,8 @@ func (j Journal) Encode(frames []Frame) ([]Stored, error) {
 	return list, nil
 }
 
-// Decode reads the message of a stored frame into its Data. The error is a *[DamagedError] only where the message is gone or has changed: a message that
-// cannot be read now, for want of a descriptor or of a disk that works, can be read later.
+// Decode reads the message of a stored frame into its Data. The error is a *[DamagedError] only when the message is gone or has changed: a
+// message that cannot be read now, for lack of a descriptor or because of a faulty disk, can be read later.
 func (j Journal) Decode(f *Stored) (err error) {
 	if f.sum.Valid && f.sum.Int64 != f.checksum() {
 		return &DamagedError{f.N, ErrChecksum}

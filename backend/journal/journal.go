@@ -1,6 +1,6 @@
-// Package journal hides how the frames of conversations are kept: their numbers and checksums, what is compressed and what lies in a file of its
-// own, and how a damaged frame is told from one that cannot be read for the moment. It owns the table frame and knows no conversation: what a
-// frame says is read by others.
+// Package journal hides how the frames of conversations are stored: their numbers and checksums, their compression, the large frames in
+// files, and the difference between a damaged frame and a frame that cannot be read for the moment. The package owns the table frame and
+// knows no conversation: other packages read the content of frames.
 package journal
 
 import (
@@ -24,14 +24,14 @@ const (
 	Note Direction = "note" // ours: a start, an exit, the beginning of a turn, and whatever else the wire does not tell
 )
 
-// Frame is one row of a session's journal. N counts 1, 2, 3… within the session. Everything that people are shown can be computed from the
-// frames alone, in order.
+// Frame is a row of a session's journal. N counts 1, 2, 3… within the session. The whole transcript can be computed from the frames alone,
+// in order.
 type Frame struct {
 	N          int64
 	Generation int64 // which life of the agent's process
 	At         time.Time
 	Dir        Direction
-	Data       []byte // one JSON message, secrets redacted
+	Data       []byte // a JSON message, secrets redacted
 }
 
 // The errors of frames that are damaged. A DamagedError wraps them.
@@ -50,7 +50,7 @@ type DamagedError struct {
 func (d *DamagedError) Error() string { return fmt.Sprintf("frame %d: %s", d.N, d.Err) }
 func (d *DamagedError) Unwrap() error { return d.Err }
 
-// Part is how many frames are read in one go: a reader that takes its time must not keep the WAL from being checkpointed.
+// Part is the number of frames that are read at once: a slow reader must not keep the WAL from being checkpointed.
 const Part = 512
 
 // Journal is the journals of all sessions in a database.
@@ -59,8 +59,8 @@ type Journal struct{ db *store.DB }
 // Of returns the journals that db has.
 func Of(db *store.DB) Journal { return Journal{db} }
 
-// Append adds frames to a session's journal, in the caller's transaction. The number of a frame is its key: the same frame twice is an error,
-// never a repeat.
+// Append adds frames to a session's journal, in the caller's transaction. The number of a frame is its key: adding a frame twice is an
+// error, never a repeat.
 func Append(ctx context.Context, tx *sql.Tx, session string, frames []Stored) error {
 	if len(frames) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (j Journal) Total(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Queryer is what can be asked for rows: the readers of the database, or a transaction that writes.
+// Queryer runs queries: the readers of the database, or a transaction that writes.
 type Queryer interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }
@@ -113,7 +113,7 @@ func each(ctx context.Context, q Queryer, do func(Stored) error, text string, ar
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// Stored hands over at most limit frames after a number, as they are kept and in order. It returns the number of the last.
+// Stored passes at most limit frames after a number to do, in their stored form and in order. Stored returns the number of the last frame.
 func (j Journal) Stored(ctx context.Context, q Queryer, session string, after int64, limit int, do func(Stored) error) (last int64, err error) {
 	last = after
 	err = each(ctx, q, func(f Stored) error {
@@ -139,7 +139,7 @@ func (j Journal) After(ctx context.Context, q Queryer, session string, after int
 	})
 }
 
-// all hands over a whole journal as it is kept, in order.
+// all passes a whole journal to do, in stored form and in order.
 func (j Journal) all(ctx context.Context, session string, do func(Stored) error) error {
 	for after := int64(0); ; {
 		last, err := j.Stored(ctx, j.db.Read(), session, after, Part, do)
@@ -150,7 +150,8 @@ func (j Journal) all(ctx context.Context, session string, do func(Stored) error)
 	}
 }
 
-// Each hands over each frame of a session, in order, and ends at a damaged one. Frames that are missing are left out: the rest is still wanted.
+// Each passes the frames of a session to do, in order, and ends at a damaged frame. Missing frames are skipped: the later frames are still
+// useful.
 func (j Journal) Each(ctx context.Context, session string, do func(Frame)) error {
 	return j.all(ctx, session, func(f Stored) error {
 		if err := j.Decode(&f); err != nil {
@@ -161,8 +162,8 @@ func (j Journal) Each(ctx context.Context, session string, do func(Frame)) error
 	})
 }
 
-// Readable hands over each frame of a session that can be read, in order. lost tells of the first that cannot, or is missing: at the journal's
-// end, too, since a journal may be erased while it is read.
+// Readable passes each readable frame of a session to do, in order. lost is the error of the first frame that is unreadable or missing,
+// also at the journal's end, since a journal may be erased during the reading.
 func (j Journal) Readable(ctx context.Context, session string, do func(Frame)) (lost, err error) {
 	newest, err := j.Last(ctx, session)
 	if err != nil {
@@ -187,7 +188,7 @@ func (j Journal) Readable(ctx context.Context, session string, do func(Frame)) (
 	return lost, err
 }
 
-// Frame returns one frame of a session; found is false where there is none.
+// Frame returns a frame of a session; found is false when there is none.
 func (j Journal) Frame(ctx context.Context, session string, n int64) (f Frame, found bool, err error) {
 	err = each(ctx, j.db.Read(), func(s Stored) error {
 		err := j.Decode(&s)
@@ -214,7 +215,7 @@ func (j Journal) Between(ctx context.Context, session string, from, to int64, di
 	return nil
 }
 
-// Notes hands over the newest notes before a number, the newest first and [Part] at most. do gets the error of one that cannot be read.
+// Notes passes the newest notes before a number to do, the newest first and at most [Part]. do gets the error of an unreadable note.
 func (j Journal) Notes(ctx context.Context, session string, before int64, do func(Frame, error)) error {
 	return each(ctx, j.db.Read(), func(f Stored) error {
 		err := j.Decode(&f)
@@ -223,7 +224,7 @@ func (j Journal) Notes(ctx context.Context, session string, before int64, do fun
 	}, `SELECT `+columns+` FROM frame WHERE session = ? AND dir = 'note' AND n < ? ORDER BY n DESC LIMIT ?`, session, before, Part)
 }
 
-// ShortNotes hands over all notes of a session, in order, but those that lie in a file of their own. do gets the error of one that cannot be read.
+// ShortNotes passes all notes of a session to do, in order, except notes in files of their own. do gets the error of an unreadable note.
 func (j Journal) ShortNotes(ctx context.Context, session string, do func(Frame, error)) error {
 	return each(ctx, j.db.Read(), func(f Stored) error {
 		err := j.Decode(&f)
@@ -232,8 +233,8 @@ func (j Journal) ShortNotes(ctx context.Context, session string, do func(Frame, 
 	}, `SELECT `+columns+` FROM frame WHERE session = ? AND dir = 'note' AND encoding = 'raw' ORDER BY n`, session)
 }
 
-// LastNote returns when the newest note was written whose text begins with begin and does not have without in it; the zero time where there is
-// none. Notes that lie in a file of their own are passed over.
+// LastNote returns the time of the newest note whose text begins with begin and does not contain without; the zero time when there is none.
+// Notes in files of their own are skipped.
 func (j Journal) LastNote(ctx context.Context, session, begin, without string) time.Time {
 	var at int64
 	err := j.db.Read().QueryRowContext(ctx, `SELECT at FROM frame WHERE session = ?1 AND dir = 'note'
@@ -263,8 +264,8 @@ func (j Journal) Names(ctx context.Context, sha string) (is bool, err error) {
 	return is, err
 }
 
-// Copy copies the messages of one session up to a number into the journal of another, without our notes, and returns how many it has copied. The
-// first session may be erased meanwhile, so that there are fewer.
+// Copy copies the messages of a session up to a number into the journal of another session, without our notes, and returns their number.
+// The first session may be erased meanwhile, so that fewer are copied.
 func (j Journal) Copy(ctx context.Context, from, to string, until int64) (copied int, err error) {
 	for after := int64(0); after < until; after += Part {
 		err := j.db.Write(ctx, func(tx *sql.Tx) error {
@@ -284,7 +285,7 @@ func (j Journal) Copy(ctx context.Context, from, to string, until int64) (copied
 	return copied, nil
 }
 
-// eraseAtOnce is how many frames one transaction erases: each has less than 16 KiB in the table.
+// eraseAtOnce is the number of frames that one transaction erases: each frame has less than 16 KiB in the table.
 const eraseAtOnce = 500
 
 // Erase erases the journal of a session, in small transactions.
@@ -309,13 +310,13 @@ func (j Journal) Erase(ctx context.Context, session string) error {
 // Range says which frames [Journal.Range] hands over.
 type Range struct {
 	Low, High  int64     // the numbers, both among them
-	Dir        Direction // "" = of the agent and to it
+	Dir        Direction // "" = both directions
 	Notes      bool      // our notes beside those
 	Generation int64     // the oldest
 	Newest     bool      // the newest first
 }
 
-// Range hands over frames as they are kept. do ends it by false.
+// Range passes frames to do in their stored form. do ends the reading by returning false.
 func (j Journal) Range(ctx context.Context, session string, r Range, do func(Stored) (more bool)) error {
 	order := "ASC"
 	if r.Newest {

@@ -1,4 +1,4 @@
-// Package prose makes a message in Markdown fit to be a part of a larger document: whatever the message has left open ends with it.
+// Package prose closes the open blocks of a Markdown message, so that the message can be a part of a larger document.
 package prose
 
 import (
@@ -15,10 +15,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Closed returns the message with what it lacks at its end: the end of a block of code, of an HTML comment or another block of HTML, of a
-// formula, and of the elements that it has opened. An agent that was stopped may have left any of them, and a reader would take all that
-// follows for a part of it. A message that leaves nothing open is returned as it is. Closed asks a parser of CommonMark for what is open, so
-// that a block within a list or a quotation, which ends with it, gets no end that would begin another block.
+// Closed returns the message with the missing ends of its open parts: a block of code, an HTML comment or another block of HTML, a formula,
+// and the elements that the message has opened. An agent that was stopped may have left any of them open, and a reader would take the
+// following text for a part of them. A message that leaves nothing open is returned unchanged. Closed asks a parser of CommonMark for the
+// open blocks, so that a block within a list or a quotation, which ends with the list or the quotation, gets no end that would begin
+// another block.
 func Closed(message string) string {
 	out := message
 	if !surfaces(message) {
@@ -55,17 +56,17 @@ func OneLine(text string) string {
 
 func onLine(message, end string) string { return strings.TrimSuffix(message, "\n") + "\n" + end }
 
-// sentinel is a heading that nobody writes. Where it is found to be one, nothing before it was open.
+// sentinel is the text of a heading that nobody writes. When the parser sees the heading, nothing before it was open.
 const sentinel = "end of the message 6f1c"
 
-// surfaces tells whether a heading behind the message would be one.
+// surfaces reports whether the parser sees a heading behind the message.
 func surfaces(message string) bool {
 	doc, source := parse(message + "\n\n## " + sentinel + "\n")
 	last, ok := doc.LastChild().(*ast.Heading)
 	return ok && string(last.Lines().Value(source)) == sentinel
 }
 
-// ends are what may end the block that a message leaves open, the likely ones first. A fence is ended by one that is longer, too.
+// ends returns the texts that may end the block that a message leaves open, the likely texts first. A longer fence also ends a fence.
 func ends(message string) []string {
 	list := []string{strings.Repeat("`", longest(message, '`')), strings.Repeat("~", longest(message, '~')), ">", "-->"}
 	var names []string
@@ -100,7 +101,7 @@ func longest(message string, sign byte) int {
 // hundred kilobytes of them took ten seconds.
 var deep = regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){100,}`)
 
-// parse reads blocks, and of what stands in a line code and HTML: the rest says nothing of what is open, and costs time.
+// parse parses blocks, and only code and HTML within lines: other inline elements leave nothing open, and cost time.
 func parse(message string) (doc ast.Node, source []byte) {
 	source = []byte(deep.ReplaceAllString(message, "words"))
 	return parser.NewParser(
@@ -164,7 +165,7 @@ func without(open []string, name string) []string {
 	return open
 }
 
-// reaches tells whether an element without an end changes how what follows is shown. Others are words of a program: List<String>.
+// reaches reports whether an open element changes the display of the following text. Other names are words of a program: List<String>.
 func reaches(name string) bool {
 	return slices.Contains(strings.Fields(`a abbr article aside audio b big blockquote body button canvas caption center code dd del details dialog div dl dt em
 		fieldset figure font footer form h1 h2 h3 h4 h5 h6 head header html i iframe ins kbd legend li main map mark math menu nav noscript object ol optgroup option

@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/remote"
 )
 
-// NewPlace is what a place is made from.
+// NewPlace has the fields of a new place.
 type NewPlace struct {
 	Name     string `json:"name" minLength:"1" maxLength:"80"`
 	URL      string `json:"url" minLength:"1" maxLength:"2000"`
@@ -80,7 +80,7 @@ func (l *Library) keepToken(ctx context.Context, id, token string) (warning stri
 	return warning, nil
 }
 
-// Add makes a place, and asks the runtime what it is. A place whose runtime cannot be reached is made too: the machine may be off.
+// Add stores a place, and asks the runtime for its software. A place whose runtime cannot be reached is stored too: the machine may be off.
 func (l *Library) Add(ctx context.Context, n NewPlace) (Place, error) {
 	address, err := checkURL(n.URL, n.Insecure)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package remotes keeps the places elsewhere at which agents run: runtimes of other machines that a person has named, their tokens, and the
 // agents that this program has left there.
 //
-// The package owns the tables place and stray. A token is never in the database: a vault keeps the token. What the sessions have to do for a
-// place, such as ending their agents, is a [Sessions] of functions.
+// The package owns the tables place and stray. A token is never in the database: a vault keeps the token. [Sessions] has the functions by
+// which the sessions work for a place, such as ending their agents.
 package remotes
 
 import (
@@ -85,7 +85,7 @@ type Deps struct {
 	Version string        // of this program
 	Stall   time.Duration // how long a runtime may be silent before the connection counts as broken; 0 = 40 s
 
-	AgentName func(id string) string // what people call an agent whose runtime gives no name
+	AgentName func(id string) string // an agent's display name when its runtime gives no name
 }
 
 // Sessions are the functions of the sessions that a Library calls.
@@ -281,7 +281,7 @@ func (r *Remote) heard(ctx context.Context, err error) {
 	}
 }
 
-// Check asks the runtime of a place what the runtime is. An unreachable runtime is an answer too, not an error.
+// Check asks the runtime of a place for its software. An unreachable runtime is an answer too, not an error.
 func (l *Library) Check(ctx context.Context, id string) (Place, error) {
 	if id == host.Local {
 		return l.local(), nil

@@ -10,13 +10,13 @@ import (
 	"deskhand/backend/store"
 )
 
-// Library keeps what people have chosen, and what agents offered last.
+// Library stores the choices of people, and the last offers of agents.
 type Library struct{ db *store.DB }
 
 // NewLibrary is on a database, which stays that of the caller.
 func NewLibrary(db *store.DB) *Library { return &Library{db} }
 
-// Chosen is what people have chosen for an agent at a place: in all directories, and in one of them.
+// Chosen has the choices for an agent at a place: for all directories, and for one directory.
 type Chosen struct {
 	Agent     Choice `json:"agent"`
 	Directory Choice `json:"directory"`
@@ -44,7 +44,7 @@ func (l *Library) Chosen(ctx context.Context, agent, place, directory string) (c
 	return c, rows.Err()
 }
 
-// Choose stores a choice for an agent in a directory, or in all where that is empty. An empty choice is forgotten.
+// Choose stores a choice for an agent in a directory, or in all directories when directory is empty. An empty choice is deleted.
 func (l *Library) Choose(ctx context.Context, agent, place, directory string, c Choice) error {
 	return l.db.Write(ctx, func(tx *sql.Tx) error {
 		if c == (Choice{}) {
@@ -57,7 +57,7 @@ func (l *Library) Choose(ctx context.Context, agent, place, directory string, c 
 	})
 }
 
-// Offered gives what an agent offered last, and which version of it that was.
+// Offered returns an agent's last offer, and the version of the agent that made the offer.
 func (l *Library) Offered(ctx context.Context, agent, place string) (o Offer, version string, err error) {
 	var text string
 	err = l.db.Read().QueryRowContext(ctx, `SELECT version, offer FROM start_offer WHERE agent = ? AND place = ?`, agent, place).Scan(&version, &text)
@@ -70,7 +70,7 @@ func (l *Library) Offered(ctx context.Context, agent, place string) (o Offer, ve
 	return o, version, json.Unmarshal([]byte(text), &o)
 }
 
-// Note stores what an agent offers, unless that is known.
+// Note stores an agent's offer, unless the same offer is stored.
 func (l *Library) Note(ctx context.Context, agent, place, version string, o Offer) error {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package startmode decides in which mode and with which model a new conversation begins.
 //
-// Many agents have modes in which they decide by themselves what they may do, and some of them begin in such a mode. A conversation begins in
-// a mode that decides by itself only when a person has chosen that mode: for the one conversation, for the agent in a directory, or for the
-// agent. Where nobody has chosen, it begins in the mode that the agent itself begins in when that one asks, and else in the first mode of
+// Many agents have modes in which they decide by themselves about their actions, and some begin in such a mode. A conversation begins in a
+// deciding mode only when a person has chosen that mode: for the conversation, for the agent in a directory, or for the agent. Without a
+// choice, the conversation begins in the agent's own first mode when the agent asks in that mode, and otherwise in the first mode of
 // [agents.Modes.Begin] that the agent offers.
 //
-// What a mode means is data of the catalogue ([agents.Modes]). A mode that the catalogue does not know counts like one that decides by itself,
-// so that a new version of an agent which renames or adds modes loosens nothing. Of an agent that nobody has measured only the modes that mean
-// the same everywhere are known; a conversation with it may begin in an unknown mode, since there may be no other.
+// The meaning of a mode is data of the catalogue ([agents.Modes]). A mode that the catalogue does not know counts as a deciding mode, so
+// that a new version of an agent which renames or adds modes loosens nothing. For an unmeasured agent only the modes with the same meaning
+// everywhere are known; a conversation with such an agent may begin in an unknown mode, since there may be no other.
 package startmode
 
 import (
@@ -16,27 +16,27 @@ import (
 	"deskhand/backend/agents"
 )
 
-// Judgement tells whether an agent asks a person in one of its modes.
+// Judgement says whether an agent asks a person in a mode.
 type Judgement string
 
 // The judgements.
 const (
-	Asks     Judgement = "asks"     // before it changes a file or runs a command, or it does neither
+	Asks     Judgement = "asks"     // before the agent changes a file or runs a command, or the agent does neither
 	Decides  Judgement = "decides"  // by itself: nobody is asked, at least about some changes
 	Settings Judgement = "settings" // as the agent's own settings say, which Deskhand does not read
 	Unknown  Judgement = "unknown"
 )
 
-// Modes are those of one agent, to be judged.
+// Modes judges the modes of an agent.
 type Modes struct {
 	known    agents.Modes
 	measured bool
 }
 
-// Of makes them of what the catalogue knows.
+// Of returns the Modes of an agent by the catalogue's data.
 func Of(known agents.Modes, measured bool) Modes { return Modes{known, measured} }
 
-// Judge tells what the agent does in a mode.
+// Judge returns the judgement of a mode.
 func (m Modes) Judge(mode string) Judgement {
 	switch {
 	case m.known.Unasking, slices.Contains(m.known.Deciding, mode):
@@ -61,8 +61,8 @@ func (m Modes) Safe(mode string) bool {
 	return false
 }
 
-// Begin gives the mode in which a conversation begins when nobody has chosen one, of the modes that the agent offers. ok is false when the
-// agent has none that asks. current is the mode that the agent begins in by itself.
+// Begin returns the mode, of those that the agent offers, in which a conversation begins when nobody has chosen one. ok is false when the
+// agent has no mode that asks. current is the agent's own first mode.
 func (m Modes) Begin(current string, offered []string) (mode string, ok bool) {
 	if m.Safe(current) {
 		return current, true
@@ -74,7 +74,7 @@ func (m Modes) Begin(current string, offered []string) (mode string, ok bool) {
 	return m.known.Begin[i], true
 }
 
-// Default is Begin before the agent has told anything: "" where nobody knows.
+// Default returns the result of Begin before the agent has sent its modes: "" when unknown.
 func (m Modes) Default() string {
 	if len(m.known.Begin) == 0 || !m.measured {
 		return ""
@@ -82,13 +82,13 @@ func (m Modes) Default() string {
 	return m.known.Begin[0]
 }
 
-// Choice is a mode and a model; an empty one is not chosen.
+// Choice is a mode and a model; an empty field is not chosen.
 type Choice struct {
 	Mode  string `json:"mode,omitempty" maxLength:"1024"`
 	Model string `json:"model,omitempty" maxLength:"1024"`
 }
 
-// Over gives the choice, and where it leaves something open, that of lower.
+// Over returns the choice, with empty fields filled from lower.
 func (c Choice) Over(lower Choice) Choice {
 	if c.Mode == "" {
 		c.Mode = lower.Mode
@@ -99,13 +99,13 @@ func (c Choice) Over(lower Choice) Choice {
 	return c
 }
 
-// Offer is what an agent offered when a conversation last began.
+// Offer is an agent's offer of modes and models when a conversation last began.
 type Offer struct {
 	Modes  []Value `json:"modes,omitempty"`
 	Models []Value `json:"models,omitempty"`
 }
 
-// Value is one mode or model.
+// Value is a mode or model.
 type Value struct {
 	Value       string    `json:"value"`
 	Name        string    `json:"name"`

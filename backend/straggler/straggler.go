@@ -1,9 +1,9 @@
 // Package straggler finds the commands that run on after their turn was stopped.
 //
-// An agent that is told to stop a turn may leave a command of the turn running, and few say so. What the system tells of the agent's
-// processes is compared with the tool calls of the turn. The agents that were measured start each command in a session of its own
-// (setsid), and all else in that of their own process: MCP servers, their own second process, a look at the login. A command is named
-// only where its words or its parents speak for it: a process that the agent keeps for itself must never be offered to be ended.
+// An agent that is told to stop a turn may leave a command of the turn running, and few agents say so. So the package compares the agent's
+// processes with the tool calls of the turn. The measured agents start each command in a session of its own (setsid), and all other
+// programs in the session of their own process: MCP servers, a second process, a check of the login. A process counts as a command only
+// when its words or its parents show so: nobody must be offered to end a process that the agent keeps for itself.
 package straggler
 
 import (
@@ -18,11 +18,11 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Turn is what is known of a stopped turn.
+// Turn describes a stopped turn.
 type Turn struct {
 	Began, Ended time.Time
-	Calls        []Call     // of its tool calls those that run a command, oldest first
-	Own          [][]string // the command lines of what the agent keeps running, such as MCP servers
+	Calls        []Call     // the tool calls of the turn that run a command, oldest first
+	Own          [][]string // the command lines of the processes that the agent keeps running, such as MCP servers
 }
 
 // Call is a tool call that runs a command.
@@ -36,13 +36,13 @@ type Call struct {
 // Command is a command that runs on.
 type Command struct {
 	Call      Call
-	Text      string // the command, or of what it has left running the command line
-	PID       int    // of its oldest process
+	Text      string // the command; of a process left behind by the command, the process's command line
+	PID       int    // process id of the oldest process
 	StartedAt time.Time
 	Processes []proxy.ProcessID
 }
 
-// CommandOf gives the command that a tool call runs, by its raw input; else by its title, where it is of the kind that runs commands.
+// CommandOf returns the command that a tool call runs: from the call's raw input, or from its title when the call's kind runs commands.
 func CommandOf(kind, title string, input json.RawMessage) (command string, ok bool) {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(input, &fields) // no object has no fields
@@ -59,7 +59,7 @@ func CommandOf(kind, title string, input json.RawMessage) (command string, ok bo
 	return strings.Trim(title, "`"), kind == "execute" && title != ""
 }
 
-// tolerance is how much earlier than the message of its call a command may have started, and how coarse the times of processes are.
+// tolerance is the time by which a command may have started before the message of its call, and the resolution of processes' start times.
 const tolerance = 2 * time.Second
 
 // Find gives the commands of a turn that run on, the oldest first.
@@ -89,11 +89,11 @@ type search struct {
 	groups map[int]*group // by the number of their session, or of the first process of a command in the agent's own
 }
 
-// group is the processes of one command.
+// group is the set of processes of a command.
 type group struct {
 	members []proxy.Relative // the oldest first
 	call    *Call            // whose words the command line of a member has
-	whole   bool             // it has all of them
+	whole   bool             // the command line contains all words of the call
 }
 
 // gather puts the processes that the turn has started into groups.
@@ -122,13 +122,14 @@ func older(a, b proxy.Relative) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 }
 
-// isOld tells of a process that ran before the turn did, or was started after its end.
+// isOld reports whether a process ran before the turn, or was started after its end.
 func (s *search) isOld(r proxy.Relative) bool {
 	const grain = 100 * time.Millisecond
 	return r.StartedAt.Before(s.Began.Add(-grain)) || r.StartedAt.After(s.Ended.Add(grain))
 }
 
-// groupOf is the session of a process. In that of the agent only a shell that runs the words of a call counts, with what descends from it.
+// groupOf returns the session of a process. In the agent's own session only a shell that runs the words of a call counts, with the shell's
+// descendants.
 func (s *search) groupOf(r proxy.Relative) (int, bool) {
 	if r.Session != s.head.Session {
 		return r.Session, true
@@ -155,7 +156,7 @@ func (s *search) recognise(g *group) {
 	}
 }
 
-// join puts groups whose first process another group has started to that one: a command may begin sessions of its own.
+// join merges a group into the group that started the former's first process: a command may begin sessions of its own.
 func (s *search) join() {
 	of := map[int]int{} // the group of a process
 	for key, g := range s.groups {
@@ -184,8 +185,8 @@ func (s *search) join() {
 	}
 }
 
-// belongs tells whether a group is a command of the turn's: its words are, or those that started it are gone, as a shell is that has left
-// something running. What the agent has started itself, and nothing was told of, may be its own.
+// belongs reports whether a group is a command of the turn: its words match a call, or its parents are gone, like a shell that has left a
+// process running. A process that the agent itself has started, and that matches no call, may be the agent's own.
 func (s *search) belongs(g *group) bool {
 	for _, r := range g.members {
 		if s.isOwn(r.Args) {
@@ -210,7 +211,7 @@ func (s *search) isOwn(args []string) bool {
 	})
 }
 
-// before is the last call that the agent told of before a moment, or soon after it.
+// before returns the last call that the agent reported before a moment, or soon after the moment.
 func (s *search) before(at time.Time) *Call {
 	for i := range slices.Backward(s.Calls) {
 		if !s.Calls[i].At.After(at.Add(tolerance)) {
@@ -220,7 +221,7 @@ func (s *search) before(at time.Time) *Call {
 	return nil
 }
 
-// command is what is told of a group.
+// command returns the record of a group.
 func (s *search) command(g *group) Command {
 	first := g.members[0]
 	c := Command{PID: first.PID, StartedAt: first.StartedAt, Text: strings.Join(first.Args, " ")}
@@ -239,7 +240,8 @@ func (s *search) command(g *group) Command {
 	return c
 }
 
-// callOf is the last call whose command a command line has, or a part of it. Agents write their own words around a command, and quote it.
+// callOf returns the last call whose command a command line contains as a whole or in part. Agents put words of their own around a command,
+// and quote the command.
 func (s *search) callOf(args []string) (call *Call, whole bool) {
 	line := words(strings.Join(args, " "))
 	if len(line) == 0 {
@@ -259,7 +261,7 @@ func (s *search) callOf(args []string) (call *Call, whole bool) {
 	return part, false
 }
 
-// words are those of a command line, without what shells and quotes put around them. A program counts by its name.
+// words returns the words of a command line, without the words and quotes that shells put around them. A program's path counts as its name.
 func words(line string) []string {
 	list := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`\\(){};&|<>", r) })
 	for i, word := range list {
@@ -270,7 +272,7 @@ func words(line string) []string {
 	return list
 }
 
-// contains tells whether part stands in list, in one piece.
+// contains reports whether list contains part as one contiguous piece.
 func contains(list, part []string) bool {
 	for at := 0; at+len(part) <= len(list); at++ {
 		if slices.Equal(list[at:at+len(part)], part) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Bind makes the modes of files count for the goroutine of a test; where that cannot be had, the test is skipped.
+// Bind makes the modes of files bind the goroutine of a test, and skips the test on systems without a way to do so.
 func Bind(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {

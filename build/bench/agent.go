@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-// runAgent answers requests at once, "echo" with the request itself. The notification "flood:N" makes it write N messages of 200
+// runAgent answers requests at once, "echo" with the request itself. The notification "flood:N" makes the agent write N messages of 200
 // bytes.
 func runAgent(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// How long a read waits for the next bytes. The end of it ends a stream whose last message was lost, and a call without an answer;
-// the existing server has both, and would take minutes.
+// The time that a read waits for the next bytes. Its end ends a stream whose last message was lost, and a call without an answer; the
+// existing server has both, and would take minutes.
 const (
 	patience     = 15 * time.Second
 	peerPatience = 2 * time.Second
 )
 
-// client is one HTTP connection.
+// client is an HTTP connection.
 type client struct {
 	server   *server
 	conn     net.Conn
@@ -64,7 +64,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.code, e.body) }
 
-// open sends a request and reads the answer up to its body.
+// open sends a request and reads the answer up to the answer's body.
 func (c *client) open(method, path, body string) (*http.Response, error) {
 	c.buf = fmt.Appendf(c.buf[:0], "%s /v1/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n", method, path, c.server.addr, token)
 	if body != "" {
@@ -109,22 +109,21 @@ func request(id int) string {
 	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"m"}`
 }
 
-// received is what a reader of a stream has seen.
+// received counts the messages that a reader of a stream has seen.
 type received struct {
 	messages int
-	last     time.Time // when the last one came
+	last     time.Time // time of the last message
 }
 
 // events is a stream that is being read.
 type events struct {
 	in *bufio.Reader
-	id int // of the last one
+	id int // id of the last message
 }
 
-// events opens the stream of a new instance. It has read the first message, the answer to the bootstrap: the server knows of the
-// reader by then.
+// events opens the stream of a new instance, and reads the first message, the answer to the bootstrap: then the server knows the reader.
 func (c *client) events(path string) (*events, error) {
-	res, err := c.open(http.MethodGet, path, "") //nolint:bodyclose // it ends with the connection
+	res, err := c.open(http.MethodGet, path, "") //nolint:bodyclose // the body ends with the connection
 	if err != nil {
 		return nil, err
 	}

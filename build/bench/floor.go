@@ -16,15 +16,15 @@ import (
 	"deskhand/backend/acp"
 )
 
-// relay is the least that brings a request to an agent and its answer back: net/http, a pipe and a map. It checks nothing, keeps
-// nothing and streams nothing.
+// relay is the smallest program that brings a request to an agent and the answer back: net/http, a pipe and a map. The relay checks
+// nothing, keeps nothing and streams nothing.
 type relay struct {
 	mu      sync.Mutex // protects the fields below
 	agent   io.Writer
 	waiting map[acp.Key]chan []byte
 }
 
-// runFloor serves a relay until its stdin ends. GET is HTTP alone.
+// runFloor serves a relay until stdin ends. GET is HTTP alone.
 func runFloor(in io.Reader, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,7 @@ func runFloor(in io.Reader, out io.Writer) error {
 	}
 	r := &relay{agent: p.in, waiting: map[acp.Key]chan []byte{}}
 	go r.answers(p.out)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is this process's whole life
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the listener lives as long as this process
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func runFloor(in io.Reader, out io.Writer) error {
 	return p.stop()
 }
 
-// answers hands out what the agent writes, until it ends.
+// answers passes on the agent's answers, until the agent ends.
 func (r *relay) answers(out *bufio.Reader) {
 	for {
 		line, err := out.ReadSlice('\n')

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bareStarts measures how long an agent takes to start and answer, and to end when its stdin does.
+// bareStarts measures how long an agent takes to start and answer, and to end after its stdin.
 func (b *bench) bareStarts(ctx context.Context) error {
 	var began, ended []time.Duration
 	for range starts {
@@ -41,7 +41,7 @@ func (b *bench) starts(s *server) error {
 			return err
 		}
 		began = append(began, time.Since(begin))
-		if s.column == peer && len(began) > 1 { // one that hangs is enough
+		if s.column == peer && len(began) > 1 { // one hanging instance is enough
 			c.close()
 			continue
 		}

@@ -1,17 +1,18 @@
-// Command bench measures Deskhand's runtime as its users meet it: three processes, which are a client (this one), the server and an
-// agent. The server is the program itself, started as anybody starts it. Beside it stand floors, in the same rounds, so that what
-// disturbs the machine disturbs all: the same agent over a bare pipe, and the least relay that net/http allows (floor.go), with the
-// agent and without. The existing server of this API is measured too where it is installed; it runs our agent in place of the
-// launcher of its own `mock`. Servers take turns at being first.
+// Command bench measures Deskhand's runtime as its users meet it: three processes, which are a client (this process), the server and an
+// agent. The server is the program itself, started as anybody starts it. The same rounds measure floors, so that a disturbance of the
+// machine disturbs all: the same agent over a bare pipe, and the smallest relay that net/http allows (floor.go), with the agent and
+// without. The existing server of this API is measured too when it is installed; that server runs our agent instead of the launcher of its
+// own `mock`. Servers take turns at being first.
 //
-// Round trips are measured twice: with the cores as the machine leaves them, and kept awake where
-// we may (as root, on Linux). Each of the four times that a call changes process wakes a core that sleeps, which costs this much on one
-// machine and that much on another, and the same for all servers; awake, what remains is theirs.
+// Round trips are measured twice: with the cores as the machine leaves them, and with cores kept awake when permitted (as root, on Linux).
+// Each of a call's four changes of process wakes a sleeping core, whose cost depends on the machine and is the same for all servers; with
+// cores kept awake, the rest is the servers' own cost.
 //
 // Every figure is the median of the rounds, with the least and the greatest. The client has one goroutine for each connection and
-// net/http's parser: http.Client, with three goroutines, costs as much as what is measured.
+// net/http's parser: http.Client, with three goroutines, costs as much as the measured servers.
 //
-// A run fails when the server under test does: when it loses a message, or answers wrongly. That it is slow is for people to judge.
+// A run fails when the server under test does: when the server loses a message, or answers wrongly. People judge whether the server is
+// slow.
 package main
 
 import (

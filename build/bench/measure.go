@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	block      = 100 // round trips in a row with one server, before the next one's turn
+	block      = 100 // consecutive round trips with a server, before the next server's turn
 	blocks     = 10
 	clients    = 32
 	burst      = time.Second // how long the clients go on
 	starts     = 8
 	largeBytes = 8 << 20
 	slowPause  = 10 * time.Millisecond
-	slowShare  = 4  // a slow reader gets one message of so many
-	peerShare  = 12 // and the existing server one of so many
+	slowShare  = 4  // a slow reader gets 1 of this many messages
+	peerShare  = 12 // and the existing server 1 of this many
 )
 
-// bench is one run.
+// bench is a run.
 type bench struct {
 	options
 	dir     string
 	self    string
 	report  *report
 	floor   *server
-	servers []*server // ours, and the peer when it is there
+	servers []*server // ours, and the peer when installed
 	number  int       // of the newest instance
 }
 
-// measure is one of the things that every round does.
+// measure is a measurement of every round.
 type measure struct {
 	name string
 	run  func(context.Context) error
@@ -120,7 +120,7 @@ func (s *server) blame(err error) error {
 	return err
 }
 
-// forgive goes on without the existing server when it has failed.
+// forgive continues without the existing server when that server has failed.
 func (b *bench) forgive(err error) error {
 	failed, ok := errors.AsType[peerError](err)
 	if !ok {
@@ -161,7 +161,7 @@ func (b *bench) each(f func(*server) error) func(context.Context) error {
 	}
 }
 
-// instance starts one and returns its id, with a connection to its server.
+// instance starts an instance and returns its id, with a connection to its server.
 func (b *bench) instance(s *server) (string, *client, error) {
 	c, err := s.dial()
 	if err != nil {
@@ -176,7 +176,7 @@ func (b *bench) instance(s *server) (string, *client, error) {
 	return id, c, nil
 }
 
-// end removes an instance. The existing server would not come back from that: there it stays.
+// end removes an instance. The existing server would hang in that call: its instance stays.
 func (b *bench) end(id string, c *client) error {
 	defer c.close()
 	if c.server.column != ours {
@@ -185,7 +185,7 @@ func (b *bench) end(id string, c *client) error {
 	return c.remove(id)
 }
 
-// lap is one call to a server that is repeated.
+// lap is a repeated call to a server.
 type lap struct {
 	key    string
 	server *server
@@ -193,7 +193,7 @@ type lap struct {
 	took   []time.Duration
 }
 
-// awake keeps the cores awake meanwhile. Where that may not be, nothing is measured, and the report says so.
+// awake keeps the cores awake during f. Without the permission, nothing is measured, and the report says so.
 func (b *bench) awake(f func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		sleep, err := keepAwake()
@@ -305,7 +305,7 @@ func (b *bench) requests(context.Context) error {
 	return nil
 }
 
-// hammer is how many requests a second a server answers, and what each costs it in microseconds.
+// hammer returns the number of requests a second that a server answers, and the processor time of each in microseconds.
 func hammer(s *server, path string) (rate, cpu float64, err error) {
 	var answered, number atomic.Int64
 	var done sync.WaitGroup
@@ -384,7 +384,7 @@ func (b *bench) stream(key string, readers int, pause time.Duration) func(*serve
 	}
 }
 
-// streamTo makes an agent flood readers. It returns how long that took, and how many messages came to all of them together.
+// streamTo makes an agent flood readers. streamTo returns the duration, and the number of messages that all readers together received.
 func streamTo(c *client, id string, messages, readers int, pause time.Duration) (took time.Duration, seen int, err error) {
 	var reading sync.WaitGroup
 	results := make([]received, readers)

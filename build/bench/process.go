@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// column is whose figure it is.
+// column identifies the owner of a figure.
 type column string
 
 const (
@@ -33,10 +33,10 @@ type server struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	addr  string
-	agent string // id under which it knows our agent
+	agent string // id of our agent on this server
 }
 
-const token = "a-token-for-the-benchmark" // both servers check one, as in life
+const token = "a-token-for-the-benchmark" // both servers check a token, as in production
 
 // launch starts a program; stop ends it.
 func launch(s *server, path string, env []string, args ...string) (*bufio.Reader, error) {
@@ -88,7 +88,7 @@ func (s *server) readURL(out *bufio.Reader) error {
 	return nil
 }
 
-// startOurs starts the program under test, which knows this one as an agent of the user's own.
+// startOurs starts the program under test, which knows this program as an agent of the user's own.
 func startOurs(program, self, dir string) (*server, error) {
 	s := &server{column: ours, agent: "bench"}
 	config := filepath.Join(dir, "config")
@@ -111,7 +111,7 @@ func startOurs(program, self, dir string) (*server, error) {
 	return s, s.readURL(out)
 }
 
-// startPeer starts the existing server. It runs what stands in its store under the name of the launcher of its `mock`.
+// startPeer starts the existing server, which runs the program in its store under the name of the launcher of its `mock`.
 func startPeer(program, self, dir string) (*server, error) {
 	s := &server{column: peer, agent: "mock"}
 	launchers := filepath.Join(dir, "sandbox-agent", "bin", "agent_processes")
@@ -121,7 +121,7 @@ func startPeer(program, self, dir string) (*server, error) {
 	if err := os.Symlink(self, filepath.Join(launchers, "mock-acp")); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once: it does not say which free port it takes
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once: the server does not report the free port that it takes
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (p *pipe) stop() error {
 	return p.cmd.Wait()
 }
 
-// cpuTime is what a process has used, without its children. It is 0 where there is no /proc.
+// cpuTime returns the processor time that a process has used, without its children; 0 on systems without /proc.
 func (s *server) cpuTime() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *server) cpuTime() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// resident is the memory of a process in KiB: all that is resident, and its share of it (PSS).
+// resident returns the memory of a process in KiB: all resident memory, and its proportional share (PSS).
 func (s *server) resident() (rss, pss float64, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.cmd.Process.Pid))
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// metric is one row. Its key and unit do not change: other programs read them.
+// metric is a row. Its key and unit do not change: other programs read them.
 type metric struct {
 	key, what, unit string
 	goal            *goal
-	floor           string // what stands beside it
+	floor           string // the figure to compare with
 }
 
-// goal is what design.md asks for in section 5.
+// goal is a goal of section 5 of design.md.
 type goal struct {
 	Op    string  `json:"op"` // "<=" or ">="
 	Value float64 `json:"value"`
@@ -29,7 +29,7 @@ type goal struct {
 func atMost(v float64) *goal  { return &goal{"<=", v} }
 func atLeast(v float64) *goal { return &goal{">=", v} }
 
-// verdict is the goal, and whether a figure reaches it.
+// verdict returns the goal, and whether a figure reaches the goal.
 func (g *goal) verdict(f *figure) string {
 	if g == nil || f == nil {
 		return ""
@@ -174,7 +174,7 @@ func (r *report) table(out io.Writer, rows []metric) {
 	}
 }
 
-// document is the run in JSON. Schema rises when a name or a meaning in it changes.
+// document is the run in JSON. Schema rises when a name or a meaning in the document changes.
 type document struct {
 	Schema  int       `json:"schema"`
 	Date    time.Time `json:"date"`
@@ -232,7 +232,7 @@ func (r *report) write(path string, o options, rows []metric) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// load is how busy the machine is; empty where it does not say.
+// load returns the load of the machine; empty when the system does not report a load.
 func load() string {
 	data, _ := os.ReadFile("/proc/loadavg")
 	return strings.TrimSpace(string(data))

@@ -9,12 +9,12 @@ import (
 
 const root = "../.."
 
-// allowed is what the programs may be made of: nothing that would ask more of those who pass them on than the texts themselves.
+// allowed returns the licences that the programs' parts may have: licences that ask no more of redistributors than passing on the texts.
 func allowed() []string {
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "blessing", "ISC", "MIT", "MPL-2.0"}
 }
 
-// What is committed has to name everything that the programs are built of today, in its version and with a text.
+// The committed list must name every current dependency of the programs, in its version and with a licence text.
 func TestEveryDependencyHasItsLicence(t *testing.T) {
 	wanted, err := components(t.Context(), root)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestEveryDependencyHasItsLicence(t *testing.T) {
 	}
 }
 
-// sound tells what is wrong with one entry of the list.
+// sound reports the errors of an entry of the list.
 func sound(t *testing.T, l list, c component) {
 	t.Helper()
 	if len(c.Texts) == 0 {

@@ -1,5 +1,5 @@
-// Command licenses writes the list of everything of others that Deskhand's programs are made of, each with its licence's whole text. What
-// is in the programs is asked of the go command and of the frontend's lock file, so that nobody has to remember a new dependency.
+// Command licenses writes the list of all third-party components of Deskhand's programs, each with the whole text of its licence. The
+// components come from the go command and from the frontend's lock file, so that nobody has to remember a new dependency.
 //
 //	licenses -o frontend/public/licenses.json
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// list is the file. Texts are apart, because many components share one.
+// list is the content of the file. Texts are stored apart, because many components share a text.
 type list struct {
 	Components []component `json:"components"`
 	Texts      []string    `json:"texts"`
@@ -41,8 +41,8 @@ type component struct {
 	License string `json:"license"` // an expression of SPDX
 	Texts   []int  `json:"texts"`
 
-	dirs     []string // where its texts are
-	declared string   // what it says of itself; read out of its texts where empty
+	dirs     []string // the directories of its texts
+	declared string   // the licence that the component declares; derived from its texts when empty
 }
 
 func write(ctx context.Context, root, into string) error {
@@ -65,10 +65,10 @@ func write(ctx context.Context, root, into string) error {
 	if err := e.Encode(l); err != nil {
 		return err
 	}
-	return os.WriteFile(into, out.Bytes(), 0o644) //nolint:gosec // it is committed
+	return os.WriteFile(into, out.Bytes(), 0o644) //nolint:gosec // the file is committed
 }
 
-// components is Deskhand, Go, and what of others they are built with: without texts.
+// components returns Deskhand, Go, and their third-party components: without texts.
 func components(ctx context.Context, root string) ([]component, error) {
 	modules, err := goModules(ctx, root)
 	if err != nil {
@@ -85,7 +85,7 @@ func components(ctx context.Context, root string) ([]component, error) {
 	return slices.Concat([]component{{Name: "Deskhand", dirs: []string{root}}, language}, modules, packages), nil
 }
 
-// goItself is the standard library, which every Go program has in it.
+// goItself returns the standard library, which every Go program contains.
 func goItself(ctx context.Context, root string) (component, error) {
 	out, err := ask(ctx, root, nil, "env", "GOROOT")
 	if err != nil {
@@ -103,7 +103,7 @@ func goItself(ctx context.Context, root string) (component, error) {
 	return component{Name: "Go's standard library", Version: string(version[1]) + " or later", dirs: []string{strings.TrimSpace(out)}}, nil
 }
 
-// systems are the builds whose packages count together: the list is one, wherever the program runs.
+// systems returns the builds whose packages count together: there is one list for all systems.
 func systems() [][]string {
 	return [][]string{
 		{"linux", "desktop,production,webkit2_41"},

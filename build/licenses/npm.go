@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// compiledIn is what Vite and Svelte put into the page without being asked. Svelte's other dependencies are the compiler's.
+// compiledIn returns the packages that Vite and Svelte add to the page without a dependency. Svelte's other dependencies belong to the
+// compiler.
 func compiledIn() []string {
 	return []string{"svelte", "clsx", "esm-env", "vite", "rolldown"}
 }
@@ -22,8 +23,8 @@ type locked struct {
 	Dependencies map[string]string `json:"dependencies"`
 }
 
-// npmPackages is what the page is built of, by package.json and its lock file: the dependencies with all of theirs, and what the
-// compilers add.
+// npmPackages returns the packages of the page, by package.json and its lock file: the dependencies with all of their own dependencies, and
+// the packages that the compilers add.
 func npmPackages(root string) ([]component, error) {
 	var asked struct{ Dependencies map[string]string }
 	if err := readJSON(filepath.Join(root, "frontend", "package.json"), &asked); err != nil {
@@ -49,11 +50,11 @@ func npmPackages(root string) ([]component, error) {
 
 type packages struct {
 	root  string
-	all   map[string]locked // by where they are
+	all   map[string]locked // by their paths
 	found map[string]*component
 }
 
-// add finds a package, and all that it needs further.
+// add adds a package, and with further the package's own dependencies.
 func (p *packages) add(from, name string, further bool) error {
 	at, one, ok := resolved(p.all, from, name)
 	if !ok {

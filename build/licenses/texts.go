@@ -43,7 +43,7 @@ func (l *list) read(c *component) error {
 	return c.settle(names)
 }
 
-// settle is the end of reading: what was read is put in order, and has to be enough.
+// settle completes a component after its texts were read: it sorts the texts, and fails when they are not enough.
 func (c *component) settle(names []string) error {
 	slices.Sort(c.Texts)
 	c.Texts = slices.Compact(c.Texts)
@@ -69,7 +69,7 @@ func (l *list) text(text string) int {
 	return len(l.Texts) - 1
 }
 
-// clean is a text without what editors and systems differ in.
+// clean returns a text without the differences that editors and systems make.
 func clean(text string) string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\n")
 	for i, line := range lines {

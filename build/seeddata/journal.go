@@ -17,10 +17,10 @@ import (
 // blobFrom is the size from which the program keeps a payload as a blob.
 const blobFrom = 16 << 10
 
-// The clock of what is written: a fixed day, so that every run gives the same.
+// epoch is the time of the first frame: a fixed day, so that every run writes the same data.
 func epoch() time.Time { return time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC) }
 
-// journals writes the sessions with their frames and turns, the long one last in time and first in the list, and gives their ids.
+// journals writes the sessions with their frames and turns, the long session last in time and first in the list, and returns their ids.
 func journals(ctx context.Context, db *store.DB, o options) ([]string, error) {
 	ids := make([]string, max(1, o.sessions))
 	err := db.Write(ctx, func(tx *sql.Tx) error {
@@ -54,9 +54,9 @@ func id(what string, n int) string {
 	return u.String()
 }
 
-// writer writes the journal of one session.
+// writer writes the journal of a session.
 type writer struct {
-	ctx     context.Context //nolint:containedctx // of the one call that it is made for
+	ctx     context.Context //nolint:containedctx // the context of the writer's single use
 	db      *store.DB
 	tx      *sql.Tx
 	frames  *sql.Stmt
@@ -97,7 +97,7 @@ func (w *writer) conversation(place, cwd, title string, turns int) error {
 
 func (w *writer) peer() string { return "demo-" + w.session[:8] }
 
-// turn is one prompt and what the agent made of it.
+// turn writes a prompt and the agent's work on the prompt.
 func (w *writer) turn(n int) error {
 	turn := id(w.session, n)
 	began := w.at

@@ -1,8 +1,8 @@
-// Command fill writes a data directory with a long conversation in it, and many short ones beside it, for what measures how Deskhand
-// deals with those. The same flags give the same text, whenever and wherever it runs.
+// Command seeddata writes a data directory with a long conversation and many short conversations, for measurements of Deskhand with such
+// data. The same flags give the same text on every machine.
 //
-// It writes the journal as an agent's work would have left it; the entries are made of it by the program's own rules (Rebuild), so that
-// the two agree. It ends when everything can be found by searching.
+// seeddata writes the journal as an agent's work would have left it; the program's own rules make the entries from the journal (Rebuild),
+// so that the two agree. seeddata ends when the search index covers everything.
 package main
 
 import (
@@ -99,7 +99,7 @@ func fill(ctx context.Context, o options, out io.Writer) (err error) {
 	}); err != nil {
 		return err
 	}
-	// The index looks for what is new when a client is opened, or has been told something.
+	// The index looks for new entries when a client is opened, or at an event.
 	if err := with(func(client *session.Client) error { return searchable(ctx, client) }); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func fill(ctx context.Context, o options, out io.Writer) (err error) {
 	})
 }
 
-// project stores the entries of a session, made of its journal.
+// project stores the entries of a session, made from its journal.
 func project(ctx context.Context, db *store.DB, client *session.Client, id string) (bytes, count int, err error) {
 	entries, err := client.Rebuild(ctx, id)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// prose makes up what a person asks and an agent does: mostly text, tool calls with their output, some code, now and then a plan or a
-// picture. The shares are those of our own conversations with coding agents.
+// prose invents the prompts of a person and the work of an agent: mostly text, tool calls with their output, some code, now and then a plan
+// or a picture. The shares are those of our own conversations with coding agents.
 type prose struct{ r *rand.Rand }
 
-func newProse(seed uint64) *prose { return &prose{rand.New(rand.NewPCG(seed, seed))} } //nolint:gosec // it is no secret
+func newProse(seed uint64) *prose { return &prose{rand.New(rand.NewPCG(seed, seed))} } //nolint:gosec // the seed is no secret
 
 func vocabulary() []string {
 	return strings.Fields(`the a to of and in it that for with as on is this by be from an or not are when which one file test function value
@@ -81,7 +81,7 @@ func (p *prose) code(lines int) string {
 	return out.String()
 }
 
-// prompt is what the person asks; the marks can be searched for.
+// prompt returns a person's prompt; its marks can be searched for.
 func (p *prose) prompt(n int) string {
 	text := fmt.Sprintf("Step %d: %s", n, p.sentence())
 	if n%1000 == 500 {
@@ -93,7 +93,7 @@ func (p *prose) prompt(n int) string {
 	return text
 }
 
-// work is what the agent says and does in a turn, as updates of ACP.
+// work returns an agent's messages and tool calls in a turn, as updates of ACP.
 func (p *prose) work(n int, call func() string) []any {
 	var list []any
 	if p.chance(30) {
@@ -169,7 +169,7 @@ func (p *prose) plan() any {
 	return map[string]any{"sessionUpdate": "plan", "entries": entries}
 }
 
-// tool is a call and its end.
+// tool returns a tool call and its end.
 func (p *prose) tool(id string) []any {
 	path := p.path()
 	open := map[string]any{"sessionUpdate": "tool_call", "toolCallId": id, "status": "in_progress"}
@@ -202,13 +202,13 @@ func (p *prose) tool(id string) []any {
 	return []any{open, end}
 }
 
-// picture is a small image, another one for every turn.
+// picture returns a small image, different in every turn.
 func picture(n int) any {
 	const side = 64
 	drawn := image.NewRGBA(image.Rect(0, 0, side, side))
 	for y := range side {
 		for x := range side {
-			drawn.SetRGBA(x, y, color.RGBA{R: uint8(4*x + n), G: uint8(x * y), B: uint8(4 * y), A: 255}) //nolint:gosec // it may wrap
+			drawn.SetRGBA(x, y, color.RGBA{R: uint8(4*x + n), G: uint8(x * y), B: uint8(4 * y), A: 255}) //nolint:gosec // the colours may wrap
 		}
 	}
 	var out bytes.Buffer

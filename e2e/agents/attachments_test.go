@@ -19,9 +19,9 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// Files to and from real agents: what a model gets of a file is what was promised where it was attached, and what an agent gives is shown.
+// Files to and from real agents: a model gets of a file the form that the composer promised, and a file from an agent is shown.
 
-// three are the agents that are looked at here: the ones that most people have, which differ in all of this.
+// three returns the agents of these tests: the most common agents, which differ in their handling of files.
 func three() []string { return []string{"claude", "codex", "opencode"} }
 
 // leave allows once whatever is asked until a turn is over.
@@ -39,7 +39,7 @@ func (f *feed) leave(turn string) session.Turn {
 	}
 }
 
-// end ends the program, and waits for what the agent is still about: it writes into the place that is about to go.
+// end ends the program, and waits for the agent's processes, which may still write into the place's directories.
 func (f *feed) end(p place) {
 	f.s.t.Helper()
 	f.s.stop()
@@ -88,7 +88,7 @@ func TestAgentsGiveFiles(t *testing.T) {
 
 // TestAgentsAskUser: a question by our tool waits in the inbox, and its answer is the tool's result.
 func TestAgentsAskUser(t *testing.T) {
-	tools := map[string]string{"gemini": "ask_person"} // it denies the other name
+	tools := map[string]string{"gemini": "ask_person"} // Gemini refuses the other name
 	for _, id := range append(three(), "gemini") {
 		t.Run(id, func(t *testing.T) {
 			f, model, p := withAgent(t, id, nil, llm.Turn{When: "ask by the tool", Steps: []llm.Step{
@@ -109,7 +109,7 @@ func TestAgentsAskUser(t *testing.T) {
 	}
 }
 
-// leaves allows what waits, if it is a permission; it is never true.
+// leaves allows a waiting permission; leaves is never true.
 func (f *feed) leaves() bool {
 	if r, asked := f.waiting(); asked && r.Kind == "permission" {
 		f.s.t.Logf("asked: %s", r.Title)
@@ -119,7 +119,7 @@ func (f *feed) leaves() bool {
 	return false
 }
 
-// TestModelsSeeFiles: a text, a picture and a PDF go with one prompt, and what reaches the model is what the composer promised.
+// TestModelsSeeFiles: a text, a picture and a PDF go with one prompt, and reach the model in the form that the composer promised.
 func TestModelsSeeFiles(t *testing.T) {
 	const words = "the lamp is trimmed at dusk"
 	chart := []byte("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
@@ -170,7 +170,7 @@ func TestModelsSeeFiles(t *testing.T) {
 	}
 }
 
-// reached is what came to the model with and after the prompt, the last time.
+// reached returns the text and the files that reached the model with and after the prompt, the last time.
 func reached(t *testing.T, model *llm.Model, prompt string) (text string, files []llm.File) {
 	t.Helper()
 	for _, r := range slices.Backward(model.Requests()) {
@@ -200,7 +200,7 @@ func write(t *testing.T, p place, name string, data []byte) string {
 	return path
 }
 
-// picture is always the same one.
+// picture returns the same picture at every call.
 func picture(t *testing.T) []byte {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 24, 16))

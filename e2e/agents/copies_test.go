@@ -15,7 +15,7 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// repository makes a repository of the directory that the agent works in, with rules of its own.
+// repository makes the agent's working directory a git repository, with ignore rules of its own.
 func (p place) repository(t *testing.T) {
 	t.Helper()
 	write(t, p, ".gitignore", []byte("ignored/\n"))
@@ -35,15 +35,15 @@ func (p place) git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestLinkedFilesReachTheModel: of every file that goes as a link the model is told at least its path, whatever git leaves out and whatever the
-// file is called; what is copied has its content read by the agents that read links themselves; and git offers no copy for a commit.
+// TestLinkedFilesReachTheModel: the model learns at least the path of every linked file, whatever git ignores and whatever the file's name;
+// agents that read links themselves read the content of copied files; and git offers no copy for a commit.
 func TestLinkedFilesReachTheModel(t *testing.T) {
 	for _, agent := range pinned(t) {
 		t.Run(agent.ID, func(t *testing.T) {
 			model := openScripted(t, []llm.Turn{{When: "look at these", Steps: []llm.Step{{Text: "Seen."}}}})
 			p := newPlace(t, model)
 			onPath(t, &p, agent, model)
-			p.repository(t) // agents look once whether there is one
+			p.repository(t) // agents check only once for a repository
 			f := follow(startServer(t, p))
 			f.open(agent.ID, p)
 			defer f.end(p)
@@ -77,7 +77,7 @@ func TestLinkedFilesReachTheModel(t *testing.T) {
 				t.Fatalf(`leave: got end.StopReason %s, end.Error %+v, want end.StopReason "end_turn"`, end.StopReason, end.Error)
 			}
 			text, got := reached(t, model, "look at these")
-			// Some leave the percent-encoding, some give the content alone, and Copilot gives the names of what is embedded.
+			// Some agents keep the percent-encoding, some send only the content, and Copilot sends the names of embedded files.
 			for _, name := range []string{"the archive.zip", "long.txt", "paper.pdf", "füll.log", "small.txt", "small2.txt"} {
 				ways := []string{name, url.PathEscape(name)}
 				switch name {

@@ -27,8 +27,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// TestAgentThroughDeskhand is the whole way of one prompt with every agent: session, prompt, shell tool with approval, file, final
-// text; once with the agent found on PATH and its settings in the environment, once with both in agents.json.
+// TestAgentThroughDeskhand follows one prompt with every agent: session, prompt, shell tool with approval, file, final text; once with the
+// agent found on PATH and its settings in the environment, once with both in agents.json.
 func TestAgentThroughDeskhand(t *testing.T) {
 	for _, agent := range realAgents(t) {
 		for _, way := range []struct {
@@ -83,7 +83,7 @@ func onPath(t *testing.T, p *place, agent realAgent, model *llm.Model) string {
 	return agent.ID
 }
 
-// inAgentsFile makes it an agent of the user's own, under an id of the user's own.
+// inAgentsFile adds the agent to agents.json, under an id of the user's own.
 func inAgentsFile(t *testing.T, p *place, agent realAgent, model *llm.Model) string {
 	t.Helper()
 	id := "my-" + agent.ID
@@ -153,7 +153,7 @@ func mustTellTheStory(t *testing.T, entries []transcript.Entry, requests []sessi
 	}
 }
 
-// mustBeStored compares what the API gave with what the file holds, read with nothing of Deskhand's but the name of the file.
+// mustBeStored compares the API's answer with the content of the file, read without Deskhand's code.
 func mustBeStored(t *testing.T, p place, entries []transcript.Entry) {
 	t.Helper()
 	file := filepath.Join(p.lookup("XDG_DATA_HOME"), "deskhand", "deskhand.db")
@@ -193,7 +193,7 @@ func mustBeStored(t *testing.T, p place, entries []transcript.Entry) {
 	t.Logf("journal: %d frames from the agent, %d to it; %d entries", in, out, len(stored))
 }
 
-// TestResumeAfterRestart stops Deskhand and starts it again: the conversation is there, and the next prompt goes on with it.
+// TestResumeAfterRestart restarts Deskhand: the conversation is still there, and the next prompt continues it.
 func TestResumeAfterRestart(t *testing.T) {
 	for _, agent := range realAgents(t) {
 		t.Run(agent.ID, func(t *testing.T) {
@@ -241,8 +241,8 @@ func TestResumeAfterRestart(t *testing.T) {
 	}
 }
 
-// TestKilledWhileRunning kills Deskhand without warning, once in the middle of an answer and once in the middle of a command that
-// the agent started: no process stays, and the next start shows what was shown.
+// TestKilledWhileRunning kills Deskhand without warning, once in the middle of an answer and once in the middle of a command that the agent
+// started: no process stays, and the next start shows the same entries.
 func TestKilledWhileRunning(t *testing.T) {
 	for _, agent := range realAgents(t) {
 		t.Run(agent.ID+" in an answer", func(t *testing.T) {

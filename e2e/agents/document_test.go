@@ -19,20 +19,20 @@ import (
 
 var update = flag.Bool("update", false, "write docs/agents.md anew") //nolint:gochecknoglobals // a flag of the test binary
 
-// document is docs/agents.md. Everything that the run finds out of an agent stands in lines of that agent: one in each table, and its
-// footnotes. So a run of some agents can be compared, and written, as well as one of all.
+// document is docs/agents.md. Every finding of a run about an agent stands in lines of that agent: a line in each table, and its footnotes.
+// So a run of some agents can be compared and written, as a run of all agents can.
 type document struct {
 	file string
 	text string
 }
 
-// lines are those of one agent.
+// lines are the lines of one agent.
 type lines struct {
-	rows  []string // one for each table
+	rows  []string // a line for each table
 	notes []string
 }
 
-// figures are what differs from machine to machine. They are written, and not compared.
+// figures differ from machine to machine. They are written, and not compared.
 type figures struct {
 	initialize, session time.Duration
 	memory, disk        int64
@@ -124,7 +124,7 @@ func readDocument(t *testing.T) document {
 	return d
 }
 
-// linesOf are the lines that the document has of an agent, whatever its version was.
+// linesOf returns the document's lines about an agent, of whatever version.
 func (d document) linesOf(agent realAgent) lines {
 	var l lines
 	for line := range strings.Lines(d.text) {
@@ -139,13 +139,13 @@ func (d document) linesOf(agent realAgent) lines {
 	return l
 }
 
-// lines are what a run has to say of its agent.
+// lines returns the lines of a run about its agent.
 func (m *matrix) lines(d document) lines {
 	var l lines
 	for _, table := range tables() {
 		row := "| " + m.agent.Name + " " + m.agent.Version + " |"
 		for _, c := range table.columns {
-			row += " " + m.seen[c.cell][:len(works)] // the two signs are of one length
+			row += " " + m.seen[c.cell][:len(works)] // the two signs have the same length
 			if rest := m.seen[c.cell][len(works):]; strings.HasPrefix(m.seen[c.cell], works) {
 				row += rest
 			}
@@ -165,8 +165,8 @@ func (m *matrix) lines(d document) lines {
 	return l
 }
 
-// row is the agent's line in the last table: that of before, unless it is to be written anew and a figure is another by far. Of the
-// rest a run on a busy machine would only make noise.
+// row returns the agent's line in the last table: the previous line, unless the table is written and a figure differs by far. Small
+// differences of a run on a busy machine would only make noise.
 func (f figures) row(agent realAgent, before string) string {
 	head := "| " + agent.Name + " " + agent.Version + " |"
 	old := strings.Split(before, "|")
@@ -202,14 +202,14 @@ func rounded(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-// near tells whether a figure is about the one that is written.
+// near reports whether a figure is close to the written figure.
 func near(text string, v float64) bool {
 	number, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	old, err := strconv.ParseFloat(number, 64)
 	return err == nil && old > 0 && v > old/2 && v < old*2
 }
 
-// check compares the document with what the run has found, or writes it. Of agents that did not run, it keeps what it has.
+// check compares the document with the findings of the run, or writes the document. Lines of agents that did not run stay.
 func (d document) check(t *testing.T, ran map[string]lines) {
 	t.Helper()
 	text := d.render(t, ran)
@@ -298,7 +298,7 @@ func sizeOf(t *testing.T, dir string) int64 {
 	return total
 }
 
-// TestDocumentIsItsOwn: what stands in the document and is of no agent stands here, and every agent has its lines.
+// TestDocumentIsItsOwn: the parts of the document about no agent are equal to this file's texts, and every agent has its lines.
 func TestDocumentIsItsOwn(t *testing.T) {
 	d := readDocument(t)
 	d.check(t, nil)
@@ -314,7 +314,7 @@ func TestDocumentIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestDocumentTells: an outcome that is another one, and a figure that is another one by far, make another document.
+// TestDocumentTells: a different outcome, or a figure that differs by far, changes the document.
 func TestDocumentTells(t *testing.T) {
 	agent := pinned(t)[0]
 	m := &matrix{agent: agent, seen: map[string]string{}, times: figures{initialize: time.Second, session: time.Second, memory: 300 << 20, disk: 400 << 20, processes: 3}}

@@ -2,7 +2,7 @@
 
 package agents
 
-// expectation is what a cell must find, and what readers are told of it. A cell that is not listed works, and there is nothing to say.
+// expectation is the expected finding of a cell, with the text for readers. A cell that is not listed works without remarks.
 type expectation struct {
 	found string
 	note  string

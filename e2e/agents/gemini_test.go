@@ -14,8 +14,8 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestGeminiOverTwoRestarts: Gemini CLI deletes a conversation that it has loaded once, replays its history after it has answered, and begins with
-// its usual model in each life. Deskhand keeps the conversation, shows nothing of it twice, and sets the model again.
+// TestGeminiOverTwoRestarts: Gemini CLI deletes a conversation that it has loaded once, replays the history after its answer, and begins
+// with its usual model after each start. Deskhand keeps the conversation, shows no entry twice, and sets the model again.
 func TestGeminiOverTwoRestarts(t *testing.T) {
 	agent := pinned(t)[slices.IndexFunc(pinned(t), func(a realAgent) bool { return a.ID == "gemini" })]
 	model := openScripted(t, []llm.Turn{
@@ -34,7 +34,7 @@ func TestGeminiOverTwoRestarts(t *testing.T) {
 	f.chooseModel(chosen)
 	f.done(f.prompt("This is the first question."))
 	next := time.Until(began.Truncate(time.Minute).Add(time.Minute + time.Second))
-	time.Sleep(max(0, next)) // Deskhand would wait for it, and the test's patience is shorter
+	time.Sleep(max(0, next)) // Deskhand would wait for that minute, and the test's patience is shorter
 	for _, text := range []string{"This is after one restart.", "This is after two restarts."} {
 		s.stop()
 		p.mustBeGone(t, 2*time.Second)

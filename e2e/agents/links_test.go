@@ -11,8 +11,8 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestLinksLeaveTheConversationWhole: a file that can only be linked, and that no model takes, does no harm, neither in its own prompt nor in
-// those after it. OpenCode puts what is linked into its prompt, by the type that the link has.
+// TestLinksLeaveTheConversationWhole: a file that can only be linked, and that no model accepts, does no harm, neither in its own prompt
+// nor in later prompts. OpenCode embeds linked files in its prompt, by the type of the link.
 func TestLinksLeaveTheConversationWhole(t *testing.T) {
 	for _, id := range three() {
 		t.Run(id, func(t *testing.T) {

@@ -31,8 +31,8 @@ func loginPlace(t *testing.T, id string) place {
 	return p
 }
 
-// TestKeyOfALoginLasts has a key entered for the agents that take one for their process alone: each start after that is signed in, by a Deskhand
-// that starts anew as well. Without a key they are not signed in, whatever they answer to authenticate.
+// TestKeyOfALoginLasts enters a key for the agents that take a key for their process alone: each later start is signed in, also after a
+// restart of Deskhand. Without a key these agents are not signed in, whatever they answer to authenticate.
 func TestKeyOfALoginLasts(t *testing.T) {
 	for id, method := range map[string]string{"gemini": "gemini-api-key", "qwen-code": "openai"} {
 		t.Run(id, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestNobodyIsSignedInToClaude(t *testing.T) {
 	}
 }
 
-// TestCodexKeepsItsKey: it is handed its key once, and has no second way that reads the same.
+// TestCodexKeepsItsKey: Codex gets its key once, and has no second login method that reads the same variable.
 func TestCodexKeepsItsKey(t *testing.T) {
 	p := loginPlace(t, "codex")
 	said, code := p.run(t, "", "login", "codex", "--method", "none")

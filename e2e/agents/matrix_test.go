@@ -23,13 +23,13 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// works is what is found of a cell when all of it works; more words may follow. What is found otherwise begins with fails.
+// works begins the finding of a cell in which everything works; more words may follow. Other findings begin with fails.
 const (
 	works = "✓"
 	fails = "✗"
 )
 
-// matrix is the run of one agent: one Deskhand on data of its own, one model, one session of the client, and one instance of /v1.
+// matrix is the run of one agent: a Deskhand on data of its own, a model, a session of the client, and an instance of /v1.
 type matrix struct {
 	whole *testing.T // all cells
 	agent realAgent
@@ -39,14 +39,14 @@ type matrix struct {
 	f     *feed
 	raw   *rawAgent
 	peer  string            // the session of raw
-	acp   string            // the session of the client, as the agent calls it
-	seen  map[string]string // what was found, by cell
+	acp   string            // the agent's id of the client's session
+	seen  map[string]string // findings by cell
 	times figures
 	buoy  string // the URL of the MCP server over HTTP
 }
 
-// TestMatrix runs every agent through every cell of docs/agents.md. Each cell finds out what really happens, and fails when that is
-// not what expected.go says; at the end the document must say the same.
+// TestMatrix runs every agent through every cell of docs/agents.md. Each cell compares the agent's behaviour with expected.go; at the end
+// the document must say the same.
 func TestMatrix(t *testing.T) {
 	doc := readDocument(t)
 	ran := map[string]lines{}
@@ -107,9 +107,8 @@ func newMatrix(t *testing.T, agent realAgent) *matrix {
 	return m
 }
 
-// run goes through the cells. Those of /v1 stand between the first life of the session and its second, so that Deskhand need
-// not wait as long for the next minute of the clock before Gemini loads its session.
-// It tells whether all ran: a flag may have left some out.
+// run goes through the cells. The cells of /v1 stand between the first life of the session and the second, so that Deskhand waits less for
+// the next minute of the clock before Gemini loads its session. run reports whether all cells ran: a flag may have excluded some.
 func (m *matrix) run(t *testing.T) bool {
 	t.Helper()
 	cells := []struct {
@@ -155,7 +154,7 @@ func (m *matrix) run(t *testing.T) bool {
 
 func (m *matrix) t() *testing.T { return m.s.t }
 
-// install asks Deskhand for the very version: it is there, because Deskhand has installed it.
+// install asks Deskhand for the pinned version, which Deskhand has installed before.
 func (m *matrix) install() string {
 	var done struct {
 		Already   bool `json:"already_installed"`
@@ -178,7 +177,7 @@ func (m *matrix) install() string {
 	return works
 }
 
-// initialize is what the Agents screen's test shows.
+// initialize returns the result of the Agents screen's test.
 func (m *matrix) initialize() string {
 	var report struct {
 		Steps []struct {
@@ -236,7 +235,7 @@ func (m *matrix) turn(text string) string {
 	return m.f.prompt(text)
 }
 
-// entries are those of one turn.
+// entries returns the entries of a turn.
 func (m *matrix) entries(turn string) []transcript.Entry {
 	return slices.DeleteFunc(m.f.sorted(), func(e transcript.Entry) bool { return e.Turn != turn })
 }
@@ -415,7 +414,7 @@ func (m *matrix) cancel() string {
 	return works
 }
 
-// config changes the first setting that has a choice, and changes it back.
+// config changes the first setting that has a choice, and changes the setting back.
 func (m *matrix) config() string {
 	m.ready()
 	options := m.f.session.ConfigOptions
@@ -434,7 +433,7 @@ func (m *matrix) config() string {
 	return works + " " + option.ID
 }
 
-// script is the instance of /v1, started when it is first needed.
+// script returns the instance of /v1, which starts at the first call.
 func (m *matrix) script() *rawAgent {
 	m.t().Helper()
 	if m.raw == nil {
@@ -443,7 +442,7 @@ func (m *matrix) script() *rawAgent {
 	return m.raw
 }
 
-// list asks the agent for its sessions: the client's, which has had turns, must be there.
+// list asks the agent for its sessions: the client's session, which has had turns, must be among them.
 func (m *matrix) list() string {
 	result, failure := m.script().call("session/list", map[string]any{"cwd": m.p.work}, "")
 	if failure != nil {
@@ -460,7 +459,8 @@ func (m *matrix) list() string {
 	return works
 }
 
-// attach sends a block with a prompt, and gives what reached the model by that prompt: the requests, and the user's words in them.
+// attach sends a block with a prompt, and returns the parts that reached the model by that prompt: the requests, and the user's words in
+// them.
 func (m *matrix) attach(what string, block map[string]any) (words string, files []llm.File) {
 	m.t().Helper()
 	if m.peer == "" {
@@ -500,7 +500,7 @@ func (m *matrix) link() string {
 	return without(there, words, "quay.txt", "")
 }
 
-// without is what is found of a file: it, or only its name, or the path of a copy, or nothing.
+// without returns the finding about a file: the model got the file, or only its name, or the path of a copy, or nothing.
 func without(there bool, words, name, content string) string {
 	if there {
 		return works
@@ -583,7 +583,7 @@ func (m *matrix) mcp(kind, word string) string {
 	return fails + " not offered"
 }
 
-// servers is a new session in a directory whose configuration has the two servers, the token of one in a variable.
+// servers begins a session in a directory whose configuration has the two servers, the token of one in a variable.
 func (m *matrix) servers() string {
 	for name, entry := range map[string]any{
 		"lamp": map[string]any{"type": "local", "command": os.Args[0], "env": map[string]string{probeVariable: stdioConfigWord}},
@@ -600,8 +600,8 @@ func (m *matrix) servers() string {
 	return fails + " without " + strings.Join(missing, " and ")
 }
 
-// callServers begins a session, has the model call both servers, and gives those of which it heard nothing. The transcript must tell of
-// these.
+// callServers begins a session, has the model call both servers, and returns the servers whose word did not reach the model. The transcript
+// must mention these.
 func (m *matrix) callServers() (missing []string) {
 	m.t().Helper()
 	m.f = follow(m.s)
@@ -621,7 +621,7 @@ func (m *matrix) callServers() (missing []string) {
 	return missing
 }
 
-// restart ends Deskhand and starts it again: the next prompt goes on with the conversation.
+// restart restarts Deskhand: the next prompt continues the conversation.
 func (m *matrix) restart() string {
 	if m.raw != nil {
 		m.raw.close()

@@ -21,8 +21,8 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestModesOfAgentsAreKnown looks at what every agent offers, straight: a version that renames or adds a mode is noticed here, and until then
-// counts as one that decides by itself.
+// TestModesOfAgentsAreKnown reads every agent's offer directly: the test notices a version that renames or adds a mode, which until then
+// counts as a deciding mode.
 func TestModesOfAgentsAreKnown(t *testing.T) {
 	table := agents.Open(agents.Config{})
 	defer table.Close()
@@ -84,7 +84,7 @@ func decidingAgents(t *testing.T) []realAgent {
 	return slices.DeleteFunc(pinned(t), func(a realAgent) bool { return !slices.Contains([]string{"claude", "codex", "qwen-code"}, a.ID) })
 }
 
-// asPeopleHaveIt is onPath without what the tests set for an agent so that it asks.
+// asPeopleHaveIt is onPath without the tests' settings that make an agent ask.
 func asPeopleHaveIt(t *testing.T, p *place, agent realAgent, model *llm.Model) {
 	t.Helper()
 	env := environ(t, model, agent.ID, *p)
@@ -129,7 +129,7 @@ func TestNobodyHasChosenAMode(t *testing.T) {
 			if code != 0 || !strings.Contains(words, "decides by itself") {
 				t.Errorf("exit code %d, want 0 and a warning in:\n%s", code, words)
 			}
-			if agent.ID != "codex" { // to which the script says to leave its sandbox, which it has none of in that mode
+			if agent.ID != "codex" { // the script asks to leave the sandbox, which Codex does not have in that mode
 				mustHold(t, proof, "scripted-proof\n")
 			}
 			p.mustBeGone(t, 2*time.Second)

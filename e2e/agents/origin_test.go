@@ -17,7 +17,7 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestOtherSessions runs the agents that can all of it through steering, a fork and an import: what they say in an offer, they must do.
+// TestOtherSessions runs the agents that offer steering, a fork and an import through all three.
 func TestOtherSessions(t *testing.T) {
 	for _, agent := range pinned(t) {
 		offers, tested := map[string][]string{
@@ -100,7 +100,7 @@ func forkIt(t *testing.T, s *server, f *feed, model *llm.Model) {
 	}
 	mustKnow(t, model, "lighthouse says hello", "go on in the fork")
 	want := []string{"session.forked", "session.resumed"}
-	if fork.Agent == "codex" { // which forgets a fork that is closed before anything was said in it; it is made again
+	if fork.Agent == "codex" { // Codex forgets a fork that is closed before its first message; the fork is made again
 		want = want[:1]
 	}
 	entries, _ := s.entriesOf(fork.ID)
@@ -144,7 +144,7 @@ func importIt(t *testing.T, s *server, agent realAgent, p place, acpID string, m
 	mustKnow(t, model, "lighthouse says hello", "go on after the import")
 }
 
-// mustKnow fails unless the model was asked one thing with another in what came before it.
+// mustKnow fails unless the model's request with the text asked has the text before in an earlier message.
 func mustKnow(t *testing.T, model *llm.Model, before, asked string) {
 	t.Helper()
 	if !slices.ContainsFunc(model.Requests(), func(r llm.Request) bool {

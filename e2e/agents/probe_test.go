@@ -13,10 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// probeVariable makes the test binary an MCP server on stdio; its value is what the server's tool gives.
+// probeVariable makes the test binary an MCP server on stdio; its value is the answer of the server's tool.
 const probeVariable = "DESKHAND_E2E_PROBE"
 
-// The tools of the two MCP servers, and the words that they give, which stand nowhere else: one for each way to name the server.
+// The tools of the two MCP servers, and their answers, which occur nowhere else: one answer for each way to name the server.
 const (
 	stdioTool, stdioWord, stdioConfigWord = "stdio_lighthouse", "kelpfern-stdio", "kelpfern-stdio-config"
 	httpTool, httpWord, httpConfigWord    = "http_lighthouse", "kelpfern-http", "kelpfern-http-config"
@@ -41,14 +41,14 @@ func serveProbe(word string) int {
 	return 0
 }
 
-// stdioProbe is the server on stdio as session/new names it.
+// stdioProbe returns the server on stdio in the form of session/new.
 func stdioProbe() map[string]any {
 	return map[string]any{
 		"name": "lamp", "command": os.Args[0], "args": []string{}, "env": []any{map[string]string{"name": probeVariable, "value": stdioWord}},
 	}
 }
 
-// startHTTPProbe starts the server over HTTP, which takes nobody without the token of its header, and gives its URL.
+// startHTTPProbe starts the server over HTTP, which requires the token of its header, and returns its URL.
 func startHTTPProbe(t *testing.T) string {
 	t.Helper()
 	handler := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
@@ -71,7 +71,7 @@ func startHTTPProbe(t *testing.T) string {
 	return s.URL
 }
 
-// httpProbe is that server as session/new names it.
+// httpProbe returns the HTTP server in the form of session/new.
 func httpProbe(url string) map[string]any {
 	return map[string]any{
 		"type": "http", "name": "buoy", "url": url, "headers": []any{map[string]string{"name": "Authorization", "value": "Bearer " + probeToken}},

@@ -21,7 +21,7 @@ type process struct {
 	pss     int64 // bytes, shared pages counted in part; 0 when the system does not tell
 }
 
-// marked lists the processes whose environment has the place's mark: whatever its parent, group or session is.
+// marked lists the processes whose environment has the place's mark, whatever their parent, group or session.
 func (p place) marked() []process {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var found []process
@@ -62,7 +62,7 @@ func (p process) String() string {
 	return fmt.Sprintf("%d (%.100s): rss %d MiB, pss %d MiB", p.pid, p.command, p.rss>>20, p.pss>>20)
 }
 
-// mustBeGone fails the test when a process of the place is still there after the time it may take.
+// mustBeGone fails the test when a process of the place still runs after the time.
 func (p place) mustBeGone(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -75,7 +75,7 @@ func (p place) mustBeGone(t *testing.T, within time.Duration) {
 	t.Logf("all processes gone after %v", time.Since(start).Round(time.Millisecond))
 }
 
-// eventually repeats try until it gives no error; the last one is the failure.
+// eventually repeats try until try returns no error; the last error is the failure.
 func eventually(t *testing.T, within time.Duration, what string, try func() error) {
 	t.Helper()
 	deadline := time.NewTimer(within)

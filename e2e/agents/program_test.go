@@ -25,7 +25,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// binVariable names the deskhand under test; without it one is built from this tree for the run.
+// binVariable names the deskhand under test; without the variable, the tests build deskhand from this tree.
 const binVariable = "DESKHAND_BIN"
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
@@ -111,7 +111,7 @@ func link(t *testing.T, out io.Reader) *url.URL {
 	for lines.Scan() {
 		for word := range strings.FieldsSeq(lines.Text()) {
 			if u, err := url.Parse(word); err == nil && u.Scheme == "http" && strings.HasPrefix(u.Fragment, "code=") {
-				go io.Copy(io.Discard, out) // it must not fill up
+				go io.Copy(io.Discard, out) // the pipe must not fill up
 				return u
 			}
 		}
@@ -128,7 +128,7 @@ func (s *server) login(link *url.URL) {
 	s.token = answer.Token
 }
 
-// call does one request of the client API; into may be nil. Anything but a 2xx fails the test.
+// call sends one request of the client API; into may be nil. A status other than 2xx fails the test.
 func (s *server) call(method, path string, body, into any) {
 	s.t.Helper()
 	if status, answer := s.try(method, path, body); status/100 != 2 {
@@ -143,7 +143,7 @@ func (s *server) try(method, path string, body any) (int, json.RawMessage) {
 	return s.send(s.token, method, path, body)
 }
 
-// send does one request with a token.
+// send sends one request with a token.
 func (s *server) send(token, method, path string, body any) (int, json.RawMessage) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
@@ -210,7 +210,7 @@ type feed struct {
 	gen     string
 	seq     int64
 	count   int
-	only    string // a session's id: what belongs to others is not taken
+	only    string // a session's id: entries of other sessions are ignored
 	session session.Session
 	entries map[string]transcript.Entry
 	turns   map[string]session.Turn

@@ -15,8 +15,8 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// What single agents ask in a way of their own, beside what the matrix has of all: a form that is answered by the routes of questions,
-// declined and cancelled; a plan; a question that the agent itself gives up on.
+// Requests that single agents make in a way of their own, beside the requests of all agents in the matrix: a form that is answered by the
+// routes of questions, declined and cancelled; a plan; a question on which the agent itself gives up.
 
 // withAgent starts Deskhand with one agent, more of its environment, and a model with a script, and opens a session.
 func withAgent(t *testing.T, id string, env map[string]string, script ...llm.Turn) (*feed, *llm.Model, place) {
@@ -84,7 +84,7 @@ func TestClaudeAsks(t *testing.T) {
 	}
 
 	turn = f.prompt("Please ask for a shape.")
-	reply(f.waits(), "a trapezium") // no option: it goes to the text beside the question
+	reply(f.waits(), "a trapezium") // no option: the answer is the text beside the question
 	f.done(turn)
 	if !heard(model, "a trapezium") {
 		t.Error("the model does not hear words of one's own")
@@ -151,8 +151,8 @@ func TestClaudePlans(t *testing.T) {
 	}
 }
 
-// impatient plays codex to its adapter, and is it but for one thing: a question about a colour waits for a moment only. Its own models say
-// how long, by means that no script has.
+// impatient replaces codex for its adapter, and changes one thing: a question about a colour waits for a moment only. Codex's own models
+// choose that time, by means that no script has.
 const impatient = `#!/usr/bin/env node
 const { spawn } = require("node:child_process");
 const codex = spawn(process.env.REAL_CODEX, process.argv.slice(2), { stdio: ["inherit", "pipe", "inherit"] });
@@ -168,7 +168,8 @@ codex.on("exit", (code) => process.exit(code ?? 1));
 for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => codex.kill(signal));
 `
 
-// TestCodexGivesUp: a question of Codex waits for as long as its model says; then Codex takes it back, and goes on without an answer.
+// TestCodexGivesUp: a question of Codex waits for as long as its model says; then Codex withdraws the question, and continues without an
+// answer.
 func TestCodexGivesUp(t *testing.T) {
 	list := pinned(t)
 	agent := list[slices.IndexFunc(list, func(a realAgent) bool { return a.ID == "codex" })]
@@ -210,7 +211,7 @@ func TestCodexGivesUp(t *testing.T) {
 	}
 }
 
-// TestOpenCodeAsksForPermissionOnly: it has no questions; what it may do once is allowed, and what it may not is not done.
+// TestOpenCodeAsksForPermissionOnly: OpenCode asks no questions; an action allowed once is done, and a rejected action is not.
 func TestOpenCodeAsksForPermissionOnly(t *testing.T) {
 	f, _, p := withAgent(t, "opencode", nil, askFor("a colour", llm.Ask{Question: "Which colour?", Options: []string{"Red", "Blue"}}))
 	turn := f.prompt("Please ask for a colour.")

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// rawAgent is an agent driven by plain ACP through /v1/acp, as a script does it. Whatever it asks permission for, it gets once.
+// rawAgent is an agent driven by plain ACP through /v1/acp, as a script does. Every permission that the agent asks for is allowed once.
 type rawAgent struct {
 	s      *server
 	path   string
@@ -30,7 +30,7 @@ type rawAgent struct {
 	failure error // of the stream
 }
 
-// startRaw starts an agent, and follows what it says until close.
+// startRaw starts an agent, and follows its messages until close.
 func startRaw(s *server, p place, agent string) *rawAgent {
 	s.t.Helper()
 	token, err := os.ReadFile(filepath.Join(p.lookup("XDG_DATA_HOME"), "deskhand", "token"))
@@ -46,7 +46,7 @@ func startRaw(s *server, p place, agent string) *rawAgent {
 	return a
 }
 
-// call sends a request and gives its answer.
+// call sends a request and returns its answer.
 func (a *rawAgent) call(method string, params any, query string) (json.RawMessage, *rpcError) {
 	a.s.t.Helper()
 	a.lastID++
@@ -169,7 +169,7 @@ func allowing(message rpc) (string, bool) {
 	return "", false
 }
 
-// newSession begins a session and gives its id. In Claude's mode auto a model judges each call, which the scripted one cannot: such a
+// newSession begins a session and returns its id. In Claude's mode auto a model judges each call, which the scripted model cannot: such a
 // session is set to the mode that asks.
 func (a *rawAgent) newSession(p place, servers ...any) string {
 	a.s.t.Helper()

@@ -16,14 +16,14 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// realAgent is one agent of others, pinned.
+// realAgent is a pinned agent of another project.
 type realAgent struct {
-	ID         string   `json:"id"` // as Deskhand's catalogue has it
+	ID         string   `json:"id"` // the id in Deskhand's catalogue
 	Name       string   `json:"name"`
 	Version    string   `json:"version"` // of the program that speaks ACP
 	Bin        string   `json:"bin"`
 	Args       []string `json:"args"`
-	Everywhere bool     `json:"everywhere"` // it is in the tests of crashes, of the command line and of the browser too
+	Everywhere bool     `json:"everywhere"` // the agent is in the tests of crashes, of the command line and of the browser too
 }
 
 //go:embed pins.json
@@ -57,7 +57,7 @@ func agentsDir(t *testing.T) string {
 	return dir
 }
 
-// home is where the agent's pinned version is installed; "" when it is not.
+// home returns the directory of the agent's pinned version; "" when the version is not installed.
 func (a realAgent) home(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(agentsDir(t), a.ID)
@@ -71,7 +71,7 @@ func (a realAgent) home(t *testing.T) string {
 	return filepath.Join(dir, now.Directory)
 }
 
-// path has the agent installed by Deskhand, unless it is, and returns its program.
+// path returns the agent's program, and has Deskhand install a missing agent.
 func (a realAgent) path(t *testing.T) string {
 	t.Helper()
 	if a.home(t) == "" {
@@ -97,7 +97,7 @@ func (p *place) reachNPM() {
 	}
 }
 
-// install has a Deskhand of its own install the agent: npm needs the network, which the tests' own places keep from everybody.
+// install makes a separate Deskhand install the agent: npm needs the network, which the tests' own places block.
 func (a realAgent) install(t *testing.T) {
 	t.Helper()
 	p := newPlace(t, nil)
@@ -139,7 +139,7 @@ func environ(t *testing.T, model *llm.Model, agent string, p place) map[string]s
 	return env
 }
 
-// place is the private world of one test: directories, environment, and a mark on every process that comes of it.
+// place is the private world of a test: directories, environment, and a mark on every process that the test causes.
 type place struct {
 	home string // HOME; XDG directories and TMPDIR are inside
 	work string // the directory that the agent works in
@@ -151,7 +151,7 @@ const markName = "DESKHAND_E2E_MARK"
 
 func newPlace(t *testing.T, model *llm.Model) place {
 	t.Helper()
-	root, err := os.MkdirTemp("", "deskhand-agents-*") //nolint:usetesting // that would remove it at once
+	root, err := os.MkdirTemp("", "deskhand-agents-*") //nolint:usetesting // TempDir would be removed at once
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func (p place) useStore(t *testing.T) {
 	}
 }
 
-// set adds variables; what was set last counts.
+// set adds variables; the last value counts.
 func (p *place) set(variables map[string]string) {
 	for name, value := range variables {
 		p.env = append(p.env, name+"="+value)

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// TestReplay: what a real agent did is the same conversation when its recording plays its part.
+// TestReplay: a recording of a real agent gives the same conversation as the agent.
 func TestReplay(t *testing.T) {
 	for _, agent := range realAgents(t) {
 		t.Run(agent.ID, func(t *testing.T) {

@@ -23,14 +23,14 @@ func loaded(t *testing.T, loops int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = cmd.Process.Kill() // it is there: nobody else has waited for it
+			_ = cmd.Process.Kill() // the process exists: nobody else has waited for it
 			_ = cmd.Wait()
 		})
 	}
 }
 
-// TestFilesBothWaysOverRestarts: on a busy machine, and over two restarts in a row, an agent has Deskhand's own tools from its first turn on, and of
-// a file that is copied for it the model is told at least the name.
+// TestFilesBothWaysOverRestarts: on a busy machine, and over two restarts in a row, an agent has Deskhand's own tools from its first turn
+// on, and the model learns at least the name of a copied file.
 func TestFilesBothWaysOverRestarts(t *testing.T) {
 	var script []llm.Turn
 	for n := range 3 {

@@ -13,8 +13,8 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestSharedProcess measures what decision 47 weighs: how much memory several sessions take within one process of an agent, and in
-// processes of their own, each after one turn; and whether a turn of one session goes on while another one stands still, and is stopped.
+// TestSharedProcess measures the figures of decision 47: the memory of several sessions within one process of an agent, and in processes of
+// their own, each after a turn; and whether a turn of a session goes on while another session hangs, and is stopped.
 func TestSharedProcess(t *testing.T) {
 	const most = 3
 	for _, agent := range pinned(t) {
@@ -59,7 +59,7 @@ func TestSharedProcess(t *testing.T) {
 					a.stdin.Close()
 				}
 				p.mustBeGone(t, 10*time.Second)
-				if !shared && agent.ID != "gemini" { // which loses what it loads within the minute in which it began with it
+				if !shared && agent.ID != "gemini" { // Gemini loses a session that it loads within the minute in which the session began
 					t.Logf("a new process has the first session again after %v", wake(t, p, agent, model, sessions[0]).Round(10*time.Millisecond))
 				}
 			}
@@ -67,7 +67,7 @@ func TestSharedProcess(t *testing.T) {
 	}
 }
 
-// wake starts an agent anew and has it take up a session, as one that sleeps is woken.
+// wake starts an agent again and has it load a session, as a sleeping session is woken.
 func wake(t *testing.T, p place, agent realAgent, model *llm.Model, session string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -89,7 +89,7 @@ func wake(t *testing.T, p place, agent realAgent, model *llm.Model, session stri
 	return took
 }
 
-// settled is the memory of a place's processes when it no longer changes by much.
+// settled returns the memory of a place's processes once it hardly changes.
 func settled(p place) int64 {
 	sum := func() (n int64) {
 		for _, q := range p.marked() {
@@ -109,7 +109,8 @@ func settled(p place) int64 {
 	return last
 }
 
-// beside has one session stand still within a turn, runs a turn of another meanwhile, and stops the first. It tells what came of both.
+// beside lets a session hang within a turn, runs a turn of another session meanwhile, and stops the first. beside returns the result of
+// both.
 func (a *stdioAgent) beside(one, other string) string {
 	a.t.Helper()
 	a.lastID++

@@ -133,7 +133,7 @@ type stdioAgent struct {
 	lastID   int
 	allow    bool            // how requests for permission are answered
 	asked    int             // how many there were
-	text     strings.Builder // what the agent said
+	text     strings.Builder // the text of the agent's messages
 }
 
 type rpc struct {
@@ -246,7 +246,7 @@ func (a *stdioAgent) prompt(session, text string) string {
 	return result.StopReason
 }
 
-// serve takes what the agent says of itself: updates and requests.
+// serve handles the agent's own messages: updates and requests.
 func (a *stdioAgent) serve(message rpc) {
 	a.t.Helper()
 	switch message.Method {

@@ -19,12 +19,12 @@ import (
 	"deskhand/e2e/agents/llm"
 )
 
-// TestStopTellsWhatRunsOn: a command that an agent leaves running when its turn is stopped is told, and can be ended; what the agent ends
-// itself within its time is not told, nor an MCP server, nor what a turn that was not stopped has left on purpose. Which agents leave their
-// commands is what leavers says: a new version that does otherwise is noticed here.
+// TestStopTellsWhatRunsOn: a command that an agent leaves running when its turn is stopped is reported, and can be ended. Not reported are
+// commands that the agent itself ends in time, MCP servers, and commands that a turn left on purpose before it ended. leavers lists the
+// agents that leave their commands: the test notices a new version with another behaviour.
 func TestStopTellsWhatRunsOn(t *testing.T) {
 	leavers := []string{"codex"}
-	const command = "sleep 1; echo x > begun.txt; sleep 302; echo end > end.txt" // one that has just begun Codex ends
+	const command = "sleep 1; echo x > begun.txt; sleep 302; echo end > end.txt" // Codex ends a command that has just begun
 	for _, agent := range pinned(t) {
 		t.Run(agent.ID, func(t *testing.T) {
 			model := openScripted(t, []llm.Turn{
@@ -64,7 +64,8 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 					t.Errorf("ended is %+v", got)
 				}
 			}
-			// What is not told has ended, whoever ended it; the job of the turn before runs, or was ended by the agent with its turn.
+			// An unreported command has ended, by whatever cause; the job of the previous turn runs, or the agent ended the job with its
+			// turn.
 			eventually(t, 10*time.Second, "the end of the command", func() error {
 				for _, q := range p.marked() {
 					if strings.HasPrefix(q.command, "sleep 302") {
@@ -83,7 +84,7 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 				t.Errorf("the command went on to its end: %v", err)
 			}
 			turn = f.prompt("Please go on.")
-			if end := f.done(turn); end.StopReason != "end_turn" { // Claude is told of its job first, and says something else
+			if end := f.done(turn); end.StopReason != "end_turn" { // Claude is first told of its job, and says something else
 				t.Errorf("after that a turn ends with %s %+v", end.StopReason, end.Error)
 			}
 			s.stop()
@@ -97,7 +98,7 @@ func (f *feed) stragglers(running bool) []transcript.Entry {
 	return slices.DeleteFunc(f.sorted(), func(e transcript.Entry) bool { return e.Straggler == nil || e.Straggler.Running != running })
 }
 
-// allowing sends a prompt, allows what the agent asks for, and returns the turn when a file of its command is there.
+// allowing sends a prompt, allows the agent's requests, and returns the turn when a file of its command exists.
 func (f *feed) allowing(text, file string) string {
 	f.s.t.Helper()
 	turn := f.prompt(text)
@@ -105,7 +106,7 @@ func (f *feed) allowing(text, file string) string {
 	f.until(file, func() bool {
 		if r, waits := f.waiting(); waits {
 			for _, o := range r.Options {
-				if o.Kind == "allow_once" { // it may have been answered a moment ago
+				if o.Kind == "allow_once" { // the request may have been answered a moment ago
 					f.s.try("POST", "/client/requests/"+r.ID+"/answer", session.Answer{OptionID: o.ID})
 					break
 				}

@@ -21,8 +21,8 @@ func command(t *testing.T, p place, args ...string) (out, log string, code int) 
 	return stdout.String(), stderr.String(), code
 }
 
-// TestTerminalInAFreshHome gets an agent from npm by the first prompt, goes on with the conversation twice, each time in a process of its own, and
-// removes the agent again.
+// TestTerminalInAFreshHome installs an agent from npm by the first prompt, continues the conversation twice, each time in a new process,
+// and removes the agent again.
 func TestTerminalInAFreshHome(t *testing.T) {
 	model := openModel(t)
 	p := newPlace(t, nil)
@@ -31,7 +31,7 @@ func TestTerminalInAFreshHome(t *testing.T) {
 	for _, step := range []struct {
 		args []string
 		code int
-		want string // on one of the two streams
+		want string // on either of the two streams
 	}{
 		{[]string{"prompt", "Please write the proof."}, 7, "deskhand agents install ID"},
 		{[]string{"prompt", "--agent", "opencode", "Please write the proof."}, 7, "deskhand agents install opencode"},
@@ -52,9 +52,9 @@ func TestTerminalInAFreshHome(t *testing.T) {
 	p.mustBeGone(t, 2*time.Second)
 }
 
-// TestTerminalWithoutALogin: an agent that nobody has signed in to ends the turn with the code of its own, and the conversation says why.
+// TestTerminalWithoutALogin: an agent without a login ends the turn with an exit code of its own, and the conversation has the reason.
 func TestTerminalWithoutALogin(t *testing.T) {
-	model := openModel(t) // for its word that nothing else may be reached
+	model := openModel(t) // to check that the agent reaches no other address
 	p := newPlace(t, model)
 	p.useStore(t)
 	out, log, code := command(t, p, "prompt", "--agent", "claude", "--approve", "never", "Please write the proof.")

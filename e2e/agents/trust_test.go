@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// brought is what a directory can bring that a real agent runs by itself: it makes a file.
+// brought returns files by which a directory makes a real agent run a program by itself: the program makes a file.
 func brought(agent, proof string) (files map[string]string, names []string) {
 	run := "echo ran > " + proof
 	command, _ := json.Marshal(run)
@@ -41,8 +41,8 @@ func brought(agent, proof string) (files map[string]string, names []string) {
 	return nil, nil
 }
 
-// TestUnapproved: what real agents run by themselves when they start does not run before a person has approved
-// it, and runs then. That the second is so shows that the first means something.
+// TestUnapproved: programs that real agents run by themselves at their start do not run before a person has approved them, and run
+// afterwards. The latter proves that the former is due to the approval.
 func TestUnapproved(t *testing.T) {
 	for _, agent := range pinned(t) {
 		t.Run(agent.ID, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// A Chromium that nobody listens to: what is measured for hours must not be what drives it. Playwright has the browser keep the bodies of
-// all answers that a page gets, up to a hundred megabytes of them, and a page that asks for events grows by them all day. So this one is
-// driven over the pipe of the DevTools protocol, with nothing switched on but what is asked for.
+// A Chromium without a listener for answers: measurements of hours must not measure their own driver. Playwright makes the browser keep the
+// bodies of all answers to a page, up to a hundred megabytes, and a page that asks for events all day grows by their bodies. So this
+// Chromium is driven over the pipe of the DevTools protocol, with only the requested domains switched on.
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -28,7 +28,7 @@ export class Chromium {
       fs.rmSync(profile, { recursive: true, force: true });
     });
     c.#out = child.stdio[3];
-    c.#out.on("error", () => {}); // it has ended, which the calls tell
+    c.#out.on("error", () => {}); // the browser has ended, as the calls report
     child.stdio[4].on("data", (data) => c.#heard(data.toString()));
     ended.then(() => c.#waiting.forEach(({ fail }) => fail(new Error("Chromium has ended"))));
     const { targetInfos } = await c.send("Target.getTargets");

@@ -1,5 +1,5 @@
-// Measures a conversation of 20,000 turns: how long it takes until its end is painted, how many nodes there are, and whether scrolling
-// and jumping in it are smooth. BENCH_ROUNDS says how often.
+// Measures a conversation of 20,000 turns: the time until its end is painted, the number of nodes, and whether scrolling and jumping are
+// smooth. BENCH_ROUNDS is the number of rounds.
 import { test } from "node:test";
 import { until } from "../browser/desk.mjs";
 import { summary } from "./probe.mjs";
@@ -49,7 +49,7 @@ for (const open of [inChromium, inWindow]) {
     add(key("up_blank"), seen.blank);
     add(key("up_jumps"), seen.jumps);
 
-    // Down again, through what was taken out of the page on the way up.
+    // Down again, through the rows that were removed from the page on the way up.
     await surface.run(() => {
       window.probe.record();
       window.probe.scroll(90, 500);

@@ -1,6 +1,6 @@
-// What measures within the page, the same in Chromium and in the window: functions that are sent there as text, and leave what they
-// found on `window.probe`. A frame is what lies between two calls of requestAnimationFrame; "painted" is the first task after the frame
-// in which something was there.
+// The measurements within the page, the same in Chromium and in the window: functions that are sent to the page as text, and leave their
+// results on `window.probe`. A frame is the time between two calls of requestAnimationFrame; "painted" is the first task after the frame in
+// which the content was there.
 
 /** Puts the probe into the page. */
 export function install() {

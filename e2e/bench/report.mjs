@@ -68,7 +68,7 @@ after(() => {
     const sorted = [...values].sort((a, b) => a - b);
     const median = Math.round(sorted[Math.floor((sorted.length - 1) / 2)]);
     const worst = Math.round(sorted.at(-1));
-    // One frame too long is one that somebody has seen: times are judged by the median of the rounds, frames and elements by the worst.
+    // A person sees a single long frame: times are judged by the median of the rounds, frames and elements by the worst round.
     const judged = /_(over|worst|blank|jumps|elements)$/.test(name) ? worst : median;
     const verdict = goal === undefined ? "" : `<= ${goal}, ${judged <= goal ? "met" : "MISSED"}`;
     lines.push([`${surface}: ${what}`, unit, String(median), String(worst), verdict]);

@@ -1,11 +1,11 @@
-// Lets Deskhand work for hours, and fails when it takes 20 MiB more at the end than at the beginning: several agents stream, others are
-// begun, left and put to sleep, conversations are opened and closed, all in a real page. SOAK_MINUTES says how long (120), SOAK_SURFACE
-// where (Chromium, or window).
+// Runs Deskhand for hours, and fails when it uses 20 MiB more at the end than at the beginning: several agents stream, others are begun,
+// left and put to sleep, conversations are opened and closed, all in a real page. SOAK_MINUTES is the duration (120), SOAK_SURFACE the
+// surface (Chromium, or window).
 //
-// Memory is PSS: of Deskhand's own processes and the page's (in the window all of them are its own). That of the agents is told beside
-// it: how many live at a time is their budget's affair. What is compared are the medians of the first and the last samples after a
-// warm-up, in which caches fill that are bounded: the ring of events, coloured code, pages of the database. Compared is PSS without
-// files: of a program's own pages every other browser of the machine that starts or ends takes or leaves a part.
+// Memory is the PSS of Deskhand's own processes and of the page's (in the window all of them are Deskhand's own). The agents' memory is
+// reported beside: their budget limits the number of living agents. The comparison takes the medians of the first and the last samples
+// after a warm-up, which fills bounded caches: the ring of events, coloured code, pages of the database. The compared PSS excludes files:
+// every other browser that starts or ends on the machine changes the share of a program's own pages.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";

@@ -13,7 +13,7 @@ const wanted = new RegExp(process.env.BENCH_SURFACES ?? ".");
 for (const open of [inChromium, inWindow]) {
   test(`a stream, ${open.name}`, { skip: !wanted.test(open.name) }, async (t) => {
     const surface = await open(t);
-    await pause(3_000); // nobody has typed a prompt before; what is made ready after the first screen is
+    await pause(3_000); // nobody has typed a prompt before; the page prepares the composer after the first screen
     const key = (name) => `${surface.name}.${name}`;
     for (let round = 0; round < rounds; round++) {
       const { id } = await surface.desk.api("POST", "/client/sessions", { agent: "mock", cwd: surface.desk.work, title: `Stream ${round}` });

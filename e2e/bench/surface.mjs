@@ -1,4 +1,4 @@
-// Where the app is measured: in Chromium, from a server, or in its window. Both run the same functions in their page.
+// The surfaces of the measurements: Chromium with a server, or the window. Both run the same functions in their page.
 import fs from "node:fs";
 import path from "node:path";
 import { Desk, until } from "../browser/desk.mjs";

@@ -1,5 +1,5 @@
-// What the acceptance list of the screen asks for and no test beside its feature shows: nothing is out of reach at 200 %, the panel's
-// tabs can be read by everybody, a stream goes on after the computer has slept, and without agents or a network there is the demo agent.
+// The items of the screen's acceptance list without a test beside their feature: nothing is out of reach at 200 %, everybody can read the
+// panel's tabs, a stream goes on after the computer has slept, and without agents or a network there is the demo agent.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -20,7 +20,7 @@ function outOfReach() {
     if (!one.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) continue;
     if (one.classList.contains("scrim") || one.closest("[inert], .visually-hidden")) continue;
     let { left, right, top, bottom } = one.getBoundingClientRect();
-    if (right - left < 2 || bottom - top < 2) continue; // only for those who do not see it
+    if (right - left < 2 || bottom - top < 2) continue; // visible only to screen readers
     const whole = { width: right - left, height: bottom - top };
     let freeX = false, freeY = false;
     for (let box = one.parentElement; box; box = box.parentElement) {
@@ -123,7 +123,7 @@ test("a stream whose line was cut goes on by itself, whole", async (t) => {
   const { id } = await desk.session();
   const before = await app.log.locator("[data-row=agent]").allInnerTexts();
   assert.ok((await desk.entries(id)).some((entry) => entry.kind === "agent" && entry.text.length === 30 * 10 * 6));
-  await page.reload(); // as it is when all of it is read at once
+  await page.reload(); // as when the whole transcript is read at once
   await app.footers.first().waitFor();
   assert.deepEqual(await app.log.locator("[data-row=agent]").allInnerTexts(), before);
 });

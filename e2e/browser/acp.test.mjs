@@ -1,4 +1,4 @@
-// What an agent has the client do in its place, seen in a browser: files, programs, and how its memory is told of.
+// The work of the client for an agent, seen in a browser: files, programs, and the report of the agent's memory.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -30,7 +30,7 @@ test("files, programs and compactions", async (t) => {
   await log.getByText("The person tries the").waitFor();
   await looks.at(page, "acp-compaction");
 
-  // A grouped option and one that is on or off.
+  // A grouped option and a boolean option.
   await page.getByRole("button", { name: /^Model:/ }).click();
   await page.getByRole("listbox", { name: "Model" }).waitFor();
   await looks.at(page, "acp-options");

@@ -138,7 +138,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   assert.ok(await card.evaluate((element) => element === document.activeElement), "the card has the focus");
   await looks.at(app.page, "agents-missing");
 
-  // It runs, is seen after a reload too, and is cancelled.
+  // The installation runs, is seen after a reload too, and is cancelled.
   registry.hold(claude);
   for (const key of ["Tab", "Tab", "Enter"]) await app.page.keyboard.press(key);
   const bar = card.getByRole("progressbar", { name: "Installing Claude Code" });
@@ -156,7 +156,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   await bar.waitFor({ state: "detached" });
   registry.release(claude);
 
-  // An older one first, so that there is something to update.
+  // An older version first, so that there is an update.
   await desk.api("POST", "/client/agents/claude/install", { version: "0.99.0" });
   await app.state("Claude Code", "Ready");
   await card.getByText("0.101.0 is available").waitFor();
@@ -170,7 +170,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   await app.button("Roll back to 0.99.0", card).click();
   await card.getByText("0.99.0", { exact: true }).waitFor();
 
-  // Removing asks, in its place.
+  // Removing asks on the card itself.
   await app.button("Remove", card).click();
   await card.getByText(/^Remove Claude Code 0\.99\.0\?/).waitFor();
   assert.equal(await app.page.evaluate(() => document.activeElement?.textContent), "Keep");
@@ -206,7 +206,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
   await log.getByText("I am at it.").waitFor();
   await composer.fill("half a sentence");
 
-  await install("0.99.0"); // now there is a newer one
+  await install("0.99.0"); // now a newer version is available
   await entry.getByText("1 update", { exact: true }).waitFor();
   for (const loud of ["dialog", "alertdialog", "alert"]) assert.equal(await page.getByRole(loud).count(), 0, loud);
   assert.equal(await page.locator(".toast").count(), 0);
@@ -215,7 +215,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
   const now = await desk.api("GET", `/client/sessions/${id}`);
   assert.equal(now.phase, "working", "the turn was touched");
 
-  // Where it leads the card offers it, and nothing was begun.
+  // The entry leads to the card with the offer, and nothing was begun.
   await entry.click();
   await page.getByRole("listitem", { name: "Claude Code", exact: true }).getByText("0.101.0 is available").waitFor();
   assert.equal((await claudes()).version, "0.99.0");
@@ -241,7 +241,7 @@ test("an installation that fails says why, and can be tried again", async (t) =>
   await app.button("Copy the error output", failure).click();
   assert.match(await app.page.evaluate(() => navigator.clipboard.readText()), /no keyring/);
 
-  // npm's own words, where it is npm that fails.
+  // npm's own words, when npm fails.
   const none = app.card("Claude Code");
   await app.button("Install", none).click();
   await none.getByRole("alert").getByText(/404/).first().waitFor({ timeout: 30_000 });
@@ -262,7 +262,7 @@ test("the rest of the catalogue is asked for, and the screen fits a small window
   await app.button("Agents", app.sidebar).click();
   await app.heading.waitFor();
   assert.equal(await app.card("Cline").count(), 0);
-  // A list that cannot be read says so, and is read when it is asked for again.
+  // A list that cannot be read says so, and is read on the next request.
   await app.page.route("**/client/agents?all=true", (route) => route.abort());
   await app.button("More agents").click();
   await app.page.getByRole("alert").getByText("Deskhand does not answer.").waitFor();

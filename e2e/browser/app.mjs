@@ -1,4 +1,4 @@
-// The app as a person sees it: its parts by role and name, and what is done with them again and again.
+// The app as a person sees it: its parts by role and name, and the actions that many tests repeat.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -45,7 +45,7 @@ export class App {
 
   /** Sends a prompt and waits for the end of its turn; gives the footer. */
   async turn(text, end = "Done") {
-    // Not counted: what is far above is taken out of a long transcript.
+    // Not counted: rows far above are removed from a long transcript.
     await this.footers.evaluateAll((rows) => rows.forEach((row) => (row.dataset.seen = "")));
     await this.send(text);
     const footer = this.log.locator("[data-row=footer]:not([data-seen])").last();
@@ -101,7 +101,7 @@ export class App {
 
 // Rows and buttons show more than their name: an age, the keys that do the same.
 const notAsked = ["label-content-name-mismatch"];
-// What can differ between light and dark.
+// Rules whose results may differ between light and dark.
 const ofColour = ["color-contrast", "link-in-text-block"];
 
 /** Looks at one screen after the other, as people with and without good eyes do; done() tells what was found. */

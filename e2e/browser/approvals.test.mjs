@@ -1,4 +1,5 @@
-// Approvals that are larger than a screen, in Chromium: all of what is decided can be reached, and a press counts only once it could be read.
+// Approvals larger than a screen, in Chromium: every part of the request can be reached, and a press counts only once the whole request
+// could be read.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
@@ -72,7 +73,7 @@ test("all of a long command, and of a large edit, is in reach page by page", asy
     await until("the next page", async () => (await box.innerText()) !== was);
   }
   assert.match(await box.innerText(), /\+line 20001$/);
-  await unseen(app).waitFor(); // its end is below
+  await unseen(app).waitFor(); // the end of the request is below
   await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
   await unseen(app).waitFor({ state: "detached" });
 });

@@ -1,5 +1,5 @@
-// Files that travel with a message, and files that the agent gives: dropped, pasted, chosen, mentioned, kept over a reload and a restart,
-// sent, queued, shown, listed and saved. What only the window has (paths of a drop, its dialogs) is tested there.
+// Files that travel with a message, and files from the agent: dropped, pasted, chosen, mentioned, kept over a reload and a restart, sent,
+// queued, shown, listed and saved. e2e/window tests the features of the window alone (paths of a drop, its dialogs).
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -48,7 +48,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await desk.start();
   const app = await App.open(desk, { agent: "Demo agent" });
 
-  // The whole window says where they would go, and nothing is left of it when they are taken away.
+  // The whole window shows the drop target, and nothing remains when the files are dragged away.
   const files = [{ name: "chart 100%.png", type: "image/png", data: blue }, { name: "notes ü.txt", type: "text/plain", data: "some notes\n" }];
   await drag(app, ["dragenter", "dragover"], files);
   const overlay = app.page.getByTestId("drop");
@@ -62,13 +62,13 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await chip(app, "notes ü.txt").getByText("goes with its content").waitFor();
   await overlay.waitFor({ state: "detached" });
 
-  // Pasted: a picture, and a long text; a short one stays text.
+  // Pasted: a picture, and a long text; a short text stays text.
   assert.equal(await paste(app, { files: [{ name: "image.png", type: "image/png", data: blue }] }), true);
   await chip(app, /pasted-.*\.png/).getByText("goes as a picture").waitFor();
   assert.equal(await paste(app, { text: "a".repeat(40_000) }), true);
   await chip(app, /pasted-.*\.txt/).waitFor();
   assert.equal(await paste(app, { text: "short" }), false);
-  // In one go: the keys count for a second.
+  // In one call: the keys count for a second.
   assert.equal(await app.composer.evaluate((field, text) => {
     field.dispatchEvent(new KeyboardEvent("keydown", { key: "V", code: "KeyV", ctrlKey: true, shiftKey: true, bubbles: true, cancelable: true }));
     const data = new DataTransfer();
@@ -213,7 +213,7 @@ test("another conversation is named and travels along; skills are named", async 
   await app.footers.first().getByText("Done", { exact: true }).waitFor();
   await app.log.getByText("It turns twice a minute").first().waitFor();
 
-  // What only looks like a name goes as it is.
+  // A text that only looks like a name goes unchanged.
   const footer = await app.turn("help with #12 for $5 and $HOME");
   await footer.waitFor();
   await app.log.getByText("help with #12 for $5 and $HOME").waitFor();
@@ -227,7 +227,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await drag(app, ["drop"], [{ name: "good.txt", type: "text/plain", data: "good" }]);
   await chip(app, "good.txt").waitFor();
 
-  // A link that leads outside asks before it is followed.
+  // A link that leads outside asks before the link is followed.
   const outside = path.join(desk.home, "secret.txt");
   fs.writeFileSync(outside, "outside");
   fs.symlinkSync(outside, path.join(desk.work, "innocent.txt"));
@@ -248,7 +248,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await app.button("Attach its target", asks).click();
   await until("the file behind the link", async () => (await chips(app).count()) === 2);
 
-  // One that would go as a link and is gone: nothing is sent, and the message stays as it was.
+  // A file that would go as a link and is gone: nothing is sent, and the message stays unchanged.
   fs.writeFileSync(path.join(desk.work, "gone.bin"), Buffer.from([0, 1, 2]));
   await app.composer.fill("");
   await app.composer.pressSequentially("@gone");
@@ -261,7 +261,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   assert.deepEqual([await app.composer.inputValue(), await chips(app).count(), (await desk.entries((await desk.session()).id)).length], ["@gone.bin ", 3, 0]);
   await app.button("Remove gone.bin").click();
 
-  // Too large: said before it is sent anywhere.
+  // Too large: the refusal comes before any upload.
   await app.page.evaluate(() => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([new Uint8Array(51 * 1024 * 1024)], "film.mov"));
@@ -287,7 +287,7 @@ test("an upload shows how far it is, and can be cancelled", async (t) => {
   await app.page.route("**/client/attachments", async (route) => {
     arrives();
     await held;
-    await route.continue().catch(() => {}); // it was cancelled
+    await route.continue().catch(() => {}); // the request was cancelled
   });
   await drag(app, ["drop"], [{ name: "slow.txt", type: "text/plain", data: "slow" }, { name: "next.txt", type: "text/plain", data: "next" }]);
   await arrived;
@@ -376,13 +376,13 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   await desk.start();
   const app = await App.open(desk, { agent: "Demo agent" });
   await drag(app, ["drop"], [{ name: "question.txt", type: "text/plain", data: "how?" }]);
-  await chip(app, "question.txt").getByText("goes with its content").waitFor(); // while it is on its way nothing is sent
+  await chip(app, "question.txt").getByText("goes with its content").waitFor(); // nothing is sent during the upload
   await app.turn("attach chart.png tall.png report.pdf drawing.svg tone.wav page.html");
   const given = app.log.getByRole("article", { name: "File from Demo agent" });
   await until("all of them", async () => (await given.count()) === 6);
   assert.deepEqual(await given.locator(".name").allTextContents(), ["chart.png", "tall.png", "report.pdf", "drawing.svg", "tone.wav", "page.html"]);
 
-  // Pictures are shown, in the room that was kept for them; what could run is not.
+  // Pictures are shown, in the space reserved for them; active content is not.
   await given.nth(0).scrollIntoViewIfNeeded();
   await given.nth(0).locator("img").waitFor();
   const { width, height } = await given.nth(0).locator("img").boundingBox();
@@ -406,14 +406,14 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   await app.page.keyboard.press("Escape");
   await app.page.getByRole("dialog").waitFor({ state: "detached" });
 
-  // A browser saves what the window would open.
+  // A browser saves the file that the window would open.
   const saves = app.page.waitForEvent("download");
   await app.button("Download", given.nth(2)).click();
   const saved = await saves;
   assert.equal(saved.suggestedFilename(), "report.pdf");
   assert.equal(fs.readFileSync(await saved.path(), "utf8"), "%PDF-1.4\n%%EOF\n");
 
-  // The list of all, and the way back to one.
+  // The list of all files, and the way back to a message.
   await app.button("Conversation actions").click();
   await app.page.getByRole("menuitem", { name: "Files…" }).click();
   const dialog = app.page.getByRole("dialog");
@@ -435,7 +435,7 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   });
   await looks.at(app.page, "attach-given-small");
 
-  // All of it is there again after a restart.
+  // Everything is there again after a restart.
   await app.page.setViewportSize({ width: 1280, height: 800 });
   await desk.restart();
   const anew = app.page.waitForEvent("load"); // a link that changes the fragment alone has the page load itself anew

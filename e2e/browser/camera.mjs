@@ -21,7 +21,7 @@ export const scenes = path.join(import.meta.dirname, "scenes");
 
 /** What passes and is no text of the page: names of controls, and how long something took, which is told where it was long. */
 const passing = [[/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d+ms\b/g, "1ms"], [/^ *- text: ·[\d.]+ s\n/gm, ""], [/ ·[\d.]+ s\b/g, ""],
-  // What a terminal's rows say is told to screen readers up to a second after it is drawn.
+  // Screen readers get a terminal's rows up to a second after they are drawn.
   [/( +- group "Terminal \d+ of [^\n]*:\n) +- list:\n(?: +- listitem[^\n]*\n)*(?: +- text: [^\n]*\n)?/g, "$1"]];
 
 /** What is asked for. */
@@ -46,10 +46,10 @@ async function settle([home, dir]) {
     [/\b(agents|take|use) \d+(?:\.\d+)? [MG]B\b/g, "$1 212 MB"],
   ];
   const seconds = [[/\b\d+(?:\.\d+)? s\b/g, "1.2 s"]];
-  // Limits are the same every time, and so is what agents take: it was written over above.
+  // Limits are the same every time, and so is the agents' memory: the masks above replaced its figures.
   const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
-  // A tool says how long it took where that was long; a busy machine is no part of the picture.
-  const alone = /^\s*\d+(?:\.\d+)? s\s*$/, lasting = [[alone, ""]], taking = [[alone, "12 ms"]]; // where it is told in ms below a second
+  // A tool shows its duration when it was long; a busy machine must not change the picture.
+  const alone = /^\s*\d+(?:\.\d+)? s\s*$/, lasting = [[alone, ""]], taking = [[alone, "12 ms"]]; // durations below a second are in ms
   const put = (root, words, but) => {
     const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
@@ -67,7 +67,7 @@ async function settle([home, dir]) {
     for (const place of document.querySelectorAll(".number.ms, [aria-label^='Test of '] .numbers")) put(place, taking, ".markdown");
   };
   over();
-  // What is told anew before the shutter is written over before it is painted.
+  // Texts that are updated before the shutter are masked before they are painted.
   window.passing ??= new MutationObserver(over);
   window.passing.observe(document.body, { subtree: true, childList: true, characterData: true });
 }
@@ -136,7 +136,7 @@ export class Camera {
     if (wanted) return save(file, await read());
     const kept = fs.readFileSync(file, "utf8");
     let now;
-    await until("the same screen", async () => (now = await read()) === kept).catch(() => {}); // something may be on its way yet
+    await until("the same screen", async () => (now = await read()) === kept).catch(() => {}); // an update may still be on its way
     assert.equal(now, kept, `${name} is not what its picture in docs/images shows: make pictures takes it again`);
   }
 }
@@ -160,7 +160,7 @@ async function fewer(png) {
   for (const colour of all) counts.set(colour, (counts.get(colour) ?? 0) + 1);
   const parts = (colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
   const far = ([r, g, b], [x, y, z]) => 2 * (r - x) ** 2 + 4 * (g - y) ** 2 + 3 * (b - z) ** 2; // as the eye weighs them
-  // The most frequent alone would be greys of letters: those that are like another one come after those that are not.
+  // The most frequent colours alone would be greys of letters: colours that resemble an earlier colour come last.
   const colours = [], palette = [];
   const frequent = [...counts].sort(([a, n], [b, m]) => m - n || a - b).map(([colour]) => colour);
   for (const apart of [2_000, 400, 100, 0]) {

@@ -1,4 +1,4 @@
-// What an agent changed, looked through in the side panel: kept, taken back, commented on, undone; on the disk, with git's help.
+// The changes of an agent in the side panel: kept, reverted, commented on, undone; on the disk, with git's help.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -76,14 +76,14 @@ test("a turn is looked through by keys: kept, taken back, commented on", async (
   await tree.getByRole("treeitem", { name: /^main\.go/ }).press("ArrowRight");
   await page.keyboard.press("y");
   await panel.getByText("1 of 5 changes kept").waitFor();
-  await panel.locator("[data-hunk='1'].here").waitFor(); // what is kept is shown at once, and gone on from when it is
+  await panel.locator("[data-hunk='1'].here").waitFor(); // a kept hunk is shown at once, and the selection moves on after the server's answer
   await page.keyboard.press("c");
   const field = panel.getByRole("textbox", { name: /^Comment on cmd\/main\.go, line \d+/ });
   await field.pressSequentially("Why everybody, and [not] you?");
   await field.press("Enter");
   await panel.getByText("1 comment", { exact: true }).waitFor();
 
-  // All of it is remembered.
+  // All marks are remembered.
   await page.reload();
   await panel.getByText("1 of 5 changes kept").waitFor();
   await panel.getByText("1 comment", { exact: true }).waitFor();
@@ -120,7 +120,7 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   assert.equal(read("a.txt"), "a\n");
   assert.equal(read("b.txt"), "mine\n");
   assert.ok(!there(demoFile));
-  // Not all of it: what is left can still be undone, and what was put back can be brought back.
+  // Not everything: the remaining changes can still be undone, and the reverted changes can be restored.
   await footer.getByRole("button", { name: "Undo turn" }).waitFor();
   await footer.getByRole("button", { name: "Bring it back" }).waitFor();
   await page.getByText("The turn is undone: 2 files are as they were before").first().waitFor();
@@ -128,7 +128,7 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   await until("the turn to be there again", () => read("a.txt") === "A\n" && there(demoFile));
   assert.equal(read("b.txt"), "mine\n");
 
-  // And all of it, what a person wrote since too, by keys.
+  // And everything, including a person's later edits, by keys.
   await footer.getByRole("button", { name: "Undo turn" }).focus();
   await page.keyboard.press("Control+z");
   await dialog.getByRole("checkbox", { name: "Also put back what changed after the turn" }).check();
@@ -166,7 +166,7 @@ test("three hundred files and a file of ten thousand lines stay fast", async (t)
   assert.ok(took.ms < 30_000, `50 rows took ${took.ms} ms`);
   assert.ok(took.nodes < 6_000, `${took.nodes} elements`);
 
-  // Its lines come as far as one scrolls, and then when one asks for more.
+  // Lines are loaded while scrolling, and further lines on request.
   await page.keyboard.press("End");
   await page.keyboard.press("ArrowUp");
   const region = panel.getByRole("region", { name: "Changes to src/long.ts" });
@@ -208,7 +208,7 @@ test("how it looks", async (t) => {
   await panel.getByRole("treeitem", { name: /^guide\.md/ }).click();
   await panel.getByRole("treeitem", { name: /^main\.go/ }).click();
   await looks.at(page, "changes-wide");
-  // What cannot be had leaves what is shown.
+  // A failed request leaves the shown changes.
   const since = /\/changes\?since=start$/;
   await page.route(since, (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: "{\"status\":500}" }));
   const choose = async () => {

@@ -1,4 +1,4 @@
-// What a program prints in colours is shown in colours that can be read.
+// Coloured output of programs is shown in readable colours.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";

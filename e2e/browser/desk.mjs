@@ -1,4 +1,4 @@
-// A private Deskhand for one test, seen through its app: a Place, and one Chromium for all tests of a file.
+// A private Deskhand for a test, seen through its app: a Place, and one Chromium for all tests of a file.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
@@ -52,7 +52,7 @@ export class Desk extends Place {
     const page = await context.newPage();
     page.on("pageerror", (error) => this.complaints.push(String(error)));
     page.on("console", (message) => {
-      // What the browser says about answers that are no success: the tests look at those themselves.
+      // The browser's messages about unsuccessful answers: the tests check the answers themselves.
       if (message.type() === "error" && !/^Failed to load resource/.test(message.text())) this.complaints.push(message.text());
     });
     page.on("request", (request) => {

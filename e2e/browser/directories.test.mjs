@@ -1,4 +1,4 @@
-// A conversation that works in more than one directory.
+// A conversation with several directories.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";

@@ -1,6 +1,6 @@
-// Discord beside the window, with the stand-in in its place: a bot is set up, a channel bound, a conversation had there with files both
-// ways, an approval answered here and there, and a line that does not work is told. The pictures of the manual come from here:
-// DESKHAND_PICTURES (see camera.mjs) writes them.
+// Discord beside the window, with the stand-in instead of Discord: a bot is set up, a channel bound, a conversation had in the channel with
+// files both ways, an approval answered on both surfaces, and a broken connection reported. This test makes the manual's pictures of
+// Discord: DESKHAND_PICTURES (see camera.mjs) writes them.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -33,7 +33,7 @@ class Discord {
     const child = spawn(standin(), [], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = new Promise((done) => child.on("exit", done));
     t.after(() => {
-      child.stdin.end(); // that ends it
+      child.stdin.end(); // the stand-in ends with its stdin
       return ended;
     });
     const first = await new Promise((done, fail) => {
@@ -198,7 +198,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await app.button("Add", section).click();
   await section.getByRole("listitem").filter({ hasText: discord.person }).waitFor();
 
-  // On; the check names the one thing that is missing.
+  // On; the check names the single missing condition.
   await section.getByRole("switch", { name: "Discord on" }).click();
   await section.getByText("Connected", { exact: true }).waitFor();
   await app.button("Check now", section).click();
@@ -222,14 +222,14 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await app.page.setViewportSize({ width: 1280, height: 1400 });
   for (const colorScheme of ["dark", "light"]) {
     await app.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await app.page.mouse.move(2, 700); // away from what would light up
+    await app.page.mouse.move(2, 700); // away from buttons that would light up
     await keep(app.page, `discord-settings-${colorScheme}`, (file) => section.screenshot({ path: file }));
   }
   await app.page.setViewportSize({ width: 1280, height: 800 });
   await row.getByRole("button", { name: /lighthouse/i }).first().click();
   await app.log.getByText("The lighthouse").first().waitFor();
 
-  // One that is bound for its threads, and one where the bot may not write.
+  // A channel bound for its threads, and a channel in which the bot may not write.
   await openSettings(app);
   await app.button("Bind a channel", section).click();
   await section.getByRole("radio", { name: /A new conversation for each thread/ }).check();
@@ -240,7 +240,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await app.button("Bind", section).click();
   await section.getByRole("listitem").filter({ hasText: "each thread starts a conversation with Demo agent in ~/project" }).waitFor();
 
-  // All of it is there after a restart, and nothing told the token.
+  // Everything is there after a restart, and no answer contains the token.
   await desk.restart();
   await app.page.goto(desk.link);
   await connected(desk);
@@ -273,7 +273,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   fs.writeFileSync(path.join(desk.work, "visitors.png"), drawing);
   await setUp(desk, discord);
 
-  // What is said there arrives here; the approval is answered there.
+  // A message of the channel arrives in the window; the approval is answered in the channel.
   await discord.say("Please bring the notes up to date.");
   await app.log.getByText("Please bring the notes up to date.").first().waitFor();
   await app.request.waitFor();
@@ -295,7 +295,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   assert.ok(closed.text.includes(discord.person), `who answered: ${closed.text}`);
   await looks.at(app.page, "discord-answered");
 
-  // Files: one comes from the agent, one goes to it. What its tools find that by is no text for people.
+  // Files: one from the agent, one to the agent. The ids by which the agent's tools find them are no text for people.
   await discord.say("attach visitors.png");
   const given = await discord.bots("the agent's file", (one) => one.files?.some(({ name }) => name === "visitors.png"));
   assert.ok(Buffer.from(given.files[0].data, "base64").equals(drawing));
@@ -310,11 +310,11 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   assert.equal(await app.page.getByText(/\[\[/).count(), 0, "the block of files is shown");
   await looks.at(app.page, "discord-files");
 
-  // Answered in the window: the controls there go, with a word of where it was.
+  // Answered in the window: the controls in the channel go, with a word about the surface of the answer.
   await discord.say("permission");
   const second = await discord.bots("the second approval", (one) => one.id !== asked.id && asks(one));
 
-  // What is said meanwhile waits in the queue. Edited there, it keeps its files, for the agent's tools too.
+  // A message during the turn waits in the queue. Edited in the channel, the message keeps its files, also for the agent's tools.
   await discord.say("echo and this", { files: [{ name: "more.png", type: "image/png", data: drawing.toString("base64") }] });
   const waiting = app.page.getByRole("region", { name: "Queue" }).getByRole("listitem").first();
   await waiting.getByRole("list", { name: "Attached files" }).getByText("more.png").waitFor();
@@ -333,14 +333,14 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   await app.request.getByRole("button", { name: /^Allow once/ }).click();
   const gone = await discord.bots("the answer of the window", (one) => one.id === second.id && usable(one).length === 0);
   assert.match(gone.text, /answered in a browser/);
-  // Between the end of the card and its being forgotten a press is acknowledged first, and told by a message of its own.
+  // Between a card's end and its removal, a press is acknowledged first, and answered by a message of its own.
   const late = await until("the private answer to a late press", async () => {
     const told = await discord.press(second, usable(second)[0].customId, { late: true });
     return told.answer.private && told;
   });
   assert.equal(late.answer.text, "This is no longer asked here.");
   await until("the end of the last turn", async () => (await desk.session()).phase === "ready");
-  await app.footers.last().getByText("Done", { exact: true }).waitFor({ timeout: 30_000 }); // not counted: what is far above is not in the page
+  await app.footers.last().getByText("Done", { exact: true }).waitFor({ timeout: 30_000 }); // not counted: rows far above are not in the page
 
   // Nobody else is heard, and they are counted.
   const before = (await desk.entries((await desk.session()).id)).length;
@@ -363,7 +363,7 @@ test("what is wrong with the line is told, and mended by itself", async (t) => {
   const desk = await deskOf(t, discord);
   const app = await App.open(desk, { agent: "Demo agent" });
   await setUp(desk, discord);
-  await until("an empty status bar", async () => (await app.status.getByText(/Discord/).count()) === 0); // what works is not there
+  await until("an empty status bar", async () => (await app.status.getByText(/Discord/).count()) === 0); // the status bar shows only problems
 
   await discord.do("fault", { name: "down", on: true });
   await app.button("Discord: Reconnecting…", app.status).waitFor();
@@ -382,7 +382,7 @@ test("what is wrong with the line is told, and mended by itself", async (t) => {
   await looks.at(app.page, "discord-revoked");
   await discord.do("fault", { name: "renew" });
 
-  // Switched off it is nobody's business; on again it works.
+  // Switched off, Discord shows no problem; on again, it works.
   const knob = settings(app).getByRole("switch", { name: "Discord on" });
   await knob.click();
   await settings(app).getByText("Off", { exact: true }).waitFor();

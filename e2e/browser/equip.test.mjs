@@ -1,5 +1,5 @@
-// What a directory brings to its agents: MCP servers and skills are added, tested, fetched and approved in the window, and whatever
-// another program has written is shown before anything starts.
+// MCP servers and skills of a directory: they are added, tested, fetched and approved in the window, and changes of other programs are
+// shown before anything starts.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -91,7 +91,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await result.getByText("reading the stations of 6").waitFor();
   await looks.at(app.page, "mcp-editor");
 
-  // What is typed as JSON is seen in the form, and an error has its line.
+  // JSON that is typed appears in the form, and an error has its line.
   await json.fill((await json.inputValue()).replace('"--all the stations"', '"--some"'));
   assert.equal(await app.field("Argument 1").inputValue(), "--some");
   const good = await json.inputValue();
@@ -119,7 +119,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await looks.at(app.page, "mcp-tested");
   await app.button("Close the result").click();
 
-  // An agent gets it, and after it was switched off it does not.
+  // An agent gets the server, and no longer gets the server after it was switched off.
   const on = app.page.getByRole("switch", { name: "Give weather to agents" });
   await app.button("New conversation", app.sidebar).click();
   await app.begin("Demo agent", desk.work);
@@ -175,7 +175,7 @@ test("servers that fail say why, and a test that takes long can be stopped", asy
   await app.button("Test", app.row("mute")).waitFor();
   await until("the end of the server", () => !desk.processes().some(({ command }) => command.includes("mute.sh")));
 
-  // A file that somebody else has broken stays as it is, and is told of.
+  // A broken file of somebody else stays unchanged, and is reported.
   fs.writeFileSync(file(desk, "mcp"), '{\n  "a": {\n');
   await app.page.getByText("Part of the file cannot be read").waitFor();
   await looks.at(app.page, "mcp-broken");
@@ -294,7 +294,8 @@ test("what another program has written is amber, and is approved as it is shown"
   assert.ok(!(await review.textContent()).includes("s3cret"));
   await looks.at(app.page, "mcp-review");
 
-  // It changes again while it is read, and the screen has not heard of it: the approval is for what was read, so nothing is approved.
+  // The file changes again while the person reads, and the screen has no event of that: the approval is for the shown content, so nothing
+  // is approved.
   const query = `directory=${encodeURIComponent(desk.work)}`;
   const list = () => desk.api("GET", `/client/trust?${query}`);
   const known = await desk.api("GET", `/client/config/mcp?${query}`);
@@ -326,12 +327,12 @@ test("nothing of a directory starts before it is approved", async (t) => {
   assert.deepEqual(desk.processes().filter(({ command }) => command.includes("demo-agent")), []);
   assert.ok(await app.composer.evaluate((element) => element === document.activeElement), "the composer has the focus");
   await looks.at(app.page, "trust-band");
-  // It is longer than the band, which says so until its end has been seen; the arrow keys go there.
+  // The text is longer than the band, which says so until its end has been seen; the arrow keys scroll.
   await app.request.getByText("More below").waitFor();
   await app.request.getByRole("list", { name: "What would start" }).focus();
   await app.page.keyboard.press("End");
   await app.request.getByText("More below").waitFor({ state: "detached" });
-  // What is sent meanwhile waits for the start. Who goes on to the band before it was taken stays there.
+  // A message sent meanwhile waits for the start. A person who moves to the band before the send was accepted stays there.
   let take;
   const taken = new Promise((done) => (take = done));
   await app.page.route(/\/prompt$/, async (route) => {
@@ -414,7 +415,7 @@ test("skills are added, fetched, looked at and approved", async (t) => {
   await files.getByText("executable", { exact: true }).waitFor();
   await looks.at(app.page, "skills-files");
 
-  // What was fetched holds a program that nobody was shown.
+  // The fetched skill has a program that nobody was shown.
   await app.row("forecasts").getByText("Changed, not approved").waitFor();
   await app.button("Review", app.row("forecasts")).click();
   await app.page.getByRole("region", { name: "Review of forecasts" }).getByText("scripts/ask.sh").first().waitFor();

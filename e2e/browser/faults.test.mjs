@@ -1,4 +1,4 @@
-// What goes wrong with agents, with directories and with Deskhand itself, and what a person sees of it.
+// Failures of agents, of directories and of Deskhand itself, as a person sees them.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -64,7 +64,7 @@ test("an agent that crashes shows its exit code and its last words", async (t) =
   await app.exit.getByText("fatal: the prompt asked for a crash").waitFor();
   await app.log.getByText("I am about to finish this senten").waitFor();
   await app.log.getByRole("button", { name: /Something that is never finished.*Cancelled/ }).waitFor();
-  // The next prompt alone brings it back as well.
+  // The next prompt alone also starts the agent again.
   await app.turn("help");
 });
 
@@ -242,7 +242,7 @@ test("hostile Markdown does nothing", async (t) => {
   for (const name of ["script link", "data link", "file link", "HTML link"]) {
     assert.equal(await app.log.getByRole("link", { name }).count(), 0, name);
   }
-  // A good link opens beside the app, and cannot reach back to it.
+  // A good link opens beside the app, and cannot reach back to the app.
   await app.page.context().route("https://example.com/**", (route) => route.fulfill({ contentType: "text/html", body: "<title>outside</title>" }));
   const outside = app.page.context().waitForEvent("page");
   await app.log.getByRole("link", { name: "link", exact: true }).click();

@@ -1,4 +1,5 @@
-// What the scenes of the pictures have in common: a desk with a lighthouse's program in it, an agent that keeps it, and what they made.
+// The common parts of the pictures' scenes: a desk with a lighthouse's program, a scripted agent that keeps the program, and their
+// conversations.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -36,7 +37,7 @@ export async function harbour(t, { agents = [], env = {}, ready = () => {}, ...o
 export async function begin(desk, title, { agent = "keeper", cwd = desk.work, message, done = true } = {}) {
   const { id } = await desk.api("POST", "/client/sessions", { agent, cwd, title });
   if (!message) return id;
-  // What an agent can do it tells of its own accord, before or after a prompt that is there: a picture shows it before.
+  // An agent sends its commands by itself, before or after a prompt that is there: a picture shows them before the prompt.
   await until(`what the agent of ${title} can do`, async () => (await desk.api("GET", `/client/sessions/${id}`)).commands.length > 0);
   await desk.api("POST", `/client/sessions/${id}/prompt`, { message });
   if (done) await until(`the turn of ${title}`, async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn && (await desk.entries(id)).some((one) => one.kind === "agent"));

@@ -1,4 +1,4 @@
-// The inspector and the plan beside a conversation: what went over the wire, what runs, what the agent was given.
+// The inspector and the plan beside a conversation: the frames on the wire, the processes, and the agent's MCP servers.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   const { list, rows, text, method, message, part, group, panel } = inspector(page);
   await list.getByText("initialize").first().waitFor();
 
-  // What comes is there by itself, at the end.
+  // New frames appear by themselves, at the end.
   await app.turn("echo\nthe lighthouse");
   await rows.getByText("session/prompt").last().waitFor();
   await until("the answer", async () => (await read(rows)).at(-1)?.startsWith("session/prompt, from the agent, response"));
@@ -51,7 +51,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   await panel.getByRole("radio", { name: "To agent" }).check();
   await until("the direction", async () => (await rows.count()) === 1);
 
-  // One message, whole, and as a copy.
+  // A whole frame, and its copy.
   await list.focus();
   await page.keyboard.press("End");
   await message.getByText("the lighthouse").waitFor();
@@ -70,7 +70,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   await panel.getByRole("radio", { name: "All" }).check();
   await rows.getByText("initialize").first().waitFor();
 
-  // Paused, it stands still; then it has all of it.
+  // Paused, the list stands still; resumed, the list has every frame.
   const before = await desk.api("GET", `/client/sessions/${(await desk.session()).id}/frames?limit=1`);
   await until("the newest", async () => (await rows.last().getAttribute("id")).endsWith(`-${before.items[0].seq}`));
   await part("Pause").focus();
@@ -97,7 +97,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   assert.match((await download).suggestedFilename(), /\.zip$/);
   assert.equal(fs.readFileSync(await (await download).path()).subarray(0, 2).toString(), "PK");
 
-  // What runs, what it says beside, who calls.
+  // The processes, their stderr, and the callers of the API.
   await part("Processes").focus();
   await page.keyboard.press("Enter");
   const { items } = await desk.api("GET", "/client/processes");

@@ -1,4 +1,4 @@
-// Who answers for a person, and who must not: each test is one public report, reduced.
+// Who answers for a person, and who must not: each test is a public report, reduced.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Desk, until } from "../browser/desk.mjs";

@@ -1,4 +1,4 @@
-// MCP servers, skills and repositories as they are found on people's disks: each test is one public report, reduced.
+// MCP servers, skills and repositories as they are found on people's disks: each test is a public report, reduced.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";

@@ -1,4 +1,4 @@
-// Answers as models write them, and keys of input methods, in Chromium: each test is one public report, reduced.
+// Answers as models write them, and keys of input methods, in Chromium: each test is a public report, reduced.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -65,7 +65,7 @@ test("keys of an input method send nothing and rename nothing", async (t) => {
     await composing(name, key);
     assert.equal(await name.count(), 1, `${key} within a composition ended the renaming`);
   }
-  await name.press("Enter"); // and a key of no composition ends it
+  await name.press("Enter"); // and a key outside a composition ends the editing
   await until("the new name", async () => (await desk.session()).title === "にほん");
   assert.equal(noted(desk, "prompt").length, 1);
 });

@@ -1,4 +1,4 @@
-// What agents of other people put on the wire: each test is one public report, reduced.
+// Messages of other people's agents on the wire: each test is a public report, reduced.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";

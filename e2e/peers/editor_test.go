@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOnTheSDK runs what the SDK's own clients do with the program: an editor that starts deskhand acp, and both clients of the protocol's
+// TestOnTheSDK runs the SDK's own clients against the program: an editor that starts deskhand acp, and both clients of the protocol's
 // transport.
 func TestOnTheSDK(t *testing.T) {
 	absolute(t, "node/node_modules/@agentclientprotocol/sdk")

@@ -97,7 +97,7 @@ func (d *fixture) prompt(id, text string) {
 	}
 }
 
-// end waits for the end of the turn, and gives why it ended and the transcript.
+// end waits for the end of the turn, and returns the reason of its end and the transcript.
 func (d *fixture) end(id string) (reason string, tr session.Transcript) {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {

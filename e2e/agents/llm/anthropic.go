@@ -20,8 +20,8 @@ type anthropicRequest struct {
 	} `json:"tools"`
 }
 
-// request brings Anthropic's conversation into the common form: a tool's result, there a block of a user message, becomes a message
-// of its own. What else stands in such a message is the agent's reminder, which may repeat the prompt, and counts as system.
+// request brings Anthropic's conversation into the common form: a tool's result, which is a block of a user message in that API, becomes a
+// message of its own. Other texts in such a message are the agent's reminders, which may repeat the prompt, and count as system.
 func (q anthropicRequest) request() Request {
 	r := Request{API: "anthropic", Model: q.Model, Stream: q.Stream}
 	for _, tool := range q.Tools {
@@ -36,7 +36,7 @@ func (q anthropicRequest) request() Request {
 	return r
 }
 
-// anthropicMessages takes one message of theirs apart.
+// anthropicMessages splits one of Anthropic's messages.
 func anthropicMessages(role string, content json.RawMessage) []Message {
 	var blocks []struct {
 		Type    string          `json:"type"`
@@ -103,7 +103,7 @@ func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 	out.send("message_stop", object{"type": "message_stop"})
 }
 
-// block streams one content block; false means that the agent went away while the block was held.
+// block streams a content block; false means that the agent went away while the block was held.
 func (m *Model) block(r *http.Request, out *stream, index int, opening object, deltas []object, a answer) bool {
 	out.send("content_block_start", object{"type": "content_block_start", "index": index, "content_block": opening})
 	for _, delta := range deltas {
@@ -130,7 +130,7 @@ func anthropicMessage(model string, a answer) object {
 		content = append(content, object{"type": "tool_use", "id": "toolu_" + a.ID, "name": a.Tool, "input": json.RawMessage(a.Input)})
 	}
 	return object{
-		"id":   "msg_" + rand.Text(), // of its own: Claude joins messages of one id
+		"id":   "msg_" + rand.Text(), // unique: Claude joins messages with the same id
 		"type": "message", "role": "assistant", "model": model, "content": content,
 		"stop_reason": anthropicStop(a), "stop_sequence": nil, "usage": object{"input_tokens": 120, "output_tokens": 8},
 	}

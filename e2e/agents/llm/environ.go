@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Environ is what makes an agent content with this model alone: variables for its environment, and files that it writes to its home
-// directory where the agent wants some. It is nil for an agent that is not known here. The agents have the ids of Deskhand's catalogue.
+// Environ returns the configuration that makes an agent use this model only: variables for the agent's environment, and files that Environ
+// writes to the agent's home directory. Environ returns nil for an unknown agent. The agents have the ids of Deskhand's catalogue.
 func (m *Model) Environ(agent, home string) (map[string]string, error) {
 	switch agent {
 	case "opencode":
@@ -28,7 +28,7 @@ func (m *Model) Environ(agent, home string) (map[string]string, error) {
 	return nil, nil
 }
 
-// Offline are variables that keep programs which heed them from any network, so that what they wanted is seen in Foreign.
+// Offline returns variables that keep programs which heed them from any network, so that Foreign records the addresses that they wanted.
 func (m *Model) Offline() map[string]string {
 	proxy, own := m.URL(), "127.0.0.1,localhost"
 	return map[string]string{
@@ -66,13 +66,12 @@ func (m *Model) claude(home string) map[string]string {
 		"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1",
 	}
 	if os.Geteuid() == 0 {
-		env["IS_SANDBOX"] = "1" // else it refuses to work for root
+		env["IS_SANDBOX"] = "1" // otherwise the agent refuses to work for root
 	}
 	return env
 }
 
-// codex has its settings in a file. A model that it does not know gets its plain tools, without the code that its newest ones write
-// around them.
+// codex has its settings in a file. An unknown model gets plain tools, without the code that Codex's newest tools put around them.
 func (m *Model) codex(home string) (map[string]string, error) {
 	dir := filepath.Join(home, ".codex")
 	return map[string]string{"CODEX_HOME": dir, "SCRIPTED_KEY": "none", "INITIAL_AGENT_MODE": "read-only"}, write(filepath.Join(dir, "config.toml"), `
@@ -94,7 +93,7 @@ env_key = "SCRIPTED_KEY"
 
 func (m *Model) gemini(home string) (map[string]string, error) {
 	env := map[string]string{"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": m.URL(), "GEMINI_MODEL": "gemini-2.5-flash"}
-	// Without trust for the folder it takes no MCP servers and refuses to change its mode.
+	// Without trust for the folder the agent starts no MCP servers and refuses to change its mode.
 	return env, write(filepath.Join(home, ".gemini", "settings.json"), `{
   "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
   "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
@@ -106,7 +105,7 @@ func (m *Model) gemini(home string) (map[string]string, error) {
 func (m *Model) qwen(home string) (map[string]string, error) {
 	env := map[string]string{
 		"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": m.URL() + "/v1",
-		"OPENAI_MODEL": "gpt-4o", // of a model that it does not know it believes that it cannot see
+		"OPENAI_MODEL": "gpt-4o", // the agent believes that an unknown model cannot see images
 	}
 	return env, write(filepath.Join(home, ".qwen", "settings.json"), `{
   "security": {"auth": {"selectedType": "openai"}},

@@ -26,8 +26,8 @@ type geminiContent struct {
 	Parts []json.RawMessage `json:"parts"`
 }
 
-// request brings Google's conversation into the common form. A function's response stands in a user's content there; what else is in
-// such a content is the agent's, and counts as system.
+// request brings Google's conversation into the common form. In that API a function's response is in a user's content; other texts in such
+// a content are the agent's, and count as system.
 func (q geminiRequest) request() Request {
 	r := Request{API: "gemini", Model: q.model, Stream: q.stream}
 	for _, tool := range q.Tools {
@@ -54,7 +54,7 @@ type geminiPart struct {
 	Answer json.RawMessage `json:"functionResponse"`
 }
 
-// messages takes one content of theirs apart.
+// messages splits one of Google's contents.
 func (c geminiContent) messages(role string) []Message {
 	var list []Message
 	m := Message{Role: role}

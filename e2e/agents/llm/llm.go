@@ -1,9 +1,9 @@
-// Package llm hides a language model that says what a test told it to: it answers the four APIs that coding agents speak, OpenAI's
-// chat completions and responses, Anthropic's messages and Google's generateContent, and remembers what it was asked.
+// Package llm hides a language model that follows a test's script: the model answers the four APIs that coding agents speak, OpenAI's chat
+// completions and responses, Anthropic's messages and Google's generateContent, and records the requests.
 //
-// The answer depends on the conversation in the request alone, not on how many requests came before, so that an agent may repeat a
-// request, or ask for a title in between, without getting out of step. The same port refuses to be a proxy: agents that are given it
-// as one show here what else they wanted to reach, and do not reach it.
+// The answer depends on the conversation in the request alone, not on the number of earlier requests, so that an agent may repeat a
+// request, or ask for a title in between, without getting out of step. The same port refuses to be a proxy: agents that use the port as
+// their proxy reveal the other addresses that they want to reach, and do not reach them.
 package llm
 
 import (
@@ -20,23 +20,23 @@ import (
 	"time"
 )
 
-// Turn is what the model does about one prompt.
+// Turn is the model's work on a prompt.
 type Turn struct {
 	When  string `json:"when"` // a part of the prompt's text
 	Steps []Step `json:"steps"`
 }
 
-// Step is one answer of the model. With one of Shell, Read, Edit, Ask, Plan and MCP it ends in a call of the agent's own tool for that, and
-// the agent's next request gets the next step. An agent that offers no such tool is answered NoTool.
+// Step is an answer of the model. With Shell, Read, Edit, Ask, Plan or MCP the answer ends in a call of the agent's own tool for that work,
+// and the agent's next request gets the next step. An agent that offers no such tool is answered NoTool.
 type Step struct {
 	Text  string `json:"text,omitempty"`
 	Shell string `json:"shell,omitempty"` // a command
 	Read  string `json:"read,omitempty"`  // the absolute path of a file
 	Edit  *Edit  `json:"edit,omitempty"`
 	Ask   *Ask   `json:"ask,omitempty"`
-	Plan  string `json:"plan,omitempty"`  // a plan, to be approved before it is carried out
-	MCP   string `json:"mcp,omitempty"`   // a tool of an MCP server; agents put their own prefixes before it
-	Input object `json:"input,omitempty"` // of that tool; nothing without it
+	Plan  string `json:"plan,omitempty"`  // a plan, to be approved before the agent carries out the plan
+	MCP   string `json:"mcp,omitempty"`   // a tool of an MCP server; agents add their own prefixes
+	Input object `json:"input,omitempty"` // input of the MCP tool
 	Hold  bool   `json:"hold,omitempty"`  // after the text the answer stands still until Release or until the agent goes away
 }
 
@@ -53,28 +53,28 @@ type Ask struct {
 	Options  []string `json:"options"`
 }
 
-// NoTool is the answer to an agent that does not offer what a step needs.
+// NoTool is the answer to an agent that does not offer the tool of a step.
 const NoTool = "There is no tool for this."
 
-// Request is what an agent asked.
+// Request is a request of an agent.
 type Request struct {
 	API      string // "openai", "responses", "anthropic", "gemini", or the method and path of a route that is not there
 	Model    string
 	Stream   bool
 	Tools    []string
 	Messages []Message
-	Body     []byte // as it came
+	Body     []byte // unchanged
 
 	freeform map[string]bool    // tools that take a text instead of JSON
 	inputs   map[string]inputOf // of the tools
 }
 
-// Message is one message of a conversation: of user, assistant, system, or tool (a tool's result).
+// Message is a message of a conversation: of user, assistant, system, or tool (a tool's result).
 type Message struct {
 	Role  string
 	Text  string
 	Calls []string // names of the tools that an assistant called
-	Files []File   // what came beside the text
+	Files []File   // attachments beside the text
 }
 
 // File is an attachment as it reached the model.
@@ -127,7 +127,7 @@ func Open(ctx context.Context, addr string, script []Turn) (*Model, error) {
 // URL is the address of the model without a trailing slash; OpenAI's API is under URL()+"/v1", Anthropic's under URL().
 func (m *Model) URL() string { return "http://" + m.listener.Addr().String() }
 
-// Requests returns what was asked so far.
+// Requests returns the requests so far.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,13 +171,13 @@ func (m *Model) record(r Request) {
 	m.requests = append(m.requests, r)
 }
 
-// answer is a step made fit for the agent that asks: Tool is its own name of the tool.
+// answer is a step in the form for the agent that asks: Tool is the agent's own name of the tool.
 type answer struct {
 	Step
 
 	Tool     string
 	Input    string // the tool's input as JSON, or as a text
-	Freeform bool   // it is a text
+	Freeform bool   // the input is a text
 	ID       string // of the tool call
 }
 
@@ -236,7 +236,7 @@ func (m *Model) decide(r Request) answer {
 	return a
 }
 
-// find returns the last prompt that the script knows, by its position, and what to do about it.
+// find returns the position of the last prompt that the script knows, and the turn for that prompt.
 func (m *Model) find(messages []Message) (int, Turn) {
 	for i, message := range slices.Backward(messages) {
 		if message.Role != "user" {
@@ -251,7 +251,7 @@ func (m *Model) find(messages []Message) (int, Turn) {
 	return -1, Turn{}
 }
 
-// pieces cuts a text where a model would: after words.
+// pieces splits a text as a model would: after words.
 func pieces(text string) []string { return strings.SplitAfter(text, " ") }
 
 // hold stands still as the step asks; false means that the agent went away.
@@ -288,7 +288,8 @@ func textOf(content json.RawMessage) string {
 
 const bodyLimit = 64 << 20
 
-// read reads a request into q, an API's form of it, records it, and decides what to answer; ok is false when it was refused.
+// read parses a request into q, an API's form of requests, records the request, and chooses the answer; ok is false when the request was
+// refused.
 func (m *Model) read(w http.ResponseWriter, r *http.Request, q interface{ request() Request }) (a answer, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err == nil {
@@ -321,7 +322,7 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{w: w}
 }
 
-// send writes one event; name may be empty, data is JSON unless it is a string.
+// send writes an event; name may be empty, data is JSON unless data is a string.
 func (s *stream) send(name string, data any) {
 	if s.err != nil {
 		return

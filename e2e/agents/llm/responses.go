@@ -21,7 +21,7 @@ type responsesTool struct {
 	Tools      []responsesTool `json:"tools"` // of a namespace
 }
 
-// inSpace is between the name of a namespace and that of a tool in it, which a call names apart.
+// inSpace separates the name of a namespace from the name of a tool in the namespace, which are separate in a call.
 const inSpace = "\x00"
 
 type responsesItem struct {
@@ -32,7 +32,7 @@ type responsesItem struct {
 	Output  json.RawMessage `json:"output"`
 }
 
-// request brings the list of items into the common form: a model's text and the call that follows it are one message.
+// request brings the list of items into the common form: a model's text and the following call are one message.
 func (q responsesRequest) request() Request {
 	r := Request{API: "responses", Model: q.Model, Stream: q.Stream, freeform: map[string]bool{}}
 	for _, tool := range q.Tools {

@@ -14,13 +14,13 @@ func (s Step) calls() bool {
 	return s.Shell != "" || s.Read != "" || s.Edit != nil || s.Ask != nil || s.Plan != "" || s.MCP != ""
 }
 
-// variant is what one agent calls a tool, and how it wants its input: an object, or a text where the tool takes no JSON.
+// variant is an agent's name of a tool, and the form of the tool's input: an object, or a text for a tool that takes no JSON.
 type variant struct {
 	name  string
 	input any
 }
 
-// variants are the names of the tool that a step needs, over all agents, the better ones first.
+// variants returns the names of the tool that a step needs, over all agents, the preferred names first.
 func (s Step) variants() []variant {
 	const why = "Runs what the script says"
 	switch {
@@ -60,8 +60,8 @@ func (e *Edit) variants() []variant {
 		}},
 		{"replace", object{"file_path": e.Path, "old_string": e.Old, "new_string": e.New, "instruction": "Replace it."}}, // Gemini
 		{"str_replace_editor", object{"command": "str_replace", "path": e.Path, "old_str": e.Old, "new_str": e.New}},
-		{"apply_patch", patch}, // Codex, for models that it knows
-		{"exec_command", object{"cmd": "apply_patch <<'PATCH'\n" + patch + "\nPATCH"}}, // which it takes for the same
+		{"apply_patch", patch}, // Codex, for models that Codex knows
+		{"exec_command", object{"cmd": "apply_patch <<'PATCH'\n" + patch + "\nPATCH"}}, // which Codex treats alike
 	}
 }
 
@@ -81,7 +81,7 @@ func (a *Ask) variants() []variant {
 	}
 }
 
-// tool finds the agent's own tool for a step, and its input.
+// tool returns the agent's own tool for a step, and its input.
 func (r Request) tool(s Step) (name string, input any, ok bool) {
 	if s.MCP != "" {
 		i := slices.IndexFunc(r.Tools, func(name string) bool { return strings.HasSuffix(name, s.MCP) })
@@ -99,7 +99,7 @@ func (r Request) tool(s Step) (name string, input any, ok bool) {
 	return "", nil, false
 }
 
-// inputOf is a tool's schema as far as it is needed here: the names of its input's fields.
+// inputOf is the needed part of a tool's schema: the names of its input's fields.
 type inputOf struct {
 	Properties map[string]json.RawMessage `json:"properties"`
 }
@@ -113,7 +113,7 @@ func (r *Request) offer(name string, input inputOf) {
 	r.inputs[name] = input
 }
 
-// only leaves in an input what the tool says that it takes: agents differ in their spelling, and some are strict about the rest.
+// only keeps the fields of an input that the tool's schema names: agents differ in their spelling, and some refuse unknown fields.
 func (r Request) only(name string, input any) any {
 	fields, ok := input.(object)
 	known := r.inputs[name].Properties
@@ -129,7 +129,7 @@ func (r Request) only(name string, input any) any {
 	return kept
 }
 
-// search is a call of the tool by which some agents hand out what they offer not at once, such as the tools of MCP servers.
+// search returns a call of the tool by which some agents look up further tools, such as the tools of MCP servers.
 func (r Request) search(s Step) (name string, input any, ok bool) {
 	i := slices.IndexFunc(r.Tools, isSearch)
 	if i < 0 || s.handedOut() == "" {
@@ -138,7 +138,8 @@ func (r Request) search(s Step) (name string, input any, ok bool) {
 	return r.Tools[i], r.only(r.Tools[i], object{"query": s.handedOut(), "max_results": 5}), true
 }
 
-// found is the tool's whole name in what a search gave. The tool itself need not be offered then: Qwen takes calls of it all the same.
+// found returns the tool's whole name from the result of a search. The tool itself need not be offered then: Qwen accepts calls of the tool
+// all the same.
 func found(s Step, messages []Message) (name string, ok bool) {
 	whole := regexp.MustCompile(`[\w-]*` + regexp.QuoteMeta(s.handedOut()))
 	for _, m := range messages {
@@ -149,7 +150,7 @@ func found(s Step, messages []Message) (name string, ok bool) {
 	return "", false
 }
 
-// handedOut is the tool that a step needs, where agents offer it only after a search.
+// handedOut returns the tool that a step needs, for agents that offer the tool only after a search.
 func (s Step) handedOut() string {
 	if s.Plan != "" {
 		return "ExitPlanMode"
@@ -167,7 +168,7 @@ func (s Step) input() object {
 
 func isSearch(name string) bool { return name == "ToolSearch" || name == "tool_search" }
 
-// filesIn finds the attachments in a content of any of the APIs: data URLs, and objects that have data beside its type.
+// filesIn returns the attachments in a content of any of the APIs: data URLs, and objects with data beside their type.
 func filesIn(content json.RawMessage) []File {
 	var v any
 	if json.Unmarshal(content, &v) != nil {

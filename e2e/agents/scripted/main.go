@@ -1,6 +1,5 @@
-// Command scripted is the scripted language model as a program of its own, for tests that are not in Go and for trying an agent by
-// hand. It reads {"home", "script"} as one line of JSON, answers one line {"url", "environ": {agent: {variable: value}}}, and ends
-// with its stdin.
+// Command scripted is the scripted language model as a program, for tests that are not in Go and for trying an agent by hand. scripted
+// reads {"home", "script"} as a line of JSON, answers a line {"url", "environ": {agent: {variable: value}}}, and ends with its stdin.
 //
 //	go run ./e2e/agents/scripted <<< '{"home":"/tmp/x","script":[{"when":"hello","steps":[{"text":"Hello."}]}]}'
 package main

@@ -1,5 +1,5 @@
-// Command standin runs the Discord of our tests on loopback, for tests that are not written in Go. It writes where it is, as one line of
-// JSON, on standard output, and ends when its standard input does. What people do there, and what breaks, is told to it over HTTP.
+// Command standin runs the Discord of our tests on loopback, for tests that are not written in Go. standin writes its address, as a line of
+// JSON, on standard output, and ends when its standard input does. Tests post the deeds of people, and faults, over HTTP.
 package main
 
 import (
@@ -29,15 +29,15 @@ func main() {
 	}
 }
 
-// where is what a test needs to know.
+// where has the addresses that a test needs.
 type where struct {
 	REST        string       `json:"rest"`
 	Gateway     string       `json:"gateway"`
 	CDN         string       `json:"cdn"`
 	CDNHost     string       `json:"cdnHost"`
 	Certificate string       `json:"certificate"` // of the CDN, PEM
-	Control     string       `json:"control"`     // where people's deeds are told
-	View        string       `json:"view"`        // + the id of a channel: its page
+	Control     string       `json:"control"`     // address for people's deeds
+	View        string       `json:"view"`        // + the id of a channel: the channel's page
 	Token       string       `json:"token"`
 	Application snowflake.ID `json:"application"`
 	Bot         snowflake.ID `json:"bot"`
@@ -78,14 +78,14 @@ func run(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// control does what a test asks for.
+// control carries out a test's requests.
 type control struct {
 	d            *discordtest.Discord
 	mu           sync.Mutex
 	interactions map[snowflake.ID]*discordtest.Interaction
 }
 
-// deed is what somebody does. Each route uses those fields that it needs.
+// deed is an action of a person. Each route uses the fields that it needs.
 type deed struct {
 	Guild       snowflake.ID        `json:"guild"`
 	Channel     snowflake.ID        `json:"channel"`
@@ -95,7 +95,7 @@ type deed struct {
 	Name        string              `json:"name"`
 	Kind        string              `json:"kind"`
 	Text        string              `json:"text"`
-	Control     string              `json:"control"` // its label or its custom id
+	Control     string              `json:"control"` // the label or the custom id of a control
 	Values      []string            `json:"values"`
 	Options     map[string]any      `json:"options"`
 	Files       []discordtest.File  `json:"files"`
@@ -105,7 +105,7 @@ type deed struct {
 	Status      int                 `json:"status"`
 }
 
-// failed is an error with the status that it is answered with.
+// failed is an error with the status of its answer.
 type failed struct {
 	status int
 	error
@@ -166,7 +166,7 @@ func (c *control) press(_ context.Context, a deed) (any, error) {
 			}
 		}
 	}
-	if a.On { // it was pressed before the screen had changed
+	if a.On { // the control was pressed before the screen had changed
 		return c.keep(c.d.PressLate(a.Message, a.User, a.Control, a.Values...))
 	}
 	return c.keep(c.d.Press(a.Message, a.User, a.Control, a.Values...))
@@ -206,7 +206,7 @@ func (c *control) interaction(id snowflake.ID) (*discordtest.Interaction, error)
 
 const patience = 20 * time.Second
 
-// wait waits until a channel shows a message of the bot with a text, a control and as many files as told, and gives it.
+// wait waits until a channel shows a message of the bot with a text, a control and the given number of files, and returns the message.
 func (c *control) wait(ctx context.Context, a deed) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -228,7 +228,7 @@ func (c *control) wait(ctx context.Context, a deed) (any, error) {
 	return found, nil
 }
 
-// answer waits for the first answer to an interaction, and gives it with the messages that its person alone sees.
+// answer waits for the first answer to an interaction, and returns the answer with the messages that only its person sees.
 func (c *control) answer(ctx context.Context, a deed) (any, error) {
 	i, err := c.interaction(a.Interaction)
 	if err != nil {

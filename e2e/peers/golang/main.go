@@ -1,4 +1,4 @@
-// Command golang is an agent on the Go SDK of coder. The first word of a prompt tells what it does; what it found it says.
+// Command golang is an agent on the Go SDK of coder. The first word of a prompt selects its action, and the agent's message has the result.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// peer is an acp.Agent; what it does not have is refused by unimplemented.
+// peer is an acp.Agent; unimplemented refuses the methods that peer lacks.
 type peer struct {
 	unimplemented
 	conn *acp.AgentSideConnection

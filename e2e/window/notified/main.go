@@ -1,8 +1,9 @@
 //go:build e2e
 
-// Notified is a notification server for tests: it owns org.freedesktop.Notifications on the session's bus, writes what is asked of it
-// on stdout, one JSON object a line, and does to the notifications what it reads on stdin: {"act": ID, "key": KEY}, {"close": ID}.
-// Without actions in its arguments it cannot show them. With forge it owns no name, and only sends the signals: as a stranger would.
+// Notified is a notification server for tests: it owns org.freedesktop.Notifications on the session's bus, writes each call on stdout, one
+// JSON object a line, and changes the notifications by the objects that it reads on stdin: {"act": ID, "key": KEY}, {"close": ID}. Without
+// actions in its arguments the server cannot show actions. With forge the server owns no name, and only sends the signals, as a stranger
+// would.
 package main
 
 import (
@@ -21,7 +22,7 @@ const (
 	path = "/org/freedesktop/Notifications"
 )
 
-// line is what was asked.
+// line is a call on the bus.
 type line struct {
 	Call    string   `json:"call"`
 	ID      uint32   `json:"id,omitempty"`
@@ -34,7 +35,7 @@ type server struct {
 	conn *dbus.Conn
 	can  []string
 
-	mu   sync.Mutex // protects what is below
+	mu   sync.Mutex // protects the fields below
 	last uint32
 }
 
