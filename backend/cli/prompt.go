@@ -29,7 +29,7 @@ type promptCommand struct {
 	Model    string   `placeholder:"MODEL" help:"The model that it begins with. Default: the one that was chosen, else the agent's own."`
 	Raw      bool     `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 	Install  bool     `help:"Install the agent first, without asking, where it is not on this machine."`
-	Worktree bool     `help:"In a work tree of its own: a second directory of the git repository, on a new branch."`
+	Worktree bool     `help:"In a worktree of its own: a second directory of the git repository, on a new branch."`
 	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
 }

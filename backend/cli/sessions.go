@@ -32,7 +32,7 @@ type sessionsCommand struct {
 	End      sessionsEnd      `cmd:"" help:"End commands that still run though their turn was stopped."`
 	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
 	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`
-	Worktree sessionsWorktree `cmd:"" help:"Show the work tree of a conversation, remove it or bring it back."`
+	Worktree sessionsWorktree `cmd:"" help:"Show the worktree of a conversation, remove it or bring it back."`
 	Delete   sessionsDelete   `cmd:"" help:"Delete conversations for good."`
 	Relink   sessionsRelink   `cmd:"" help:"Tell where a directory was moved to; its conversations follow."`
 }

@@ -46,7 +46,7 @@ func (c *sessionsWorktree) Run(p *Program) error {
 		}
 		s := list[0]
 		if s.Worktree == nil {
-			return &failure{exitUsage, errors.New("this conversation has no work tree of its own")}
+			return &failure{exitUsage, errors.New("this conversation has no worktree of its own")}
 		}
 		path := "sessions/" + url.PathEscape(s.ID) + "/worktree"
 		switch {
@@ -80,9 +80,9 @@ func directoryOf(s backend.Session) string {
 	case s.Worktree == nil:
 		return printable(s.Cwd)
 	case s.Worktree.State == "ready":
-		return printable(s.Cwd) + " (work tree)"
+		return printable(s.Cwd) + " (worktree)"
 	}
-	return printable(s.Cwd) + " (work tree, " + s.Worktree.State + ")"
+	return printable(s.Cwd) + " (worktree, " + s.Worktree.State + ")"
 }
 
 // freeBranch asks the API for an unused branch name for a new worktree in cwd.
@@ -182,14 +182,14 @@ func refusedTree(ctx context.Context, err error) error {
 	}
 	path, branch := printable(p.Params["path"]), printable(p.Params["branch"])
 	text := map[string]string{
-		"worktree.none":          "this conversation has no work tree of its own",
-		"worktree.elsewhere":     "work trees are made on this computer only",
+		"worktree.none":          "this conversation has no worktree of its own",
+		"worktree.elsewhere":     "worktrees are made on this computer only",
 		"worktree.no_git":        "git was not found on this computer",
 		"worktree.no_repository": path + " is in no git repository",
 		"worktree.bare":          "the repository is bare: there are no files here",
 		"worktree.no_commit":     "the repository has no commit yet",
 		"worktree.submodule":     "the directory belongs to a submodule",
-		"worktree.subdirectory":  path + " is in no commit, so that a work tree would not have it",
+		"worktree.subdirectory":  path + " is in no commit, so that a worktree would not have it",
 		"worktree.branch_name":   "git takes no branch called " + branch,
 		"worktree.branch_taken":  "there is a branch called " + branch + ", or one that leaves no room for it",
 		"worktree.exists":        path + " is there already",
@@ -212,7 +212,7 @@ func refusedTree(ctx context.Context, err error) error {
 		"worktree.working": "it is being removed, or brought back",
 		"worktree.removed": "it is removed; --restore brings it back",
 		"worktree.there":   "it is there",
-		"worktree.gone":    path + " is no work tree any more",
+		"worktree.gone":    path + " is no worktree any more",
 		"worktree.failed":  "git failed: " + printable(p.Params["detail"]),
 	}[p.Code]
 	if text == "" {

@@ -52,7 +52,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 	if err != nil || len(made) != 1 {
 		t.Fatal(made, err)
 	}
-	if out, _, _ := run("sessions"); !strings.Contains(out, " (work tree)") {
+	if out, _, _ := run("sessions"); !strings.Contains(out, " (worktree)") {
 		t.Error(out)
 	}
 	if out, _, code := run("sessions", "worktree", "last"); code != 0 || !strings.Contains(out, "state       ready") || !strings.Contains(out, filepath.Dir(made[0])+"\n") {
@@ -64,7 +64,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 	if out, errs, code := run("sessions", "worktree", "last", "--remove", "--yes"); code != 0 || !strings.Contains(out, "1 file kept in refs/deskhand/kept/") {
 		t.Errorf(`deskhand sessions worktree last --remove --yes: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with "1 file kept in refs/deskhand/kept/"`, code, out, errs)
 	}
-	if out, _, _ := run("sessions"); !strings.Contains(out, "(work tree, removed)") {
+	if out, _, _ := run("sessions"); !strings.Contains(out, "(worktree, removed)") {
 		t.Error(out)
 	}
 	if _, err := os.Stat(made[0]); err == nil {

@@ -206,7 +206,7 @@ func TestFindCountsWhatCanRun(t *testing.T) {
 		"hooks of a subagent": {tree{".claude/agents/b.md": "---\nname: b\nhooks:\n  Stop: x\n---\n"}, []string{"agent_config .claude/agents/b.md"}, "hooks:", ""},
 		"an empty file":       {tree{".mcp.json": "", ".claude/settings.json": " \n"}, []string{}, "", ""},
 		"a server's script":   {tree{".mcp.json": `{"mcpServers":{"a":{"command":"node","args":["srv/main.data"]}}}`, "srv/main.data": "1", "srv/other": "2"}, []string{"agent_config .mcp.json", "script srv/main.data"}, "srv/main.data", ""},
-		"other work trees":    {tree{".claude/worktrees/a/run.sh": "#!/bin/sh", ".claude/node_modules/a/run.js": "1", ".claude/.git/hooks/x": "#!/bin/sh"}, []string{}, "", ""},
+		"other worktrees":     {tree{".claude/worktrees/a/run.sh": "#!/bin/sh", ".claude/node_modules/a/run.js": "1", ".claude/.git/hooks/x": "#!/bin/sh"}, []string{}, "", ""},
 		"a binary":            {tree{".claude/hooks/x": "#!\x00\xff"}, []string{"script .claude/hooks/x"}, "No text but a program", ""},
 		"letters that turn":   {tree{".claude/hooks/x.sh": "#!/bin/sh\n# \u202e\x1b[2J\n"}, []string{"script .claude/hooks/x.sh"}, `\u{202E}\u{001B}[2J`, "\u202e"},
 	} {

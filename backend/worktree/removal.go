@@ -159,7 +159,7 @@ func (l *Library) Resume(ctx context.Context, main, path string, k Kept) (gone b
 	if errors.Is(err, ErrMissing) { // nobody can tell whether all of it is kept, so it stays
 		err := os.Rename(away, path)
 		if err == nil && l.Repair(ctx, main, path) != nil {
-			l.cfg.Logger.Warn("what a removal has left is no work tree any more, and is back", "path", path)
+			l.cfg.Logger.Warn("what a removal has left is no worktree any more, and is back", "path", path)
 		}
 		return false, err
 	}

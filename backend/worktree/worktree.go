@@ -40,13 +40,13 @@ var (
 	ErrExists       = errors.New("something is there already")
 	ErrUnwritable   = errors.New("nothing can be written there")
 	ErrFull         = errors.New("the disk is full")
-	ErrMissing      = errors.New("the work tree is not there")
+	ErrMissing      = errors.New("the worktree is not there")
 	ErrLocked       = errors.New("another git is at work in it, or somebody has locked it")
 	ErrUnfinished   = errors.New("a merge, rebase or the like is not finished in it")
 	ErrBusy         = errors.New("its files change all the time")
 	ErrInUse        = errors.New("its branch is checked out elsewhere")
 	ErrMoved        = errors.New("its branch has other commits by now")
-	ErrClosed       = errors.New("the work trees are closed")
+	ErrClosed       = errors.New("the worktrees are closed")
 )
 
 // NestedError reports a repository within a worktree, which a commit cannot hold.
@@ -181,7 +181,7 @@ func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
 func (l *Library) main(ctx context.Context, at run) (string, error) {
 	list, err := l.list(ctx, at)
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%w: it lists no work tree", ErrGit)
+		err = fmt.Errorf("%w: it lists no worktree", ErrGit)
 	}
 	if err != nil {
 		return "", err

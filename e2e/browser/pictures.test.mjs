@@ -14,7 +14,7 @@ const docs = path.join(images, "..");
 scene("the first start", async (t) => {
   const { desk, page, camera, app } = await harbour(t);
   await page.getByRole("textbox", { name: "Directory" }).fill("~/lighthouse");
-  const apart = page.getByRole("checkbox", { name: "In a work tree of its own" });
+  const apart = page.getByRole("checkbox", { name: "In a worktree of its own" });
   await apart.waitFor(); // once it is known that the directory can have one
   await camera.take(page, "first-run", { manual: true });
   await apart.check();

@@ -1,4 +1,4 @@
-// A conversation in a work tree of its own: made on the start screen, removed after a look at what is kept, and brought back.
+// A conversation in a worktree of its own: made on the start screen, removed after a look at what is kept, and brought back.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -31,7 +31,7 @@ async function begin(app, directory) {
   const { page } = app;
   await page.getByRole("radio", { name: "Demo agent" }).check();
   await page.getByRole("textbox", { name: "Directory" }).fill(directory);
-  await page.getByRole("checkbox", { name: "In a work tree of its own" }).check();
+  await page.getByRole("checkbox", { name: "In a worktree of its own" }).check();
 }
 
 async function menu(app, item) {
@@ -39,7 +39,7 @@ async function menu(app, item) {
   await app.page.getByRole("menuitem", { name: item }).click();
 }
 
-test("a work tree is made, changed, removed with a look at what is kept, and brought back", async (t) => {
+test("a worktree is made, changed, removed with a look at what is kept, and brought back", async (t) => {
   const { desk, app, page } = await open(t);
   const looks = new Looks();
   fs.writeFileSync(path.join(desk.work, "mine.txt"), "mine\n");
@@ -67,8 +67,8 @@ test("a work tree is made, changed, removed with a look at what is kept, and bro
   fs.writeFileSync(path.join(cwd, "new.txt"), "new\n");
   fs.mkdirSync(path.join(cwd, "node_modules"));
   fs.writeFileSync(path.join(cwd, "node_modules", "big"), "x".repeat(5000));
-  await menu(app, "Remove work tree…");
-  const dialog = page.getByRole("dialog", { name: "Remove the work tree?" });
+  await menu(app, "Remove worktree…");
+  const dialog = page.getByRole("dialog", { name: "Remove the worktree?" });
   await dialog.getByText("Kept: 2 uncommitted files").waitFor();
   await dialog.getByText(/^Gone for good: 1 ignored file/).waitFor();
   await looks.at(page, "worktree-remove");
@@ -81,23 +81,23 @@ test("a work tree is made, changed, removed with a look at what is kept, and bro
   await dialog.waitFor({ state: "detached" });
   assert.ok(fs.existsSync(cwd));
 
-  await menu(app, "Remove work tree…");
+  await menu(app, "Remove worktree…");
   await app.button("Remove it", dialog).click();
-  await page.getByText("Work tree removed. 2 files are kept.").waitFor();
+  await page.getByText("Worktree removed. 2 files are kept.").waitFor();
   assert.ok(!fs.existsSync(cwd));
   assert.equal(git(desk.work, "show", `refs/deskhand/kept/${(await desk.session()).id}:new.txt`), "new");
   await looks.at(page, "worktree-removed");
 
-  await menu(app, "Bring the work tree back");
+  await menu(app, "Bring the worktree back");
   await until("it to be back", () => fs.existsSync(path.join(cwd, "new.txt")));
-  await page.getByText("The work tree is back, as it was").waitFor();
+  await page.getByText("The worktree is back, as it was").waitFor();
   await page.getByText("is missing. The conversation is kept").waitFor({ state: "detached" }); // nothing is sent before the page knows
   assert.equal(fs.readFileSync(path.join(cwd, "code.go"), "utf8"), "package other\n");
   await app.turn("markdown");
   looks.done();
 });
 
-test("a conversation is deleted alone, or with its work tree; elsewhere there is none to be had", async (t) => {
+test("a conversation is deleted alone, or with its worktree; elsewhere there is none to be had", async (t) => {
   const { desk, app, page } = await open(t);
   await begin(app, desk.work);
   await app.button("Start Demo agent").click();
@@ -110,7 +110,7 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   });
   await page.reload();
   await menu(app, /^Delete/);
-  const dialog = page.getByRole("dialog", { name: "Delete the conversation and its work tree?" });
+  const dialog = page.getByRole("dialog", { name: "Delete the conversation and its worktree?" });
   await dialog.getByText("Everything in it is committed.").waitFor();
   await app.holds(5_000);
   await app.button("Delete only the conversation", dialog).click();
@@ -121,8 +121,8 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   await app.composer.waitFor();
   // Where no branch is checked out it does not say that the directory is gone.
   git(cwd, "checkout", "--quiet", "--detach");
-  await menu(app, "Remove work tree…");
-  const removal = page.getByRole("dialog", { name: "Remove the work tree?" });
+  await menu(app, "Remove worktree…");
+  const removal = page.getByRole("dialog", { name: "Remove the worktree?" });
   await removal.getByText("No branch is checked out. The commits that no branch has are kept.").waitFor();
   await page.keyboard.press("Escape");
   git(cwd, "checkout", "--quiet", worktree.branch);
@@ -138,5 +138,5 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   const asked = page.waitForResponse((answer) => answer.url().includes("/client/worktrees/plan") && answer.status() === 409);
   await page.getByRole("textbox", { name: "Directory" }).fill(plain);
   await asked;
-  assert.equal(await page.getByRole("checkbox", { name: "In a work tree of its own" }).count(), 0);
+  assert.equal(await page.getByRole("checkbox", { name: "In a worktree of its own" }).count(), 0);
 });

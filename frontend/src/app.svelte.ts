@@ -621,7 +621,7 @@ export class App {
     });
   }
 
-  /** Deletes a conversation, once a person has said what becomes of its work tree where it has one. */
+  /** Deletes a conversation, once a person has said what becomes of its worktree where it has one. */
   async askToDelete(session: Session): Promise<void> {
     if (session.worktree?.state !== 'ready') return this.delete(session);
     (await import('./worktree/acts')).askToRemove(session, true);

@@ -19,7 +19,7 @@ describe('groups', () => {
     ]);
   });
 
-  test('have work trees under the directory that they were made from', () => {
+  test('have worktrees under the directory that they were made from', () => {
     const worktree = {
       path: '/home/ada/app.worktrees/fix',
       branch: 'deskhand/fix-123456',

@@ -91,7 +91,7 @@ async function want() {
 
 const refused = new ApiError('worktree.no_commit');
 
-test('a work tree that is wanted is waited for', async () => {
+test('a worktree that is wanted is waited for', async () => {
   await want();
   type(directory(), '/home/ada/other');
   await start();
@@ -106,7 +106,7 @@ test('a work tree that is wanted is waited for', async () => {
   });
 });
 
-test('nothing begins in the directory itself where the work tree that is wanted cannot be', async () => {
+test('nothing begins in the directory itself where the worktree that is wanted cannot be', async () => {
   await want();
   type(directory(), '/home/ada/other');
   await soon(() => expect(plans.at(-1)?.cwd).toBe('/home/ada/other'));

@@ -27,7 +27,7 @@ const would = {
 const button = (name: string) =>
   [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === name);
 
-/** Shows the dialog, and presses what removes the work tree. */
+/** Shows the dialog, and presses what removes the worktree. */
 async function removing(deleting: boolean, run: string) {
   const close = vi.fn();
   const dialog = mount(RemoveWorktree, {
@@ -41,12 +41,12 @@ async function removing(deleting: boolean, run: string) {
   return { close, dialog };
 }
 
-test('who does something else while the work tree is removed learns what failed', async () => {
+test('who does something else while the worktree is removed learns what failed', async () => {
   vi.spyOn(client, 'json').mockResolvedValue(would);
   let fail: (error: Error) => void = () => undefined;
   vi.spyOn(client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
   const { close, dialog } = await removing(false, 'Remove it');
-  expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the work tree…');
+  expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the worktree…');
   button('Close')?.click();
   flushSync();
   expect(document.querySelector('dialog')).toBeNull();
@@ -60,7 +60,7 @@ test('who does something else while the work tree is removed learns what failed'
   void unmount(dialog);
 });
 
-test('a work tree that is removed while the person does something else is told of', async () => {
+test('a worktree that is removed while the person does something else is told of', async () => {
   let done: () => void = () => undefined;
   vi.spyOn(client, 'json').mockImplementation(<T>(path: string) =>
     Promise.resolve((path.endsWith('/worktree') ? would : session()) as T),

@@ -7,9 +7,9 @@ import { bringBack } from './calls';
 import RemoveWorktree from './RemoveWorktree.svelte';
 import '../strings/worktree';
 
-// What can be done to the work tree of a conversation, wherever it is asked for.
+// What can be done to the worktree of a conversation, wherever it is asked for.
 
-/** What the menu of a conversation has about its work tree. */
+/** What the menu of a conversation has about its worktree. */
 export function items(session: Session): Item[] {
   switch (session.worktree?.state) {
     case undefined:
