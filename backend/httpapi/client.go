@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 )
 
 // ClientConfig is the configuration of a Client.
@@ -36,6 +37,7 @@ type ClientConfig struct {
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
 	Launch         *launch.Gate
+	Undo           *undo.Library
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged

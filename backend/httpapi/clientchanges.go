@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/undo"
 )
 
 // maxChosen has room for the names of all hunks of a very large change.
@@ -14,58 +14,58 @@ const maxChosen = 8 << 20
 
 // changeRoutes adds the routes about the agents' changes and their undo.
 func (c *Client) changeRoutes() {
-	s := c.cfg.Sessions
+	changes := c.cfg.Undo
 	huma.Register(c.api, op("changes", http.MethodGet, "sessions/{id}/changes", "List the changes of agents in the directory: of one turn (the newest by default), or since the start", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
-			session.ChangeScope
+			undo.ChangeScope
 		},
-		) (*body[session.Changes], error) {
-			return answer(s.Changes(ctx, in.ID, in.ChangeScope))
+		) (*body[undo.Changes], error) {
+			return answer(changes.Changes(ctx, in.ID, in.ChangeScope))
 		})
 	huma.Register(c.api, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "Get the changes of one file", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
-			session.ChangeScope
+			undo.ChangeScope
 			Path string `query:"path" required:"true" maxLength:"16384"`
 		},
-		) (*body[session.FileDiff], error) {
-			return answer(s.FileDiff(ctx, in.ID, in.ChangeScope, in.Path))
+		) (*body[undo.FileDiff], error) {
+			return answer(changes.FileDiff(ctx, in.ID, in.ChangeScope, in.Path))
 		})
 	keep := op("keepChanges", http.MethodPost, "sessions/{id}/changes/keep", "Mark hunks as accepted, or remove the mark", http.StatusNoContent)
 	keep.MaxBodyBytes = maxChosen
 	huma.Register(c.api, keep,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
-			Body session.KeepHunks
+			Body undo.KeepHunks
 		},
 		) (*none, error) {
-			return done(s.KeepHunks(ctx, in.ID, in.Body))
+			return done(changes.KeepHunks(ctx, in.ID, in.Body))
 		})
 	revert := op("revertChanges", http.MethodPost, "sessions/{id}/changes/revert", "Revert hunks and whole files", http.StatusOK)
 	revert.MaxBodyBytes = maxChosen
 	huma.Register(c.api, revert,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
-			Body session.RevertChanges
+			Body undo.RevertChanges
 		},
-		) (*body[session.Restored], error) {
-			return answer(s.Revert(ctx, in.ID, in.Body))
+		) (*body[undo.Restored], error) {
+			return answer(changes.Revert(ctx, in.ID, in.Body))
 		})
 	huma.Register(c.api, op("restoreTurn", http.MethodPost, "sessions/{id}/changes/restore", "Revert all changes of a turn, or preview the revert", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
-			Body session.RestoreTurn
+			Body undo.RestoreTurn
 		},
-		) (*body[session.Restored], error) {
-			return answer(s.RestoreTurn(ctx, in.ID, in.Body))
+		) (*body[undo.Restored], error) {
+			return answer(changes.RestoreTurn(ctx, in.ID, in.Body))
 		})
 	huma.Register(c.api, op("undoRestoration", http.MethodPost, "sessions/{id}/changes/restorations/{restoration}/undo", "Undo a revert or a restoration", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string `path:"id" maxLength:"64"`
 			Restoration string `path:"restoration" maxLength:"64"`
 		},
-		) (*body[session.Restored], error) {
-			return answer(s.UndoRestoration(ctx, in.ID, in.Restoration))
+		) (*body[undo.Restored], error) {
+			return answer(changes.UndoRestoration(ctx, in.ID, in.Restoration))
 		})
 }

@@ -38,6 +38,7 @@ import (
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 	"deskhand/backend/worktree"
 )
 
@@ -110,7 +111,7 @@ type Client struct {
 	logins     logins
 	loginNews  loginNews
 	shells     shells
-	looks      looks
+	undo       *undo.Library
 	settings   *settings
 	starts     *startmode.Library
 	rules      *rulebook.Book
@@ -159,6 +160,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
+	c.undo = c.openUndo()
 	c.remotes.Use(remotes.Sessions{
 		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
 		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
@@ -195,12 +197,12 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}
-	again, unseen := c.lookAgain(ctx)
+	snapshots, unseen := c.undo.Recover(ctx)
 	if err := errors.Join(err, unseen, c.recover(ctx)); err != nil {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.outlived(ctx)
-	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
+	return []func(){func() { snapshots(c.ctx) }, c.index, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -300,7 +302,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	v := newConversation(c, r, lastFrame)
 	c.live[r.ID] = v
 	c.wg.Go(v.run)
-	c.wg.Go(func() { c.lookAhead(c.ctx, r.Session) })
+	c.wg.Go(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
 	return v, nil
 }
 

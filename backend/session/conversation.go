@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -50,7 +51,7 @@ type conversation struct {
 	step      step                    // what the current piece of work changes
 	prompts   waitingPrompts          // what the items of the queue say
 	composing *composing              // the prompt of the turn, until the agent can be sent it
-	looks     []*glance               // at the directory, that may be under way
+	snapshots *undo.Snapshotter       // around the turns
 	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
 	answering answering               // what the bus tells of the turn at its end
 	timer     *time.Timer             // the next step of a cancel
@@ -78,6 +79,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 		row: r, state: state{base: Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
 		agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent)), answering: newAnswering(lastFrame),
 	}
+	v.snapshots = c.undo.Snapshotter(v.links.Go)
 	v.loadQueue(r.queue)
 	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
 	v.deleted.Store(v.state.deleted)
@@ -259,11 +261,9 @@ func (v *conversation) turnEffect(e event) {
 		v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
 		v.saveTurn()
 		v.touched()
-		v.lookBefore(e.turn)
+		v.snapshots.TurnBegins(v.c.ctx, undoSession(&v.row.Session), e.turn, v.turn.StartedAt.Time)
 	case promptSent:
-		if !v.afterLook(e.turn) {
-			v.sendPrompt(e.turn)
-		}
+		v.letPromptGo(e.turn)
 	case turnEnded:
 		v.disarm()
 		v.stopComposing()
@@ -275,7 +275,7 @@ func (v *conversation) turnEffect(e event) {
 		}
 		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
-		v.lookAfter(e.turn)
+		v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.turn))
 		v.lookForStragglers(v.turn, e.reason)
 		v.turn, v.failure = nil, nil
 		v.row.Unread = true
@@ -403,9 +403,6 @@ func Patiently(ctx context.Context) context.Context {
 
 // commit writes the step, shows it, and lets the agent have what is for it, in this order. It is false when the program ends before it is written.
 func (v *conversation) commit() (written bool) {
-	if v.step.shown != nil {
-		defer close(v.step.shown)
-	}
 	if v.broken {
 		v.step = step{}
 		return false

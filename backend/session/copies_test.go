@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
+	"deskhand/backend/undo"
 )
 
 // TestGitOffersNoCopies: a copy of an attached file lies where nothing beside it says that git ignores it, and git does not offer it all the same,
@@ -66,7 +67,7 @@ func TestGitOffersNoCopies(t *testing.T) {
 				}
 			}
 			after := d.during(id, func() { d.leave("b.go", "b\n") })
-			if _, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: after.ID, Force: true}); err != nil {
+			if _, err := d.Undo().RestoreTurn(t.Context(), id, undo.RestoreTurn{Turn: after.ID, Force: true}); err != nil {
 				t.Fatal(err)
 			}
 			if data := d.read(".deskhand/attachments/data.zip"); data != "PK\x05\x06" {

@@ -56,7 +56,7 @@ func (v *conversation) spared(now late) {
 // two words.
 func (s *step) adds() bool {
 	rest := *s
-	rest.frames, rest.row, rest.line, rest.send, rest.shown = nil, nil, nil, nil, nil
+	rest.frames, rest.row, rest.line, rest.send = nil, nil, nil, nil
 	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.closing == nil
 }
 

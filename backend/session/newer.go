@@ -23,6 +23,14 @@ func (c *Client) ReadOnly() *RefusedError {
 	return &RefusedError{Code: refusedNewer, Params: params}
 }
 
+// writable is ReadOnly as an error, for the features that change stored data.
+func (c *Client) writable() error {
+	if err := c.ReadOnly(); err != nil {
+		return err
+	}
+	return nil
+}
+
 // openNewer is the rest of Open for data of a newer version.
 func (c *Client) openNewer(loaded error) error {
 	if loaded != nil {

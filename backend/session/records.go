@@ -7,6 +7,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 )
 
 // The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
@@ -96,7 +97,7 @@ type Turn struct {
 	StartedAt  Time                  `json:"startedAt"`
 	EndedAt    *Time                 `json:"endedAt,omitempty"`
 	Usage      json.RawMessage       `json:"usage,omitempty" doc:"As the agent reported it"`
-	Changes    *TurnChanges          `json:"changes,omitempty" doc:"What became of the directory's files; absent while it runs, and of turns of before there were snapshots"`
+	Changes    *undo.TurnChanges     `json:"changes,omitempty" doc:"What became of the directory's files; absent while it runs, and of turns of before there were snapshots"`
 
 	prompt      []json.RawMessage       // content blocks, for the agent
 	attachments []transcript.Attachment // what becomes more of them, once it is known what the agent takes

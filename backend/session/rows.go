@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 )
 
 // row is a session as it is stored: the record and what only we need.
@@ -130,7 +131,6 @@ type step struct {
 	queue     []QueueItem             // added or changed
 	unqueued  []string                // the ids of those that are gone
 	sync      bool                    // a turn ended: wait for the disk
-	shown     chan struct{}           // closed when the step is over; nil = nobody waits for that
 	send      [][]byte                // for the agent, as it goes on the wire
 	line      *string                 // how far an agent elsewhere is; nil = unchanged
 	deletion  *time.Time              // when the session was deleted; zero = it was restored
@@ -307,7 +307,7 @@ func scanTurn(s scanner) (Turn, error) {
 		return t, err
 	}
 	if t.State == turnDone {
-		t.Changes = stored[*TurnChanges](changes)
+		t.Changes = stored[*undo.TurnChanges](changes)
 	}
 	t.Error, t.Usage = stored[*transcript.TurnError](failure), stored[json.RawMessage](usage)
 	t.StartedAt = fromMillis(started)
@@ -319,4 +319,4 @@ func scanTurn(s scanner) (Turn, error) {
 }
 
 const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,
-	coalesce((SELECT data FROM turn_change WHERE turn_change.turn = turn.id), '')`
+	` + undo.ColumnOfTurn

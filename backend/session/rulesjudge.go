@@ -35,14 +35,9 @@ type RequestRule struct {
 func (c *Client) openRules() *rulebook.Book {
 	return rulebook.New(rulebook.Config{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: c.judgeAgain,
-		Writable: func() error {
-			if err := c.ReadOnly(); err != nil {
-				return err
-			}
-			return nil
-		},
-		Publish: func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
-		Newest:  c.newestPermissions, Find: c.findPermission,
+		Writable: c.writable,
+		Publish:  func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
+		Newest:   c.newestPermissions, Find: c.findPermission,
 	})
 }
 

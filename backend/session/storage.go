@@ -33,7 +33,7 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	if s.DatabaseBytes, err = db.Size(); err != nil {
 		return s, err
 	}
-	if s.SnapshotBytes, err = c.snapshotBytes(ctx); err != nil {
+	if s.SnapshotBytes, err = c.undo.Bytes(ctx); err != nil {
 		return s, err
 	}
 	err = db.Blobs.Each(ctx, func(_ string, info fs.FileInfo) error {

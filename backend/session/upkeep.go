@@ -55,7 +55,7 @@ func (c *Client) keepUp() {
 
 func (c *Client) tidyUp(ctx context.Context) error {
 	removed, err := c.sweep(ctx)
-	return errors.Join(err, c.pruneLooks(ctx), c.rebuildAll(ctx, removed > 0))
+	return errors.Join(err, c.undo.Prune(ctx), c.rebuildAll(ctx, removed > 0))
 }
 
 // sweep removes the blobs that no frame and no attachment names. What else keeps some must be asked here too.

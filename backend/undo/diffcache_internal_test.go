@@ -1,4 +1,4 @@
-package session
+package undo
 
 import (
 	"strings"
@@ -13,17 +13,17 @@ import (
 func TestDifferencesAreLetGo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &looks{}
+		c := &diffCache{}
 		long := func(bytes int) []snapshot.Change {
 			return []snapshot.Change{{Hunks: []snapshot.Hunk{{Lines: []snapshot.Line{{Text: strings.Repeat("x", bytes)}}}}}}
 		}
 		holds := func(want string) {
 			t.Helper()
 			synctest.Wait()
-			l.mu.Lock()
-			defer l.mu.Unlock()
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			have := ""
-			for _, d := range l.diffs {
+			for _, d := range c.diffs {
 				have += d.was
 			}
 			if have != want {
@@ -31,33 +31,33 @@ func TestDifferencesAreLetGo(t *testing.T) {
 			}
 		}
 		for _, was := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-			l.hold(was, "after", long(1<<20))
+			c.put(was, "after", long(1<<20))
 			time.Sleep(time.Second)
 		}
 		holds("gfedcb")
-		if _, held := l.held("c", "after"); !held {
+		if _, held := c.get("c", "after"); !held {
 			t.Error("it is asked for in vain")
 		}
 		time.Sleep(time.Second)
-		l.hold("h", "after", long(6<<20))
+		c.put("h", "after", long(6<<20))
 		holds("hc")
-		l.hold("i", "after", long(20<<20))
+		c.put("i", "after", long(20<<20))
 		holds("i")
-		time.Sleep(holdCompared / 2)
-		l.hold("j", "after", long(1))
+		time.Sleep(cacheFor / 2)
+		c.put("j", "after", long(1))
 		holds("j") // the one before takes too much beside it
-		l.hold("k", "after", long(1))
-		time.Sleep(holdCompared / 2)
-		if _, held := l.held("k", "after"); !held {
+		c.put("k", "after", long(1))
+		time.Sleep(cacheFor / 2)
+		if _, held := c.get("k", "after"); !held {
 			t.Error("it was let go too soon")
 		}
-		time.Sleep(holdCompared - time.Second)
+		time.Sleep(cacheFor - time.Second)
 		holds("k")
 		time.Sleep(2 * time.Second)
 		holds("")
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.letGo != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.expiry != nil {
 			t.Error("it goes on waiting")
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
 	"deskhand/backend/snapshot"
+	"deskhand/backend/undo"
 )
 
 // writer is an agent that changes a file as soon as it reads a prompt, and says when that was.
@@ -87,7 +88,7 @@ func BenchmarkPromptToAgent(b *testing.B) {
 				return took, turn.ID
 			}
 			first, turn := send()
-			back, err := d.RestoreTurn(b.Context(), id, session.RestoreTurn{Turn: turn})
+			back, err := d.Undo().RestoreTurn(b.Context(), id, undo.RestoreTurn{Turn: turn})
 			restored := d.read("dir0001/file00001.txt") == was
 			if told := len(back.Files) == 1 && back.Files[0].Reason == "changes.not_kept"; err != nil || !restored && !told {
 				b.Fatalf("the first turn: got %+v, %v; want the file as it was, or a word that it is not known", back, err)

@@ -1,9 +1,8 @@
-package session
+package undo
 
-// The records of what agents changed in a directory. How they come about is in changelook.go, what is asked of them in changeshow.go, and
-// the way back in changeback.go.
+import "deskhand/backend/record"
 
-// TurnChanges is what became of the files of the session's directory in a turn, in short.
+// TurnChanges is the changes of a turn in short, as the record of the turn has them.
 type TurnChanges struct {
 	State   string            `json:"state" enum:"ready,none,off" doc:"none: nothing was changed; off: nobody looked, Reason tells why"`
 	Files   int               `json:"files"`
@@ -17,7 +16,7 @@ type TurnChanges struct {
 	Restoration string `json:"restoration,omitempty" doc:"Of what a person has taken back of it as a whole turn, all or some: how the newest of that is taken back"`
 }
 
-// Changes is what agents changed in a session's directory, in one turn or since the session began.
+// Changes is the changes in a session's directory, of one turn or of all turns.
 type Changes struct {
 	State  string            `json:"state" enum:"ready,taking,off" doc:"taking: the turn runs, or its end is being looked at"`
 	Reason string            `json:"reason,omitempty" doc:"Of off and of mixed, as of a turn"`
@@ -31,28 +30,28 @@ type Changes struct {
 	Restoration *LastRestoration `json:"restoration,omitempty" doc:"What was put back last since the newest turn began, if it can be taken back"`
 }
 
-// LastRestoration is what was put back last.
+// LastRestoration is the newest restoration of a session.
 type LastRestoration struct {
-	ID         string `json:"id"`
-	At         Time   `json:"at"`
-	Turn       string `json:"turn,omitempty" doc:"The turn that was taken back as a whole"`
-	Path       string `json:"path,omitempty" doc:"The first of its files"`
-	Files      int    `json:"files"`
-	Unfinished bool   `json:"unfinished,omitempty" doc:"It broke off: some files may have been put back, others not"`
+	ID         string      `json:"id"`
+	At         record.Time `json:"at"`
+	Turn       string      `json:"turn,omitempty" doc:"The turn that was taken back as a whole"`
+	Path       string      `json:"path,omitempty" doc:"The first of its files"`
+	Files      int         `json:"files"`
+	Unfinished bool        `json:"unfinished,omitempty" doc:"It broke off: some files may have been put back, others not"`
 }
 
-// ChangedTurn is a turn that changed files.
+// ChangedTurn is the changes of a turn, as a person chooses the turn from a list.
 type ChangedTurn struct {
-	ID      string `json:"id"`
-	At      Time   `json:"at" doc:"When it began"`
-	Files   int    `json:"files"`
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
-	Undone  bool   `json:"undone"`
-	Mixed   bool   `json:"mixed,omitempty"`
+	ID      string      `json:"id"`
+	At      record.Time `json:"at" doc:"When it began"`
+	Files   int         `json:"files"`
+	Added   int         `json:"added"`
+	Removed int         `json:"removed"`
+	Undone  bool        `json:"undone"`
+	Mixed   bool        `json:"mixed,omitempty"`
 }
 
-// ChangedFile is a file that is not what it was.
+// ChangedFile is the change of a file in short.
 type ChangedFile struct {
 	Path    string `json:"path" doc:"From the session's directory, with slashes; bytes that are no text stand as U+FFFD and two hexadecimal digits"`
 	Was     string `json:"was,omitempty" doc:"Of a renamed one: its path before"`
@@ -68,14 +67,14 @@ type ChangedFile struct {
 	Between bool   `json:"between,omitempty" doc:"Of all since the start: it was changed between the turns too, by the person or by something else"`
 }
 
-// LeftOut is a file whose content was not kept.
+// LeftOut is a file whose content is not kept.
 type LeftOut struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	Reason string `json:"reason" enum:"large,unreadable,late"`
 }
 
-// FileDiff is what became of one file.
+// FileDiff is the change of one file, with its lines.
 type FileDiff struct {
 	Path   string  `json:"path"`
 	Was    string  `json:"was,omitempty"`
@@ -88,7 +87,7 @@ type FileDiff struct {
 	Now    string  `json:"now" enum:"same,other,gone"`
 }
 
-// Hunk is lines that were changed, with three around them.
+// Hunk is changed lines, with three unchanged lines before and after them.
 type Hunk struct {
 	ID         string     `json:"id" doc:"The same as long as it says the same"`
 	OldStart   int        `json:"oldStart" doc:"From 1; 0 where there were no lines"`
@@ -109,40 +108,40 @@ type DiffLine struct {
 	NoNewline bool   `json:"noNewline,omitempty" doc:"The file ends with it, and no newline follows"`
 }
 
-// ChangeScope is which changes are meant: those of a turn, or all since the session began. Without either it is the newest turn.
+// ChangeScope chooses changes: those of a turn, or those of all turns. The zero ChangeScope means the newest turn.
 type ChangeScope struct {
 	Turn  string `json:"turn,omitempty" query:"turn" maxLength:"64"`
 	Since string `json:"since,omitempty" query:"since" enum:"start"`
 }
 
-// HunkAt names a hunk.
+// HunkAt names a hunk of a file.
 type HunkAt struct {
 	Path string `json:"path" maxLength:"16384"`
 	Hunk string `json:"hunk" maxLength:"64"`
 }
 
-// KeepHunks marks hunks as kept, or takes the mark away.
+// KeepHunks is the command to mark hunks as kept, or to remove the marks.
 type KeepHunks struct {
 	ChangeScope
 	Hunks []HunkAt `json:"hunks" maxItems:"10000"`
 	Kept  bool     `json:"kept"`
 }
 
-// RevertChanges takes back hunks, and whole files.
+// RevertChanges is the command to take back hunks and whole files.
 type RevertChanges struct {
 	ChangeScope
 	Hunks []HunkAt `json:"hunks,omitempty" maxItems:"10000"`
 	Paths []string `json:"paths,omitempty" maxItems:"10000"`
 }
 
-// RestoreTurn takes back all that a turn changed.
+// RestoreTurn is the command to take back all changes of a turn.
 type RestoreTurn struct {
 	Turn    string `json:"turn" maxLength:"64"`
 	Preview bool   `json:"preview" doc:"Tell what would happen, and change nothing"`
 	Force   bool   `json:"force,omitempty" doc:"Files that were changed since, too. What they are now is kept for the way back"`
 }
 
-// Restored is what was put back, or would be.
+// Restored is the outcome of a restoration, or of its preview.
 type Restored struct {
 	ID     string         `json:"id" doc:"For the way back; empty where nothing was changed"`
 	Files  []RestoredFile `json:"files"`
@@ -150,42 +149,44 @@ type Restored struct {
 	Reason string         `json:"reason,omitempty" doc:"Of mixed, as of the turn"`
 }
 
-// RestoredFile is what became of a file.
+// RestoredFile is the outcome for one file.
 type RestoredFile struct {
 	Path    string `json:"path"`
 	Outcome string `json:"outcome" enum:"restored,removed,conflict,same" doc:"conflict: it was left alone; same: there was nothing to do"`
 	Reason  string `json:"reason,omitempty" doc:"Of a conflict: changes.edited (it was changed since), changes.in_the_way (a folder or link stands there), changes.not_kept (its content was not kept), changes.unwritable"`
 }
 
-// Why something about changes was refused.
+// Codes of refusals.
 const (
-	refusedTurnRunning  = "changes.turn_running"  // in that directory
-	refusedUnknownTurn  = "changes.unknown_turn"  // or nothing is known of its changes; params turn
-	refusedUnknownHunk  = "changes.unknown_hunk"  // params path
-	refusedUnknownPath  = "changes.unknown_path"  // params path
-	refusedNotLookedAt  = "changes.not_looked_at" // there is nothing to go back to; params reason
-	refusedUnknownUndo  = "changes.unknown_undo"  // the restoration is too old, or was taken back
-	refusedChangesTaken = "changes.taking"        // the end of the turn is being looked at
+	refusedTurnRunning = "changes.turn_running"  // an agent is at work in the directory
+	refusedUnknownTurn = "changes.unknown_turn"  // or no changes are recorded of the turn; params turn
+	refusedUnknownHunk = "changes.unknown_hunk"  // params path
+	refusedUnknownPath = "changes.unknown_path"  // params path
+	refusedNoSnapshot  = "changes.not_looked_at" // nothing can be put back; params reason or detail
+	refusedUnknownUndo = "changes.unknown_undo"  // the restoration is too old, or was undone
+	refusedTaking      = "changes.taking"        // the snapshot after the turn is being taken
 )
 
-// Why a turn was not looked at.
+// Reasons for which there are no snapshots of a turn.
 const (
-	lookNoGit     = "changes.no_git"
-	lookTooLarge  = "changes.too_large" // params files or bytes
-	lookSlow      = "changes.slow"
-	lookElsewhere = "changes.elsewhere"
-	lookMissing   = "changes.missing"
-	lookWide      = "changes.wide"
-	lookOff       = "changes.off"
-	lookPruned    = "changes.pruned"
-	lookFailed    = "changes.failed"
-	lookLate      = "changes.late" // it was, but too late
+	reasonNoGit     = "changes.no_git"
+	reasonTooLarge  = "changes.too_large" // params files or bytes
+	reasonSlow      = "changes.slow"
+	reasonElsewhere = "changes.elsewhere"
+	reasonMissing   = "changes.missing"
+	reasonWide      = "changes.wide"
+	reasonOff       = "changes.off"
+	reasonPruned    = "changes.pruned"
+	reasonFailed    = "changes.failed"
+	reasonLate      = "changes.late" // of mixed: the snapshot after the turn was taken too late
 )
 
+// States of changes.
 const (
-	changesReady  = "ready"
-	changesNone   = "none"
-	changesOff    = "off"
-	changesTaking = "taking"
-	sinceStart    = "start"
+	stateReady  = "ready"
+	stateNone   = "none"
+	stateOff    = "off"
+	stateTaking = "taking"
 )
+
+const sinceStart = "start" // the scope of all turns
