@@ -28,13 +28,18 @@ needs() {
 }
 
 part_frontend() { # types, style, unit tests, the build
-	(cd frontend && npm run --silent check && npm run --silent test) && build/programs.sh frontend
+	local check
+	npm --prefix frontend run --silent check &
+	check=$!
+	npm --prefix frontend run --silent test
+	local result=$?
+	wait $check && [ $result = 0 ] && build/programs.sh frontend
 }
 
-part_lint() { # style, layers, go.mod; with and without the window. What go vet finds is among it
+part_lint() { # style, layers, go.mod; with the window, and what stands in for it. What go vet finds is among it
 	go mod tidy -diff &&
-		build/tools/golangci-lint run --allow-parallel-runners ./... && build/tools/golangci-lint run --allow-parallel-runners --build-tags "$tags" ./app/... . &&
-		build/tools/golangci-lint run --allow-parallel-runners --build-tags e2e ./e2e/...
+		build/tools/golangci-lint run --allow-parallel-runners --build-tags "$tags,e2e" ./... &&
+		build/tools/golangci-lint run --allow-parallel-runners ./app/...
 }
 
 # A program of the tests has the race detector, which would wait for a second at the program's end, for races still to come.
