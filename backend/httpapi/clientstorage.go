@@ -30,7 +30,7 @@ func (c *Client) storageRoutes() {
 		})
 	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every session to a zip archive in a directory of this machine", http.StatusAccepted),
 		func(_ context.Context, in *body[exportWish]) (*body[session.Work], error) {
-			return answer(c.cfg.Exports.All(in.Body.Path)) //nolint:contextcheck // the work outlives the call
+			return answer(c.cfg.Exports.All(in.Body.Path))
 		})
 	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "Cancel the running work on the stored data; nothing is left half done", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
