@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // nothing.
 func serve(word string) {
 	if strings.HasPrefix(word, "http:") {
-		if answer, err := http.Get(word); err == nil { //nolint:noctx // the end of the process ends the request
+		if answer, err := http.Get(word); err == nil {
 			answer.Body.Close()
 		}
 		return
@@ -205,7 +205,7 @@ func (f *fixture) begin(agent, user string, answers ...person) (*start, error) {
 	}
 	if err == nil {
 		s.Plan = plan
-		f.t.Cleanup(func() { plan.Close(context.Background()) })
+		f.t.Cleanup(func() { plan.Close(f.t.Context()) })
 	}
 	return s, err
 }

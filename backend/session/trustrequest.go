@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -39,13 +40,14 @@ func (a *agentProcess) prepare(agent, cwd, serverID string) bool {
 		Agent: agent, Directory: cwd, Further: a.further, User: serverID, Ask: a.askTrust,
 		Tell: func(notices []transcript.Notice) bool { return a.post(func() { a.tell(notices) }) },
 	})
-	switch err {
-	case nil:
-		a.plan = plan
-	case launch.ErrDeclined:
+	if errors.Is(err, launch.ErrDeclined) {
 		a.post(func() { a.fail(problemDeclined, "agent", a.v.agentName, "path", filepath.Clean(cwd)) })
 	}
-	return err == nil
+	if err != nil {
+		return false
+	}
+	a.plan = plan
+	return true
 }
 
 // tell adds notices to the transcript.
