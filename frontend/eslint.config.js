@@ -51,7 +51,7 @@ const layers = [
               group: [`**/${feature}/*`],
               message: 'The floor knows no feature.',
             })),
-            { group: ['**/app.svelte'], message: 'The floor does not know the store.' },
+            { group: ['**/state/*'], message: 'The floor does not know the state of the page.' },
           ],
         },
       ],

@@ -1,11 +1,10 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Exit, QueueItem, Session } from './api/records';
-import { app } from './app.svelte';
 import Conversation from './Conversation.svelte';
 import { editsOf } from './composer/queue.svelte';
 import { SessionView } from './session/session.svelte';
-import { client, toasts } from './state/state';
+import { client, conversations, navigation, toasts, transcripts } from './state/state';
 import { entry, event, queued, session } from './test/records';
 
 let ended: (() => void) | undefined;
@@ -30,8 +29,8 @@ afterEach(() => {
   ended?.();
   editsOf('s1').clear();
   toasts.list = [];
-  app.panel.open({ tab: 'changes' });
-  app.panel.close();
+  navigation.panel.open({ tab: 'changes' });
+  navigation.panel.close();
   document.body.replaceChildren();
 });
 
@@ -53,7 +52,7 @@ test('an edit of a queued message is there again, and in the composer when the l
   ended?.();
   open();
   await vi.waitFor(() => expect(queuedField()?.value).toBe('better'));
-  app.queue('s1').apply([event('queue.removed', { id: item.id })]);
+  transcripts.queue('s1').apply([event('queue.removed', { id: item.id })]);
   await vi.waitFor(() => expect(fields().map((one) => one.value)).toEqual(['better']));
   expect(toasts.list.at(-1)?.text).toContain('is in the composer');
 });
@@ -84,18 +83,18 @@ test('who has an agent that died goes on with a summary, once, or looks at what 
   button('New conversation with summary')?.click();
   expect(handed.mock.calls).toEqual([['s1', 'mock']]);
   button('Show log')?.click();
-  expect([app.panel.shown, app.panel.ask]).toEqual([true, { tab: 'inspector', stderr: true }]);
-  const shown = vi.spyOn(app, 'show').mockReturnValue(undefined);
+  expect([navigation.panel.shown, navigation.panel.ask]).toEqual([true, { tab: 'inspector', stderr: true }]);
+  const shown = vi.spyOn(navigation, 'show').mockReturnValue(undefined);
   done(session({ id: 's2' }));
   await vi.waitFor(() => expect(shown).toHaveBeenCalledWith({ name: 'session', id: 's2' }));
-  app.sessions.delete('s2');
+  conversations.sessions.delete('s2');
 });
 
 test('an agent that never started has nothing to sum up: another conversation is begun', () => {
   vi.spyOn(client, 'queue').mockResolvedValue([]);
   open({ phase: 'closed', exit: { ...exit, problem: 'agent.not_installed' } });
   expect(button('New conversation with summary')).toBeUndefined();
-  const shown = vi.spyOn(app, 'show').mockReturnValue(undefined);
+  const shown = vi.spyOn(navigation, 'show').mockReturnValue(undefined);
   button('New conversation')?.click();
   expect(shown).toHaveBeenCalledWith({ name: 'new', cwd: '/home/ada/app' });
 });

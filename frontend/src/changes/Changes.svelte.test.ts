@@ -3,11 +3,10 @@ import { SvelteMap } from 'svelte/reactivity';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { Turn } from '../api/records';
-import { app } from '../app.svelte';
 import { highlighter } from '../markdown/highlight';
 import type { PanelAsk } from '../panel/ask';
 import type { SessionView } from '../session/session.svelte';
-import { client, toasts } from '../state/state';
+import { client, conversations, toasts } from '../state/state';
 import { session, turn } from '../test/records';
 import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from './calls';
 import Actions from './Actions.svelte';
@@ -146,13 +145,13 @@ beforeEach(() => {
       return Promise.reject(thrown as Error);
     }
   });
-  app.sessions.set('s1', session());
+  conversations.sessions.set('s1', session());
 });
 
 afterEach(() => {
   ended?.();
   ended = undefined;
-  app.sessions.clear();
+  conversations.sessions.clear();
   toasts.list = [];
   document.body.replaceChildren();
 });
@@ -402,7 +401,7 @@ test('what is not on the disk any more is not taken back, and neither is anythin
   await key('n');
   expect(bodies).toEqual([]);
   expect(toasts.list.at(-1)?.text).toContain('are no longer on disk');
-  app.sessions.set('s1', session({ turn: turn({ state: 'running' }) }));
+  conversations.sessions.set('s1', session({ turn: turn({ state: 'running' }) }));
   await key('N');
   expect(bodies).toEqual([]);
   expect(toasts.list.at(-1)?.text).toBe(

@@ -1,11 +1,10 @@
-import { app } from '../app.svelte';
 import { openPath } from '../shell/files';
-import { toasts } from '../state/state';
+import { conversations, toasts } from '../state/state';
 import { t } from '../strings/t';
 
 /** Opens a file of a conversation outside of here: in the person's editor, or, in a browser, as a path to take there. */
 export async function openOutside(session: string, path: string, line?: number): Promise<void> {
-  const cwd = app.sessions.get(session)?.cwd ?? '';
+  const cwd = conversations.sessions.get(session)?.cwd ?? '';
   try {
     if ((await openPath(session, `${cwd}/${path}`, line)) === 'copied')
       toasts.show({ text: t('changes.path.copied', { path }), tone: 'info' });

@@ -1,7 +1,6 @@
 import { asApiError, type ApiError } from '../api/errors';
 import { unlimited } from '../api/limit';
-import { app } from '../app.svelte';
-import { client, toasts } from '../state/state';
+import { client, conversations, server, toasts } from '../state/state';
 import { lookup, t, tn } from '../strings/t';
 import { errorText } from '../ui/format';
 import { store } from '../ui/storage';
@@ -372,7 +371,7 @@ export class Review {
       return;
     }
     const { path } = this;
-    if (path === undefined || app.readOnly) return;
+    if (path === undefined || server.readOnly) return;
     const kept = !hunk.kept;
     const opened = this.#opened;
     if (await this.#keep(path, hunk.id, kept)) {
@@ -382,7 +381,7 @@ export class Review {
   }
 
   async keepFile(file: ChangedFile): Promise<void> {
-    if (app.readOnly) return;
+    if (server.readOnly) return;
     const kept = file.kept < Math.max(1, file.hunks);
     if (await this.#keep(file.path, '', kept))
       toasts.announce(kept ? t('changes.kept.file.told', { path: file.path }) : t('changes.unkept.told'));
@@ -425,7 +424,7 @@ export class Review {
 
   /** Whether a turn runs here, while which nothing is put back. */
   get running(): boolean {
-    return app.sessions.get(this.session)?.turn !== undefined;
+    return conversations.sessions.get(this.session)?.turn !== undefined;
   }
 
   async revertHunk(at = this.spot.hunk): Promise<void> {
@@ -454,7 +453,7 @@ export class Review {
 
   /** Whether it is done; why not is told. */
   async #revert(what: Parameters<typeof revert>[3], text: string): Promise<boolean> {
-    if (this.busy || app.readOnly) return false;
+    if (this.busy || server.readOnly) return false;
     if (this.running) {
       toasts.show({ text: reasonText('changes.turn_running'), tone: 'danger' });
       return false;
@@ -515,7 +514,7 @@ export class Review {
     const hunk = this.hunks[spot.hunk];
     const row = hunk && this.rows(hunk)[spot.row];
     const cell = row?.new ?? row?.old;
-    if (path === undefined || !row || !cell || app.readOnly) return;
+    if (path === undefined || !row || !cell || server.readOnly) return;
     this.#opened++;
     this.at(spot, false);
     const side = row.new ? 'new' : 'old';

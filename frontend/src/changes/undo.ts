@@ -1,6 +1,6 @@
 import { mount, unmount } from 'svelte';
 import type { Turn } from '../api/records';
-import { app } from '../app.svelte';
+import { server } from '../state/state';
 import UndoTurn from './UndoTurn.svelte';
 
 let shown = false;
@@ -13,7 +13,7 @@ export function undoable(turn: Turn): boolean {
 
 /** Asks whether a turn shall be undone, and shows what that would do. Once: a second wish finds the first one still open. */
 export function askUndo(turn: Pick<Turn, 'id' | 'session'>): void {
-  if (shown || app.readOnly) return;
+  if (shown || server.readOnly) return;
   shown = true;
   const dialog = mount(UndoTurn, {
     target: document.body,

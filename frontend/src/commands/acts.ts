@@ -1,14 +1,14 @@
 import { tick } from 'svelte';
-import { catalogue, toasts } from '../state/state';
+import { catalogue, conversations, lifecycle, navigation, server, toasts } from '../state/state';
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
-import { app } from '../app.svelte';
 import type { PanelTab } from '../panel/ask';
 import { toPrompt } from '../session/prompts';
 import { groups } from '../sidebar/groups';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
 import { keysOf, type CommandId } from '../ui/keys';
+import { askToDelete } from '../worktree/ask';
 import { over, type Action, type Frame } from './commands.svelte';
 import { commandGroups, nameOf } from './groups';
 import { stash } from './stash.svelte';
@@ -23,9 +23,9 @@ interface Act {
   rare?: true;
 }
 
-const here = () => app.current;
+const here = () => navigation.current;
 const inSession = () => here() !== undefined;
-const writable = () => inSession() && !app.readOnly;
+const writable = () => inSession() && !server.readOnly;
 
 /** Something about the conversation that is worked in. */
 function about(run: (session: Session) => void, can: (session: Session) => boolean = () => true): Act {
@@ -43,15 +43,17 @@ function about(run: (session: Session) => void, can: (session: Session) => boole
 }
 
 const changes = (run: (session: Session) => void, can: (session: Session) => boolean = () => true) =>
-  about(run, (session) => !app.readOnly && can(session));
+  about(run, (session) => !server.readOnly && can(session));
 
 function nth(n: number): Act {
   const found = () =>
-    groups(app.ordered, '', app.showArchived, titleOf).flatMap((group) => group.sessions)[n - 1];
+    groups(conversations.ordered, '', conversations.showArchived, titleOf).flatMap((group) => group.sessions)[
+      n - 1
+    ];
   return {
     run: () => {
       const session = found();
-      if (session) app.show({ name: 'session', id: session.id });
+      if (session) navigation.show({ name: 'session', id: session.id });
     },
     can: () => found() !== undefined,
     rare: true,
@@ -90,7 +92,7 @@ function set(session: Session, option: ConfigOption, value: string | boolean): v
   const name =
     option.choices?.find((one) => one.value === value)?.name ??
     (value ? t('keyboard.on') : t('keyboard.off'));
-  void app.configure(session.id, option.id, value).then((done) => {
+  void conversations.configure(session.id, option.id, value).then((done) => {
     if (done) toasts.announce(t('keyboard.chosen', { option: option.name, name }));
   });
 }
@@ -139,7 +141,7 @@ function panel(tab?: PanelTab): Act {
   return {
     run: (frame) => {
       const held = document.activeElement?.closest<HTMLElement>('aside.panel');
-      app.panel.toggle(tab);
+      navigation.panel.toggle(tab);
       void tick().then(() => {
         if (!held || document.activeElement !== document.body) return;
         if (held.isConnected) held.focus();
@@ -164,11 +166,11 @@ const acts: Record<CommandId, Act> = {
   palette: palette(''),
   quickOpen: palette('@'),
   help: { run: () => (over.shown = { kind: 'help', page: 'keys' }) },
-  new: { run: () => app.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !app.readOnly },
-  newIn: { run: () => app.show({ name: 'new', choose: true }), can: () => !app.readOnly },
-  search: { run: (frame) => app.search(frame.conversation()?.said()?.seenAt()?.seq) },
+  new: { run: () => navigation.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !server.readOnly },
+  newIn: { run: () => navigation.show({ name: 'new', choose: true }), can: () => !server.readOnly },
+  search: { run: (frame) => navigation.search(frame.conversation()?.said()?.seenAt()?.seq) },
   find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
-  inbox: { run: () => app.show({ name: 'inbox' }) },
+  inbox: { run: () => navigation.show({ name: 'inbox' }) },
   recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },
   recentBack: { run: (_, held) => (over.shown = { kind: 'recent', step: -1, held }), rare: true },
   nth1: nth(1),
@@ -187,13 +189,13 @@ const acts: Record<CommandId, Act> = {
   terminal: panel('terminal'),
   plan: panel('plan'),
   inspector: panel('inspector'),
-  newTerminal: { run: () => app.panel.open({ tab: 'terminal', fresh: true }), can: inSession },
-  split: { run: () => app.panes.split() },
-  paneLeft: { run: () => app.panes.step('left'), can: split, rare: true },
-  paneRight: { run: () => app.panes.step('right'), can: split, rare: true },
-  paneUp: { run: () => app.panes.step('up'), can: split, rare: true },
-  paneDown: { run: () => app.panes.step('down'), can: split, rare: true },
-  closePane: { run: closePane, can: () => app.panes.list.length > 0 },
+  newTerminal: { run: () => navigation.panel.open({ tab: 'terminal', fresh: true }), can: inSession },
+  split: { run: () => navigation.panes.split() },
+  paneLeft: { run: () => navigation.panes.step('left'), can: split, rare: true },
+  paneRight: { run: () => navigation.panes.step('right'), can: split, rare: true },
+  paneUp: { run: () => navigation.panes.step('up'), can: split, rare: true },
+  paneDown: { run: () => navigation.panes.step('down'), can: split, rare: true },
+  closePane: { run: closePane, can: () => navigation.panes.list.length > 0 },
   nextRegion: { run: (frame) => frame.region(1), rare: true },
   previousRegion: { run: (frame) => frame.region(-1), rare: true },
   band: { run: (frame) => frame.conversation()?.focusBand(), can: inSession },
@@ -212,31 +214,33 @@ const acts: Record<CommandId, Act> = {
   tail: { run: (frame) => void frame.conversation()?.said()?.tail(), can: inSession },
   undo: { run: () => toasts.undo(), can: () => toasts.list.some((toast) => toast.undo), rare: true },
   undoTurn: { run: () => pressInFooter('undoTurn'), can: writable },
-  doctor: about(({ agent }) => app.show({ name: 'agents', agent })),
-  restart: changes(({ id }) => void app.restart(id)),
-  agents: { run: () => app.show({ name: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }) },
-  mcp: { run: () => app.show({ name: 'mcp', ...inWorkspace('directory') }) },
-  skills: { run: () => app.show({ name: 'skills', ...inWorkspace('directory') }) },
-  import: { run: () => app.show({ name: 'import' }), can: () => !app.readOnly },
-  settings: { run: () => app.show({ name: 'settings' }) },
-  keyboard: { run: () => app.show({ name: 'settings', at: 'keyboard' }) },
-  pin: changes(({ id, pinned }) => void app.patch(id, { pinned: !pinned })),
-  unread: changes(({ id, unread }) => void app.patch(id, { unread: !unread })),
-  archive: changes((session) => void app.archive(session)),
-  delete: changes((session) => void app.askToDelete(session)),
+  doctor: about(({ agent }) => navigation.show({ name: 'agents', agent })),
+  restart: changes(({ id }) => void conversations.restart(id)),
+  agents: {
+    run: () => navigation.show({ name: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }),
+  },
+  mcp: { run: () => navigation.show({ name: 'mcp', ...inWorkspace('directory') }) },
+  skills: { run: () => navigation.show({ name: 'skills', ...inWorkspace('directory') }) },
+  import: { run: () => navigation.show({ name: 'import' }), can: () => !server.readOnly },
+  settings: { run: () => navigation.show({ name: 'settings' }) },
+  keyboard: { run: () => navigation.show({ name: 'settings', at: 'keyboard' }) },
+  pin: changes(({ id, pinned }) => void conversations.patch(id, { pinned: !pinned })),
+  unread: changes(({ id, unread }) => void conversations.patch(id, { unread: !unread })),
+  archive: changes((session) => void lifecycle.archive(session)),
+  delete: changes((session) => void askToDelete(session)),
   fork: changes(
-    (session) => void app.fork(session),
+    (session) => void lifecycle.fork(session),
     (session) => session.offers.includes('fork'),
   ),
   relink: changes(
-    (session) => (app.relinking = session.workspace),
+    (session) => (navigation.relinking = session.workspace),
     (session) => session.workspace.missing === true,
   ),
-  attached: about(({ id }) => (app.filesOf = id)),
-  copyId: about((session) => void app.copyId(session)),
-  exportMd: about((session) => void app.export(session, 'md')),
-  exportJson: about((session) => void app.export(session, 'json')),
-  exportRecording: about((session) => void app.export(session, 'recording')),
+  attached: about(({ id }) => (navigation.filesOf = id)),
+  copyId: about((session) => void lifecycle.copyId(session)),
+  exportMd: about((session) => void lifecycle.export(session, 'md')),
+  exportJson: about((session) => void lifecycle.export(session, 'json')),
+  exportRecording: about((session) => void lifecycle.export(session, 'recording')),
 };
 
 function inWorkspace<K extends 'cwd' | 'directory'>(name: K): Partial<Record<K, string>> {
@@ -245,21 +249,21 @@ function inWorkspace<K extends 'cwd' | 'directory'>(name: K): Partial<Record<K, 
 }
 
 function split(): boolean {
-  return app.view.name === 'session' && app.panes.list.length > 1;
+  return navigation.view.name === 'session' && navigation.panes.list.length > 1;
 }
 
 /** Closes the pane; on a screen that has none it goes back to where the panes are. */
 function closePane(): void {
-  const pane = app.panes.current;
-  if (app.view.name === 'session') app.panes.close();
-  else if (pane) app.show({ name: 'session', id: pane.session });
+  const pane = navigation.panes.current;
+  if (navigation.view.name === 'session') navigation.panes.close();
+  else if (pane) navigation.show({ name: 'session', id: pane.session });
 }
 
 /** Closes what lies over the page; whether anything did. */
 export function uncover(frame: Frame): boolean {
   if (document.querySelector('dialog[open]')) return false; // it has keys of its own
   if (document.querySelector('.drawer')) sidebar(frame);
-  else if (document.querySelector('.panel.over')) app.panel.close();
+  else if (document.querySelector('.panel.over')) navigation.panel.close();
   else return false;
   return true;
 }
@@ -294,14 +298,14 @@ export function actionsNow(frame: Frame, seldom: boolean): Action[] {
     run: () => acts[id].run(frame, false),
   }));
   const session = here();
-  if (!session || app.readOnly) return list;
+  if (!session || server.readOnly) return list;
   for (const agent of catalogue.agents) {
     if (agent.id === session.agent || agent.state !== 'ready') continue;
     list.push({
       id: `continue.${agent.id}`,
       name: t('command.continue', { agent: agent.name }),
       keys: '',
-      run: () => void app.continueWith(session, agent.id),
+      run: () => void lifecycle.continueWith(session, agent.id),
     });
   }
   return list;

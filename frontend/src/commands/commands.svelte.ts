@@ -1,6 +1,5 @@
-import { app } from '../app.svelte';
 import type Conversation from '../Conversation.svelte';
-import { logins, toasts } from '../state/state';
+import { connection, logins, toasts } from '../state/state';
 import { commandOf, typing, type CommandId } from '../ui/keys';
 import type * as Part from './part';
 
@@ -52,7 +51,7 @@ export function run(id: CommandId, frame: Frame, held = false): void {
 
 /** A key that nothing on the screen took. */
 export function press(event: KeyboardEvent, frame: Frame): void {
-  if (event.defaultPrevented || app.link === 'signed_out') return;
+  if (event.defaultPrevented || connection.link === 'signed_out') return;
   if (event.key === 'Escape' && over.part?.uncover(frame)) {
     event.preventDefault(); // else the conversation takes it for a wish to stop
     return;

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
+import { conversations, navigation } from '../state/state';
 import { session } from '../test/records';
 import { commandIds } from '../ui/keys';
 import { act, actionsNow, after, behindSlash } from './acts';
@@ -12,7 +12,7 @@ const frame: Frame = { conversation: () => undefined, sidebar: vi.fn(), region: 
 
 beforeEach(() => {
   localStorage.clear();
-  app.sessions.clear();
+  conversations.sessions.clear();
   over.shown = undefined;
 });
 
@@ -21,8 +21,11 @@ test('every command has its place in a group, once', () => {
 });
 
 test('the palette has every command that does anything now, and each has a name', () => {
-  app.sessions.set('s1', session({ offers: ['fork'], workspace: { id: 'w', path: '/x', missing: true } }));
-  vi.spyOn(app, 'current', 'get').mockReturnValue(app.sessions.get('s1'));
+  conversations.sessions.set(
+    's1',
+    session({ offers: ['fork'], workspace: { id: 'w', path: '/x', missing: true } }),
+  );
+  vi.spyOn(navigation, 'current', 'get').mockReturnValue(conversations.sessions.get('s1'));
   const names = actionsNow(frame, true);
   const ids = names.map((one) => one.id);
   const none = ['palette', 'stop', 'undo', 'closePane', 'paneLeft', 'paneRight', 'paneUp', 'paneDown'];
@@ -40,8 +43,8 @@ test('without a conversation nothing is offered that needs one', () => {
 
 test('behind a slash each has a name that can be typed, and no other has it', () => {
   over.frame = frame;
-  app.sessions.set('s1', session({ offers: ['fork'] }));
-  vi.spyOn(app, 'current', 'get').mockReturnValue(app.sessions.get('s1'));
+  conversations.sessions.set('s1', session({ offers: ['fork'] }));
+  vi.spyOn(navigation, 'current', 'get').mockReturnValue(conversations.sessions.get('s1'));
   const names = behindSlash().map((one) => one.name);
   for (const name of names) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
   expect(new Set(names).size).toBe(names.length);

@@ -1,5 +1,5 @@
 import type { Session } from '../api/records';
-import { app } from '../app.svelte';
+import { conversations, navigation } from '../state/state';
 
 // In which order the person was in conversations.
 
@@ -11,7 +11,7 @@ class Visits {
   constructor() {
     $effect.root(() => {
       $effect(() => {
-        const id = app.view.name === 'session' ? app.view.id : undefined;
+        const id = navigation.view.name === 'session' ? navigation.view.id : undefined;
         if (id !== undefined) this.#ids = [id, ...this.#ids.filter((one) => one !== id)];
       });
     });
@@ -22,9 +22,9 @@ class Visits {
    * shown stands first, archived or not: without it the first would be taken for it, and passed by.
    */
   list(): Session[] {
-    const seen = this.#ids.flatMap((id) => app.sessions.get(id) ?? []);
-    const rest = app.ordered.filter((one) => !this.#ids.includes(one.id));
-    const shown = app.view.name === 'session' ? app.view.id : undefined;
+    const seen = this.#ids.flatMap((id) => conversations.sessions.get(id) ?? []);
+    const rest = conversations.ordered.filter((one) => !this.#ids.includes(one.id));
+    const shown = navigation.view.name === 'session' ? navigation.view.id : undefined;
     return [...seen, ...rest].filter((one) => !one.archivedAt || one.id === shown).slice(0, most);
   }
 }

@@ -1,7 +1,6 @@
 import { flushSync } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
-import { toasts } from '../state/state';
+import { conversations, toasts } from '../state/state';
 import { session } from '../test/records';
 import type * as Stash from './stash.svelte';
 import { forgetWaiting, stash, stashed } from './stash.svelte';
@@ -13,14 +12,14 @@ class Field {
 
   constructor(of = 's1') {
     this.of = of;
-    app.sessions.set(of, session({ id: of }));
+    conversations.sessions.set(of, session({ id: of }));
   }
 
   read = () => this.text;
   write = (text: string) => void (this.text = text);
   /** The server has what is written, and tells so. */
   kept(draft = this.text) {
-    app.sessions.set(this.of, session({ id: this.of, draft }));
+    conversations.sessions.set(this.of, session({ id: this.of, draft }));
     flushSync();
   }
   press() {
@@ -38,10 +37,10 @@ class Field {
 
 beforeEach(() => {
   localStorage.clear();
-  app.sessions.clear();
+  conversations.sessions.clear();
   forgetWaiting();
 });
-afterEach(() => app.sessions.clear());
+afterEach(() => conversations.sessions.clear());
 
 /** Another window over the same storage. */
 async function otherWindow(): Promise<typeof Stash> {
@@ -119,7 +118,7 @@ test('a conversation that is deleted meanwhile takes nothing with it', () => {
   const field = new Field();
   field.putAway('half a thought');
   field.press();
-  app.sessions.delete('s1');
+  conversations.sessions.delete('s1');
   flushSync();
   const next = new Field('s2');
   next.press();

@@ -1,6 +1,5 @@
-import { toasts } from '../state/state';
+import { conversations, toasts } from '../state/state';
 import '../strings/keyboard';
-import { app } from '../app.svelte';
 import type Composer from '../composer/Composer.svelte';
 import { t } from '../strings/t';
 import { keysOf } from '../ui/keys';
@@ -139,10 +138,10 @@ function bringBack(field: Field, session: string): void {
  * was the draft before does not count, were it the same by chance.
  */
 function removeWhenKept(put: Put, field: Field, session: string): void {
-  let news = app.sessions.get(session)?.draft !== put.text;
+  let news = conversations.sessions.get(session)?.draft !== put.text;
   const stop = $effect.root(() => {
     $effect(() => {
-      const draft = app.sessions.get(session)?.draft;
+      const draft = conversations.sessions.get(session)?.draft;
       if (draft === undefined) end();
       else if (draft !== field.read()) news = true;
       else if (news) {

@@ -2,8 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { McpServer } from '../api/records';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
-import { client, toasts } from '../state/state';
+import { client, navigation, toasts } from '../state/state';
 import Mcp from './Mcp.svelte';
 import { kept } from '../ui/unsaved.svelte';
 import { mask } from './entry';
@@ -26,7 +25,7 @@ async function open() {
   vi.spyOn(client, 'mcpServers').mockImplementation(() =>
     Promise.resolve({ items: listed, path: '/w/.sandbox-agent/config/mcp.json' }),
   );
-  app.view = { name: 'mcp', directory: '/w' };
+  navigation.view = { name: 'mcp', directory: '/w' };
   const component = mount(Mcp, { target: document.body });
   ended = () => void unmount(component);
   await settled();
@@ -268,9 +267,9 @@ test('Cancel takes what was written away, and Undo brings it back', async () => 
   type(field('Name'), 'mine');
   await click('Cancel');
   expect(button('Add server')).toBeDefined();
-  const before = app.view;
+  const before = navigation.view;
   toasts.list.at(-1)?.undo?.();
-  expect(app.view).not.toBe(before); // which makes the screen anew
+  expect(navigation.view).not.toBe(before); // which makes the screen anew
   ended?.();
   await open();
   expect(field('Name').value).toBe('mine');

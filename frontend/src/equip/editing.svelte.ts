@@ -1,6 +1,5 @@
 import { tick, untrack } from 'svelte';
-import { app } from '../app.svelte';
-import { toasts } from '../state/state';
+import { navigation, toasts } from '../state/state';
 import { t } from '../strings/t';
 import { left } from '../ui/unsaved.svelte';
 import type { Listing, Removals } from './listing.svelte';
@@ -133,7 +132,7 @@ export class Editing<T extends Item> {
             if (left(form)) return; // something else was written since
             back();
             // The screen is made anew, with what is left: this one may be another by now.
-            if (app.view.name === this.#kind) app.show({ name: this.#kind, directory });
+            if (navigation.view.name === this.#kind) navigation.show({ name: this.#kind, directory });
           },
         });
       },

@@ -1,7 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, conversations } from '../state/state';
 import { request, session, tool } from '../test/records';
 import AllowAlike from './AllowAlike.svelte';
 
@@ -10,7 +9,7 @@ let ended: (() => void) | undefined;
 
 afterEach(() => {
   ended?.();
-  app.sessions.clear();
+  conversations.sessions.clear();
   vi.restoreAllMocks();
   document.body.replaceChildren();
 });
@@ -19,7 +18,7 @@ afterEach(() => {
 function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/home/ada/app']): HTMLElement {
   vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions: [] });
   const set = cwds.map((cwd, n) => {
-    app.sessions.set(`s${n}`, session({ id: `s${n}`, cwd }));
+    conversations.sessions.set(`s${n}`, session({ id: `s${n}`, cwd }));
     return { request: request({ id: `r${n}`, session: `s${n}`, tool: tool(call) }), allow: option };
   });
   const component = mount(AllowAlike, { target: document.body, props: { set, close: () => undefined } });

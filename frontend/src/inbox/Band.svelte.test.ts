@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
-import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, inbox } from '../state/state';
 import { request, session } from '../test/records';
 import Band from './Band.svelte';
 
@@ -31,13 +30,13 @@ afterEach(() => {
   ended?.();
   vi.useRealTimers();
   document.body.replaceChildren();
-  app.later.clear();
+  inbox.later.clear();
 });
 
 const shown = () => document.querySelector<HTMLElement>('[data-testid=request]')?.dataset['request'];
 
 test('a second click, meant for the request before, does not answer the one that has come into its place', () => {
-  const answer = vi.spyOn(app, 'answer').mockResolvedValue(true);
+  const answer = vi.spyOn(inbox, 'answer').mockResolvedValue(true);
   const { props } = show('r1', 'r2');
   vi.advanceTimersByTime(400);
   flushSync();
@@ -61,7 +60,7 @@ test('a second click, meant for the request before, does not answer the one that
 
 test('the request that is wanted is shown and has the focus, and no other where it waits no more', async () => {
   const { component } = show('r1', 'r2', 'r3');
-  app.later.set('r2', true);
+  inbox.later.set('r2', true);
   await component.focus('r2');
   expect(shown()).toBe('r2');
   const focused = () => document.activeElement?.closest<HTMLElement>('[data-request]')?.dataset['request'];

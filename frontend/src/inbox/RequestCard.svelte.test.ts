@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
-import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, inbox } from '../state/state';
 import { request, tool } from '../test/records';
 import RequestCard from './RequestCard.svelte';
 
@@ -14,7 +13,7 @@ const options = [
 let ended: (() => void) | undefined;
 
 async function show(what: Request, more: { leave?: () => void; later?: () => void; inInbox?: boolean } = {}) {
-  const answer = vi.spyOn(app, 'answer').mockResolvedValue(true);
+  const answer = vi.spyOn(inbox, 'answer').mockResolvedValue(true);
   const component = mount(RequestCard, {
     target: document.body,
     props: {

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
-import { app } from '../app.svelte';
+import { inbox } from '../state/state';
 import { request } from '../test/records';
 import { check, initialValues, keptValues, readForm, restoredValues } from './form';
 import { forgetTyped } from './kept';
@@ -189,7 +189,7 @@ describe('made-up forms', () => {
   });
 
   test('are shown, worked on and left without a crash', async () => {
-    const sent = vi.spyOn(app, 'answer').mockResolvedValue(true);
+    const sent = vi.spyOn(inbox, 'answer').mockResolvedValue(true);
     const kinds = { form: 0, raw: 0 };
     for (const seed of seeds(80)) {
       const chance = new Chance(seed);
@@ -211,7 +211,7 @@ describe('made-up forms', () => {
   });
 
   test('as are questions and addresses', async () => {
-    vi.spyOn(app, 'answer').mockResolvedValue(true);
+    vi.spyOn(inbox, 'answer').mockResolvedValue(true);
     for (const seed of seeds(90)) {
       const chance = new Chance(seed);
       const options = () =>

@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FoundPath } from '../api/records';
-import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, navigation } from '../state/state';
 import '../strings/keyboard';
 import { session } from '../test/records';
 import Palette from './Palette.svelte';
@@ -19,9 +18,9 @@ test('the Files tab is told which of what was found is a directory', async () =>
     { path: '/home/ada/app/src', relative: 'src', directory: true },
     { path: '/home/ada/app/src/main.go', relative: 'src/main.go' },
   ];
-  vi.spyOn(app, 'current', 'get').mockReturnValue(session());
+  vi.spyOn(navigation, 'current', 'get').mockReturnValue(session());
   vi.spyOn(client, 'json').mockResolvedValue({ items });
-  const open = vi.spyOn(app.panel, 'open').mockReturnValue();
+  const open = vi.spyOn(navigation.panel, 'open').mockReturnValue();
   const props = { start: '@src', actions: () => [], help: [], close: () => undefined };
   const palette = mount(Palette, { target: document.body, props });
   ended = () => void unmount(palette);

@@ -1,9 +1,8 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
 import { SessionView } from '../session/session.svelte';
-import { client } from '../state/state';
+import { client, navigation } from '../state/state';
 import { session } from '../test/records';
 import Context from './Context.svelte';
 
@@ -12,7 +11,7 @@ test('the Files tab is told that what is asked for is a directory', () => {
   vi.spyOn(client, 'json').mockRejectedValue(refused);
   vi.spyOn(client, 'mcpServers').mockRejectedValue(refused);
   vi.spyOn(client, 'skillEntries').mockRejectedValue(refused);
-  const open = vi.spyOn(app.panel, 'open').mockReturnValue();
+  const open = vi.spyOn(navigation.panel, 'open').mockReturnValue();
   const view = new SessionView('s1', client, () => undefined);
   const tab = mount(Context, { target: document.body, props: { session: session(), view, ask: undefined } });
   flushSync();

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import { ApiError } from '../api/errors';
 import type { Found } from '../api/records';
-import { app } from '../app.svelte';
-import { client } from '../state/state';
+import { client, conversations, navigation } from '../state/state';
 import { hit, session } from '../test/records';
 import Search from './Search.svelte';
 
@@ -31,9 +30,9 @@ let ended: (() => void) | undefined;
 beforeEach(() => {
   vi.useFakeTimers();
   find = vi.spyOn(client, 'find').mockResolvedValue(two) as unknown as typeof find;
-  open = vi.spyOn(app, 'open').mockResolvedValue();
+  open = vi.spyOn(navigation, 'open').mockResolvedValue();
   back = vi.fn();
-  app.view = { name: 'search', back: { name: 'new' } };
+  navigation.view = { name: 'search', back: { name: 'new' } };
   show();
 });
 
@@ -41,8 +40,8 @@ afterEach(async () => {
   await type(''); // the search outlives its screen
   ended?.();
   ended = undefined;
-  app.sessions.clear();
-  app.view = { name: 'new' };
+  conversations.sessions.clear();
+  navigation.view = { name: 'new' };
   document.body.replaceChildren();
   vi.useRealTimers();
 });
@@ -175,7 +174,7 @@ test('nothing to look for is a hint, a failure is one', async () => {
 });
 
 test('filters offer whoever said something, and their directories', async () => {
-  app.sessions.set('s1', session({ agent: 'ada', agentName: 'Ada' }));
+  conversations.sessions.set('s1', session({ agent: 'ada', agentName: 'Ada' }));
   await settle();
   const picker = document.querySelector<HTMLButtonElement>('button[title=Agent]');
   picker?.click();

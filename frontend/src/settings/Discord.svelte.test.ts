@@ -2,8 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { DiscordState } from '../api/discord';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
-import { client, machine } from '../state/state';
+import { client, conversations, machine, navigation } from '../state/state';
 import { session } from '../test/records';
 import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
@@ -66,7 +65,7 @@ afterEach(() => {
   ended?.();
   kept.clear();
   machine.discord = undefined;
-  app.sessions.clear();
+  conversations.sessions.clear();
 });
 
 function signalled(signal: AbortSignal, fail: (why: unknown) => void) {
@@ -292,12 +291,12 @@ test('what is left to do stays until a channel is bound and it has been connecte
 
 test('the section is where the status bar leads, with the focus', async () => {
   await show(set);
-  app.show({ name: 'settings', at: 'discord' });
+  navigation.show({ name: 'settings', at: 'discord' });
   flushSync();
   await settle();
   expect(document.activeElement?.tagName).toBe('H2');
   expect(document.activeElement?.textContent).toBe('Discord');
-  app.show({ name: 'new' });
+  navigation.show({ name: 'new' });
 });
 
 test('that nobody is heard is said while it is on', async () => {
@@ -306,7 +305,7 @@ test('that nobody is heard is said while it is on', async () => {
 });
 
 test('bindings say what they lead to and what is wrong with them, and can be undone', async () => {
-  app.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
+  conversations.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
   await show({
     ...set,
     bindings: [
@@ -333,7 +332,7 @@ test('bindings say what they lead to and what is wrong with them, and can be und
 });
 
 test('a channel is bound to a conversation, or to a directory and an agent', async () => {
-  app.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
+  conversations.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
   answers['GET /client/discord/channels'] = {
     items: [{ id: '9', name: 'Workshop', channels: [{ id: '11', name: 'lighthouse', kind: 'text' }] }],
   };
@@ -363,7 +362,7 @@ test('that Discord is asked for its channels is shown, and a second press ends i
 });
 
 test('a binding that is refused leaves the form as it was', async () => {
-  app.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
+  conversations.sessions.set('s1', session({ id: 's1', title: 'Fix login' }));
   answers['GET /client/discord/channels'] = {
     items: [{ id: '9', name: 'Workshop', channels: [{ id: '11', name: 'lighthouse', kind: 'text' }] }],
   };

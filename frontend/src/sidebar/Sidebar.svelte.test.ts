@@ -1,13 +1,13 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { app } from '../app.svelte';
+import { conversations, lifecycle, navigation } from '../state/state';
 import { session } from '../test/records';
 import Sidebar from './Sidebar.svelte';
 
 afterEach(() => {
   vi.restoreAllMocks();
-  app.sessions.clear();
-  app.older = undefined;
+  conversations.sessions.clear();
+  conversations.older = undefined;
   document.body.replaceChildren();
 });
 
@@ -15,7 +15,7 @@ afterEach(() => {
 function fill(count: number) {
   for (let n = 0; n < count; n++) {
     const updatedAt = new Date(Date.UTC(2026, 0, 1) - n * 60_000).toISOString();
-    app.sessions.set(`s${n}`, session({ id: `s${n}`, updatedAt }));
+    conversations.sessions.set(`s${n}`, session({ id: `s${n}`, updatedAt }));
   }
 }
 
@@ -37,8 +37,8 @@ function show() {
 }
 
 test('the row that is pointed at has its buttons, and no other', () => {
-  app.sessions.set('s1', session());
-  app.sessions.set('s2', session({ id: 's2' }));
+  conversations.sessions.set('s1', session());
+  conversations.sessions.set('s2', session({ id: 's2' }));
   const bar = show();
   const rows = [...document.querySelectorAll('.session')];
   const buttons = () => rows.map((row) => row.querySelectorAll('button').length);
@@ -58,10 +58,10 @@ test('the row that is pointed at has its buttons, and no other', () => {
 });
 
 test('keys on a button below the rows are that button’s', () => {
-  app.sessions.set('s1', session());
-  app.older = 'there are more';
-  const archive = vi.spyOn(app, 'archive').mockResolvedValue(undefined as never);
-  const opened = vi.spyOn(app, 'open').mockResolvedValue();
+  conversations.sessions.set('s1', session());
+  conversations.older = 'there are more';
+  const archive = vi.spyOn(lifecycle, 'archive').mockResolvedValue(undefined as never);
+  const opened = vi.spyOn(navigation, 'open').mockResolvedValue();
   const bar = show();
   const older = [...document.querySelectorAll('button')].find((one) => one.textContent.includes('older'));
   const press = (key: string) => {
@@ -80,16 +80,16 @@ test('what is opened elsewhere is shown in the list, once', async () => {
   fill(100);
   const bar = show();
   const list = listOf(280);
-  app.view = { name: 'session', id: 's90' };
+  navigation.view = { name: 'session', id: 's90' };
   flushSync();
   await tick();
   expect(list.scrollTop).toBe((1 + 91) * 28 - 280); // the head of its directory, and the rows up to it
   list.scrollTop = 0; // the person goes elsewhere
-  app.sessions.set('s1', session({ id: 's1', title: 'Another title' }));
+  conversations.sessions.set('s1', session({ id: 's1', title: 'Another title' }));
   flushSync();
   await tick();
   expect(list.scrollTop).toBe(0);
-  app.view = { name: 'new' };
+  navigation.view = { name: 'new' };
   void unmount(bar);
 });
 
@@ -130,7 +130,7 @@ test('rows that are higher with larger text are gone by as they are', async () =
   fill(400);
   const bar = show();
   const list = listOf(280);
-  app.view = { name: 'session', id: 's90' };
+  navigation.view = { name: 'session', id: 's90' };
   flushSync();
   await tick();
   expect(list.scrollTop).toBeCloseTo((1 + 91) * 32.2 - 280);
@@ -138,6 +138,6 @@ test('rows that are higher with larger text are gone by as they are', async () =
   const [first] = list.querySelectorAll<HTMLElement>('[role=presentation]');
   const from = Math.floor(list.scrollTop / 32.2) - 20;
   expect(parseFloat(first?.style.height ?? '')).toBeCloseTo(from * 32.2);
-  app.view = { name: 'new' };
+  navigation.view = { name: 'new' };
   void unmount(bar);
 });

@@ -1,9 +1,8 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
 import { emptyBook } from '../settings/agents';
-import { catalogue, client, logins, toasts } from '../state/state';
+import { catalogue, client, conversations, logins, navigation, toasts } from '../state/state';
 import { agent, session } from '../test/records';
 import type { Plan } from '../worktree/calls';
 import NewConversation from './NewConversation.svelte';
@@ -27,7 +26,7 @@ beforeEach(() => {
   localStorage.clear();
   plans = [];
   catalogue.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
-  app.view = { name: 'new', cwd: '/home/ada/app' };
+  navigation.view = { name: 'new', cwd: '/home/ada/app' };
   vi.spyOn(client, 'json').mockImplementation(
     ((path: string) =>
       new Promise((done, fail) => {
@@ -42,9 +41,9 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   vi.restoreAllMocks();
-  app.sessions.clear();
+  conversations.sessions.clear();
   catalogue.book = emptyBook;
-  app.view = { name: 'new' };
+  navigation.view = { name: 'new' };
   logins.shown = undefined;
   document.body.replaceChildren();
 });
@@ -155,10 +154,10 @@ test('who has gone elsewhere while it was made stays there', async () => {
   await want();
   await start();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));
-  app.view = { name: 'inbox' };
+  navigation.view = { name: 'inbox' };
   made();
-  await soon(() => expect(app.sessions.has('s1')).toBe(true));
-  expect(app.view).toEqual({ name: 'inbox' });
+  await soon(() => expect(conversations.sessions.has('s1')).toBe(true));
+  expect(navigation.view).toEqual({ name: 'inbox' });
 });
 
 test('who has gone elsewhere while it was made learns why it was not', async () => {
@@ -168,15 +167,15 @@ test('who has gone elsewhere while it was made learns why it was not', async () 
   await want();
   await start();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));
-  app.view = { name: 'inbox' };
+  navigation.view = { name: 'inbox' };
   fail(refused);
   await soon(() => expect(told).toHaveBeenCalledWith(refused));
 });
 
 test('the directory that is offered stays when somebody works elsewhere', () => {
-  app.view = { name: 'new' };
+  navigation.view = { name: 'new' };
   const there = (id: string, path: string, updatedAt: string) =>
-    app.sessions.set(id, session({ id, workspace: { id, path }, cwd: path, updatedAt }));
+    conversations.sessions.set(id, session({ id, workspace: { id, path }, cwd: path, updatedAt }));
   show();
   expect(directory()?.value).toBe('');
   there('a', '/home/ada/a', '2026-11-21T14:00:00.000Z'); // the list comes

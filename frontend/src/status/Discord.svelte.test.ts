@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test } from 'vitest';
 import type { DiscordState } from '../api/discord';
-import { app } from '../app.svelte';
-import { machine } from '../state/state';
+import { machine, navigation } from '../state/state';
 import StatusBar from './StatusBar.svelte';
 
 let ended: (() => void) | undefined;
@@ -25,7 +24,7 @@ async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
     ignored: { strangers: 0, bots: 0, direct: 0, unbound: 0 },
     ...part,
   };
-  const component = mount(StatusBar, { target: document.body, props: { inbox: () => undefined } });
+  const component = mount(StatusBar, { target: document.body, props: { openInbox: () => undefined } });
   ended = () => {
     ended = undefined;
     void unmount(component);
@@ -50,8 +49,8 @@ test('the status bar tells of Discord while it is wanted and does not work, and 
   expect(button?.title).toContain('Discord refuses the token');
   const about = document.getElementById(button?.getAttribute('aria-describedby') ?? '');
   expect(about?.textContent).toContain('Discord refuses the token');
-  app.show({ name: 'new' });
+  navigation.show({ name: 'new' });
   button?.click();
-  expect(app.view).toEqual({ name: 'settings', at: 'discord' });
-  app.show({ name: 'new' });
+  expect(navigation.view).toEqual({ name: 'settings', at: 'discord' });
+  navigation.show({ name: 'new' });
 });

@@ -1,18 +1,18 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { expect, test } from 'vitest';
-import { app } from '../app.svelte';
+import { conversations } from '../state/state';
 import StatusBar from './StatusBar.svelte';
 
 test('the status bar says so while nothing can be written', async () => {
-  const component = mount(StatusBar, { target: document.body, props: { inbox: () => undefined } });
-  app.stalls.set('s1', 'disk is full');
+  const component = mount(StatusBar, { target: document.body, props: { openInbox: () => undefined } });
+  conversations.stalls.set('s1', 'disk is full');
   flushSync();
   await import('./Stalled.svelte'); // it is loaded when it is wanted
   await new Promise((done) => setImmediate(done));
   flushSync();
   const bar = document.querySelector('[aria-label=Status]');
   expect(bar?.textContent).toContain('Nothing can be saved: disk is full.');
-  app.stalls.clear();
+  conversations.stalls.clear();
   flushSync();
   expect(bar?.textContent).not.toContain('disk');
   void unmount(component);

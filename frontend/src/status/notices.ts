@@ -1,5 +1,5 @@
 import type { Event } from '../api/records';
-import { type App } from '../app.svelte';
+import type { Conversations } from '../state/conversations.svelte';
 import type { Toasts } from '../state/toasts.svelte';
 import '../strings/settings';
 import { t } from '../strings/t';
@@ -12,21 +12,21 @@ interface Notice {
   detail?: string;
 }
 
-/** Tells the person of a notice, and remembers in app.stalls of which conversations nothing can be stored. */
-export function handleNotice(app: App, toasts: Toasts, event: Event): void {
+/** Tells the person of a notice, and remembers in stalls of which conversations nothing can be stored. */
+export function handleNotice({ sessions, stalls }: Conversations, toasts: Toasts, event: Event): void {
   const { code, detail = '' } = event.data as Notice;
   const id = event.session ?? '';
   switch (code) {
     case 'storage.failed':
-      // It is told again and again, and mostly by all that work.
-      if (app.stalls.size === 0) toasts.show({ text: t('notice.stalled', { detail }), tone: 'danger' });
-      app.stalls.set(id, detail);
+      // The server repeats this notice, for each conversation that works. One toast tells it.
+      if (stalls.size === 0) toasts.show({ text: t('notice.stalled', { detail }), tone: 'danger' });
+      stalls.set(id, detail);
       break;
     case 'storage.works':
-      app.stalls.delete(id);
+      stalls.delete(id);
       break;
     case 'journal.damaged': {
-      const of = app.sessions.get(id);
+      const of = sessions.get(id);
       const title = of ? titleOf(of) : t('session.untitled');
       toasts.show({ text: t('notice.damaged', { title, detail }), tone: 'danger' });
     }

@@ -16,7 +16,6 @@ export const en = {
   'agent.ready': 'Ready',
   'agent.searched': 'Where Deskhand looked',
   'agent.searched.in': 'No program of that name in:',
-  'agent.why': 'Why',
 
   'agents.manage': 'Manage agents',
   'agents.title': 'Agents',
@@ -410,26 +409,8 @@ export const en = {
 
   'mcp.title': 'MCP servers',
 
-  'new.agents': 'Agents on this computer',
-  'new.agents_file': 'agents.json cannot be read: {detail}',
   'new.choose': 'Choose…',
-  'new.demo': 'Try the demo agent',
   'new.directory': 'Directory',
-  'new.directory.placeholder': 'Path of the directory to work in',
-  'new.get': 'Install…',
-  'new.get.about': 'Install {agent}…',
-  'new.first': 'Start your first conversation',
-  'new.first.about':
-    'Pick an agent and a directory for it to work in. Deskhand keeps everything on this computer; the agent itself may talk to its provider.',
-  'new.installing': 'Installing…',
-  'new.look_again': 'Look again',
-  'new.no_agents': 'No agents are known. Add one to agents.json, then look again.',
-  'new.no_directory': 'Choose a directory first.',
-  'new.recent': 'Recent directories',
-  'new.import': 'Import conversations from {agents}…',
-  'new.start': 'Start {agent}',
-  'new.start.none': 'Start',
-  'new.title': 'New conversation',
 
   'newer.choose': 'Choose a conversation to read it.',
 
@@ -456,7 +437,6 @@ export const en = {
   'places.state.refused': 'Token refused',
   'places.state.unknown': 'Not checked yet',
   'places.state.unreachable': 'Cannot be reached',
-  'places.where': 'Where',
 
   'plan.completed': 'Done:',
   'plan.high': 'High priority',
@@ -589,7 +569,6 @@ export const en = {
 
   'startmode.decides': 'Decides by itself: nobody is asked',
   'startmode.everywhere': 'New conversations',
-  'startmode.here': 'Begins in',
   'startmode.mode': 'Mode of new conversations',
   'startmode.model': 'Model of new conversations',
   'startmode.model.own': 'Its own model',

@@ -1,11 +1,32 @@
 import { addTexts } from './t';
 
-// The texts of the start of a session outside the start screen.
+// The texts of the start of a session: of the start screen, and of a conversation that opens.
 
 export const start = {
+  'agent.why': 'Why',
+  'startmode.here': 'Begins in',
+  'places.where': 'Where',
   'new.add_directory': 'Add another directory…',
   'new.directories': 'Further directories',
   'new.directory.remove': 'Remove {path}',
+  'new.agents': 'Agents on this computer',
+  'new.agents_file': 'agents.json cannot be read: {detail}',
+  'new.demo': 'Try the demo agent',
+  'new.directory.placeholder': 'Path of the directory to work in',
+  'new.get': 'Install…',
+  'new.get.about': 'Install {agent}…',
+  'new.first': 'Start your first conversation',
+  'new.first.about':
+    'Pick an agent and a directory for it to work in. Deskhand keeps everything on this computer; the agent itself may talk to its provider.',
+  'new.installing': 'Installing…',
+  'new.look_again': 'Look again',
+  'new.no_agents': 'No agents are known. Add one to agents.json, then look again.',
+  'new.no_directory': 'Choose a directory first.',
+  'new.recent': 'Recent directories',
+  'new.import': 'Import conversations from {agents}…',
+  'new.start': 'Start {agent}',
+  'new.start.none': 'Start',
+  'new.title': 'New conversation',
   opening: 'Opening the conversation…',
   'opening.anew':
     'Opening the conversation: it is read anew, once after an update. A long one takes some seconds.',

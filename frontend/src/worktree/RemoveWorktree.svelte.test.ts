@@ -1,8 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { app } from '../app.svelte';
-import { client, toasts } from '../state/state';
+import { client, lifecycle, toasts } from '../state/state';
 import { session } from '../test/records';
 import RemoveWorktree from './RemoveWorktree.svelte';
 
@@ -85,7 +84,7 @@ test('where what could not be deleted lies is told before the dialog goes, and t
     Promise.resolve((path.endsWith('/worktree') ? would : session({ worktree: { left } as never })) as T),
   );
   vi.spyOn(client, 'remove').mockResolvedValue(undefined);
-  const deleted = vi.spyOn(app, 'delete').mockResolvedValue(undefined);
+  const deleted = vi.spyOn(lifecycle, 'delete').mockResolvedValue(undefined);
   const { close, dialog } = await removing(true, 'Remove it and delete');
   await vi.waitFor(() => expect(document.querySelector('dialog')?.textContent).toContain(left));
   expect(close).not.toHaveBeenCalled();

@@ -1,14 +1,12 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import App from './App.svelte';
-import { app } from './app.svelte';
 import { act } from './commands/acts';
 import { loadPart, over } from './commands/commands.svelte';
-import { client, toasts } from './state/state';
+import { client, connection, conversations, navigation, toasts } from './state/state';
 import { entry, session, turn } from './test/records';
 
-// The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes. Not named after App.svelte,
-// which some file systems do not tell from app.svelte.ts.
+// The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes.
 
 const id = 'framed'; // what the store holds of it outlives this file
 let width: number;
@@ -21,8 +19,8 @@ beforeEach(async () => {
     addEventListener: () => undefined,
     removeEventListener: () => undefined,
   }));
-  vi.spyOn(app, 'start').mockResolvedValue();
-  vi.spyOn(app, 'close').mockReturnValue();
+  vi.spyOn(connection, 'start').mockResolvedValue();
+  vi.spyOn(connection, 'close').mockReturnValue();
   vi.spyOn(client, 'entries').mockResolvedValue({
     items: [entry(1, { session: id, kind: 'thought', text: 'Hm' })],
     turns: [],
@@ -36,21 +34,21 @@ beforeEach(async () => {
   );
   vi.spyOn(client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
   vi.spyOn(client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
-  app.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
-  app.show({ name: 'session', id });
-  app.loaded = true;
+  conversations.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
+  navigation.show({ name: 'session', id });
+  connection.loaded = true;
   await loadPart(); // as it is once the page stands
 });
 
 afterEach(() => {
   ended?.();
   ended = undefined;
-  app.panel.close();
-  app.panes.drop(id);
-  app.sessions.clear();
-  app.view = { name: 'new' };
-  app.loaded = app.narrow = false;
-  app.mention = over.frame = undefined;
+  navigation.panel.close();
+  navigation.panes.drop(id);
+  conversations.sessions.clear();
+  navigation.view = { name: 'new' };
+  connection.loaded = navigation.narrow = false;
+  navigation.mention = over.frame = undefined;
   toasts.list = [];
   document.body.replaceChildren();
   localStorage.clear();
@@ -142,7 +140,7 @@ test('a screen for a new conversation that cannot be loaded says so, and is aske
   vi.doMock('./start/NewConversation.svelte', () => {
     throw new Error('gone');
   });
-  app.view = { name: 'new' };
+  navigation.view = { name: 'new' };
   open(1_200);
   await vi.waitFor(() => expect(document.querySelector('main .wait[role=alert] button')).not.toBeNull());
   vi.doUnmock('./start/NewConversation.svelte');
