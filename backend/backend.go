@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
@@ -85,6 +86,7 @@ type Backend struct {
 	skills  *skills.Library
 	kept    *snapshot.Library // the snapshots around turns
 	remotes *remotes.Library
+	search  *search.Index
 	client  *session.Client
 	discord *discord.Surface
 
@@ -250,6 +252,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	b.remotes = remotes.New(remotes.Deps{
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
+	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
@@ -260,11 +263,13 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		LeastIdle:    b.cfg.LeastIdle,
 		Tools:        &host.Tools{Give: b.tools.Give, End: b.tools.End},
 		Remotes:      b.remotes,
+		Search:       b.search,
 		Vaults:       []*agents.Vault{ofPlaces, ofDiscord},
 	})
 	if err != nil {
 		return nil, b.blame(err)
 	}
+	b.search.Start(ctx)
 	b.tools.Use(b.client)
 	if err := b.openDiscord(ctx, ofDiscord); err != nil {
 		return nil, err
@@ -278,7 +283,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
 		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Launch: b.client.Launch(), Exports: b.exporter(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
-		Login: b.codes.take, Tabs: b.tabs,
+		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
 }
@@ -395,6 +400,9 @@ func (b *Backend) closeParts() error {
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
+	}
+	if b.search != nil {
+		b.search.Close()
 	}
 	if b.kept != nil {
 		errs = append(errs, b.kept.Close())

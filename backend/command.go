@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
@@ -59,7 +60,7 @@ type (
 	// Place is a place where agents run.
 	Place = remotes.Place
 	// Found is what a search found.
-	Found = session.Found
+	Found = search.Found
 	// Answer is a person's answer to a request.
 	Answer = session.Answer
 	// Event is an entry of the feed.

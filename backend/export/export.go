@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
@@ -170,7 +171,7 @@ func (c conversation) write(ctx context.Context, format string, w io.Writer) (lo
 func (c conversation) fileName() string {
 	const most = 60
 	var b strings.Builder
-	for _, word := range session.Words(c.session.Title) {
+	for _, word := range search.Words(c.session.Title) {
 		if b.Len() > 0 {
 			b.WriteByte('-')
 		}

@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
@@ -46,6 +47,7 @@ type ClientConfig struct {
 	Data           string                 // data directory, for display
 	Login          func(code string) bool // redeems a one-time code
 	Tabs           *Tabs                  // of browsers that came with a code
+	Search         *search.Index
 	Activate       func()                 // brings the window forward; nil without a window
 	Link           func() (string, error) // makes a one-time link for a browser
 	URL            func() string          // the API's address for browsers and programs on this machine; "" or nil = none

@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/search"
 )
 
 // searchRoutes adds the routes for searching and exporting conversations.
@@ -28,9 +28,9 @@ func (c *Client) searchRoutes() {
 			Before    string    `query:"before" maxLength:"100"`
 			Limit     int       `query:"limit" default:"50" minimum:"1" maximum:"200"`
 		},
-		) (*body[session.Found], error) {
-			return answer(c.cfg.Sessions.Search(ctx, session.Search{
-				Query: in.Query, Agent: in.Agent, Workspace: in.Workspace, Session: in.Session,
+		) (*body[search.Found], error) {
+			return answer(c.cfg.Search.Find(ctx, search.Query{
+				Text: in.Query, Agent: in.Agent, Workspace: in.Workspace, Session: in.Session,
 				From: in.From, To: in.To, Before: in.Before, Limit: in.Limit,
 			}))
 		})

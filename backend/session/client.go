@@ -33,6 +33,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
+	"deskhand/backend/search"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
@@ -79,6 +80,7 @@ type Config struct {
 	CloseWait    time.Duration // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
 
 	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
+	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
 	Vaults  []*agents.Vault  // whose secrets must never be written
 
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
@@ -118,7 +120,6 @@ type Client struct {
 	launch     *launch.Gate
 	keyboard   *keyboard
 	sampler    *sampler
-	unsearched chan struct{} // there may be something for the index
 	upkeep     *upkeep
 	remotes    *remotes.Library
 	alike      alike
@@ -152,10 +153,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
+	if cfg.Search == nil {
+		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
+	}
 	if cfg.Remotes == nil {
 		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -202,7 +206,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.outlived(ctx)
-	return []func(){func() { snapshots(c.ctx) }, c.index, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
+	return []func(){func() { snapshots(c.ctx) }, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {

@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/remotes"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
@@ -52,6 +53,7 @@ func TestMain(m *testing.M) {
 // desk is a client on a data directory of its own.
 type desk struct {
 	remotes *remotes.Library
+	search  *search.Index
 	*session.Client
 	t     testing.TB
 	dir   string // of the data
@@ -119,11 +121,13 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 		places.Tokens = cfg.Vaults[0]
 	}
 	cfg.Remotes = remotes.New(places)
+	cfg.Search = search.New(search.Deps{Store: db, Logger: places.Logger, AgentName: catalogue.Name})
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &desk{Client: c, remotes: cfg.Remotes, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
+	cfg.Search.Start(tb.Context())
+	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -133,7 +137,9 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 			return
 		}
 		closed = true
-		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
+		stopped := c.Close()
+		cfg.Search.Close()
+		if err := errors.Join(stopped, catalogue.Close(), set.Close(), db.Close()); err != nil {
 			tb.Error(err)
 		}
 	}

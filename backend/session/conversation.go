@@ -427,7 +427,7 @@ func (v *conversation) commit() (written bool) {
 		v.spared(late)
 		v.publish(entries)
 		if len(stored) > 0 {
-			v.c.changedEntries()
+			v.c.cfg.Search.Wake()
 		}
 		for _, f := range v.step.after {
 			f()

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/export"
 	"deskhand/backend/proxy"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 )
 
@@ -48,7 +49,7 @@ func (d *desk) listed(id, word string) []string {
 			where = append(where, "list")
 		}
 	}
-	if found := d.search(word); slices.ContainsFunc(found.Items, func(h session.Hit) bool { return h.Session == id }) {
+	if found := d.found(word); slices.ContainsFunc(found.Items, func(h search.Hit) bool { return h.Session == id }) {
 		where = append(where, "search")
 	}
 	inbox, err := d.Inbox(d.t.Context())
@@ -68,15 +69,6 @@ func (d *desk) listed(id, word string) []string {
 		}
 	}
 	return where
-}
-
-func (d *desk) search(word string) session.Found {
-	d.t.Helper()
-	found, err := d.Search(d.t.Context(), session.Search{Query: word, Limit: 100})
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return found
 }
 
 // rows counts what is stored of a session.
@@ -140,7 +132,7 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	if _, err := d.Change(t.Context(), s.ID, session.Patch{Draft: new("half a thou"), Labels: &[]string{"work"}, Pinned: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	d.until("the index", func() bool { return len(d.search("zeppelin").Items) > 0 })
+	d.until("the index", func() bool { return len(d.found("zeppelin").Items) > 0 })
 	if got := d.listed(s.ID, "zeppelin"); !slices.Equal(got, []string{"list", "search", "inbox", "workspaces"}) {
 		t.Fatal(got)
 	}
@@ -224,8 +216,7 @@ func TestWhatIsDeletedIsErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.idle(other.ID)
-	d.until("the index", func() bool { return d.search("note").Pending == 0 })
-	kept, words := d.rows(other.ID), len(d.search("note").Items)
+	kept, words := d.rows(other.ID), len(d.found("note").Items)
 	if have := d.rows(s.ID); len(have) != 6 || words == 0 {
 		t.Fatalf("%v", have)
 	}
@@ -249,7 +240,7 @@ func TestWhatIsDeletedIsErased(t *testing.T) {
 	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM words WHERE rowid NOT IN (SELECT rowid FROM entry)`).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d rows of the index are left, %v", left, err)
 	}
-	if now := d.rows(other.ID); fmt.Sprint(now) != fmt.Sprint(kept) || len(d.search("note").Items) == 0 {
+	if now := d.rows(other.ID); fmt.Sprint(now) != fmt.Sprint(kept) || len(d.found("note").Items) == 0 {
 		t.Errorf("the other one has %v, had %v", now, kept)
 	}
 	d.sameAsRebuilt(other.ID)

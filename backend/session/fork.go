@@ -198,7 +198,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	c.changedEntries()
+	c.cfg.Search.Wake()
 	// At once: what the agent cannot take up it can still make again, see afresh.
 	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
 		return Session{}, err

@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // Import makes a session of a conversation that an agent has had without us. The agent's replay of it (session/load) is journalled like
@@ -173,7 +174,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 }
 
 // fresh is the row of a session that is about to be made.
-func (c *Client) fresh(agent string, w Workspace) row {
+func (c *Client) fresh(agent string, w workspace.Workspace) row {
 	now := Time{Time: time.Now()}
 	r := row{Session: Session{
 		ID: uuid.Must(uuid.NewV7()).String(), Place: host.Local, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
@@ -313,3 +314,15 @@ func (c *Client) lastImport(ctx context.Context, session string) (from, to int64
 	})
 	return from, to, err
 }
+
+// each executes a statement for each row.
+func each(ctx context.Context, tx *sql.Tx, statement string, rows []int64) error {
+	for _, row := range rows {
+		if _, err := tx.ExecContext(ctx, statement, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }

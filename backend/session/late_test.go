@@ -144,7 +144,7 @@ func TestWhatWasLateIsFound(t *testing.T) {
 	s := d.createOf("halts")
 	d.prompt(s.ID, "go")
 	d.until("the first words", func() bool { return textOf(d.transcript(s.ID), "agent") == "A grey \n" })
-	d.found(session.Search{Query: "grey"})
+	d.found("grey")
 	d.alter(`CREATE TRIGGER refused BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
 	d.write("more", "")
 	d.until("the others to be shown", func() bool { return textOf(d.transcript(s.ID), "agent") == "A grey zeppelin\n" })
@@ -155,7 +155,7 @@ func TestWhatWasLateIsFound(t *testing.T) {
 		_ = d.db.Read().QueryRow(`SELECT data ->> 'text' FROM entry WHERE session = ? AND data ->> 'kind' = 'agent'`, s.ID).Scan(&text)
 		return text == "A grey zeppelin"
 	})
-	if got := hits(d.found(session.Search{Query: "zeppelin"})); got != "agent: zeppelin; " {
+	if got := hits(d.found("zeppelin")); got != "agent: zeppelin; " {
 		t.Errorf("%q", got)
 	}
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/store"
 )
@@ -40,29 +39,4 @@ func planOf(t *testing.T, db *store.DB, text string, args ...any) string {
 		t.Fatal(err)
 	}
 	return strings.Join(steps, "\n")
-}
-
-// A search reads the hits in their order and nothing but them, and looks up where conversations begin and end without reading them.
-func TestASearchIsReadByItsIndexes(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for _, s := range []Search{{}, {Agent: "a"}, {Workspace: "w"}, {Session: "s"}, {From: time.Now(), To: time.Now()}} {
-		text, args := s.hits(`"word"`, stretch{1, 100}, 10)
-		plan := planOf(t, db, text, args...)
-		if !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE") || !strings.Contains(plan, "SEARCH e USING INTEGER PRIMARY KEY") ||
-			strings.Contains(plan, "SCAN s") || strings.Contains(plan, "ORDER BY") {
-			t.Errorf("%+v:\n%s", s, plan)
-		}
-		text, args = s.conversations()
-		plan = planOf(t, db, text, args...)
-		if strings.Count(plan, "SEARCH entry USING COVERING INDEX entry_rows (session=?)") != 2 || strings.Contains(plan, "SCAN entry") {
-			t.Errorf("%+v:\n%s", s, plan)
-		}
-		if dates := strings.Count(plan, "SEARCH entry USING INDEX entry_seq (session=?)"); dates != 0 && dates != 2 || dates == 0 && !s.From.IsZero() {
-			t.Errorf("%+v:\n%s", s, plan)
-		}
-	}
 }

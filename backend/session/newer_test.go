@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 )
 
@@ -42,10 +43,7 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := d.transcript(id)
-	d.until("index", func() bool {
-		found, err := d.Search(t.Context(), session.Search{Query: "zeppelin", Limit: 10})
-		return err == nil && len(found.Items) == 2 && found.Pending == 0
-	})
+	d.until("index", func() bool { return len(d.found("zeppelin").Items) == 2 })
 	d.close()
 	// It was killed with a turn, rather than closed: that is what a version that may write would make right.
 	raise(t, dir, "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''", "CREATE TABLE later (id TEXT)",
@@ -65,8 +63,8 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	if have := d.transcript(id); len(have.Items) < len(want.Items) || textOf(have, "agent") != textOf(want, "agent") {
 		t.Errorf("%+v", have)
 	}
-	if found, err := d.Search(t.Context(), session.Search{Query: "zeppelin", Limit: 10}); err != nil || len(found.Items) != 2 {
-		t.Errorf("%v %+v", err, found)
+	if found, err := d.search.Find(t.Context(), search.Query{Text: "zeppelin", Limit: 10}); err != nil || len(found.Items) != 2 {
+		t.Errorf("Find(zeppelin) in newer data: got %q, %v, want 2 hits", hits(found), err)
 	}
 	if q, err := d.Queue(t.Context(), id); err != nil || len(q) != 1 || q[0].Message != "what waits" {
 		t.Errorf("%v %+v", err, q)

@@ -143,7 +143,7 @@ const (
 // messages look damaged.
 func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error {
 	b := &rebuilding{c: c, retelling: retell(session), made: map[string]bool{}}
-	defer c.changedEntries() // also of one that is broken off: the index waits for a word, and nobody may speak for days
+	defer c.cfg.Search.Wake() // also when the rebuild is broken off: the next entry may be days away
 	if err := c.proven(ctx, session, chosen); err != nil {
 		return err
 	}

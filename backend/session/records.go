@@ -8,6 +8,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
 )
 
 // The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
@@ -40,7 +41,7 @@ type Session struct {
 	Labels          []string                  `json:"labels"`
 	Pinned          bool                      `json:"pinned"`
 	Place           string                    `json:"place" doc:"Where the session runs: the id of a place"`
-	Workspace       Workspace                 `json:"workspace"`
+	Workspace       workspace.Workspace       `json:"workspace"`
 	Cwd             string                    `json:"cwd"`
 	Worktree        *Worktree                 `json:"worktree,omitempty" doc:"Of one whose directory is a work tree that was made for a session"`
 	Directories     []string                  `json:"directories" doc:"Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them"`
@@ -78,13 +79,6 @@ type Origin struct {
 	Session string `json:"session,omitempty" doc:"Of a fork or a continuation: the session before it; it may be gone"`
 	Title   string `json:"title,omitempty" doc:"What that one was called then"`
 	Agent   string `json:"agent,omitempty" doc:"The agent of that one, or from which it was imported"`
-}
-
-// Workspace is a directory with an identity that survives a move.
-type Workspace struct {
-	ID      string `json:"id"`
-	Path    string `json:"path"`
-	Missing bool   `json:"missing,omitempty" doc:"The directory is not there now"`
 }
 
 // Turn is one prompt until its stop.

@@ -46,9 +46,8 @@ func TestHistoryAfterTheAnswerToLoad(t *testing.T) {
 				t.Errorf("got the messages %q and %d answers, want %q and %d", got, answers, want, len(asked))
 			}
 			mustComeBeforeThePrompt(t, d, s.ID)
-			found, err := d.Search(t.Context(), session.Search{Query: "kelpfern", Limit: 10})
-			if err != nil || len(found.Items) != 1 {
-				t.Errorf("found %+v, %v, want the message once", found, err)
+			if found := d.found("kelpfern"); len(found.Items) != 1 {
+				t.Errorf("Find(kelpfern): got %q, want the message once", hits(found))
 			}
 			d.sameAsRebuilt(s.ID)
 		})

@@ -47,7 +47,10 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	if s.Frames, err = c.journal.Total(ctx); err != nil {
 		return s, err
 	}
-	err = db.Read().QueryRowContext(ctx, `SELECT count(*), (SELECT count(*) FROM entry), (SELECT count(*) FROM unsearched) FROM session`).Scan(&s.Sessions, &s.Entries, &s.Pending)
+	if s.Pending, err = c.cfg.Search.Pending(ctx); err != nil {
+		return s, err
+	}
+	err = db.Read().QueryRowContext(ctx, `SELECT count(*), (SELECT count(*) FROM entry) FROM session`).Scan(&s.Sessions, &s.Entries)
 	s.Rebuilding, s.Work = c.upkeep.progress(), c.upkeep.doing.show()
 	return s, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"deskhand/backend/agenttest"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
+	"deskhand/backend/search"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 )
@@ -131,6 +133,10 @@ func (s *shelf) told(id string) string {
 	return strings.Join(append(rows, turns...), "\n")
 }
 
+func (s *shelf) index() *search.Index {
+	return search.New(search.Deps{Store: s.db, Logger: slog.New(slog.DiscardHandler), AgentName: func(id string) string { return id }})
+}
+
 // open opens a client on it.
 func (s *shelf) open() *Client {
 	s.t.Helper()
@@ -142,12 +148,16 @@ func (s *shelf) open() *Client {
 		Self: agenttest.Program(s.t), File: filepath.Join(s.dir, "agents.json"), Vault: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(s.dir, "demo")),
 	})
-	c, err := Open(context.Background(), Config{Store: s.db, Agents: catalogue, Proxy: set, Version: "test"})
+	index := s.index()
+	c, err := Open(context.Background(), Config{Store: s.db, Agents: catalogue, Proxy: set, Version: "test", Search: index})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	index.Start(context.Background())
 	s.t.Cleanup(func() {
-		if err := errors.Join(c.Close(), catalogue.Close(), set.Close()); err != nil {
+		stopped := c.Close()
+		index.Close()
+		if err := errors.Join(stopped, catalogue.Close(), set.Close()); err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -210,19 +220,23 @@ func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
 	})
 }
 
-// What was made anew is found soon: the index is told of it, whether or not somebody says something.
-func TestWhatIsMadeAnewIsIndexed(t *testing.T) {
+func TestRebuildWakesTheIndex(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 1).tell(1))
-	c := &Client{cfg: Config{Store: s.db}, unsearched: make(chan struct{}, 1)} // nobody else tells
+	c := &Client{cfg: Config{Store: s.db, Search: s.index()}, feed: newFeed()}
+	c.cfg.Search.Start(t.Context())
+	defer c.cfg.Search.Close()
+	pending := func() bool { return s.number(`SELECT count(*) FROM unsearched`) > 0 }
+	until(t, c, func() bool { return !pending() })
 	s.age("s")
+	if !pending() {
+		t.Fatal("got no pending entries before the rebuild, want some")
+	}
 	if err := c.rebuild(t.Context(), "s", false); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.unsearched) == 0 || s.number(`SELECT count(*) FROM unsearched`) == 0 {
-		t.Error("entries wait for the index, and it was not told")
-	}
+	until(t, c, func() bool { return !pending() })
 }
 
 // A message that the parent got while its agent made the fork is no part of it, and the agent must not be asked for the same fork again.

@@ -48,7 +48,7 @@ func verified(t *testing.T, c *Client, wish Verify) []string {
 // indexed waits until nothing waits for the index.
 func (s *shelf) indexed(c *Client) {
 	s.t.Helper()
-	c.changedEntries()
+	c.cfg.Search.Wake()
 	until(s.t, c, func() bool { return s.number(`SELECT count(*) FROM unsearched`) == 0 })
 }
 

@@ -36,7 +36,7 @@ func (x *examination) database(ctx context.Context) error {
 		x.find(foundDatabase, "", false, "detail", strings.Join(file, "; "))
 	}
 	if len(index) > 0 {
-		x.find(foundIndex, "", x.wish.Repair && x.reindex(ctx) == nil, "detail", strings.Join(index, "; "))
+		x.find(foundIndex, "", x.wish.Repair && x.c.cfg.Search.Rebuild(ctx) == nil, "detail", strings.Join(index, "; "))
 	}
 	lost, err := query(ctx, db.Read(), func(s scanner) (string, error) {
 		var table, parent string
@@ -70,16 +70,6 @@ func (x *examination) records(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// reindex has the whole index made anew, in the background.
-func (x *examination) reindex(ctx context.Context) error {
-	defer x.c.changedEntries()
-	return x.c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, emptied := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('delete-all')`)
-		_, all := tx.ExecContext(ctx, `INSERT INTO unsearched SELECT rowid FROM entry WHERE rowid NOT IN (SELECT entry FROM unsearched)`)
-		return errors.Join(emptied, all)
-	})
 }
 
 // blobs looks for those that no frame names. What was written just now may still be about to be named.
@@ -129,68 +119,26 @@ func (x *examination) attachments(ctx context.Context) error {
 	return err
 }
 
-// index looks for entries that no search would find, and for what it would find of entries that are gone.
+// index looks for entries that no search would find, and for entries of the index that are gone.
 func (x *examination) index(ctx context.Context) error {
-	db := x.c.cfg.Store
-	missing, err := x.unindexed(ctx)
+	faults, err := x.c.cfg.Search.Check(ctx)
 	if err != nil {
 		return err
 	}
-	extra, err := query(ctx, db.Read(), scanInt, `SELECT d.id FROM words_docsize d WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.rowid = d.id)`)
-	if err != nil {
-		return err
-	}
+	missing, extra := len(faults.Missing), len(faults.Extra)
 	repaired := false
-	if x.wish.Repair && len(missing)+len(extra) > 0 {
-		err = db.Write(ctx, func(tx *sql.Tx) error {
-			return errors.Join(each(ctx, tx, `INSERT INTO unsearched (entry) VALUES (?) ON CONFLICT DO NOTHING`, missing),
-				each(ctx, tx, `DELETE FROM words WHERE rowid = ?`, extra))
-		})
+	if x.wish.Repair && missing+extra > 0 {
+		err = x.c.cfg.Search.Repair(ctx, faults)
 		repaired = err == nil
-		x.c.changedEntries()
 	}
-	if len(missing) > 0 {
-		x.find(foundUnindexed, "", repaired, "count", strconv.Itoa(len(missing)))
+	if missing > 0 {
+		x.find(foundUnindexed, "", repaired, "count", strconv.Itoa(missing))
 	}
-	if len(extra) > 0 {
-		x.find(foundOverindexed, "", repaired, "count", strconv.Itoa(len(extra)))
+	if extra > 0 {
+		x.find(foundOverindexed, "", repaired, "count", strconv.Itoa(extra))
 	}
 	return err
 }
-
-// each executes a statement for each id.
-func each(ctx context.Context, tx *sql.Tx, statement string, ids []int64) error {
-	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unindexed are the entries that are neither in the index nor wait for it. Those without a word are none.
-func (x *examination) unindexed(ctx context.Context) (ids []int64, err error) {
-	rows, err := x.c.cfg.Store.Read().QueryContext(ctx, `SELECT e.rowid, e.data FROM entry e
-		WHERE NOT EXISTS (SELECT 1 FROM words_docsize d WHERE d.id = e.rowid) AND NOT EXISTS (SELECT 1 FROM unsearched u WHERE u.entry = e.rowid)`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var data string
-		if err := rows.Scan(&id, &data); err != nil {
-			return nil, err
-		}
-		var e transcript.Entry
-		if json.Unmarshal([]byte(data), &e) == nil && indexed(e.SearchText()) != "" {
-			ids = append(ids, id)
-		}
-	}
-	return ids, rows.Err()
-}
-
-func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }
 
 // session compares one session with its journal, and makes it anew where they differ.
 func (x *examination) session(ctx context.Context, id string) error {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"io/fs"
 	"sync"
@@ -183,12 +182,7 @@ func (c *Client) takes(ctx context.Context) (int64, error) {
 // compact rewrites the database. The index of the search knows entries by the numbers of their rows.
 func (c *Client) compact(ctx context.Context) error {
 	const numbers = `SELECT count(*) || ' ' || coalesce(sum(rowid), 0) || ' ' || coalesce(sum((rowid % 65521) * (seq + 1)), 0) FROM entry`
-	// What was deleted is only marked so in the index, and its words stay there until it happens to be merged. Once is not enough: a merge that
-	// was half done is only gone on with, and what it has made by then has the words of what was deleted since. What is one already costs nothing.
-	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('optimize'); INSERT INTO words (words) VALUES ('optimize')`)
-		return err
-	})
+	err := c.cfg.Search.Merge(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -200,13 +194,5 @@ func (c *Client) compact(ctx context.Context) error {
 		return err
 	}
 	c.cfg.Logger.Warn("the rows of the database have other numbers now: the search is indexed anew")
-	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM words; DELETE FROM unsearched; INSERT INTO unsearched SELECT rowid FROM entry`)
-		return err
-	})
-	select {
-	case c.unsearched <- struct{}{}:
-	default:
-	}
-	return err
+	return c.cfg.Search.Rebuild(ctx)
 }

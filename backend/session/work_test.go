@@ -5,6 +5,8 @@ import (
 	"errors"
 	"regexp"
 	"testing"
+
+	"deskhand/backend/search"
 )
 
 // worked waits for the end of the work that was begun.
@@ -38,7 +40,7 @@ func TestCompact(t *testing.T) {
 	}
 	word := regexp.MustCompile(`[A-Za-z]{4,}`).FindString(said) // what is said is code, and may begin with a bracket
 	find := func() int {
-		found, err := c.Search(t.Context(), Search{Query: word, Limit: 100})
+		found, err := c.cfg.Search.Find(t.Context(), search.Query{Text: word, Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,31 +89,6 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	}
 	if codes := verified(t, c, Verify{}); len(codes) != 0 {
 		t.Errorf("%v", codes)
-	}
-}
-
-// Nor is one where a merge of the index was half done: what it has made by then is not looked through for what was deleted since.
-func TestCompactLeavesNoWordInAHalfMerge(t *testing.T) {
-	t.Parallel()
-	s := openShelf(t)
-	c := s.open()
-	s.exec(`INSERT INTO words (words, rank) VALUES ('automerge', 0), ('pgsz', 64), ('usermerge', 2)`)
-	const rows = 400 // of a transaction, which is a segment
-	for n := range 4 {
-		s.exec(`WITH RECURSIVE n (i) AS (VALUES (?1 * ?2 + 1) UNION ALL SELECT i + 1 FROM n WHERE i < (?1 + 1) * ?2)
-			INSERT INTO words (rowid, text) SELECT i, 'ibex wombat' || i FROM n`, n, rows)
-	}
-	s.exec(`INSERT INTO words (words, rank) VALUES ('merge', 100)`)
-	s.exec(`DELETE FROM words`)
-	words := func() int {
-		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('ibex' AS BLOB)) + instr(block, CAST('wombat' AS BLOB)) > 0`)
-	}
-	if words() == 0 {
-		t.Fatal("there is nothing to leave")
-	}
-	begun, err := c.Compact()
-	if now := worked(t, c, begun, err); now.State != workDone || words() != 0 {
-		t.Errorf("%+v, and %d pages have its words", now, words())
 	}
 }
 

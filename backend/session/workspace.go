@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // A workspace is a directory that sessions work in. It is found by its path; device, inode and time of birth are kept beside it, and
@@ -70,18 +71,18 @@ func lookAt(path string) (string, birth, error) {
 // gone tells that there is no directory at a path. One that cannot be read is there.
 
 // workspace finds or makes the record of a directory that is opened. One that has moved here brings its sessions.
-func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) {
+func (c *Client) workspace(ctx context.Context, path string) (workspace.Workspace, error) {
 	path, b, err := lookAt(path)
 	if err != nil {
-		return Workspace{}, err
+		return workspace.Workspace{}, err
 	}
 	if err := c.makeRoom(ctx, path); err != nil {
-		return Workspace{}, err
+		return workspace.Workspace{}, err
 	}
 	if w, ok := c.recognize(ctx, path, b); ok {
-		return Workspace{ID: w.ID, Path: w.Path}, nil
+		return workspace.Workspace{ID: w.ID, Path: w.Path}, nil
 	}
-	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: path}
+	w := workspace.Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: path}
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `UPDATE workspace SET device = ?, inode = ?, born = ? WHERE place = 'local' AND path = ? RETURNING id`,
 			b.device, b.inode, b.born, path).Scan(&w.ID)
@@ -92,7 +93,7 @@ func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) 
 		return err
 	})
 	if err != nil {
-		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+		return workspace.Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return w, nil
 }
@@ -304,7 +305,7 @@ func (c *Client) relink(ctx context.Context, id, path string, b, had birth) (Kno
 	if w.Path == path || had.known() && w.birth != had {
 		return w, nil
 	}
-	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{Time: time.Now()}, over: make(chan struct{})}
+	m := &move{c: c, from: w, to: workspace.Workspace{ID: w.ID, Path: path}, birth: b, at: Time{Time: time.Now()}, over: make(chan struct{})}
 	defer m.giveBack()
 	if err := m.claimTrees(ctx); err != nil {
 		return KnownWorkspace{}, err
@@ -327,7 +328,7 @@ func (c *Client) relink(ctx context.Context, id, path string, b, had birth) (Kno
 type move struct {
 	c     *Client
 	from  KnownWorkspace
-	to    Workspace
+	to    workspace.Workspace
 	birth birth
 	at    Time
 	trees []treeRow // as they are then
@@ -499,24 +500,24 @@ func (c *Client) refound(path string) {
 }
 
 // workspaceAt finds or makes the record of a directory elsewhere. The path alone identifies the directory.
-func (c *Client) workspaceAt(ctx context.Context, place, directory string) (Workspace, error) {
+func (c *Client) workspaceAt(ctx context.Context, place, directory string) (workspace.Workspace, error) {
 	directory, err := remotes.CleanPath(directory)
 	if err != nil {
-		return Workspace{}, err
+		return workspace.Workspace{}, err
 	}
-	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: directory}
+	w := workspace.Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: directory}
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, ?, ?, 0, 0, 0, ?)
 			ON CONFLICT (place, path) DO UPDATE SET path = excluded.path RETURNING id`, w.ID, place, directory, millis(time.Now())).Scan(&w.ID)
 	})
 	if err != nil {
-		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+		return workspace.Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return w, nil
 }
 
 // whereabouts returns the place and the directories of a new session.
-func (c *Client) whereabouts(ctx context.Context, n New) (place string, w Workspace, further []string, err error) {
+func (c *Client) whereabouts(ctx context.Context, n New) (place string, w workspace.Workspace, further []string, err error) {
 	if c.hosts.At(n.Place).Directories == nil {
 		_, err := c.remotes.Get(n.Place)
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/workspace"
 )
 
 // directory makes a directory of the test's own, by a path without links.
@@ -33,7 +34,7 @@ func rename(t *testing.T, from, to string) {
 }
 
 // recognizes skips a test where the file system does not tell when a directory was made.
-func recognizes(t *testing.T, d *desk, w session.Workspace) {
+func recognizes(t *testing.T, d *desk, w workspace.Workspace) {
 	t.Helper()
 	var born int64
 	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT born FROM workspace WHERE id = ?`, w.ID).Scan(&born); err != nil {

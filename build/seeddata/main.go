@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -79,33 +81,33 @@ func fill(ctx context.Context, o options, out io.Writer) (err error) {
 		Self: os.Args[0], File: filepath.Join(o.data, "agents.json"), Dir: filepath.Join(o.data, "agents"), WriteFile: store.WriteFile,
 	})
 	defer func() { err = errors.Join(err, catalogue.Close()) }()
-	with := func(f func(*session.Client) error) error {
-		client, err := session.Open(ctx, session.Config{Store: db, Agents: catalogue, Proxy: processes, Version: "seeddata"})
-		if err != nil {
-			return err
-		}
-		return errors.Join(f(client), client.Close())
-	}
-	bytes, count := 0, 0
-	if err := with(func(client *session.Client) error {
-		for _, id := range ids {
-			b, n, err := project(ctx, db, client, id)
-			if err != nil {
-				return err
-			}
-			bytes, count = bytes+b, count+n
-		}
-		return nil
-	}); err != nil {
+	bytes, count, err := projectAll(ctx, db, session.Config{Store: db, Agents: catalogue, Proxy: processes, Version: "seeddata"}, ids)
+	if err != nil {
 		return err
 	}
-	// The index looks for new entries when a client is opened, or at an event.
-	if err := with(func(client *session.Client) error { return searchable(ctx, client) }); err != nil {
+	if err := searchable(ctx, db); err != nil {
 		return err
 	}
 	return json.NewEncoder(out).Encode(map[string]any{
 		"session": ids[0], "sessions": len(ids), "turns": o.turns, "entries": count, "bytes": bytes,
 	})
+}
+
+// projectAll stores the entries of every session.
+func projectAll(ctx context.Context, db *store.DB, cfg session.Config, ids []string) (bytes, count int, err error) {
+	client, err := session.Open(ctx, cfg)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	for _, id := range ids {
+		b, n, err := project(ctx, db, client, id)
+		if err != nil {
+			return 0, 0, err
+		}
+		bytes, count = bytes+b, count+n
+	}
+	return bytes, count, nil
 }
 
 // project stores the entries of a session, made from its journal.
@@ -136,11 +138,14 @@ func project(ctx context.Context, db *store.DB, client *session.Client, id strin
 	return bytes, len(entries), err
 }
 
-// searchable waits until the index has everything.
-func searchable(ctx context.Context, client *session.Client) error {
+// searchable indexes every entry.
+func searchable(ctx context.Context, db *store.DB) error {
+	index := search.New(search.Deps{Store: db, Logger: slog.Default()})
+	index.Start(ctx)
+	defer index.Close()
 	for {
-		found, err := client.Search(ctx, session.Search{Query: "deskhand", Limit: 1})
-		if err != nil || found.Pending == 0 {
+		pending, err := index.Pending(ctx)
+		if err != nil || pending == 0 {
 			return err
 		}
 		select {

@@ -1,4 +1,4 @@
-package session
+package search
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestQuery(t *testing.T) {
+func TestMatchTranslatesQueries(t *testing.T) {
 	t.Parallel()
 	for q, want := range map[string]string{
 		"parser":                 `"parser"*`,
@@ -31,12 +31,12 @@ func TestQuery(t *testing.T) {
 		strings.Repeat("a ", 50): strings.TrimSuffix(strings.Repeat(`"a" AND `, mostTerms), " AND "),
 	} {
 		if got := match(parseQuery(q)); got != want {
-			t.Errorf("%q: %s, want %s", q, got, want)
+			t.Errorf("match(parseQuery(%q)): got %s, want %s", q, got, want)
 		}
 	}
 }
 
-func TestExcerpt(t *testing.T) {
+func TestExcerptShowsTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wörd ", 100) + "the Needle\nin it" + strings.Repeat(" tail", 100)
 	longer := strings.Repeat("null ", 2000) + "a null pointer here" + strings.Repeat(" tail", 2000)
@@ -67,12 +67,12 @@ func TestExcerpt(t *testing.T) {
 			got = got[:min(len(got), len(c.want))]
 		}
 		if got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+			t.Errorf("%s: excerpt for %q: got %q, want %q", name, c.query, got, c.want)
 		}
 	}
 }
 
-// FuzzExcerpt: an excerpt is made of the text's own bytes, and is valid whatever is looked for.
+// FuzzExcerpt checks that the excerpt of a valid text is valid UTF-8 for any query, and that the index has the words of the text.
 func FuzzExcerpt(f *testing.F) {
 	f.Add("Fix the parser", "PARS")
 	f.Add("修复解析器的错误", `"解析"`)
@@ -82,11 +82,11 @@ func FuzzExcerpt(f *testing.F) {
 		terms := parseQuery(q)
 		for _, p := range excerpt(text, terms) {
 			if !utf8.ValidString(p.Text) {
-				t.Fatalf("%q", p.Text)
+				t.Fatalf("excerpt(%q) for %q: got the part %q, want valid UTF-8", text, q, p.Text)
 			}
 		}
 		if again := wordsOf(indexed(text)); !slices.EqualFunc(again, wordsOf(text), func(a, b word) bool { return a.text == b.text }) {
-			t.Fatalf("%q is indexed as %q", text, indexed(text))
+			t.Fatalf("indexed(%q): got %q, want the same words", text, indexed(text))
 		}
 		_ = match(terms)
 	})
