@@ -282,7 +282,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Launch: b.client.Launch(), Exports: b.exporter(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
@@ -291,7 +291,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 func (b *Backend) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
-		LoadSecrets: b.client.LoadSecrets, Redactor: b.client.Redactor, Begin: b.client.BeginWork,
+		LoadSecrets: b.client.LoadSecrets, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"deskhand/backend/datadir"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/salvage"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -13,13 +14,13 @@ import (
 
 type (
 	// Verify selects the scope of a verification.
-	Verify = session.Verify
+	Verify = maintenance.Verify
 	// Verification is the progress or the result of a verification.
-	Verification = session.Verification
+	Verification = maintenance.Verification
 	// SalvageReport lists the parts read from a damaged database.
 	SalvageReport = salvage.Report
 	// Finding is a fault that a verification has found.
-	Finding = session.Finding
+	Finding = maintenance.Finding
 )
 
 // AcceptData accepts the data directory although its database is not the former database. aside is where AcceptData put the files that lay

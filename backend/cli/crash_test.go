@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
@@ -344,13 +345,13 @@ func newest(t *testing.T, dir string) (name string) {
 // verify makes the running server verify its data, and returns the findings of a session.
 func (c *caller) verify(id string) (codes []string) {
 	c.t.Helper()
-	c.post("/client/verify", session.Verify{}, nil)
-	var now session.Verification
+	c.post("/client/verify", maintenance.Verify{}, nil)
+	var now maintenance.Verification
 	for end := time.Now().Add(5 * time.Minute); now.State != "done"; {
 		if time.Now().After(end) {
 			c.t.Fatalf("the verification does not end: %+v", now)
 		}
-		now = session.Verification{}
+		now = maintenance.Verification{}
 		c.get("/client/verify", &now)
 	}
 	for _, f := range now.Findings {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/store"
 )
 
@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 	}
 	harm(t, dir, `UPDATE entry SET data = json_set(data, '$.text', 'something else') WHERE json_extract(data, '$.kind') = 'user'`)
 	out, stderr, code := run(t, dir, "verify", "--json")
-	var v session.Verification
+	var v maintenance.Verification
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 1 || len(v.Findings) != 1 || v.Findings[0].Code != "entries.differ" || v.Findings[0].Repaired {
 		t.Fatalf("exit %d %v\n%s%s", code, err, out, stderr)
 	}

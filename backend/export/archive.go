@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/session"
@@ -23,19 +24,19 @@ const refusedDirectory = "export.directory" // params path, detail
 
 // All begins to write every conversation to a zip archive in a directory: each as Markdown for people, and as a recording, which has all of
 // the conversation, files included. The archive gets its name when the archive is whole.
-func (e *Exporter) All(dir string) (session.Work, error) {
+func (e *Exporter) All(dir string) (maintenance.Work, error) {
 	if !filepath.IsAbs(dir) {
-		return session.Work{}, refusal.Bad(refusedDirectory, "path", dir, "detail", "it is no absolute path")
+		return maintenance.Work{}, refusal.Bad(refusedDirectory, "path", dir, "detail", "it is no absolute path")
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return session.Work{}, refusal.Bad(refusedDirectory, "path", dir, "detail", "there is no such directory")
+		return maintenance.Work{}, refusal.Bad(refusedDirectory, "path", dir, "detail", "there is no such directory")
 	}
-	return e.deps.Begin(session.WorkExport, func(ctx context.Context, change func(func(*session.Work))) error {
+	return e.deps.Begin(maintenance.WorkExport, func(ctx context.Context, change func(func(*maintenance.Work))) error {
 		return e.all(ctx, dir, change)
 	})
 }
 
-func (e *Exporter) all(ctx context.Context, dir string, change func(func(*session.Work))) (err error) {
+func (e *Exporter) all(ctx context.Context, dir string, change func(func(*maintenance.Work))) (err error) {
 	f, err := os.CreateTemp(dir, ".deskhand-export-*")
 	if err != nil {
 		return refusal.Bad(refusedDirectory, "path", dir, "detail", err.Error())
@@ -57,7 +58,7 @@ func (e *Exporter) all(ctx context.Context, dir string, change func(func(*sessio
 	if err != nil {
 		return err
 	}
-	change(func(w *session.Work) { w.Path, w.Bytes = name, out.n })
+	change(func(w *maintenance.Work) { w.Path, w.Bytes = name, out.n })
 	return nil
 }
 
@@ -81,7 +82,7 @@ type archive struct {
 	*Exporter
 	zip    *zip.Writer
 	out    *counter // below zip
-	change func(func(*session.Work))
+	change func(func(*maintenance.Work))
 }
 
 // archived is a conversation in the list of an archive, conversations.json.
@@ -103,7 +104,7 @@ func (a *archive) write(ctx context.Context) error {
 	list := []archived{}
 	unread := a.loadSecrets(ctx)
 	for i, id := range ids {
-		a.change(func(w *session.Work) { w.Done, w.Total, w.Bytes = i, len(ids), a.out.n })
+		a.change(func(w *maintenance.Work) { w.Done, w.Total, w.Bytes = i, len(ids), a.out.n })
 		one, err := a.add(ctx, id, unread)
 		switch {
 		case errors.Is(err, refusal.ErrNotFound) && one.Folder == "": // the conversation was deleted meanwhile
@@ -114,11 +115,11 @@ func (a *archive) write(ctx context.Context) error {
 			return err
 		case err != nil:
 			one.Problem = err.Error()
-			a.change(func(w *session.Work) { w.Skipped++ })
+			a.change(func(w *maintenance.Work) { w.Skipped++ })
 		}
 		list = append(list, one)
 	}
-	a.change(func(w *session.Work) { w.Done = len(ids) })
+	a.change(func(w *maintenance.Work) { w.Done = len(ids) })
 	return errors.Join(a.writeList(ctx, list), a.zip.Close())
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
 	"deskhand/backend/search"
@@ -52,7 +53,7 @@ type Deps struct {
 	Redactor    func(ctx context.Context, s session.Session) (redact.Redactor, error)
 
 	// Begin runs work of a kind in the background, one at a time. change changes the record of the work.
-	Begin func(kind string, do func(ctx context.Context, change func(func(*session.Work))) error) (session.Work, error)
+	Begin func(kind string, do func(ctx context.Context, change func(func(*maintenance.Work))) error) (maintenance.Work, error)
 }
 
 // Exporter exports the conversations of a data directory.

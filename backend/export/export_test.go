@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/export"
 	"deskhand/backend/journal"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
@@ -32,7 +33,7 @@ type fixture struct {
 	db       *store.DB
 	secret   redact.Redactor
 	unread   error // secrets that cannot be read
-	work     session.Work
+	work     maintenance.Work
 	failed   error // the end of the work
 	sessions map[string]session.Session
 	*export.Exporter
@@ -57,9 +58,9 @@ func open(t *testing.T) *fixture {
 		Store: db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: find, Stored: find,
 		LoadSecrets: func(context.Context) error { return f.unread },
 		Redactor:    func(context.Context, session.Session) (redact.Redactor, error) { return f.secret, nil },
-		Begin: func(kind string, do func(context.Context, func(func(*session.Work))) error) (session.Work, error) {
-			f.work = session.Work{Kind: kind}
-			f.failed = do(t.Context(), func(change func(*session.Work)) { change(&f.work) })
+		Begin: func(kind string, do func(context.Context, func(func(*maintenance.Work))) error) (maintenance.Work, error) {
+			f.work = maintenance.Work{Kind: kind}
+			f.failed = do(t.Context(), func(change func(*maintenance.Work)) { change(&f.work) })
 			return f.work, nil
 		},
 	})
@@ -286,7 +287,7 @@ func TestAllWritesEveryConversation(t *testing.T) {
 		if err != nil || f.failed != nil {
 			t.Fatalf("All: got %v, %v, want no error", err, f.failed)
 		}
-		if now.Kind != session.WorkExport || now.Done != 4 || now.Total != 4 || now.Skipped != 1 || !strings.HasSuffix(now.Path, time.Now().Format("2006-01-02")+ending) {
+		if now.Kind != maintenance.WorkExport || now.Done != 4 || now.Total != 4 || now.Skipped != 1 || !strings.HasSuffix(now.Path, time.Now().Format("2006-01-02")+ending) {
 			t.Errorf("All: got the work %+v, want 4 done, 1 skipped, path …%s", now, ending)
 		}
 		data, err := os.ReadFile(now.Path)

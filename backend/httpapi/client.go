@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/export"
 	"deskhand/backend/files"
 	"deskhand/backend/launch"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
@@ -39,6 +40,7 @@ type ClientConfig struct {
 	Exports        *export.Exporter
 	Launch         *launch.Gate
 	Undo           *undo.Library
+	Maintenance    *maintenance.Maintainer
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged
@@ -140,7 +142,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
-		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[session.Storage](), reflect.TypeFor[session.Verification](),
+		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[maintenance.Storage](), reflect.TypeFor[maintenance.Verification](),
 		reflect.TypeFor[discord.State](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))

@@ -11,43 +11,46 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 )
 
 // storageRoutes adds the routes about the data directory and its verification.
 func (c *Client) storageRoutes() {
 	c.moveRoutes()
-	s := c.cfg.Sessions
+	m := c.cfg.Maintenance
 	huma.Register(c.api, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
-		func(ctx context.Context, _ *struct{}) (*body[session.Storage], error) { return answer(s.Storage(ctx)) })
+		func(ctx context.Context, _ *struct{}) (*body[maintenance.Storage], error) {
+			return answer(m.Storage(ctx))
+		})
 	huma.Register(c.api, op("storageParts", http.MethodGet, "storage/parts", "Get the size of each part of the data directory. Reads the whole directory, which may take seconds", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[storageParts], error) {
 			return answer(partsOf(ctx, c.cfg.Data))
 		})
 	huma.Register(c.api, op("compact", http.MethodPost, "storage/compact", "Begin to return unused space to the disk; getting the storage reports the progress", http.StatusAccepted),
-		func(context.Context, *struct{}) (*body[session.Work], error) {
-			return answer(s.Compact()) //nolint:contextcheck // the work outlives the call
+		func(context.Context, *struct{}) (*body[maintenance.Work], error) {
+			return answer(m.Compact()) //nolint:contextcheck // the work outlives the call
 		})
 	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every session to a zip archive in a directory of this machine", http.StatusAccepted),
-		func(_ context.Context, in *body[exportWish]) (*body[session.Work], error) {
+		func(_ context.Context, in *body[exportWish]) (*body[maintenance.Work], error) {
 			return answer(c.cfg.Exports.All(in.Body.Path))
 		})
 	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "Cancel the running work on the stored data; nothing is left half done", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
-			s.CancelWork()
+			m.CancelWork()
 			return &none{}, nil
 		})
 	huma.Register(c.api, op("verify", http.MethodPost, "verify", "Begin to verify the stored data against its journal; one verification at a time", http.StatusAccepted),
-		func(_ context.Context, in *body[session.Verify]) (*body[session.Verification], error) {
-			return answer(s.Verify(in.Body))
+		func(_ context.Context, in *body[maintenance.Verify]) (*body[maintenance.Verification], error) {
+			return answer(m.Verify(in.Body))
 		})
 	huma.Register(c.api, op("verification", http.MethodGet, "verify", "Get the progress of the verification, or the findings of the last one", http.StatusOK),
-		func(context.Context, *struct{}) (*body[session.Verification], error) {
-			return answer(s.Verification(), nil)
+		func(context.Context, *struct{}) (*body[maintenance.Verification], error) {
+			return answer(m.Verification(), nil)
 		})
 	huma.Register(c.api, op("cancelVerify", http.MethodDelete, "verify", "Cancel the verification; its findings are kept", http.StatusNoContent),
 		func(context.Context, *struct{}) (*none, error) {
-			s.CancelVerify()
+			m.CancelVerify()
 			return &none{}, nil
 		})
 }

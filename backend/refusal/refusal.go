@@ -8,6 +8,7 @@ import "errors"
 var (
 	ErrNotFound = errors.New("there is no such thing")
 	ErrStorage  = errors.New("the data directory cannot be written at the moment")
+	ErrClosed   = errors.New("the client is closed")
 )
 
 // Error is a command that cannot be carried out as things stand. A refused command has changed nothing.

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/export"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -107,7 +108,7 @@ func TestFilesOutlastAKill(t *testing.T) {
 	if got := f[len(f)-1]; got.types() != "text image" || got.Params.Prompt[1].Data != base64.StdEncoding.EncodeToString(picture(t, 9, 9)) {
 		t.Errorf("%s", got.types())
 	}
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 	d.sameAsRebuilt(s.ID)

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/export"
 	"deskhand/backend/host"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -566,7 +567,7 @@ func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
 	kept, lost := d.upload("kept.txt", []byte("kept")), d.upload("lost.png", picture(t, 5, 5))
 	d.sendFiles(s.ID, "echo", session.Now, byID(kept, lost)...)
 	d.idle(s.ID)
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Fatalf("%+v", found)
 	}
 	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
@@ -576,26 +577,26 @@ func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	found := d.verified(session.Verify{Repair: true})
+	found := d.verified(maintenance.Verify{Repair: true})
 	if len(found) != 1 || found[0].Code != "attachments.differ" || !found[0].Repaired || found[0].Params["missing"] != "2" {
 		t.Errorf("%+v", found)
 	}
 	if err := os.Remove(filepath.Join(d.dir, "blobs", lost.SHA256[:2], lost.SHA256+".zst")); err != nil {
 		t.Fatal(err)
 	}
-	found = d.verified(session.Verify{})
+	found = d.verified(maintenance.Verify{})
 	if len(found) != 1 || found[0].Code != "attachment.lost" || found[0].Params["name"] != "lost.png" {
 		t.Errorf("%+v", found)
 	}
 }
 
-func (d *desk) verified(wish session.Verify) []session.Finding {
+func (d *desk) verified(wish maintenance.Verify) []maintenance.Finding {
 	d.t.Helper()
-	if _, err := d.Verify(wish); err != nil {
+	if _, err := d.Maintenance().Verify(wish); err != nil {
 		d.t.Fatal(err)
 	}
-	d.until("end of the verification", func() bool { return d.Verification().State != "running" })
-	return slices.DeleteFunc(d.Verification().Findings, func(f session.Finding) bool { return f.Code == "blob.unused" })
+	d.until("end of the verification", func() bool { return d.Maintenance().Verification().State != "running" })
+	return slices.DeleteFunc(d.Maintenance().Verification().Findings, func(f maintenance.Finding) bool { return f.Code == "blob.unused" })
 }
 
 // An export has the files: by name for people, and whole for programs. A fork has them too, and keeps them when its parent is gone.
@@ -647,7 +648,7 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	if _, err := d.Blob(shot.SHA256); err != nil {
 		t.Error(err)
 	}
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 }

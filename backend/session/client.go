@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
@@ -47,7 +48,7 @@ import (
 var (
 	ErrNotFound = refusal.ErrNotFound
 	ErrStorage  = refusal.ErrStorage
-	ErrClosed   = errors.New("the client is closed")
+	ErrClosed   = refusal.ErrClosed
 )
 
 // RefusedError is the refusal of a command.
@@ -120,7 +121,7 @@ type Client struct {
 	launch     *launch.Gate
 	keyboard   *keyboard
 	sampler    *sampler
-	upkeep     *upkeep
+	maintainer *maintenance.Maintainer
 	remotes    *remotes.Library
 	alike      alike
 	worktrees  worktrees
@@ -159,12 +160,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Remotes == nil {
 		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), upkeep: newUpkeep(), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
 	c.undo = c.openUndo()
+	c.maintainer = c.newMaintenance()
 	c.remotes.Use(remotes.Sessions{
 		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
 		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
@@ -180,6 +182,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.maintainer.Start(c.ctx)
 	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
@@ -206,7 +209,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.outlived(ctx)
-	return []func(){func() { snapshots(c.ctx) }, c.keepUp, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
+	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -239,6 +242,7 @@ func (c *Client) Close() error {
 	c.closed = true
 	c.mu.Unlock()
 	c.stop()
+	c.maintainer.Close()
 	c.wg.Wait()
 	return errors.Join(c.worktrees.git.Close(), c.launch.Close())
 }
@@ -263,7 +267,7 @@ func (c *Client) any(ctx context.Context, id string) (*conversation, error) {
 	if v != nil {
 		return v, nil
 	}
-	if err := c.bringUp(ctx, id); err != nil { // what there is can be shown all the same
+	if err := c.maintainer.Update(ctx, id); err != nil { // what there is can be shown all the same
 		c.cfg.Logger.Error("a transcript cannot be made anew", "error", err)
 	}
 	r, last, err := c.load(ctx, id, false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"deskhand/backend/export"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 )
 
@@ -211,7 +212,7 @@ func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
 	if now := d.get(s.ID); now.Draft != draft || now.Turn != nil {
 		t.Errorf("of the draft %d bytes are left, and a turn: %+v", len(now.Draft), now.Turn)
 	}
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 	d.prompt(s.ID, "echo again")
@@ -293,7 +294,7 @@ func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
 		t.Errorf("%d entries of %d", len(is.Items), len(before.Items))
 	}
 	codes := map[string]int{}
-	for _, f := range d.verified(session.Verify{}) {
+	for _, f := range d.verified(maintenance.Verify{}) {
 		codes[f.Code]++
 	}
 	if codes["verify.failed"] != 2 || len(codes) > 1 {
@@ -315,7 +316,7 @@ func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
 	}
 	d = open(t, dir)
 	d.sameAsRebuilt(s.ID)
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 	n := 0

@@ -286,7 +286,7 @@ func (c *Client) eraseAll() {
 		}
 		if err == nil {
 			c.erasing.erased()
-			c.tidy() // blobs that only this session had
+			c.maintainer.Tidy() // blobs that only this session had
 			continue
 		}
 		c.cfg.Logger.Error("a deleted session cannot be erased", "session", id, "error", err)

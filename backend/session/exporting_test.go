@@ -21,7 +21,7 @@ import (
 func (d *desk) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: d.db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: d.Get, Stored: d.Stored,
-		LoadSecrets: d.LoadSecrets, Redactor: d.Redactor, Begin: d.BeginWork,
+		LoadSecrets: d.LoadSecrets, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -46,7 +47,7 @@ func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
 		t.Error("what was told of the usage is lost")
 	}
 	d.sameAsRebuilt(s.ID)
-	if found := d.verified(session.Verify{}); len(found) > 0 {
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 }

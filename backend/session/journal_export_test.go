@@ -16,13 +16,6 @@ func (c *Client) WhatIsThere(ctx context.Context, id string, each func(data []by
 	return c.journal.Readable(ctx, id, func(f journal.Frame) { each(f.Data) })
 }
 
-// Examine verifies one session, as Verify does with those that were there when it began.
-func (c *Client) Examine(ctx context.Context, id string) ([]Finding, error) {
-	v := &verifying{}
-	err := (&examination{c: c, v: v}).session(ctx, id)
-	return v.now.Findings, err
-}
-
 // Follows has a workspace follow its directory as [Client.makeRoom] does, by what is known of it now, when what it gives is called.
 func (c *Client) Follows(ctx context.Context, id, to string) (func() error, error) {
 	w, err := c.knownWorkspace(ctx, id)

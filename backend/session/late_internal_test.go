@@ -2,9 +2,7 @@ package session
 
 import (
 	"testing"
-	"time"
 
-	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
 )
 
@@ -36,46 +34,6 @@ func TestWhatIsLate(t *testing.T) {
 	}
 	if transcript.IsPrefixOf(mustJSON(&told), &stored) {
 		t.Error("it cannot have become less")
-	}
-}
-
-// A repair that has read the journal of a conversation which goes on does not put back what was said since.
-func TestARepairIsNeverBehindTheConversation(t *testing.T) {
-	t.Parallel()
-	s := openShelf(t)
-	at := time.UnixMilli(1_700_000_000_000)
-	says := func(n int64, text string) journal.Frame {
-		return journal.Frame{N: n, Generation: 1, At: at, Dir: journal.In, Data: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",
-			"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`)}
-	}
-	frames := []journal.Frame{{N: 1, Generation: 1, At: at, Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteTurnBegan, Turn: "t"})}, says(2, "one")}
-	s.put("x", frames)
-	b := &rebuilding{c: &Client{cfg: Config{Store: s.db}}, retelling: retell("x"), made: map[string]bool{}}
-	for _, f := range frames {
-		b.apply(f)
-	}
-	b.take()
-	s.add("x", []journal.Frame{says(3, ", two")})
-	s.fold("x")
-	text := func() (text string) {
-		t.Helper()
-		if err := s.db.Read().QueryRow(`SELECT data ->> 'text' FROM entry WHERE data ->> 'kind' = 'agent'`).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	if err := b.store(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if text() != "one, two" {
-		t.Errorf("after a part: %q", text())
-	}
-	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'one, two, more than was said') WHERE data ->> 'kind' = 'agent'`)
-	if err := b.finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if text() != "one, two" {
-		t.Errorf("at the end: %q", text())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -63,7 +64,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 		}
 		if running && !verified && told > 20 {
 			verified = true
-			if found := d.verified(session.Verify{}); len(found) > 0 {
+			if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 				t.Errorf("while it streams: %+v", found)
 			}
 		}

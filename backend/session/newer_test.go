@@ -72,7 +72,7 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	if _, data := d.export(id, "json"); !bytes.Contains(data, []byte("zeppelin")) {
 		t.Errorf("%s", data)
 	}
-	if _, err := d.Storage(t.Context()); err != nil {
+	if _, err := d.Maintenance().Storage(t.Context()); err != nil {
 		t.Error(err)
 	}
 	title := "another"

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/transcript"
 )
 
@@ -44,9 +45,10 @@ func BenchmarkRebuild(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'as it was once') WHERE session = 's'`)
+		s.exec(`UPDATE session SET projection = 1`)
 		longest.Store(0)
 		b.StartTimer()
-		if err := c.rebuild(ctx, "s", false); err != nil {
+		if err := c.maintainer.Update(ctx, "s"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -67,8 +69,8 @@ func BenchmarkVerifySession(b *testing.B) {
 	c := s.open()
 	until(b, c, s.current)
 	for b.Loop() {
-		if d, err := c.compare(context.Background(), "s"); err != nil || !d.clean() {
-			b.Fatal(d, err)
+		if found := verified(b, c, maintenance.Verify{}); len(found) > 0 {
+			b.Fatalf("Verify: got the findings %v, want none", found)
 		}
 	}
 	b.SetBytes(int64(size))

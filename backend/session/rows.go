@@ -306,7 +306,7 @@ func scanTurn(s scanner) (Turn, error) {
 	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended, &changes); err != nil {
 		return t, err
 	}
-	if t.State == turnDone {
+	if t.State == "done" {
 		t.Changes = stored[*undo.TurnChanges](changes)
 	}
 	t.Error, t.Usage = stored[*transcript.TurnError](failure), stored[json.RawMessage](usage)

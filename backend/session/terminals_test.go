@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/host"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 )
 
@@ -366,7 +367,7 @@ func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
 	for range 10 {
 		seen := ticks()
 		d.until("more of it", func() bool { return ticks() > seen })
-		if found := d.verified(session.Verify{}); len(found) > 0 {
+		if found := d.verified(maintenance.Verify{}); len(found) > 0 {
 			t.Errorf("%+v", found)
 			break
 		}

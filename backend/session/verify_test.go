@@ -12,21 +12,22 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/transcript"
 )
 
 // verified runs a verification to its end and gives its findings, the codes of those that are repaired with a plus.
-func verified(t *testing.T, c *Client, wish Verify) []string {
+func verified(t testing.TB, c *Client, wish maintenance.Verify) []string {
 	t.Helper()
-	if _, err := c.Verify(wish); err != nil {
+	if _, err := c.maintainer.Verify(wish); err != nil {
 		t.Fatal(err)
 	}
-	var now Verification
+	var now maintenance.Verification
 	until(t, c, func() bool {
-		now = c.Verification()
-		return now.State != verifyRunning
+		now = c.maintainer.Verification()
+		return now.State != "running"
 	})
-	if now.State != verifyDone || now.Done != now.Total || now.EndedAt == nil {
+	if now.State != "done" || now.Done != now.Total || now.EndedAt == nil {
 		t.Errorf("%s, %d of %d", now.State, now.Done, now.Total)
 	}
 	codes := []string{}
@@ -190,13 +191,13 @@ func TestVerify(t *testing.T) {
 				}
 			}
 			before := s.told("s")
-			check("looked at", verified(t, c, Verify{}), tc.found)
+			check("looked at", verified(t, c, maintenance.Verify{}), tc.found)
 			if s.told("s") != before {
 				t.Error("a look has changed something")
 			}
-			check("repaired", verified(t, c, Verify{Repair: true}), tc.repair)
+			check("repaired", verified(t, c, maintenance.Verify{Repair: true}), tc.repair)
 			s.indexed(c)
-			check("after that", verified(t, c, Verify{}), tc.after)
+			check("after that", verified(t, c, maintenance.Verify{}), tc.after)
 			if n := s.number(`SELECT count(*) FROM session`); n != 2 {
 				t.Errorf("%d conversations are left", n)
 			}
@@ -210,26 +211,26 @@ func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
 	s.put("s", newStoryteller(t, 9).tell(12))
 	c := s.open()
 	until(t, c, s.current)
-	if now := c.Verification(); now.State != verifyNone || now.Findings == nil {
+	if now := c.maintainer.Verification(); now.State != "none" || now.Findings == nil {
 		t.Errorf("%+v before the first", now)
 	}
-	c.CancelVerify() // which is none
-	begun, err := c.Verify(Verify{})
-	if err != nil || begun.State != verifyRunning || begun.StartedAt == nil {
+	c.maintainer.CancelVerify() // which is none
+	begun, err := c.maintainer.Verify(maintenance.Verify{})
+	if err != nil || begun.State != "running" || begun.StartedAt == nil {
 		t.Fatalf("%+v %v", begun, err)
 	}
-	if _, err := c.Verify(Verify{}); err == nil || !strings.Contains(err.Error(), refusedVerifying) {
+	if _, err := c.maintainer.Verify(maintenance.Verify{}); err == nil || !strings.Contains(err.Error(), "verify.running") {
 		t.Errorf("a second one: %v", err)
 	}
-	c.CancelVerify()
-	events := until(t, c, func() bool { return c.Verification().State == verifyCancelled })
+	c.maintainer.CancelVerify()
+	events := until(t, c, func() bool { return c.maintainer.Verification().State == "cancelled" })
 	if !slices.ContainsFunc(events, func(e Event) bool {
-		var now Verification
-		return e.Type == eventVerify && json.Unmarshal(e.Data, &now) == nil && now.State == verifyCancelled
+		var now maintenance.Verification
+		return e.Type == maintenance.EventVerification && json.Unmarshal(e.Data, &now) == nil && now.State == "cancelled"
 	}) {
 		t.Error("its end was not told")
 	}
-	if got := verified(t, c, Verify{}); len(got) > 0 {
+	if got := verified(t, c, maintenance.Verify{}); len(got) > 0 {
 		t.Errorf("the next one finds %v", got)
 	}
 }
@@ -252,15 +253,15 @@ func (s *shelf) flip(sums bool) {
 func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		wish  Verify
+		wish  maintenance.Verify
 		taken bool
 		found []string
 		after []string
 	}{
-		"none":           {Verify{Repair: true}, false, []string{"entries.differ"}, []string{"entries.differ"}},
-		"the journal":    {Verify{TakeJournal: []string{"s"}}, true, []string{"entries.differ+"}, nil},
-		"the transcript": {Verify{KeepTranscript: []string{"s"}}, false, []string{"entries.differ+"}, nil},
-		"of another":     {Verify{Repair: true, TakeJournal: []string{"other"}}, false, []string{"entries.differ"}, []string{"entries.differ"}},
+		"none":           {maintenance.Verify{Repair: true}, false, []string{"entries.differ"}, []string{"entries.differ"}},
+		"the journal":    {maintenance.Verify{TakeJournal: []string{"s"}}, true, []string{"entries.differ+"}, nil},
+		"the transcript": {maintenance.Verify{KeepTranscript: []string{"s"}}, false, []string{"entries.differ+"}, nil},
+		"of another":     {maintenance.Verify{Repair: true, TakeJournal: []string{"other"}}, false, []string{"entries.differ"}, []string{"entries.differ"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +276,7 @@ func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 			if got := verified(t, c, tc.wish); !slices.Equal(got, tc.found) {
 				t.Errorf("verify %+v: got %v, want %v", tc.wish, got, tc.found)
 			}
-			f := c.Verification().Findings[0]
+			f := c.maintainer.Verification().Findings[0]
 			if !strings.Contains(f.Params["made"], "Q") || f.Params["shown"] == f.Params["made"] || f.Params["unchecked"] == "0" || f.Params["different"] != "1" {
 				t.Errorf("the finding: got %v, want both sides of one entry, and how many messages have no checksum", f.Params)
 			}
@@ -283,15 +284,15 @@ func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 				t.Errorf("the transcript was replaced: got %v, want %v", taken, tc.taken)
 			}
 			s.indexed(c)
-			if got := verified(t, c, Verify{}); !slices.Equal(got, tc.after) && len(got)+len(tc.after) > 0 {
+			if got := verified(t, c, maintenance.Verify{}); !slices.Equal(got, tc.after) && len(got)+len(tc.after) > 0 {
 				t.Errorf("the verification after it: got %v, want %v", got, tc.after)
 			}
 			if !tc.taken && tc.after == nil { // what is kept stays so at the next update, until the journal is taken after all
 				s.exec(`UPDATE session SET projection = 1`)
-				if err := c.rebuildAll(t.Context(), false); err != nil || s.told("s") != before {
+				if err := c.maintainer.Update(t.Context(), "s"); err != nil || s.told("s") != before {
 					t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one that is kept", err)
 				}
-				verified(t, c, Verify{TakeJournal: []string{"s"}})
+				verified(t, c, maintenance.Verify{TakeJournal: []string{"s"}})
 				if s.told("s") == before {
 					t.Error("the journal that is taken after all: got the transcript that was kept, want what it makes")
 				}
@@ -319,13 +320,13 @@ func TestADamagedMessageReplacesNothing(t *testing.T) {
 			before := s.told("s")
 			harm(s)
 			s.exec(`UPDATE session SET projection = 1`)
-			if err := c.rebuildAll(t.Context(), false); err != nil || s.told("s") != before {
+			if err := c.maintainer.Update(t.Context(), "s"); err != nil || s.told("s") != before {
 				t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one of before", err)
 			}
 			if n := s.number(`SELECT projection FROM session`); n != -transcript.Projection {
 				t.Errorf("the version of the transcript: got %d, want %d, which says that it was tried", n, -transcript.Projection)
 			}
-			wish := Verify{Repair: true}
+			wish := maintenance.Verify{Repair: true}
 			if name == "of which a letter has changed" {
 				wish.TakeJournal = []string{"s"}
 			}

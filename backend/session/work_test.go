@@ -6,19 +6,24 @@ import (
 	"regexp"
 	"testing"
 
+	"deskhand/backend/maintenance"
 	"deskhand/backend/search"
 )
 
 // worked waits for the end of the work that was begun.
-func worked(t *testing.T, c *Client, _ Work, err error) Work {
+func worked(t *testing.T, c *Client, _ maintenance.Work, err error) maintenance.Work {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var now *Work
+	var now *maintenance.Work
 	until(t, c, func() bool {
-		now = c.upkeep.doing.show()
-		return now.State != workRunning
+		s, err := c.maintainer.Storage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now = s.Work
+		return now.State != "running"
 	})
 	return *now
 }
@@ -47,9 +52,9 @@ func TestCompact(t *testing.T) {
 		return len(found.Items)
 	}
 	hits := find()
-	begun, err := c.Compact()
+	begun, err := c.maintainer.Compact()
 	now := worked(t, c, begun, err)
-	if now.State != workDone || now.Bytes <= 0 || hits == 0 {
+	if now.State != "done" || now.Bytes <= 0 || hits == 0 {
 		t.Errorf("%+v, %d hits", now, hits)
 	}
 	if s.told("kept") != before {
@@ -58,7 +63,7 @@ func TestCompact(t *testing.T) {
 	if got := find(); got != hits {
 		t.Errorf("%d hits, %d before", got, hits)
 	}
-	if codes := verified(t, c, Verify{}); len(codes) != 0 {
+	if codes := verified(t, c, maintenance.Verify{}); len(codes) != 0 {
 		t.Errorf("%v", codes)
 	}
 }
@@ -83,11 +88,11 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	if words() == 0 {
 		t.Fatal("there is nothing to leave")
 	}
-	begun, err := c.Compact()
-	if now := worked(t, c, begun, err); now.State != workDone || words() != 0 {
+	begun, err := c.maintainer.Compact()
+	if now := worked(t, c, begun, err); now.State != "done" || words() != 0 {
 		t.Errorf("%+v, and %d pages have its word", now, words())
 	}
-	if codes := verified(t, c, Verify{}); len(codes) != 0 {
+	if codes := verified(t, c, maintenance.Verify{}); len(codes) != 0 {
 		t.Errorf("%v", codes)
 	}
 }
@@ -100,8 +105,8 @@ func TestCompactWithADamagedIndex(t *testing.T) {
 	c := s.open()
 	s.indexed(c)
 	s.exec(`DELETE FROM words_data`)
-	begun, err := c.Compact()
-	if now := worked(t, c, begun, err); now.State != workDone {
+	begun, err := c.maintainer.Compact()
+	if now := worked(t, c, begun, err); now.State != "done" {
 		t.Errorf("%+v", now)
 	}
 }
@@ -110,19 +115,19 @@ func TestCompactWithADamagedIndex(t *testing.T) {
 func TestBeginWorkIsRefusedWhileWorkRuns(t *testing.T) {
 	t.Parallel()
 	c := openShelf(t).open()
-	begun, err := c.BeginWork(WorkExport, func(ctx context.Context, _ func(func(*Work))) error {
+	begun, err := c.maintainer.BeginWork(maintenance.WorkExport, func(ctx context.Context, _ func(func(*maintenance.Work))) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Compact()
-	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Code != "work.running" || refused.Params["kind"] != WorkExport {
+	_, err = c.maintainer.Compact()
+	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Code != "work.running" || refused.Params["kind"] != maintenance.WorkExport {
 		t.Errorf("Compact while an export runs: got %v, want the refusal work.running", err)
 	}
-	c.CancelWork()
-	if now := worked(t, c, begun, nil); now.State != workCancelled {
-		t.Errorf("state of cancelled work: got %s, want %s", now.State, workCancelled)
+	c.maintainer.CancelWork()
+	if now := worked(t, c, begun, nil); now.State != "cancelled" {
+		t.Errorf("state of cancelled work: got %s, want %s", now.State, "cancelled")
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package maintenance
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"deskhand/backend/host"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
 )
 
-// A verification compares what is kept with what it is made of: the database with itself, each journal with its numbers and its blobs,
-// what is shown with the journal, the index with what is shown, and our sessions with those that the agents know. It changes nothing
-// unless it is told to repair, which makes anew what the journal holds; a conversation is never deleted. It reads each session as of
-// one moment, so that conversations may go on meanwhile. Where a transcript and its journal contradict each other nobody knows which of them
-// was damaged: the person chooses, and until then both stay.
+// A verification compares the database with itself, each journal with its numbers, checksums and blobs, each transcript with the journal,
+// the index with the entries, and our sessions with the lists of the agents. Without a repair the verification changes nothing; a repair
+// restores missing entries and turns from the journal, and never deletes a conversation. Each session is read as of one moment, so that
+// conversations may go on meanwhile. When a transcript and its journal contradict each other, nobody knows which of them was damaged: the
+// person chooses, and until then both stay.
 
-// Verify is what is to be looked at.
+// Verify selects the scope of a verification.
 type Verify struct {
 	Agents bool `json:"agents,omitempty" doc:"Ask the agents, too, which sessions they know"`
 	Repair bool `json:"repair,omitempty" doc:"Put back what is missing and the journal holds. Nothing that is shown is replaced, and no conversation is ever deleted"`
@@ -26,17 +27,17 @@ type Verify struct {
 	KeepTranscript []string `json:"keepTranscript,omitempty" maxItems:"1000" doc:"The ids of conversations whose transcript stays as it is shown, although the journal makes something else: verifications and later versions leave it alone until the journal is taken"`
 }
 
-// Verification is how far the verification is, or what the last one found.
+// Verification is the progress of the running verification, or the result of the last.
 type Verification struct {
-	State     string    `json:"state" enum:"none,running,done,cancelled"`
-	StartedAt *Time     `json:"startedAt,omitempty"`
-	EndedAt   *Time     `json:"endedAt,omitempty"`
-	Done      int       `json:"done"`
-	Total     int       `json:"total"`
-	Findings  []Finding `json:"findings"`
+	State     string       `json:"state" enum:"none,running,done,cancelled"`
+	StartedAt *record.Time `json:"startedAt,omitempty"`
+	EndedAt   *record.Time `json:"endedAt,omitempty"`
+	Done      int          `json:"done"`
+	Total     int          `json:"total"`
+	Findings  []Finding    `json:"findings"`
 }
 
-// Finding is something that is not as it should be.
+// Finding is a fault that a verification has found.
 type Finding struct {
 	Code     string            `json:"code" doc:"Stable and dotted; the texts are the surfaces'"`
 	Session  string            `json:"session,omitempty"`
@@ -46,12 +47,12 @@ type Finding struct {
 
 // The codes of findings.
 const (
-	foundFailed      = "verify.failed"         // detail: something could not be looked at
+	foundFailed      = "verify.failed"         // detail: a part could not be verified
 	foundMore        = "verify.more"           // count: findings that are left out
 	foundDatabase    = "database.damaged"      // detail: SQLite's own words
-	foundRecord      = "database.record"       // table: a part of a row is no JSON any more
+	foundRecord      = "database.record"       // table: a column of a row is no valid JSON
 	foundForeign     = "database.references"   // table, rows: rows that belong to nothing
-	foundGap         = "journal.gap"           // frame: the first of those that are missing, up to the one before next
+	foundGap         = "journal.gap"           // frame: the first missing frame, next: the frame after the gap
 	foundFrame       = "journal.damaged"       // frame, detail
 	foundNoBlob      = "blob.missing"          // frame, sha256
 	foundBadBlob     = "blob.damaged"          // frame, sha256
@@ -68,8 +69,8 @@ const (
 	foundNoDirectory = "workspace.missing"     // path, workspace, movedTo
 	foundNoAgent     = "session.agent_unknown" // agent
 	foundForgotten   = "agent.forgot"          // agent, acpSessionId: the agent no longer knows the session
-	foundOffered     = "agent.offers"          // agent, acpSessionId, title, cwd: a session of the agent's that is not here
-	foundUnlisted    = "agent.unlisted"        // agent, detail: it does not tell
+	foundOffered     = "agent.offers"          // agent, acpSessionId, title, cwd: a session of the agent that is not ours
+	foundUnlisted    = "agent.unlisted"        // agent, detail: the agent returns no list
 )
 
 const (
@@ -81,52 +82,52 @@ const (
 
 const refusedVerifying = "verify.running"
 
-// mostFindings is how many findings are told; the rest is counted.
+// mostFindings limits the findings of a verification; the rest is counted.
 const mostFindings = 500
 
-// verifying is the verification that runs, or the last one.
+// verifying is the running verification, or the last.
 type verifying struct {
-	mu   sync.Mutex // protects what is below
+	mu   sync.Mutex // protects the fields below
 	now  Verification
 	more int // findings that are left out
 	stop context.CancelFunc
-	next time.Time // when progress is told again
+	next time.Time // when the progress is told again
 }
 
-// Verify begins a verification; there is one at a time.
-func (c *Client) Verify(wish Verify) (Verification, error) {
-	v := &c.upkeep.verifying
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return Verification{}, ErrClosed
+// Verify begins a verification. One verification runs at a time.
+func (m *Maintainer) Verify(wish Verify) (Verification, error) {
+	v := &m.verifying
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return Verification{}, refusal.ErrClosed
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.now.State == verifyRunning {
-		return Verification{}, &RefusedError{Code: refusedVerifying}
+		return Verification{}, &refusal.Error{Code: refusedVerifying}
 	}
-	ctx, stop := context.WithCancel(c.ctx)
-	v.now = Verification{State: verifyRunning, StartedAt: &Time{Time: time.Now()}, Findings: []Finding{}}
+	ctx, stop := context.WithCancel(m.ctx)
+	v.now = Verification{State: verifyRunning, StartedAt: &record.Time{Time: time.Now()}, Findings: []Finding{}}
 	v.stop, v.more, v.next = stop, 0, time.Time{}
-	c.wg.Go(func() {
+	m.wg.Go(func() {
 		defer stop()
-		c.verify(ctx, wish)
+		m.verify(ctx, wish)
 	})
 	return v.showLocked(), nil
 }
 
-// Verification tells how far it is.
-func (c *Client) Verification() Verification {
-	v := &c.upkeep.verifying
+// Verification returns the progress of the running verification, or the result of the last.
+func (m *Maintainer) Verification() Verification {
+	v := &m.verifying
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.showLocked()
 }
 
-// CancelVerify ends it; what it has found so far is kept. That none runs is no error.
-func (c *Client) CancelVerify() {
-	v := &c.upkeep.verifying
+// CancelVerify cancels the running verification, if any. The findings so far are kept.
+func (m *Maintainer) CancelVerify() {
+	v := &m.verifying
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.stop != nil {
@@ -146,12 +147,12 @@ func (v *verifying) showLocked() Verification {
 	return now
 }
 
-// verify does it all, and tells of it.
-func (c *Client) verify(ctx context.Context, wish Verify) {
-	x := &examination{c: c, v: &c.upkeep.verifying, wish: wish}
+// verify runs a verification to the end, and tells the surfaces of the result.
+func (m *Maintainer) verify(ctx context.Context, wish Verify) {
+	x := &examination{Maintainer: m, v: &m.verifying, wish: wish}
 	err := x.run(ctx)
 	x.v.mu.Lock()
-	x.v.now.State, x.v.now.EndedAt = verifyDone, &Time{Time: time.Now()}
+	x.v.now.State, x.v.now.EndedAt = verifyDone, &record.Time{Time: time.Now()}
 	switch {
 	case ctx.Err() != nil:
 		x.v.now.State = verifyCancelled
@@ -161,21 +162,21 @@ func (c *Client) verify(ctx context.Context, wish Verify) {
 	if x.v.more > 0 {
 		x.v.now.Findings = append(x.v.now.Findings, Finding{Code: foundMore, Params: map[string]string{"count": strconv.Itoa(x.v.more)}})
 	}
-	c.feed.publish(Event{Type: eventVerify, Data: mustJSON(x.v.showLocked())})
+	m.deps.Publish(EventVerification, "", x.v.showLocked())
 	x.v.mu.Unlock()
-	c.tellStorage(ctx, c.upkeep.progress())
+	m.tellStorage(ctx, m.progress())
 }
 
-// examination is one verification at work.
+// examination is a running verification.
 type examination struct {
-	c    *Client
+	*Maintainer
 	v    *verifying
 	wish Verify
 }
 
 // find adds a finding.
 func (x *examination) find(code, session string, repaired bool, params ...string) {
-	x.add(Finding{Code: code, Session: session, Params: bad(code, params...).Params, Repaired: repaired})
+	x.add(Finding{Code: code, Session: session, Params: refusal.Bad(code, params...).Params, Repaired: repaired})
 }
 
 func (x *examination) add(f Finding) {
@@ -188,7 +189,7 @@ func (x *examination) add(f Finding) {
 	x.v.now.Findings = append(x.v.now.Findings, f)
 }
 
-// step tells that a part of it is done; a total is what there is to do, as soon as that is known.
+// step sets the total number of parts, or with 0 counts a part as done.
 func (x *examination) step(total int) {
 	x.v.mu.Lock()
 	defer x.v.mu.Unlock()
@@ -199,20 +200,20 @@ func (x *examination) step(total int) {
 	}
 	if now := time.Now(); !now.Before(x.v.next) {
 		x.v.next = now.Add(tellAfter)
-		x.c.feed.publish(Event{Type: eventVerify, Data: mustJSON(x.v.showLocked())})
+		x.deps.Publish(EventVerification, "", x.v.showLocked())
 	}
 }
 
-// run looks at one thing after the other. What cannot be looked at is a finding, and the rest goes on.
+// run verifies one part after the other. A part that cannot be verified is a finding, and the next part follows.
 func (x *examination) run(ctx context.Context) error {
-	db := x.c.cfg.Store
-	ids, err := query(ctx, db.Read(), scanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY updated_at DESC`)
+	db := x.deps.Store
+	ids, err := record.Query(ctx, db.Read(), record.ScanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY updated_at DESC`)
 	if err != nil {
 		return err
 	}
 	var listing []string
 	if x.wish.Agents {
-		if listing, err = query(ctx, db.Read(), scanText, `SELECT DISTINCT agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY agent`, host.Local); err != nil {
+		if listing, err = record.Query(ctx, db.Read(), record.ScanText, `SELECT DISTINCT agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY agent`, local); err != nil {
 			return err
 		}
 	}
@@ -237,9 +238,9 @@ func (x *examination) run(ctx context.Context) error {
 	return nil
 }
 
-// workspaces looks for directories that are not there, and where they are now.
+// workspaces finds missing directories, and their present paths.
 func (x *examination) workspaces(ctx context.Context) error {
-	list, err := x.c.Workspaces(ctx)
+	list, err := x.deps.Workspaces(ctx)
 	for _, w := range list {
 		if w.Missing {
 			x.find(foundNoDirectory, "", false, "path", w.Path, "workspace", w.ID, "movedTo", w.MovedTo)
@@ -248,43 +249,43 @@ func (x *examination) workspaces(ctx context.Context) error {
 	return err
 }
 
-// agentsOfSessions looks for sessions whose agent nobody knows here.
+// agentsOfSessions finds sessions of unknown agents.
 func (x *examination) agentsOfSessions(ctx context.Context) error {
 	type pair struct{ id, agent string }
-	list, err := query(ctx, x.c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.id, &p.agent) },
-		`SELECT id, agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY updated_at DESC`, host.Local)
+	list, err := record.Query(ctx, x.deps.Store.Read(), func(s record.Scanner) (p pair, err error) { return p, s.Scan(&p.id, &p.agent) },
+		`SELECT id, agent FROM session WHERE place = ? AND deleted_at = 0 ORDER BY updated_at DESC`, local)
 	for _, p := range list {
-		if !x.c.cfg.Agents.Known(p.agent) {
+		if !x.deps.KnownAgent(p.agent) {
 			x.find(foundNoAgent, p.id, false, "agent", p.agent)
 		}
 	}
 	return err
 }
 
-// agent compares our sessions with those that their agent knows.
+// agent compares our sessions with an agent's own list.
 func (x *examination) agent(ctx context.Context, agent string) error {
 	known, listed, err := x.listOf(ctx, agent)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
+	if refused, ok := errors.AsType[*refusal.Error](err); ok {
 		x.find(foundUnlisted, "", false, "agent", agent, "detail", refused.Params["detail"])
 		return nil
 	}
 	if err != nil || !listed {
 		return err
 	}
-	ours, err := x.c.sessionsOf(ctx, agent)
+	ours, err := x.deps.SessionsOf(ctx, agent)
 	if err != nil {
 		return err
 	}
-	workspaces, err := x.c.Workspaces(ctx)
+	workspaces, err := x.deps.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
 	theirs := map[string]bool{}
 	for _, s := range known {
-		theirs[s.ACPSessionID] = true
-		inOurs := slices.ContainsFunc(workspaces, func(w KnownWorkspace) bool { return w.Place == host.Local && w.Path == s.Cwd })
+		theirs[s.ID] = true
+		inOurs := slices.ContainsFunc(workspaces, func(w Workspace) bool { return w.Place == local && w.Path == s.Cwd })
 		if s.Session == "" && inOurs {
-			x.find(foundOffered, "", false, "agent", agent, "acpSessionId", s.ACPSessionID, "title", s.Title, "cwd", s.Cwd)
+			x.find(foundOffered, "", false, "agent", agent, "acpSessionId", s.ID, "title", s.Title, "cwd", s.Cwd)
 		}
 	}
 	for acpID, id := range ours {
@@ -295,22 +296,22 @@ func (x *examination) agent(ctx context.Context, agent string) error {
 	return nil
 }
 
-// mostPages is how many pages of an agent's list are asked for: one that never ends is not read to its end.
+// mostPages limits the pages that are read of an agent's list, since a list may never end.
 const mostPages = 200
 
-// listOf are all sessions of an agent; listed is false when it does not tell, or more than we ask for.
+// listOf returns an agent's own list of sessions. listed is false when the agent has no list, or a list that is too long.
 func (x *examination) listOf(ctx context.Context, agent string) (all []AgentSession, listed bool, err error) {
 	before := ""
 	for range mostPages {
-		page, err := x.c.AgentSessions(ctx, agent, "", before)
-		if err != nil || !page.Supported {
+		page, next, supported, err := x.deps.AgentSessions(ctx, agent, before)
+		if err != nil || !supported {
 			return nil, false, err
 		}
-		all = append(all, page.Items...)
-		if page.Next == "" {
+		all = append(all, page...)
+		if next == "" {
 			return all, true, nil
 		}
-		before = page.Next
+		before = next
 	}
 	return nil, false, nil
 }

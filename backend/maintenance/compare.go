@@ -1,4 +1,4 @@
-package session
+package maintenance
 
 import (
 	"context"
@@ -9,141 +9,18 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 )
 
-// database asks SQLite whether its file is as it should be.
-func (x *examination) database(ctx context.Context) error {
-	db := x.c.cfg.Store
-	faults, err := db.Check(ctx)
-	if err != nil {
-		return err
-	}
-	var file, index []string
-	for _, line := range faults {
-		if strings.Contains(line, "words") { // the table of the index, which is made of what is elsewhere
-			index = append(index, line)
-		} else {
-			file = append(file, line)
-		}
-	}
-	if len(file) > 0 {
-		x.find(foundDatabase, "", false, "detail", strings.Join(file, "; "))
-	}
-	if len(index) > 0 {
-		x.find(foundIndex, "", x.wish.Repair && x.c.cfg.Search.Rebuild(ctx) == nil, "detail", strings.Join(index, "; "))
-	}
-	lost, err := query(ctx, db.Read(), func(s scanner) (string, error) {
-		var table, parent string
-		var row, key sql.NullInt64
-		return table, s.Scan(&table, &row, &parent, &key)
-	}, `PRAGMA foreign_key_check`)
-	count := map[string]int{}
-	for _, table := range lost {
-		count[table]++
-	}
-	for table, n := range count {
-		x.find(foundForeign, "", false, "table", table, "rows", strconv.Itoa(n))
-	}
-	return err
-}
-
-// records looks for rows of conversations of which a part that is JSON was damaged on the disk: what it said is not shown.
-func (x *examination) records(ctx context.Context) error {
-	for _, q := range []struct{ of, text string }{
-		{"session", `SELECT id FROM session WHERE deleted_at = 0 AND NOT (json_valid(labels) AND json_valid(facts) AND json_valid(directories) AND json_valid(draft_attachments)
-			AND (exit = '' OR json_valid(exit)) AND (origin = '' OR json_valid(origin)))`},
-		{"turn", `SELECT DISTINCT session FROM turn WHERE NOT ((error = '' OR json_valid(error)) AND (usage = '' OR json_valid(usage)))`},
-		{"request", `SELECT DISTINCT session FROM request WHERE NOT json_valid(data)`},
-	} {
-		ids, err := query(ctx, x.c.cfg.Store.Read(), scanText, q.text)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			x.find(foundRecord, id, false, "table", q.of)
-		}
-	}
-	return nil
-}
-
-// blobs looks for those that no frame names. What was written just now may still be about to be named.
-func (x *examination) blobs(ctx context.Context) error {
-	const settled = time.Minute
-	count, bytes := 0, int64(0)
-	err := x.c.cfg.Store.Blobs.Each(ctx, func(sha string, info fs.FileInfo) error {
-		if time.Since(info.ModTime()) < settled {
-			return nil
-		}
-		named, err := x.c.named(ctx, sha)
-		if err == nil && !named {
-			count++
-			bytes += info.Size()
-		}
-		return err
-	})
-	if err != nil || count == 0 {
-		return err
-	}
-	repaired := false
-	if x.wish.Repair {
-		_, err = x.c.sweep(ctx)
-		repaired = err == nil
-	}
-	x.find(foundOrphans, "", repaired, "count", strconv.Itoa(count), "bytes", strconv.FormatInt(bytes, 10))
-	return err
-}
-
-// attachments looks at the bytes of each file that is kept.
-func (x *examination) attachments(ctx context.Context) error {
-	list, err := query(ctx, x.c.cfg.Store.Read(), scanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE sha256 <> '' GROUP BY sha256`)
-	for _, a := range list {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		_, err := x.c.cfg.Store.Blobs.Get(a.SHA256)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			x.find(foundNoFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256)
-		case errors.Is(err, store.ErrDamaged):
-			x.find(foundBadFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256, "detail", err.Error())
-		case err != nil: // as it is now
-			x.find(foundFailed, "", false, "detail", a.Filename+": "+err.Error())
-		}
-	}
-	return err
-}
-
-// index looks for entries that no search would find, and for entries of the index that are gone.
-func (x *examination) index(ctx context.Context) error {
-	faults, err := x.c.cfg.Search.Check(ctx)
-	if err != nil {
-		return err
-	}
-	missing, extra := len(faults.Missing), len(faults.Extra)
-	repaired := false
-	if x.wish.Repair && missing+extra > 0 {
-		err = x.c.cfg.Search.Repair(ctx, faults)
-		repaired = err == nil
-	}
-	if missing > 0 {
-		x.find(foundUnindexed, "", repaired, "count", strconv.Itoa(missing))
-	}
-	if extra > 0 {
-		x.find(foundOverindexed, "", repaired, "count", strconv.Itoa(extra))
-	}
-	return err
-}
-
-// session compares one session with its journal, and makes it anew where they differ.
+// session compares a session with its journal, and repairs the session if that is wanted.
 func (x *examination) session(ctx context.Context, id string) error {
 	found, left, err := x.look(ctx, id)
-	if erased, _ := Erased(ctx, x.c.cfg.Store, id); erased { // what is missing of it was meant to be
+	if erased, _ := x.erased(ctx, id); erased { // missing rows are no fault
 		return nil
 	}
 	if err != nil {
@@ -153,68 +30,68 @@ func (x *examination) session(ctx context.Context, id string) error {
 	return nil
 }
 
-// look compares a session with its journal, and repairs it where that is wanted; left is what was left then.
+// look compares a session with its journal, and repairs the session if that is wanted. left is the comparison after the repair.
 func (x *examination) look(ctx context.Context, id string) (found, left comparison, err error) {
-	if err := x.c.bringUp(ctx, id); err != nil {
+	if err := x.Update(ctx, id); err != nil {
 		return found, left, err
 	}
 	take, keep := slices.Contains(x.wish.TakeJournal, id), slices.Contains(x.wish.KeepTranscript, id)
-	if kept, err := x.c.keeps(ctx, id); err != nil || kept && !take {
+	if kept, err := x.keeps(ctx, id); err != nil || kept && !take {
 		return found, left, err
 	}
-	found, err = x.c.compare(ctx, id)
+	found, err = x.compare(ctx, id)
 	switch {
 	case err != nil || found.damaged() || found.clean():
 		return found, left, err
 	case keep:
-		return found, left, x.c.keepTranscript(ctx, id)
+		return found, left, x.keepTranscript(ctx, id)
 	case !take && (!x.wish.Repair || found.contradicts()):
 		return found, found, nil
 	}
-	if err := x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id, take) }); err != nil {
+	if err := x.alone(ctx, id, func() error { return x.rebuild(ctx, id, take) }); err != nil {
 		return found, left, err
 	}
-	left, err = x.c.compare(ctx, id)
+	left, err = x.compare(ctx, id)
 	return found, left, err
 }
 
-// keeps tells whether a person keeps the transcript of a session whatever its journal makes.
-func (c *Client) keeps(ctx context.Context, id string) (kept bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT kept FROM session WHERE id = ?`, id).Scan(&kept)
+// keeps reports whether a person has chosen to keep the transcript of a session, whatever the journal says.
+func (m *Maintainer) keeps(ctx context.Context, id string) (kept bool, err error) {
+	err = m.deps.Store.Read().QueryRowContext(ctx, `SELECT kept FROM session WHERE id = ?`, id).Scan(&kept)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return kept, err
 }
 
-// keepTranscript stores that choice.
-func (c *Client) keepTranscript(ctx context.Context, id string) error {
-	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+// keepTranscript stores the choice that keeps reports.
+func (m *Maintainer) keepTranscript(ctx context.Context, id string) error {
+	return m.deps.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET kept = 1 WHERE id = ?`, id)
 		return err
 	})
 }
 
-// differ is how two lists of the same things differ.
+// differ counts the differences between a list of the database and the same list made of the journal.
 type differ struct{ missing, different, extra int }
 
 func (d differ) none() bool { return d == differ{} }
 
-// comparison is how a session differs from its journal.
+// comparison has the differences between a session and its journal.
 type comparison struct {
-	journal                         []Finding // what is wrong with the journal itself; then nothing else is compared
+	journal                         []Finding // faults of the journal itself; with a fault, nothing else is compared
 	entries, turns, requests, files differ
 	first                           disagreement
-	unchecked                       int // frames without a checksum, which are from before there were any
+	unchecked                       int // frames without a checksum, written by early versions
 }
 
-// disagreement is a place at which a transcript is not what its journal makes.
+// disagreement is an entry as the transcript shows the entry, and as the journal makes the entry.
 type disagreement struct {
 	entry       int64 // its seq
 	shown, made string
 }
 
-// contradicts tells that the journal would replace or remove something that is shown: who chooses between the two is a person.
+// contradicts reports whether the journal would replace or remove an entry or a turn, so that a person has to choose.
 func (d comparison) contradicts() bool {
 	return d.entries.different+d.entries.extra+d.turns.different+d.turns.extra > 0
 }
@@ -224,7 +101,7 @@ func (d comparison) clean() bool {
 	return !d.damaged() && d.entries.none() && d.turns.none() && d.requests.none() && d.files.none()
 }
 
-// tell tells of it; left is what was left of it after a repair.
+// tell adds the findings of a comparison. left is the comparison after the repair.
 func (d comparison) tell(x *examination, session string, left comparison) {
 	for _, f := range d.journal {
 		x.add(f)
@@ -247,19 +124,19 @@ func (d comparison) tell(x *examination, session string, left comparison) {
 	}
 }
 
-// repairs tells whether anything of a session may have been mended.
+// repairs reports whether the wish allows a repair of a session.
 func (x *examination) repairs(session string) bool {
 	return x.wish.Repair || slices.Contains(x.wish.TakeJournal, session) || slices.Contains(x.wish.KeepTranscript, session)
 }
 
-// compare reads the journal of a session and what is shown of it as of one moment.
-func (c *Client) compare(ctx context.Context, session string) (d comparison, err error) {
-	tx, err := c.cfg.Store.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// compare compares a session with its journal, as of one moment.
+func (m *Maintainer) compare(ctx context.Context, session string) (d comparison, err error) {
+	tx, err := m.deps.Store.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	r := newComparing(c.cfg.Store, session)
+	r := newComparing(m.deps.Store, session)
 	if err := r.read(ctx, tx); err != nil {
 		return d, err
 	}
@@ -285,7 +162,7 @@ func (c *Client) compare(ctx context.Context, session string) (d comparison, err
 	return d, err
 }
 
-// compareFiles compares the attachments that the journal names with those that are known to be used.
+// compareFiles compares the attachments that the journal names with the table attachment_use.
 func (r *comparing) compareFiles(ctx context.Context, tx *sql.Tx) (d differ, err error) {
 	named := map[string]bool{}
 	for _, a := range r.attached {
@@ -310,28 +187,28 @@ func (r *comparing) compareFiles(ctx context.Context, tx *sql.Tx) (d differ, err
 	return d, rows.Err()
 }
 
-// comparing is a journal that is read to be compared.
+// comparing is a journal while it is compared with the database.
 type comparing struct {
 	*retelling
 	db      *store.DB
 	session string
 	want    int64
-	made    map[string]madeEntry         // by their ids
-	open    map[string]*transcript.Entry // what was told while the turn runs, which may be late
-	openOf  string                       // the turn
+	made    map[string]madeEntry         // by the ids of the entries
+	open    map[string]*transcript.Entry // entries of the running turn, which may be stored later
+	openOf  string                       // the id of that turn
 	journal []Finding
 
 	unchecked int
-	differs   string            // the id of an entry that is not what the journal makes, the first in their order
-	at        int64             // its seq
-	wanted    *transcript.Entry // that entry as the journal makes it, where it is looked for by its id
+	differs   string            // the id of the first entry that differs
+	at        int64             // the seq of that entry
+	wanted    *transcript.Entry // that entry as the journal makes the entry; set by a second reading
 }
 
 func newComparing(db *store.DB, session string) *comparing {
 	return &comparing{retelling: retell(session), db: db, session: session, want: 1, made: map[string]madeEntry{}, open: map[string]*transcript.Entry{}}
 }
 
-// madeEntry is an entry that the journal makes.
+// madeEntry is the place and the hash of an entry that the journal makes.
 type madeEntry struct {
 	seq int64
 	sum [sha256.Size]byte
@@ -355,13 +232,13 @@ func (r *comparing) read(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// mostOfAJournal is how many faults of one journal are told.
+// mostOfAJournal limits the findings about one journal.
 const mostOfAJournal = 20
 
 func (r *comparing) wrong(code string, frame int64, params ...string) {
 	if len(r.journal) < mostOfAJournal {
 		params = append(params, "frame", strconv.FormatInt(frame, 10))
-		r.journal = append(r.journal, Finding{Code: code, Session: r.session, Params: bad(code, params...).Params})
+		r.journal = append(r.journal, Finding{Code: code, Session: r.session, Params: refusal.Bad(code, params...).Params})
 	}
 }
 
@@ -392,17 +269,17 @@ func (r *comparing) frame(f journal.Stored) error {
 	return nil
 }
 
-// keep remembers what the entries are that are ready: of one that comes again the last counts.
+// keep records the ready entries. When an entry comes again, the last counts.
 func (r *comparing) keep() {
 	if r.openOf != r.running {
 		clear(r.open)
 		r.openOf = r.running
 	}
 	for _, ch := range r.ready {
-		if r.running != "" { // of other turns too: programs outlive theirs
+		if r.running != "" { // also entries of former turns: a program outlives its turn
 			r.open[ch.Entry.ID] = ch.Entry
 		}
-		r.made[ch.Entry.ID] = madeEntry{ch.Entry.Seq, sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))}
+		r.made[ch.Entry.ID] = madeEntry{ch.Entry.Seq, sha256.Sum256(sortable(ch.Entry.Seq, record.JSON(ch.Entry)))}
 		if ch.Entry.ID == r.differs {
 			r.wanted = ch.Entry
 		}
@@ -453,7 +330,7 @@ func (r *comparing) differ(id string, seq int64) {
 	}
 }
 
-// firstDisagreement tells of the first entry that differs, for which the journal is read once more.
+// firstDisagreement reads the journal again and returns the first entry that differs.
 func (r *comparing) firstDisagreement(ctx context.Context, tx *sql.Tx) (disagreement, error) {
 	var data []byte
 	err := tx.QueryRowContext(ctx, `SELECT data FROM entry WHERE session = ? AND seq = ?`, r.session, r.at).Scan(&data)
@@ -467,18 +344,18 @@ func (r *comparing) firstDisagreement(ctx context.Context, tx *sql.Tx) (disagree
 	}
 	var made []byte
 	if again.wanted != nil {
-		made = mustJSON(again.wanted)
+		made = record.JSON(again.wanted)
 	}
 	d := disagreement{entry: r.at}
 	shown, wanted := readable(data), readable(made)
-	if shown == wanted { // it is not in what a person reads
+	if shown == wanted { // the difference is not in the text for people
 		shown, wanted = string(data), string(made)
 	}
 	d.shown, d.made = apart(shown, wanted)
 	return d, nil
 }
 
-// readable is what a person reads of an entry, or its record where that is damaged or the difference is not in its text.
+// readable returns the text of an entry for people, or the stored record of a damaged entry or an entry without text.
 func readable(data []byte) string {
 	var e transcript.Entry
 	if json.Unmarshal(data, &e) == nil {
@@ -489,7 +366,7 @@ func readable(data []byte) string {
 	return string(data)
 }
 
-// apart cuts two texts down to where they first differ, with a little of what stands around that place.
+// apart cuts two texts down to the surroundings of their first difference.
 func apart(a, b string) (string, string) {
 	const before, most = 30, 90
 	one, other := []rune(a), []rune(b)
@@ -530,8 +407,8 @@ func (r *comparing) compareTurns(ctx context.Context, tx *sql.Tx) (d differ, err
 	return d, nil
 }
 
-// compareRequests compares which requests there are. How one ended stands in its own row alone, unless its agent has ended: then it
-// cannot wait any more.
+// compareRequests compares the requests of the journal with the table request. The answer to a request stands in the table alone, but a
+// request whose agent has ended cannot wait any more.
 func (r *comparing) compareRequests(ctx context.Context, tx *sql.Tx) (d differ, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT id, status FROM request WHERE session = ?`, r.session)
 	if err != nil {
@@ -549,7 +426,7 @@ func (r *comparing) compareRequests(ctx context.Context, tx *sql.Tx) (d differ, 
 		case !known:
 			d.extra++
 			continue
-		case q.over && status == statusRequested:
+		case q.over && status == "requested":
 			d.different++
 		}
 		there++

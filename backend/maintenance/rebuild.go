@@ -1,4 +1,4 @@
-package session
+package maintenance
 
 import (
 	"bytes"
@@ -10,34 +10,44 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 	"deskhand/backend/transcript"
 )
 
-// retelling reads a journal from its beginning and makes of it what is shown: the entries by the transcript's rules, and the turns.
-// Of requests the journal holds that they were opened, and when their agent ended; who answered is in the request's own row alone.
+// retelling folds a journal from the beginning into entries, by the rules of package transcript, and into turns. The journal says that a
+// request was opened, and when the agent of the request ended; the answer to a request stands in the table request alone.
 type retelling struct {
 	session  string
 	fold     *transcript.Fold
-	last     int64 // frame
+	last     int64 // number of the last frame
 	seen     int   // bytes of frames since the last take
 	ready    []transcript.Change
 	turns    map[string]*retoldTurn
-	order    []string // of turns, as they began
-	running  string   // the turn
+	order    []string // the ids of the turns, in the order of their beginning
+	running  string   // the id of the running turn
 	prompts  map[acp.Key]string
 	requests map[string]*retoldRequest
 	attached []transcript.Attachment
 }
 
+// turn is a row of the table turn.
+type turn struct {
+	ID, Session, State, StopReason string
+	Error                          *transcript.TurnError
+	Usage                          json.RawMessage
+	StartedAt                      record.Time
+	EndedAt                        *record.Time
+}
+
 type retoldTurn struct {
-	Turn
+	turn
 	generation int64
 }
 
 type retoldRequest struct {
 	id         string
 	generation int64
-	over       bool // its agent has ended
+	over       bool // the agent has ended
 }
 
 func retell(session string) *retelling {
@@ -46,7 +56,8 @@ func retell(session string) *retelling {
 	}
 }
 
-// What is held back at most until the end of a turn makes it final.
+// heldBack limits the bytes of frames that are folded before the changed entries are taken. At the end of a turn they are taken anyway,
+// since the entries are final then.
 const heldBack = 8 << 20
 
 func (r *retelling) apply(f journal.Frame) {
@@ -75,7 +86,7 @@ func (r *retelling) apply(f journal.Frame) {
 	}
 }
 
-// take has ready what has changed. Most of it is final; what is not comes again.
+// take moves the changed entries to ready. An entry that is not final comes again.
 func (r *retelling) take() {
 	changes, _ := r.fold.Take()
 	r.ready = append(r.ready, changes...)
@@ -90,10 +101,10 @@ func (r *retelling) applyNote(f journal.Frame, n transcript.Note) {
 	case transcript.NoteTurnBegan:
 		r.running = n.Turn
 		r.order = append(r.order, n.Turn)
-		r.turns[n.Turn] = &retoldTurn{Turn{ID: n.Turn, Session: r.session, State: turnRunning, StartedAt: Time{Time: f.At}}, f.Generation}
+		r.turns[n.Turn] = &retoldTurn{turn{ID: n.Turn, Session: r.session, State: turnRunning, StartedAt: record.Time{Time: f.At}}, f.Generation}
 	case transcript.NoteTurnEnded:
 		if t := r.turns[n.Turn]; t != nil {
-			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &Time{Time: f.At}
+			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &record.Time{Time: f.At}
 		}
 		r.running = ""
 	case transcript.NoteRequest:
@@ -110,7 +121,7 @@ const (
 	turnDone    = "done"
 )
 
-// applyUsage takes from the answer to a prompt what its turn used.
+// applyUsage reads the usage of a turn from the answer to the turn's prompt.
 func (r *retelling) applyUsage(f journal.Frame) {
 	if !bytes.Contains(f.Data, []byte(`"stopReason"`)) {
 		return
@@ -130,24 +141,23 @@ func (r *retelling) applyUsage(f journal.Frame) {
 	}
 }
 
-// A batch is what is written in one transaction: conversations wait for it.
+// The limits of one transaction, for which conversations wait.
 const (
 	batchEntries = 100
 	batchOfBytes = 256 << 10
 )
 
-// rebuild makes what is shown of a session anew from its journal. It may run while
-// the conversation goes on: what is said meanwhile is in the journal before it is folded here, and the last batch takes in the rest.
-// Until then the session counts as not rebuilt, so that one that was broken off is begun again. An error of type damage leaves the
-// entries as they are. chosen says that a person has chosen the journal: else one of before there were checksums is not trusted where its
-// messages look damaged.
-func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error {
-	b := &rebuilding{c: c, retelling: retell(session), made: map[string]bool{}}
-	defer c.cfg.Search.Wake() // also when the rebuild is broken off: the next entry may be days away
-	if err := c.proven(ctx, session, chosen); err != nil {
+// rebuild makes the entries and turns of a session from the journal. The conversation may go on meanwhile: its frames are in the journal
+// before they are folded here, and the last transaction takes in the rest. Until then the session does not count as rebuilt, so that a
+// rebuild that breaks off is begun again. A journal.DamagedError leaves the entries as they are. With chosen, a person has chosen the
+// journal; without, a frame without a checksum that looks damaged counts as damaged.
+func (m *Maintainer) rebuild(ctx context.Context, session string, chosen bool) error {
+	b := &rebuilding{Maintainer: m, retelling: retell(session), made: map[string]bool{}}
+	defer m.deps.Search.Wake() // also when the rebuild breaks off: the next entry may be days away
+	if err := m.proven(ctx, session, chosen); err != nil {
 		return err
 	}
-	db := c.cfg.Store
+	db := m.deps.Store
 	for {
 		before := b.last
 		if _, err := journal.Of(db).After(ctx, db.Read(), session, before, journal.Part, b.apply); err != nil {
@@ -169,9 +179,9 @@ func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error
 	return b.finish(ctx)
 }
 
-// proven tells, before anything is changed, whether the whole journal can be read.
-func (c *Client) proven(ctx context.Context, session string, chosen bool) error {
-	db := c.cfg.Store
+// proven returns an error, before anything is changed, when a part of the journal cannot be read.
+func (m *Maintainer) proven(ctx context.Context, session string, chosen bool) error {
+	db := m.deps.Store
 	for want := int64(1); ; {
 		before := want
 		_, err := journal.Of(db).Stored(ctx, db.Read(), session, before-1, journal.Part, func(f journal.Stored) error {
@@ -192,12 +202,12 @@ func (c *Client) proven(ctx context.Context, session string, chosen bool) error 
 
 type rebuilding struct {
 	*retelling
-	c     *Client
+	*Maintainer
 	made  map[string]bool     // the ids of the entries
-	ahead []transcript.Change // stored with more text than the journal had when it was read
+	ahead []transcript.Change // entries that are stored with more text than the journal had when rebuild read the journal
 }
 
-// entryWrite is an entry as it is to be.
+// entryWrite is a row of the table entry to write.
 type entryWrite struct {
 	id   string
 	seq  int64
@@ -206,11 +216,11 @@ type entryWrite struct {
 	attachments int
 }
 
-// different are those of the entries that are ready which are stored otherwise, or not at all. Before the end those are left that have
-// become longer since their journal was read: what is stored of a conversation that goes on must at no time be less than it was.
+// different returns the ready entries that are not stored, or stored otherwise. Before the end, an entry that has become longer since the
+// journal was read is put off: an entry of a conversation that goes on must never become shorter.
 func (b *rebuilding) different(ctx context.Context, q rowQuerier, end bool) (list []entryWrite, err error) {
 	for _, ch := range b.ready {
-		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry)), len(ch.Entry.Attachments)}
+		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(record.JSON(ch.Entry)), len(ch.Entry.Attachments)}
 		b.made[e.id] = true
 		var have string
 		err := q.QueryRowContext(ctx, `SELECT data FROM entry WHERE id = ? AND seq = ?`, e.id, e.seq).Scan(&have)
@@ -229,7 +239,7 @@ func (b *rebuilding) different(ctx context.Context, q rowQuerier, end bool) (lis
 	return list, nil
 }
 
-// isAhead tells that what is stored is the same entry with more text.
+// isAhead reports whether the stored entry is the made entry with more text.
 func isAhead(stored, made string) bool {
 	var e transcript.Entry
 	return len(stored) > len(made) && json.Unmarshal([]byte(stored), &e) == nil && transcript.IsPrefixOf([]byte(made), &e)
@@ -239,9 +249,9 @@ type rowQuerier interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-// store writes what differs, in batches.
+// store writes the different entries, in several transactions.
 func (b *rebuilding) store(ctx context.Context) error {
-	list, err := b.different(ctx, b.c.cfg.Store.Read(), false)
+	list, err := b.different(ctx, b.deps.Store.Read(), false)
 	if err != nil {
 		return err
 	}
@@ -251,7 +261,7 @@ func (b *rebuilding) store(ctx context.Context) error {
 			size += len(list[n].data)
 			n++
 		}
-		if err := b.c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return b.write(ctx, tx, list[:n]) }); err != nil {
+		if err := b.deps.Store.Write(ctx, func(tx *sql.Tx) error { return b.write(ctx, tx, list[:n]) }); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -259,7 +269,7 @@ func (b *rebuilding) store(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries in their places; whatever older rules had put there goes. A place keeps its row: searches give the newest rows first.
+// write stores entries in the place of the entries that older rules have made. A place keeps its row, since a search orders by rows.
 func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) error {
 	for _, e := range list {
 		_, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE id = ? AND (session <> ? OR seq <> ?)`, e.id, b.session, e.seq)
@@ -284,11 +294,10 @@ func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) e
 	return nil
 }
 
-// drop removes the entries that older rules made and that are none by these. What was said since the last frame that was read is not
-// its business.
+// drop deletes the entries of older rules that the present rules do not make, up to the last frame that was read.
 func (b *rebuilding) drop(ctx context.Context) error {
-	db := b.c.cfg.Store
-	ids, err := query(ctx, db.Read(), scanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*transcript.PerFrame)
+	db := b.deps.Store
+	ids, err := record.Query(ctx, db.Read(), record.ScanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*transcript.PerFrame)
 	if err != nil {
 		return err
 	}
@@ -309,9 +318,9 @@ func (b *rebuilding) drop(ctx context.Context) error {
 	return nil
 }
 
-// finish takes in what was said meanwhile, and has the session count as rebuilt.
+// finish folds the frames that were written meanwhile, and marks the session as rebuilt.
 func (b *rebuilding) finish(ctx context.Context) error {
-	db := b.c.cfg.Store
+	db := b.deps.Store
 	return db.Write(ctx, func(tx *sql.Tx) error {
 		for {
 			before := b.last
@@ -329,11 +338,12 @@ func (b *rebuilding) finish(ctx context.Context) error {
 			return err
 		}
 		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, transcript.Projection, b.session)
-		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), useAttachments(ctx, tx, b.session, b.attached), done)
+		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), b.deps.UseAttachments(ctx, tx, b.session, b.attached), done)
 	})
 }
 
-// saveTurns puts back the turns that the journal tells of and corrects how they ended; the times of those that are there are exacter.
+// saveTurns stores the missing turns of the journal and corrects the ends of the others. The times of stored turns stay, since they are
+// exacter.
 func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
 	have, err := storedTurns(ctx, tx, b.session)
 	if err != nil {
@@ -346,37 +356,41 @@ func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
 		}
 		failure := ""
 		if t.Error != nil {
-			failure = string(mustJSON(t.Error))
+			failure = string(record.JSON(t.Error))
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO turn (id, session, generation, state, stop_reason, error, usage, started_at, ended_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state, stop_reason = excluded.stop_reason,
 			error = excluded.error, ended_at = max(ended_at, excluded.ended_at)`,
-			t.ID, t.Session, t.generation, t.State, t.StopReason, failure, string(t.Usage), millis(t.StartedAt.Time), optionalMillis(t.EndedAt)); err != nil {
+			t.ID, t.Session, t.generation, t.State, t.StopReason, failure, string(t.Usage), t.StartedAt.UnixMilli(), record.OptionalMillis(t.EndedAt)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storedTurns are the turns of a session by their ids.
-func storedTurns(ctx context.Context, q journal.Queryer, session string) (map[string]Turn, error) {
-	rows, err := q.QueryContext(ctx, `SELECT `+turnColumns+` FROM turn WHERE session = ?`, session)
+// storedTurns returns the turns of a session by their ids.
+func storedTurns(ctx context.Context, q journal.Queryer, session string) (map[string]turn, error) {
+	rows, err := q.QueryContext(ctx, `SELECT id, state, stop_reason, error FROM turn WHERE session = ?`, session)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	have := map[string]Turn{}
+	have := map[string]turn{}
 	for rows.Next() {
-		t, err := scanTurn(rows)
-		if err != nil {
+		var t turn
+		var failure string
+		if err := rows.Scan(&t.ID, &t.State, &t.StopReason, &failure); err != nil {
 			return nil, err
+		}
+		if failure != "" && json.Unmarshal([]byte(failure), &t.Error) != nil {
+			t.Error = nil // the row is damaged
 		}
 		have[t.ID] = t
 	}
 	return have, rows.Err()
 }
 
-// sameAs tells whether the journal and the row of a turn agree on whether and how it ended.
-func (t *retoldTurn) sameAs(stored Turn) bool {
+// sameAs reports whether the journal and the row agree on the end of a turn.
+func (t *retoldTurn) sameAs(stored turn) bool {
 	return (t.State == turnDone) == (stored.State == turnDone) && t.StopReason == stored.StopReason && (t.Error == nil) == (stored.Error == nil)
 }

@@ -1,11 +1,11 @@
-package session
+package maintenance
 
 import (
 	"context"
 	"io/fs"
 )
 
-// Storage is what is kept, and what it takes of the disk.
+// Storage is the amount of stored data, and its size on the disk.
 type Storage struct {
 	DatabaseBytes int64     `json:"databaseBytes"`
 	BlobBytes     int64     `json:"blobBytes" doc:"As they are on the disk, compressed"`
@@ -19,21 +19,21 @@ type Storage struct {
 	Work          *Work     `json:"work,omitempty" doc:"What is done to all of it, or was done last"`
 }
 
-// Progress is how far something is.
+// Progress is the progress of rebuilding transcripts.
 type Progress struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
 }
 
-// Storage tells what is kept.
-func (c *Client) Storage(ctx context.Context) (Storage, error) {
+// Storage measures the stored data.
+func (m *Maintainer) Storage(ctx context.Context) (Storage, error) {
 	var s Storage
-	db := c.cfg.Store
+	db := m.deps.Store
 	var err error
 	if s.DatabaseBytes, err = db.Size(); err != nil {
 		return s, err
 	}
-	if s.SnapshotBytes, err = c.undo.Bytes(ctx); err != nil {
+	if s.SnapshotBytes, err = m.deps.SnapshotBytes(ctx); err != nil {
 		return s, err
 	}
 	err = db.Blobs.Each(ctx, func(_ string, info fs.FileInfo) error {
@@ -44,13 +44,13 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Frames, err = c.journal.Total(ctx); err != nil {
+	if s.Frames, err = m.journal.Total(ctx); err != nil {
 		return s, err
 	}
-	if s.Pending, err = c.cfg.Search.Pending(ctx); err != nil {
+	if s.Pending, err = m.deps.Search.Pending(ctx); err != nil {
 		return s, err
 	}
 	err = db.Read().QueryRowContext(ctx, `SELECT count(*), (SELECT count(*) FROM entry) FROM session`).Scan(&s.Sessions, &s.Entries)
-	s.Rebuilding, s.Work = c.upkeep.progress(), c.upkeep.doing.show()
+	s.Rebuilding, s.Work = m.progress(), m.job.show()
 	return s, err
 }

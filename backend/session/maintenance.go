@@ -1,0 +1,45 @@
+package session
+
+import (
+	"context"
+
+	"deskhand/backend/maintenance"
+)
+
+// Maintenance returns the maintenance of the data directory.
+func (c *Client) Maintenance() *maintenance.Maintainer { return c.maintainer }
+
+func (c *Client) newMaintenance() *maintenance.Maintainer {
+	return maintenance.New(maintenance.Deps{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Pace: c.cfg.Unattached,
+		Publish: func(kind, session string, rec any) {
+			c.feed.publish(Event{Session: session, Type: kind, Data: mustJSON(rec)})
+		},
+		Writable: func() error {
+			if refused := c.ReadOnly(); refused != nil {
+				return refused
+			}
+			return nil
+		},
+		Running: c.Running, Search: c.cfg.Search,
+		ForgetAttachments: c.forgetAttachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes, UseAttachments: useAttachments,
+		Workspaces: c.maintainedWorkspaces, KnownAgent: c.cfg.Agents.Known, AgentSessions: c.maintainedSessions, SessionsOf: c.sessionsOf,
+	})
+}
+
+func (c *Client) maintainedWorkspaces(ctx context.Context) ([]maintenance.Workspace, error) {
+	known, err := c.Workspaces(ctx)
+	list := make([]maintenance.Workspace, len(known))
+	for i, w := range known {
+		list[i] = maintenance.Workspace{ID: w.ID, Place: w.Place, Path: w.Path, MovedTo: w.MovedTo, Missing: w.Missing}
+	}
+	return list, err
+}
+
+func (c *Client) maintainedSessions(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {
+	page, err := c.AgentSessions(ctx, agent, "", before)
+	for _, s := range page.Items {
+		list = append(list, maintenance.AgentSession{ID: s.ACPSessionID, Title: s.Title, Cwd: s.Cwd, Session: s.Session})
+	}
+	return list, page.Next, page.Supported, err
+}
