@@ -9,24 +9,24 @@ import { attachmentOf, attachPaths, upload } from './calls';
 import { mostBytes, mostFiles, mostText, pastedName, pathOf, troubleText } from './limits';
 import type { Attachment, AttachResult } from '../api/records';
 
-// The files that wait in a composer to travel with the next message. They are kept by the server, as the draft's text is, so that they
-// outlive the page; what is still under way to it is not.
+// The files that wait in a composer for the next message. The server stores them with the draft, so they outlive the page; running uploads
+// do not.
 
-/** A file that is being taken in. */
+/** A file that is being attached. */
 export interface Coming {
   key: number;
   name: string;
-  /** Undefined where it is only looked at. */
+  /** Undefined for a file that the server reads itself. */
   size: number | undefined;
   sent: number;
 }
 
-/** Why a file is not among them. */
+/** The reason why a file was not attached. */
 export interface Trouble {
   key: number;
   name: string;
   text: string;
-  /** It is a link that leads outside: it is followed when the person says so. */
+  /** The path of a link that leads outside. It is followed only when the person says so. */
   follow: string | undefined;
 }
 
@@ -44,19 +44,19 @@ export class Chips {
   items = $state.raw<readonly Attachment[]>([]);
   coming = $state.raw<readonly Coming[]>([]);
   troubles = $state.raw<readonly Trouble[]>([]);
-  /** Why they could not be kept. */
+  /** The error of the last save. */
   fault = $state('');
-  /** On its way with the message that they go with: who comes back meanwhile has these same chips. */
+  /** Resolves when the message with these files was sent. A composer that opens meanwhile uses the same chips. */
   sending: Promise<unknown> = Promise.resolve();
-  /** How many composers have them. */
+  /** The number of composers that use the chips. */
   holders = 0;
 
   #client: Client;
   #draft: Draft;
-  /** What is known of each that was here. */
+  /** The last record of each file. */
   #known = new Map<string, Attachment>();
   #cancels = new Map<number, AbortController>();
-  /** One is taken in after the other, so that they stand in the order in which they came. */
+  /** Files are attached one after the other, so that they keep their order. */
   #chain: Promise<void> = Promise.resolve();
 
   constructor(session: Told, client: Files) {
@@ -87,12 +87,12 @@ export class Chips {
     return this.items.length + this.coming.length + this.troubles.length > 0 || this.fault !== '';
   }
 
-  /** Nothing is under way, and nothing unsaved: it can be made anew from the session. */
+  /** Nothing runs and nothing is unsaved, so the chips can be recreated from the session. */
   get settled(): boolean {
     return this.coming.length === 0 && this.troubles.length === 0 && !this.#draft.dirty;
   }
 
-  /** The server tells of the draft: what is new about the files, and what another window did. */
+  /** Applies the server's list: new records of the files, and changes of another window. */
   told(attachments: readonly Attachment[]): void {
     this.#learn(attachments);
     const ids = attachments.map((one) => one.id);
@@ -100,12 +100,12 @@ export class Chips {
     else this.items = this.items.map((one) => this.#known.get(one.id) ?? one);
   }
 
-  // Taking in.
+  // Attaching.
 
   addPaths(paths: readonly string[], follow = false): void {
     const wanted = this.#room(paths, baseName);
     if (wanted.length === 0) return;
-    // They are looked at together, and stand under the name of the first meanwhile.
+    // The paths are sent together, under the name of the first until the answer comes.
     const name = wanted.length === 1 ? baseName(wanted[0] ?? '') : t('attach.coming', { n: wanted.length });
     this.#take(name, undefined, async (signal) => {
       const result = await attachPaths(this.#client, this.session, wanted, follow, signal);
@@ -126,7 +126,7 @@ export class Chips {
     }
   }
 
-  /** Takes in a file that is made first, which may take long. */
+  /** Attaches a file that make creates, which may take long. */
   addMade(name: string, make: (signal: AbortSignal) => Promise<Blob>): void {
     if (this.#room([name], (one) => one).length === 0) return;
     this.#take(name, undefined, async (signal, progress) => {
@@ -136,7 +136,7 @@ export class Chips {
     });
   }
 
-  /** Takes in the picture on the clipboard, by the window's shell; nothing where there is none. */
+  /** Attaches the picture on the clipboard through the window's shell. Without a picture nothing happens. */
   addPicture(): void {
     const name = pastedName('image/png', new Date());
     this.#take(name, undefined, async (signal) => {
@@ -152,7 +152,7 @@ export class Chips {
     for (const name of directories) this.#trouble(name, new ApiError('attachment.directory_in_browser'));
   }
 
-  /** What there is room for; the rest is told. */
+  /** Returns the files that fit below the limit, and reports the others. */
   #room<T>(all: readonly T[], name: (one: T) => string): readonly T[] {
     const room = Math.max(0, mostFiles - this.items.length - this.coming.length);
     const over = all[room];
@@ -201,7 +201,7 @@ export class Chips {
     this.coming = this.coming.filter((one) => one.key !== key);
   }
 
-  /** Everything that was begun has ended. */
+  /** Resolves when all running work has ended. */
   async ended(): Promise<void> {
     await this.#chain;
     await this.sending.catch(() => undefined);
@@ -218,7 +218,7 @@ export class Chips {
   #set(items: readonly Attachment[]): void {
     this.items = items;
     this.#draft.type(this.#ids());
-    // Where more are on their way they are kept together, at the end or when that takes long.
+    // Files that arrive together are saved together, at the end or after a pause.
     if (this.coming.length <= 1) void this.#draft.flush();
   }
 
@@ -226,13 +226,13 @@ export class Chips {
     this.#set(this.items.filter((one) => one.id !== id));
   }
 
-  /** The files go with a message. */
+  /** The files are being sent with a message. */
   begin(sending: Promise<unknown>): void {
     this.sending = sending;
     this.#draft.begin();
   }
 
-  /** What was sent is not in the draft any more; what came meanwhile stays. */
+  /** Removes sent files from the draft; files attached meanwhile stay. */
   sent(ids: readonly string[]): void {
     const without = (all: string) =>
       listed(all)
@@ -242,7 +242,7 @@ export class Chips {
     this.#draft.arrived(without(this.#ids()), without);
   }
 
-  /** The message could not be sent, and they stay. */
+  /** The message could not be sent: the files stay. */
   kept(): void {
     this.#draft.kept();
   }
@@ -251,13 +251,13 @@ export class Chips {
     return this.#draft.flush(last);
   }
 
-  // What went wrong.
+  // Problems.
 
   dismiss(key: number): void {
     this.troubles = this.troubles.filter((one) => one.key !== key);
   }
 
-  /** Takes in what a link outside leads to. */
+  /** Attaches the target of a link that leads outside. */
   follow({ key, follow }: Trouble): void {
     this.dismiss(key);
     if (follow !== undefined) this.addPaths([follow], true);
@@ -281,19 +281,19 @@ export class Chips {
   }
 }
 
-/** The files that a draft of them names. */
+/** Returns the ids in a draft of files. */
 function listed(ids: string): string[] {
   return ids === '' ? [] : ids.split(' ');
 }
 
-/** The same file of the disk is attached once; bytes without a path are each their own. */
+/** Returns the identity of a file: the path, so that a path is attached only once, or the id of bytes without a path. */
 function same(one: Attachment): string {
   return one.path ?? one.id;
 }
 
 const kept = new Map<string, Chips>();
 
-/** The chips of a conversation: those that were left behind with something under way, else new ones. */
+/** Returns the chips of a session: those that were left with running work, otherwise new chips. */
 export function chipsOf(session: Told, client: Files): Chips {
   const chips = kept.get(session.id) ?? new Chips(session, client);
   kept.set(session.id, chips);
@@ -301,7 +301,7 @@ export function chipsOf(session: Told, client: Files): Chips {
   return chips;
 }
 
-/** The composer is gone. What is under way goes on. */
+/** Called when a composer was unmounted. Running work goes on. */
 export function leaveChips(chips: Chips): void {
   chips.holders--;
   void chips.flush();

@@ -12,7 +12,7 @@ import Media from './Media.svelte';
 import Shelf from './Shelf.svelte';
 import View from './View.svelte';
 
-// A name that reads as that of a PDF, and is none.
+// A name that reads like the name of a PDF.
 const filename = 'invoice\u202efdp.sh';
 const of: Attachment = { id: 'a1', filename, mimeType: 'text/plain', size: 3, path: `/work/${filename}` };
 const agent = 'x';

@@ -7,7 +7,7 @@ import { session } from '../test/records';
 import Browse from './Browse.svelte';
 import type { TreeEntry } from './calls';
 
-// The Files tab over a server that is played here.
+// The Files tab on a fake server.
 
 const root = '/home/ada/app';
 const entry = (path: string, kind: TreeEntry['kind']): TreeEntry => ({
@@ -36,7 +36,7 @@ beforeEach(() => {
     if (preview) previews.push(of);
     const items = preview ? undefined : directories[of];
     if (items) return Promise.resolve({ items });
-    return Promise.reject(new ApiError('tree.invalid', { name: of }, 400)); // it is no regular file, or no directory
+    return Promise.reject(new ApiError('tree.invalid', { name: of }, 400)); // neither a regular file nor a directory
   }) as never);
 });
 
@@ -46,7 +46,7 @@ afterEach(() => {
 });
 
 async function show(ask: PanelAsk) {
-  // What is known of a tree outlives the tab.
+  // The tree outlives the tab.
   const props = { session: session({ id: `tree${++trees}` }), ask };
   const tab = mount(Browse, { target: document.body, props });
   ended = () => void unmount(tab);

@@ -84,7 +84,7 @@ async function write(text: string) {
   type(text);
 }
 
-/** No storage takes more. */
+/** Makes every storage full. */
 function fill() {
   vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
     throw new DOMException('full', 'QuotaExceededError');
@@ -162,7 +162,7 @@ test('Undo of “Put away” takes the place of nothing newer', async () => {
   await write('mine');
   button('Put away').click();
   await settle();
-  button('Edit').click(); // to look
+  button('Edit').click(); // reads the file again
   await settle();
   toasts.list.at(-1)?.undo?.();
   flushSync();

@@ -20,7 +20,7 @@ test.each([
   ['one of a kind that is not measured', bytes('\0\0\0\x20ftypavif'), true],
 ])('%s', async (_, blob, shown) => {
   vi.spyOn(client, 'blob').mockResolvedValue(blob);
-  // One of its own: that of all is not given back.
+  // A subclass, because a replaced global URL would stay for other tests.
   class Made extends URL {
     static override createObjectURL = () => 'blob:1';
     static override revokeObjectURL = () => undefined;

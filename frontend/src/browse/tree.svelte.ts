@@ -4,7 +4,7 @@ import { errorText } from '../ui/format';
 import { listTree, type TreeEntry } from './calls';
 import { rowsOf, wayTo, type Known } from './rows';
 
-/** The files of one conversation, as far as somebody has looked at them. It outlives the tab that shows it. */
+/** The files of a session as far as they were read. The tree outlives the tab. */
 export class Tree {
   readonly session: string;
   roots = $state.raw<readonly TreeEntry[]>([]);
@@ -12,16 +12,16 @@ export class Tree {
   loaded = $state(false);
   readonly known = new SvelteMap<string, Known>();
   readonly open = new SvelteSet<string>();
-  /** The row that keys are about. */
+  /** The row that keys act on. */
   active = $state<string | undefined>();
-  /** The file that is looked at, and the line. */
+  /** The open file and its line. */
   shown = $state.raw<{ path: string; line?: number | undefined } | undefined>();
 
   #client: Client;
   #asked = new Map<string, number>();
   #count = 0;
 
-  // No $derived: the tree outlives the tab that has made it, and what is derived there stands still when that is gone.
+  // Not $derived, because a derived value ends with the component that read it first, and the tree outlives the tab.
   get rows() {
     return rowsOf(this.roots, this.known, this.open);
   }
@@ -35,7 +35,7 @@ export class Tree {
     this.session = session;
   }
 
-  /** Looks at everything that is open, again too. What was known stays until then. */
+  /** Reads all open directories again. The earlier lists stay until the answers come. */
   async look(signal: AbortSignal): Promise<void> {
     try {
       const { items } = await listTree(this.#client, this.session, undefined, signal);
@@ -55,7 +55,7 @@ export class Tree {
     await Promise.all([...wanted].map((path) => this.list(path, signal)));
   }
 
-  /** Looks at one directory. */
+  /** Reads a directory. */
   async list(path: string, signal: AbortSignal): Promise<void> {
     const number = ++this.#count;
     this.#asked.set(path, number);
@@ -67,7 +67,7 @@ export class Tree {
       if (signal.aborted) return;
       now = { state: 'fault', text: errorText(thrown) };
     }
-    if (this.#asked.get(path) === number) this.known.set(path, now); // else a later look was faster
+    if (this.#asked.get(path) === number) this.known.set(path, now); // a later read may have been faster
   }
 
   async toggle(path: string, signal: AbortSignal, open = !this.open.has(path)): Promise<void> {
@@ -79,13 +79,13 @@ export class Tree {
     await this.list(path, signal);
   }
 
-  /** Opens the directories on the way to a file, and looks at it. */
+  /** Opens the directories that lead to a file, and the file. */
   async show(path: string, line: number | undefined, signal: AbortSignal): Promise<void> {
     this.shown = { path, line };
     await this.reach(path, signal);
   }
 
-  /** Opens the directories on the way to something. */
+  /** Opens the directories that lead to a path. */
   async reach(path: string, signal: AbortSignal): Promise<void> {
     this.active = path;
     for (const directory of wayTo(this.directories, path)) {

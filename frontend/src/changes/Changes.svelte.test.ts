@@ -15,7 +15,7 @@ import { forgetNotes, type Comment } from './comments';
 import { forgetReviews, reviewOf } from './review.svelte';
 import { askUndo } from './undo';
 
-// The tab over a server that is played here. That files really go back is seen in a browser.
+// The tab on a fake server. The browser tests show that files are restored.
 
 const at = (minute: number) => `2026-11-22T14:${String(minute).padStart(2, '0')}:00.000Z`;
 
@@ -74,9 +74,9 @@ let diffs: Record<string, FileDiff>;
 let restored: Restored;
 let refuse: ApiError | undefined;
 let refuseReads: ApiError | undefined;
-/** Holds the answers to what is posted. */
+/** Answers to POST requests wait for this promise. */
 let held: Promise<void> | undefined;
-/** Holds the answers to what is asked for, as they are when it is asked. */
+/** Answers to GET requests wait for this promise, with the state at the time of the request. */
 let heldReads: Promise<void> | undefined;
 let calls: string[];
 let bodies: unknown[];
@@ -218,7 +218,7 @@ test('the newest changes, gone through by keys', async () => {
   await key('ArrowDown');
   await key('ArrowUp');
   await key('ArrowUp');
-  await key('ArrowUp'); // out of the hunk, to the end of the one before
+  await key('ArrowUp'); // out of the hunk, to the end of the hunk before
   expect(spot()).toBe('src/a.ts src/a.ts-1 2');
   await key('ArrowLeft');
   expect(document.activeElement).toBe(item('src/a.ts'));
@@ -236,7 +236,7 @@ test('a hunk is kept, and one goes on to the next; keys count nowhere where some
   await key('y');
   expect(item('readme.md').getAttribute('aria-label')).toContain('Kept');
   await key('[');
-  await key('y'); // once more: no longer
+  await key('y'); // a second press removes the mark
   expect(bodies.at(-1)).toEqual({
     turn: 't2',
     hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-2' }],
@@ -265,7 +265,7 @@ test('what was asked for before something was kept does not say that it was not'
   await show();
   const { promise, resolve } = later();
   heldReads = promise;
-  window.dispatchEvent(new Event('focus')); // looks again
+  window.dispatchEvent(new Event('focus')); // reads again
   await settle();
   list = { ...list, files: [file('src/a.ts', { kept: 1 }), file('readme.md', { hunks: 1 })] };
   await key('y');
@@ -304,7 +304,7 @@ test('a key that is held down keeps or takes back once, and so does one that is 
   const { promise, resolve } = later();
   heldReads = promise;
   await key('n');
-  await key('n'); // it is taken back, and the list does not tell yet
+  await key('n'); // the hunk is reverted, but the list is older
   expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-2' }] }]);
   heldReads = undefined;
   resolve();
@@ -367,7 +367,7 @@ test('a step that is taken while the file is read once more counts', async () =>
   const listed = later();
   const read = later();
   heldReads = listed.promise;
-  window.dispatchEvent(new Event('focus')); // looks again
+  window.dispatchEvent(new Event('focus')); // reads again
   await settle();
   heldReads = read.promise;
   listed.resolve();
@@ -447,7 +447,7 @@ test('in the list the letters are about the file', async () => {
   expect(item('src/').getAttribute('aria-expanded')).toBe('true');
   await key('ArrowLeft');
   expect(document.querySelector('[data-key="src/a.ts"]')).toBeNull();
-  await key('n'); // a directory is none
+  await key('n'); // a directory has none
   expect(bodies).toHaveLength(2);
 });
 
@@ -460,7 +460,7 @@ test('comments outlive the tab, and become one message', async () => {
   field.value = 'Not like this';
   field.dispatchEvent(new Event('input', { bubbles: true }));
   ended?.();
-  forgetReviews(); // the page is loaded anew
+  forgetReviews(); // the page is reloaded
   forgetNotes();
   await show();
   expect(one<HTMLTextAreaElement>('textarea').value).toBe('Not like this');
@@ -479,7 +479,7 @@ test('comments outlive the tab, and become one message', async () => {
     [...document.querySelectorAll('.bar button')].find((it) => /one message/.test(it.textContent));
   (send() as HTMLElement).click();
   await settle();
-  expect(reviewOf('s1').comments).toHaveLength(2); // nothing is lost where it did not go
+  expect(reviewOf('s1').comments).toHaveLength(2); // a failed send keeps the comments
   (send() as HTMLElement).click();
   await settle();
   expect(prompt).toHaveBeenCalledTimes(2);
@@ -553,7 +553,7 @@ test('what another window notes shows here, and goes with what is sent', async (
   expect(text('.bar')).toContain('1 comment');
   expect(text('.comment')).toContain('Not so');
   const sent = reviewOf('s1').send();
-  there('c2', 'Nor so'); // while it goes
+  there('c2', 'Nor so'); // while the message is being sent
   gone();
   await sent;
   expect(prompt.mock.calls[0]?.[1]).toContain('Not so');
@@ -570,11 +570,11 @@ test('keys that are about a hunk do nothing to a file whose hunks are not there 
   await show();
   await key(']');
   heldReads = later().promise;
-  await key(']'); // into the next file, which is on its way
+  await key(']'); // into the next file, which is being read
   await key('n');
   await key('y');
   expect([reviewOf('s1').path, bodies]).toEqual(['readme.md', []]);
-  await key('N'); // all of it is meant
+  await key('N'); // the whole file
   expect(bodies).toEqual([{ turn: 't2', paths: ['readme.md'] }]);
 });
 
@@ -587,7 +587,7 @@ test('a comment whose line is no longer what it was is listed, and does not beco
   await settle();
   one('.bar .count').click();
   await settle();
-  expect(text('.bar ul')).toContain('Not like this'); // it is counted, also while it is written
+  expect(text('.bar ul')).toContain('Not like this'); // a comment counts even while it is being written
   await key('Enter', one('textarea'));
   diffs['src/a.ts'] = diffOf('src/a.ts', { hunks: [hunk('moved', 90)] });
   window.dispatchEvent(new Event('focus'));
@@ -597,7 +597,7 @@ test('a comment whose line is no longer what it was is listed, and does not beco
   expect(document.querySelector('textarea')).toBeNull();
   expect(text('.bar ul')).toContain('Not like this');
   expect(toasts.list.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is no longer shown/);
-  reviewOf('s1').edit(reviewOf('s1').comments[0] as Comment); // as it may be after the page was loaded anew
+  reviewOf('s1').edit(reviewOf('s1').comments[0] as Comment); // as after a reload of the page
   await settle();
   one('.bar [aria-label^="Remove the comment"]').click();
   await settle();
@@ -623,7 +623,7 @@ test('a comment in a hunk that is folded is not changed behind the fold', async 
 
 test('a file that became shorter than where the person was in it is shown from its beginning', async () => {
   const lines = Array.from({ length: 700 }, (_, n) => ({ op: '+' as const, text: `line ${n}` }));
-  // Folded, so that few of its lines have to be made.
+  // Folded, so that few lines are mounted.
   diffs['src/a.ts'] = diffOf('src/a.ts', {
     hunks: [hunk('long', 1, { lines, kept: true }), hunk('end', 800)],
   });
@@ -696,7 +696,7 @@ test('what cannot be shown says what it is', async () => {
   expect(text('.file')).toContain('Not text, 2 KB.');
   expect(text()).toContain('The content of 1 file is not kept');
   expect(text()).toContain('Another conversation worked in this directory');
-  await key('y'); // all of it
+  await key('y'); // the whole file
   expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'a.png', hunk: '' }], kept: true }]);
   await key(']');
   expect(text('.file')).toContain('It was renamed; nothing in it changed.');
@@ -729,7 +729,7 @@ test('changes that cannot be had leave what is shown as it is, and say so above 
   expect(text('.changes [role=alert]')).toContain('The directory was not recorded before this turn');
   expect(text('.top')).not.toContain('Since the start');
   refuseReads = undefined;
-  await key('y'); // is about what is shown
+  await key('y'); // applies to the visible file
   expect(bodies.at(-1)).toMatchObject({ turn: 't2' });
   expect(text('[data-hunk="1"]')).toContain('new src/a.ts-2');
   const again = [...document.querySelectorAll<HTMLElement>('.changes .failed button')][0];
@@ -773,7 +773,7 @@ test('the footer of a turn offers the way back, whatever page undid it', async (
   one('button').click();
   await settle();
   expect(calls).toContain('/restorations/r1/undo');
-  // Not all of it was undone.
+  // Only a part was undone.
   expect(await footer({ ...changed, restoration: 'r2' })).toBe('Undo turn Bring it back');
 });
 
@@ -851,7 +851,7 @@ test('undoing a turn shows what it would do, and leaves alone what others change
     ) as HTMLElement;
   one('dialog input').click();
   await settle();
-  expect(button('Undo in 3 files')).toBeDefined(); // and not in what nothing brings back
+  expect(button('Undo in 3 files')).toBeDefined(); // a binary file cannot be restored
   expect(text('dialog')).toContain('.env Its earlier content is not kept');
   one('dialog input').click();
   await settle();
@@ -862,7 +862,7 @@ test('undoing a turn shows what it would do, and leaves alone what others change
     'A turn is running in this directory. Wait until it ends, or stop it.',
   );
   refuse = undefined;
-  restored = { id: 'back2', files: restored.files }; // one is left alone, as was said before
+  restored = { id: 'back2', files: restored.files }; // the person knows already that one is left alone
   button('Undo in 2 files').click();
   await settle();
   expect(bodies.at(-1)).toEqual({ turn: 't2', preview: false, force: false });

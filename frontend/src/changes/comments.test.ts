@@ -38,20 +38,20 @@ afterEach(() => {
   ended = [];
 });
 
-/** Another window over the same storage. */
+/** Loads the module again, as another window with the same storage does. */
 async function otherWindow(): Promise<typeof Comments> {
-  const again = './comments?other'; // the same module, once more
+  const again = './comments?other'; // a second instance of the module
   const other = (await import(again)) as typeof Comments;
   other.forgetNotes();
   return other;
 }
 
-/** What the browser tells a window of the others. */
+/** Sends the storage event that a browser sends to other windows. */
 function tell(key: string | null = localStorage.key(0)) {
   window.dispatchEvent(new StorageEvent('storage', { key, storageArea: localStorage }));
 }
 
-/** Shows notes as the tab does: they are what was read, or told since. */
+/** Holds notes as the tab does: those that were read, and updates. */
 function shown(session: string) {
   const notes = { now: keptNotes(session) };
   ended.push(followNotes(session, (told) => (notes.now = told)));
@@ -131,7 +131,7 @@ test('comments and what is being written are kept, by conversation', () => {
 
 test('comments of however many conversations are kept', () => {
   for (let n = 0; n < 60; n++) keepNotes(`s${n}`, { comments: [comment()] });
-  forgetNotes(); // the page is loaded anew
+  forgetNotes(); // the page is reloaded
   expect(keptNotes('s0').comments).toEqual([comment()]);
   expect(keptNotes('s59').comments).toEqual([comment()]);
 });
@@ -154,7 +154,7 @@ test('what another window wrote, changed and sent shows in this one, as long as 
   const notes = shown('s1');
   other.keepNotes('s1', { comments: [comment()], draft: comment({ id: 'd', text: 'half' }) });
   tell();
-  expect(idsOf(notes.now)).toEqual(['c1', 'd']); // no field opens for what is being written elsewhere
+  expect(idsOf(notes.now)).toEqual(['c1', 'd']); // the other window's draft opens no field here
   expect(notes.now.draft).toBeUndefined();
   other.keepNotes('s1', { comments: [comment({ text: 'Why not 2?' })] });
   tell();
@@ -185,7 +185,7 @@ test('one comment changed in two windows at once becomes two', async () => {
   const notes = shown('s1');
   keepNotes('s1', { comments: [], draft: notes.now.comments[0] });
   other.keepNotes('s1', { comments: [], draft: comment({ text: 'there' }) });
-  keepNotes('s1', { comments: [], draft: comment({ text: 'here' }) }); // before it is told of the other
+  keepNotes('s1', { comments: [], draft: comment({ text: 'here' }) }); // before the event about the other draft
   expect(notes.now.draft?.text).toBe('here');
   expect(notes.now.comments.map((one) => one.text)).toEqual(['there']);
 });
@@ -196,7 +196,7 @@ test('what another window went on with is not taken away with what was sent here
   other.keptNotes('s1');
   const notes = shown('s1');
   other.keepNotes('s1', { comments: [], draft: comment({ text: 'Why 1, and not 2?' }) });
-  keepNotes('s1', { comments: [] }); // sent as it was
+  keepNotes('s1', { comments: [] }); // sent unchanged
   expect(notes.now.comments.map((one) => one.text)).toEqual(['Why 1, and not 2?']);
 });
 
@@ -246,7 +246,7 @@ test('where the browser forgets everything, what is shown stays', () => {
   keepNotes('s1', { comments: [comment()], draft: comment({ id: 'd' }) });
   forgetNotes();
   expect(idsOf(keptNotes('s1'))).toEqual(['c1']);
-  expect(notes.now.comments).toEqual([]); // it was told nothing new
+  expect(notes.now.comments).toEqual([]); // no update came
 });
 
 test.each(['', '7', '[]', '{"s1":3}', '{"s1":{"comments":[{"id":1}],"draft":"x"}}', '{'])(

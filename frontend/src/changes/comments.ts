@@ -2,28 +2,28 @@ import { toasts } from '../state/state';
 import '../strings/changes';
 import { t } from '../strings/t';
 
-// What a person notes beside changed lines. It stays until it is sent, all of it as one message.
+// A person's comments on changed lines. They are kept until all are sent as one message.
 
 export interface Comment {
   id: string;
   path: string;
-  /** Whether the line is one of what was before. */
+  /** old: the line is of the file before the change. */
   side: 'old' | 'new';
   line: number;
   op: ' ' | '+' | '-';
-  /** The line itself. */
+  /** The text of the line. */
   code: string;
   text: string;
 }
 
 export interface Notes {
   comments: readonly Comment[];
-  /** What is being written. */
+  /** The comment that is being written. */
   draft?: Comment | undefined;
 }
 
-// Each comment stands under a key of its own: two windows that write at once cannot overwrite each other's, as they did when all stood
-// under one, and no number of conversations is too many.
+// Each comment has a key of its own in the storage, so that two windows cannot overwrite each other's comments and no number of sessions is
+// too many.
 const root = 'deskhand.comments';
 
 function keyOf(session: string, id = ''): string {
@@ -32,19 +32,19 @@ function keyOf(session: string, id = ''): string {
 
 type Stored = Comment & { draft?: boolean };
 
-/** What this window has of a conversation, and what of it is in the storage as far as it knows, by id. */
+/** This window's notes of a session, and the stored comments that it knows, by id. */
 interface Seen {
   notes: Notes;
   known: Map<string, string>;
-  /** Which of them it stored as the one that is being written. */
+  /** The id of the comment that this window stored as its draft. */
   draft: string | undefined;
-  /** Some of them are still in one piece with those of other conversations. */
+  /** Some comments are still in the old format, which had all sessions under one key. */
   piece?: boolean;
 }
 
 const seenOf = new Map<string, Seen>();
 const followers = new Map<string, Set<(notes: Notes) => void>>();
-/** That there is no room was told. */
+/** The person has been told that the storage is full. */
 let told = false;
 
 function isComment(value: unknown): value is Stored {
@@ -53,7 +53,7 @@ function isComment(value: unknown): value is Stored {
   return [id, path, code, text].every((one) => typeof one === 'string') && typeof line === 'number';
 }
 
-/** What a comment says, to be compared. */
+/** Returns the content of a comment, for comparison. */
 const mark = ({ id, path, side, line, op, code, text }: Comment) =>
   JSON.stringify({ id, path, side, line, op, code, text });
 
@@ -71,7 +71,7 @@ function parsed(text: string | null): unknown {
   }
 }
 
-/** What is in the storage of a conversation, by id; undefined where that cannot be known. */
+/** Returns the stored comments of a session by id; undefined when the storage cannot be read. */
 function stored(session: string): Map<string, Stored> | undefined {
   const found = new Map<string, Stored>();
   const prefix = keyOf(session);
@@ -90,7 +90,7 @@ function stored(session: string): Map<string, Stored> | undefined {
 
 const plain = (comment: Stored): Comment => JSON.parse(mark(comment)) as Comment;
 
-/** Takes in what other windows wrote, changed and removed. What this one has not stored yet stays as it is. */
+/** Merges the changes of other windows. Comments that this window has not stored yet stay. */
 function together(session: string, seen: Seen): Notes {
   const there = stored(session);
   if (!there) return seen.notes;
@@ -106,7 +106,7 @@ function together(session: string, seen: Seen): Notes {
   const had = new Set([...notes.comments, ...(notes.draft ? [notes.draft] : [])].map(({ id }) => id));
   const draft = notes.draft && now(notes.draft);
   const comments = notes.comments.flatMap((one) => now(one) ?? []);
-  // What another window is writing is a comment here: its field would take the focus away.
+  // Another window's draft is an ordinary comment here, because a field for it would take the focus.
   for (const theirs of [...there.values()].filter(({ id }) => !had.has(id)).sort(byPlace)) {
     known.set(theirs.id, mark(theirs));
     comments.push(plain(theirs));
@@ -117,7 +117,7 @@ function together(session: string, seen: Seen): Notes {
   return seen.notes;
 }
 
-/** What was kept in one piece, as it was before. */
+/** Returns the comments in the old format. */
 function pieces(): Record<string, { comments?: unknown; draft?: unknown } | undefined> {
   try {
     const kept = parsed(localStorage.getItem(root));
@@ -127,7 +127,7 @@ function pieces(): Record<string, { comments?: unknown; draft?: unknown } | unde
   }
 }
 
-/** Gives every comment of before its own key. */
+/** Converts a session's comments from the old format. */
 function takeOver(session: string, seen: Seen): void {
   const piece = pieces()[session];
   if (!piece) return;
@@ -167,7 +167,7 @@ export function keptNotes(session: string): Notes {
   return together(session, seen);
 }
 
-/** Removes what this window no longer has; not what another one went on with. */
+/** Removes comments that this window has deleted, unless another window has changed them. */
 function remove(
   session: string,
   seen: Seen,
@@ -182,14 +182,14 @@ function remove(
   }
 }
 
-/** Stores one of them. What another window has made of it meanwhile becomes a comment of its own. */
+/** Stores a comment. A version that another window has changed meanwhile becomes a second comment. */
 function store(session: string, seen: Seen, one: Stored, there: ReadonlyMap<string, Stored>): void {
   const { id, draft = false } = one;
   const was = seen.known.get(id);
   const theirs = there.get(id);
   let now: Comment = one;
   if (was === mark(one)) {
-    // Its words are as they were: another window may have gone on with them, or sent them.
+    // This window has not changed the text. Another window may have changed or sent it.
     if (!theirs || draft === (seen.draft === id)) return;
     now = theirs;
   } else if (theirs && mark(theirs) !== was && mark(theirs) !== mark(one)) {
@@ -213,7 +213,7 @@ export function keepNotes(session: string, notes: Notes): void {
     try {
       what();
     } catch {
-      full = true; // it stays as long as the page does, and is tried again with whatever is kept next
+      full = true; // the comment lasts as long as the page, and the next save tries again
     }
   };
   attempt(() => remove(session, seen, new Set(written.map(({ id }) => id)), there));
@@ -230,7 +230,7 @@ export function keepNotes(session: string, notes: Notes): void {
   if (now !== notes) for (const take of followers.get(session) ?? []) take(now);
 }
 
-/** Tells whoever shows the notes what other windows made of them, until the returned function is called. */
+/** Calls take when another window has changed the notes. The returned function ends that. */
 export function followNotes(session: string, take: (notes: Notes) => void): () => void {
   const prefix = keyOf(session);
   const look = () => {
@@ -240,7 +240,7 @@ export function followNotes(session: string, take: (notes: Notes) => void): () =
   };
   const heard = ({ key, storageArea }: StorageEvent) => {
     if (storageArea !== localStorage || (key !== null && !key.startsWith(prefix))) return;
-    // The browser forgot everything: that is no word of anybody's about these.
+    // The browser cleared the storage, which is no deletion by a person.
     if (key === null) seenOf.get(session)?.known.clear();
     look();
   };
@@ -255,20 +255,20 @@ export function followNotes(session: string, take: (notes: Notes) => void): () =
   };
 }
 
-/** For tests, which share a page: as though it were loaded anew. */
+/** For tests, which share a page: forgets everything, as a reload does. */
 export function forgetNotes(): void {
   seenOf.clear();
   followers.clear();
   told = false;
 }
 
-/** The longest run of backticks, so that a fence may be longer. */
+/** Returns a fence that is longer than any run of backticks in the text. */
 function fence(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   return '`'.repeat(longest + 1);
 }
 
-/** The name of a file as Markdown's code, whatever stands in it. */
+/** Returns a file name as inline code, whatever characters it has. */
 function named(path: string): string {
   const shown = path.replace(/[\r\n]+/g, ' ');
   if (!shown.includes('`')) return `\`${shown}\``;
@@ -278,11 +278,11 @@ function named(path: string): string {
 
 export interface Words {
   intro: string;
-  /** Where a comment belongs, with {path} and {n}. */
+  /** Returns the text that says where a comment belongs. */
   at: (path: string, line: number, removed: boolean) => string;
 }
 
-/** All of them as one message, by file and line. */
+/** Returns all comments as one message, by file and line. */
 export function messageOf(comments: readonly Comment[], words: Words): string {
   const sorted = [...comments].sort(byPlace);
   const parts = sorted.map(({ path, side, line, op, code, text }) => {

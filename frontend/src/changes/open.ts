@@ -2,7 +2,7 @@ import { openPath } from '../shell/files';
 import { conversations, toasts } from '../state/state';
 import { t } from '../strings/t';
 
-/** Opens a file of a conversation outside of here: in the person's editor, or, in a browser, as a path to take there. */
+/** Opens a file of a session in the person's editor; in a browser, copies its path. */
 export async function openOutside(session: string, path: string, line?: number): Promise<void> {
   const cwd = conversations.sessions.get(session)?.cwd ?? '';
   try {

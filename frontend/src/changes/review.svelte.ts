@@ -23,12 +23,11 @@ import { keepNotes, keptNotes, messageOf, type Comment } from './comments';
 import { split, unified, type Row } from './hunks';
 import { inOrder } from './tree';
 
-// What a person looks through of one conversation's changes: which of them, how far they have come, and what they noted. It outlives
-// the tab that shows it.
+// A person's review of a session's changes: the scope, the position, and the comments. The review outlives the tab.
 
 const splitKey = 'deskhand.changes.split';
 
-/** Where in a file a person is. */
+/** The person's position in a file. */
 export interface Spot {
   hunk: number;
   row: number;
@@ -36,12 +35,12 @@ export interface Spot {
 
 const top: Spot = { hunk: 0, row: 0 };
 
-/** Why something cannot be had, in words. */
+/** Returns the text of a reason code. */
 export function reasonText(code: string, params: Readonly<Record<string, string>> = {}): string {
   return lookup(`error.${code}`, params) ?? t('changes.unknown', { code });
 }
 
-/** Why some of what is shown may be somebody else's work. */
+/** Returns the text that says why some of the changes may be another's work. */
 export function mixedText(reason: string | undefined): string {
   return reason ? reasonText(reason) : t('changes.mixed');
 }
@@ -50,38 +49,38 @@ export class Review {
   readonly session: string;
   list = $state.raw<Changes | undefined>();
   error = $state.raw<ApiError | undefined>();
-  /** The file that is shown, its differences, and why there are none. */
+  /** The shown file, its differences, and the error where there are none. */
   path = $state.raw<string | undefined>();
   file = $state.raw<FileDiff | undefined>();
   fileError = $state.raw<ApiError | undefined>();
   spot = $state.raw<Spot>(top);
-  /** Counts how often the focus was to go to the spot. */
+  /** Counts the requests to move the focus to the position. */
   focused = $state(0);
   split = $state(localStorage.getItem(splitKey) === 'yes');
-  /** Something is being put back. */
+  /** A restoration runs. */
   busy = $state(false);
-  /** What was put back last, and can be taken back. */
+  /** The last restoration, which can be undone. */
   last = $state.raw<{ id: string; text: string } | undefined>();
   comments = $state.raw<readonly Comment[]>([]);
   draft = $state.raw<Comment | undefined>();
-  /** What the draft was before it was opened again. */
+  /** The comment before it was opened for editing. */
   #was: Comment | undefined;
 
-  /** What was chosen, of that which is shown; the newest turn where nothing was. */
+  /** The chosen scope of the shown list; undefined for the newest turn. */
   #shown = $state.raw<Scope | undefined>();
-  /** What was chosen last. It becomes what is shown when it is there, and is forgotten when it cannot be had. */
+  /** The scope that was chosen last. load shows it, or drops it after an error. */
   #wanted: Scope | undefined;
-  /** What could not be had, to be asked for again. */
+  /** The scope whose load failed, for another try. */
   #failed: { scope: Scope | undefined } | undefined;
-  /** The person is in the middle of it: what is shown stays, also when a turn ends. */
+  /** The person is in the middle of the review, so the list stays even when a turn ends. */
   #held = $state(false);
-  /** Counts what was opened, the file that is shown already as well, and what was begun to be written: nobody is led away from it. */
+  /** Counts openings, of the shown file too, and begun comments. An older answer then does not move the person. */
   #opened = 0;
   #listing: AbortController | undefined;
   #reading: AbortController | undefined;
-  /** How much is being asked for. */
+  /** Loads under way. */
   #asking = 0;
-  /** What is being kept. What is asked for meanwhile may be answered as it was before, and waits. */
+  /** The running calls that mark hunks as kept. Loads wait for them, because an earlier answer would lack the marks. */
   #keeping: Promise<unknown> = Promise.resolve();
 
   constructor(session: string) {
@@ -91,9 +90,9 @@ export class Review {
     this.draft = notes.draft;
   }
 
-  // None of these is derived by the page's own means: what is derived belongs to the part that first asked, and ends with it.
+  // These values are not $derived, because a derived value ends with the component that read it first.
 
-  /** The files in the order in which they are gone through. */
+  /** The files in review order. */
   files = $state.raw<readonly ChangedFile[]>([]);
   /** The newest first. */
   turns = $state.raw<readonly ChangedTurn[]>([]);
@@ -126,13 +125,13 @@ export class Review {
     return this.fromStart ? undefined : this.turns.find((one) => one.id === this.list?.turn);
   }
 
-  /** A turn that has changed something since, and is not shown because the person is still at the one before. */
+  /** A later turn with changes, which is not shown because the person still reviews an earlier turn. */
   get newer(): ChangedTurn | undefined {
     const newest = this.turns.find((one) => one.files > 0);
     return this.#shown === undefined && newest && newest.id !== this.list?.turn ? newest : undefined;
   }
 
-  /** What the server is asked about: what is shown, also while something else is on its way. */
+  /** The scope for the server's calls: the shown scope, even while another is being loaded. */
   get #scope(): Scope | undefined {
     if (this.#shown) return this.#shown;
     const turn = this.list?.turn;
@@ -145,7 +144,7 @@ export class Review {
 
   // Loading.
 
-  /** What is changed now. A file that is shown stays shown. */
+  /** Loads the list and the shown file, which stays the same where it still exists. */
   async load(): Promise<void> {
     this.#listing?.abort();
     const ours = (this.#listing = new AbortController());
@@ -164,12 +163,12 @@ export class Review {
     const asked = wanted ?? (this.#held ? this.#scope : undefined);
     try {
       let list = await changes(client, this.session, asked, ours.signal);
-      // A turn that changed nothing is no reason to show nothing, unless it was asked for.
+      // A newest turn without changes gives way to the last turn with changes, unless the person chose it.
       const better = asked === undefined && list.state === 'ready' && list.files.length === 0;
       const last = better ? newestFirst(list.turns).find((one) => one.files > 0) : undefined;
       if (last) list = await changes(client, this.session, { turn: last.id }, ours.signal);
       if (ours.signal.aborted) return;
-      if (this.#shown !== wanted) this.file = undefined; // its hunks are those of what was shown before
+      if (this.#shown !== wanted) this.file = undefined; // its hunks belong to the earlier scope
       this.#shown = wanted;
       this.#put(list);
       this.error = undefined;
@@ -183,7 +182,7 @@ export class Review {
     await this.#read('here');
   }
 
-  /** Asks once more for what could not be had. */
+  /** Repeats the load that failed. */
   again(): Promise<void> {
     return this.#failed ? this.choose(this.#failed.scope) : this.load();
   }
@@ -201,7 +200,7 @@ export class Review {
     this.spot = top;
   }
 
-  /** Reads the file that is shown. Here is where the person is when it has come, who may have gone on while it was on its way. */
+  /** Reads the shown file. With 'here' the position is the person's position when the answer comes. */
   async #read(place: 'first' | 'last' | 'here'): Promise<void> {
     this.#reading?.abort();
     const { path } = this;
@@ -241,7 +240,7 @@ export class Review {
     return hunk < 0 ? { hunk: 0, row: this.#begin(file.hunks[0]) } : { hunk, row: place.row };
   }
 
-  /** The first line of a hunk that differs. */
+  /** Returns the first changed row of a hunk. */
   #begin(hunk: Hunk | undefined): number {
     if (!hunk) return 0;
     return Math.max(
@@ -255,9 +254,9 @@ export class Review {
     this.#reading?.abort();
   }
 
-  // What is shown.
+  // The scope.
 
-  /** The turn's changes, those since the start, or, without either, the newest ones. */
+  /** Shows the changes of a turn, since the start, or (without a scope) of the newest turn. */
   async choose(scope: Scope | undefined): Promise<void> {
     const held = this.#held;
     this.#wanted = scope;
@@ -266,7 +265,7 @@ export class Review {
     if (this.error) this.#held = held;
   }
 
-  /** Something elsewhere asked for a turn, or a file in it. */
+  /** Shows a turn, or a file of a turn, for a link elsewhere on the page. */
   async show(turn: string | undefined, path: string | undefined): Promise<void> {
     const newest = this.turns[0]?.id;
     if (turn !== undefined && turn !== this.list?.turn)
@@ -297,7 +296,7 @@ export class Review {
     this.spot = { hunk: this.spot.hunk, row: this.#begin(this.hunks[this.spot.hunk]) };
   }
 
-  // Going through it.
+  // Moving.
 
   at(spot: Spot, focus = true): void {
     this.#held = true;
@@ -305,7 +304,7 @@ export class Review {
     if (focus) this.focused++;
   }
 
-  /** To the hunk before or after, in the next file where this one has no more; false at the end of all. */
+  /** Moves to the next or previous hunk, also into the next file. It returns false at the end. */
   async step(by: 1 | -1): Promise<boolean> {
     const hunk = this.spot.hunk + by;
     if (this.hunks[hunk]) {
@@ -320,7 +319,7 @@ export class Review {
     return true;
   }
 
-  /** A line up or down. */
+  /** Moves a line up or down. */
   line(by: 1 | -1): void {
     const { hunk, row } = this.spot;
     const here = this.hunks[hunk];
@@ -340,7 +339,7 @@ export class Review {
     if (there) this.at({ hunk, row: end ? this.rows(there).length - 1 : 0 });
   }
 
-  /** On to what was not looked at yet; stays where nothing is left. */
+  /** Moves to the next open hunk; stays where there is none. */
   async #on(): Promise<void> {
     const open = (hunk: Hunk) => !hunk.kept && hunk.reverted !== true;
     const hunk = this.hunks.findIndex((one, at) => at > this.spot.hunk && open(one));
@@ -360,13 +359,13 @@ export class Review {
     this.at({ hunk: Math.max(0, first), row: this.#begin(this.hunks[Math.max(0, first)]) });
   }
 
-  // Keeping and taking back.
+  // Keeping and reverting.
 
-  /** Keeps the hunk, or no longer; and goes on to the next. */
+  /** Marks the hunk as kept or removes the mark, and moves on. */
   async keepHunk(at = this.spot.hunk): Promise<void> {
     const hunk = this.hunks[at];
     if (!hunk) {
-      // Before its hunks are there it would be all of the file, which nobody meant who did not wait for them.
+      // Without hunks the key would apply to the whole file, which the person did not mean.
       if (this.file && this.current) await this.keepFile(this.current);
       return;
     }
@@ -402,14 +401,14 @@ export class Review {
       this.files = before.files;
       if (this.path === path) this.file = before.file;
       toasts.fail(thrown);
-      again = true; // what was kept meanwhile is not in what was there before
+      again = true; // the answer of the running load lacks this mark
       return false;
     } finally {
       if (again) void this.load();
     }
   }
 
-  /** Shows at once what the server will know. */
+  /** Shows the mark before the server's answer. */
   #mark(path: string, id: string, kept: boolean): void {
     this.files = this.files.map((file) => {
       if (file.path !== path) return file;
@@ -422,7 +421,7 @@ export class Review {
     }
   }
 
-  /** Whether a turn runs here, while which nothing is put back. */
+  /** A turn runs in the session, so nothing can be restored. */
   get running(): boolean {
     return conversations.sessions.get(this.session)?.turn !== undefined;
   }
@@ -451,7 +450,7 @@ export class Review {
     await this.#revert({ paths: [file.path] }, t('changes.reverted.file', { path: file.path }));
   }
 
-  /** Whether it is done; why not is told. */
+  /** Reverts hunks or files. It reports whether that was done, and shows an error. */
   async #revert(what: Parameters<typeof revert>[3], text: string): Promise<boolean> {
     if (this.busy || server.readOnly) return false;
     if (this.running) {
@@ -467,12 +466,12 @@ export class Review {
     } catch (thrown) {
       toasts.fail(thrown);
     }
-    // Until what is there now has come, the same would be taken back once more.
+    // Until the new list has come, a second press would revert the same hunk again.
     await this.load().finally(() => (this.busy = false));
     return done;
   }
 
-  /** Tells what was put back, with a way to take that back; known are the paths that are left alone as the person was told before. */
+  /** Reports a restoration with a way to undo it. known are the paths that the person knows to be left alone. */
   done(restored: Restored, text: string, known: readonly string[] = []): void {
     const left = restored.files.filter(
       ({ path, outcome }) => outcome === 'conflict' && !known.includes(path),
@@ -489,7 +488,7 @@ export class Review {
     if (!alone) toasts.show({ text, tone: 'info', undo: () => void this.takeBack(id) });
   }
 
-  /** Takes back what was put back. */
+  /** Undoes a restoration. */
   async takeBack(id: string): Promise<void> {
     if (this.last?.id === id) this.last = undefined;
     try {
@@ -508,7 +507,7 @@ export class Review {
     keepNotes(this.session, { comments: this.comments, draft: this.draft });
   }
 
-  /** Begins a comment on the line where the person is, or goes on with the one that stands there. */
+  /** Begins a comment at the current line, or continues the comment that is there. */
   comment(spot = this.spot): void {
     const { path } = this;
     const hunk = this.hunks[spot.hunk];
@@ -550,7 +549,7 @@ export class Review {
     this.#keepNotes();
   }
 
-  /** Gives up what was written: a comment that was opened again is what it was before. */
+  /** Discards the draft. A comment that was opened again keeps its earlier text. */
   dropDraft(): void {
     const { draft } = this;
     const was = this.#was?.id === draft?.id ? this.#was : undefined;
@@ -579,11 +578,11 @@ export class Review {
     toasts.show({
       text: t('changes.comment.dropped'),
       tone: 'info',
-      undo: () => reviewOf(this.session).#add(comment), // this one may have been given up for others meanwhile
+      undo: () => reviewOf(this.session).#add(comment), // this review may have been dropped meanwhile
     });
   }
 
-  /** Sends all comments as one message, which waits while a turn runs. They stay where it does not go. */
+  /** Sends all comments as one message, which waits while a turn runs. After an error the comments stay. */
   async send(): Promise<boolean> {
     this.saveDraft();
     const sent = this.comments;
@@ -602,10 +601,10 @@ export class Review {
     } finally {
       this.busy = false;
     }
-    // What was noted while it went stays.
+    // Comments written during the call stay.
     this.comments = this.comments.filter((one) => !sent.includes(one));
     this.#keepNotes();
-    this.#held = false; // the next turn is the answer to it
+    this.#held = false; // the next turn is the answer to the message
     return true;
   }
 }
@@ -614,7 +613,7 @@ function newestFirst(turns: readonly ChangedTurn[]): ChangedTurn[] {
   return [...turns].sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-/** What was put back before this page was there, or by somebody else. */
+/** Returns the text about a restoration that another page made, or this page before a reload. */
 function lastText({ files, path, turn, unfinished }: LastRestoration): string {
   if (unfinished) return t('changes.unfinished');
   if (turn) return tn('changes.undone.told', files);
@@ -622,7 +621,7 @@ function lastText({ files, path, turn, unfinished }: LastRestoration): string {
 }
 
 const reviews = new Map<string, Review>();
-/** So many conversations keep their place. */
+/** The number of sessions whose reviews are kept. */
 const mostReviews = 8;
 
 export function reviewOf(session: string): Review {
@@ -641,7 +640,7 @@ export function forgetReviews(): void {
   reviews.clear();
 }
 
-/** Tells of files that were left as they are; whether there are any. */
+/** Shows the files that were left alone. It reports whether there are any. */
 function tellLeft(left: Restored['files']): boolean {
   const [first] = left;
   if (!first) return false;

@@ -5,13 +5,13 @@ import UndoTurn from './UndoTurn.svelte';
 
 let shown = false;
 
-/** Whether there is something of a turn to take back. */
+/** Reports whether a turn has changes to undo. */
 export function undoable(turn: Turn): boolean {
   const changes = turn.changes;
   return changes?.state === 'ready' && changes.files > 0 && changes.undone !== true;
 }
 
-/** Asks whether a turn shall be undone, and shows what that would do. Once: a second wish finds the first one still open. */
+/** Opens the dialog that undoes a turn. A second call while the dialog is open does nothing. */
 export function askUndo(turn: Pick<Turn, 'id' | 'session'>): void {
   if (shown || server.readOnly) return;
   shown = true;

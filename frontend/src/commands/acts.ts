@@ -13,13 +13,13 @@ import { over, type Action, type Frame } from './commands.svelte';
 import { commandGroups, nameOf } from './groups';
 import { stash } from './stash.svelte';
 
-// What each command does, and when there is anything for it to do.
+// The action of each command, and the condition under which it is available.
 
 interface Act {
   run: (frame: Frame, held: boolean) => void;
-  /** Whether it does anything now. */
+  /** Reports whether the command is available now. */
   can?: () => boolean;
-  /** Not worth a line while nothing was typed. */
+  /** Not listed while the query is empty. */
   rare?: true;
 }
 
@@ -27,7 +27,7 @@ const here = () => navigation.current;
 const inSession = () => here() !== undefined;
 const writable = () => inSession() && !server.readOnly;
 
-/** Something about the conversation that is worked in. */
+/** Returns an action on the active session. */
 function about(run: (session: Session) => void, can: (session: Session) => boolean = () => true): Act {
   const session = () => {
     const one = here();
@@ -60,7 +60,7 @@ function nth(n: number): Act {
   };
 }
 
-// What the agent lets the person choose.
+// The session options that the agent offers.
 
 type Choice = 'mode' | 'model' | 'effort';
 
@@ -97,7 +97,7 @@ function set(session: Session, option: ConfigOption, value: string | boolean): v
   });
 }
 
-/** The value after the one that counts. */
+/** Returns the value after the current one. */
 export function after(option: ConfigOption): string | undefined {
   const choices = option.choices ?? [];
   const at = choices.findIndex((one) => one.value === option.value);
@@ -129,14 +129,17 @@ function palette(query: string): Act {
   };
 }
 
-/** Shows and hides the sidebar, which would take the focus along. */
+/** Shows or hides the sidebar. When the focus was inside, the composer gets it. */
 function sidebar(frame: Frame): void {
   const held = document.activeElement?.closest('.side');
   frame.sidebar();
   if (held) frame.conversation()?.focus();
 }
 
-/** Shows and hides the side panel. What had the focus in it may go: the panel has it then, or the message where that goes too. */
+/**
+ * Shows or hides the side panel. When the focused element disappears, the panel gets the focus, or the composer where the panel disappears
+ * too.
+ */
 function panel(tab?: PanelTab): Act {
   return {
     run: (frame) => {
@@ -152,9 +155,9 @@ function panel(tab?: PanelTab): Act {
   };
 }
 
-/** What a footer has a button for: the one that has the focus, else the last. */
+/** Presses a button in a turn's footer: the focused footer, otherwise the last. */
 function pressInFooter(command: string): void {
-  const pane = document.querySelector('.pane.active') ?? document; // of several, the one that is worked in
+  const pane = document.querySelector('.pane.active') ?? document; // the active pane, where there are several
   const all = [...pane.querySelectorAll<HTMLElement>(`[data-row=footer] [data-command="${command}"]`)];
   const focused = document.activeElement?.closest('[data-row=footer]');
   const button = focused ? all.find((one) => focused.contains(one)) : all.at(-1);
@@ -252,16 +255,16 @@ function split(): boolean {
   return navigation.view.name === 'session' && navigation.panes.list.length > 1;
 }
 
-/** Closes the pane; on a screen that has none it goes back to where the panes are. */
+/** Closes the pane. On a screen without panes the command returns to the panes. */
 function closePane(): void {
   const pane = navigation.panes.current;
   if (navigation.view.name === 'session') navigation.panes.close();
   else if (pane) navigation.show({ name: 'session', id: pane.session });
 }
 
-/** Closes what lies over the page; whether anything did. */
+/** Closes the overlay, drawer or panel over the page. It reports whether there was any. */
 export function uncover(frame: Frame): boolean {
-  if (document.querySelector('dialog[open]')) return false; // it has keys of its own
+  if (document.querySelector('dialog[open]')) return false; // a dialog handles its own keys
   if (document.querySelector('.drawer')) sidebar(frame);
   else if (document.querySelector('.panel.over')) navigation.panel.close();
   else return false;
@@ -281,12 +284,12 @@ function nameNow(id: CommandId): string {
   return nameOf(id);
 }
 
-// What one comes for stands before what the window has.
+// Commands about sessions come before commands about the window.
 const inPalette = commandGroups()
   .toSorted((a, b) => Number(a.id === 'window') - Number(b.id === 'window'))
   .flatMap((group) => group.commands);
 
-/** What can be done now, for the palette; seldom is with what is worth a line only when it is looked for. */
+/** Returns the available actions for the palette. With seldom, rarely used actions are included. */
 export function actionsNow(frame: Frame, seldom: boolean): Action[] {
   const found = inPalette.filter(
     (id) => id !== 'palette' && (seldom || !acts[id].rare) && (acts[id].can?.() ?? true),
@@ -311,7 +314,7 @@ export function actionsNow(frame: Frame, seldom: boolean): Action[] {
   return list;
 }
 
-/** The same behind a slash in a message, named as one types it. */
+/** Returns the same actions for the slash completion, under their typed names. */
 export function behindSlash(): (Action & { title: string })[] {
   if (!over.frame) return [];
   return actionsNow(over.frame, false).map((one) => ({

@@ -3,10 +3,9 @@ import { connection, logins, toasts } from '../state/state';
 import { commandOf, typing, type CommandId } from '../ui/keys';
 import type * as Part from './part';
 
-// Which command a key asks for, and whether it may act where the focus is. What commands do is in part.ts, which is loaded behind what is
-// needed at once.
+// Finds the command of a key, and decides whether it may run at the focus. part.ts has the commands' actions and is loaded later.
 
-/** One line of the palette. */
+/** A line of the palette. */
 export interface Action {
   id: string;
   name: string;
@@ -14,26 +13,26 @@ export interface Action {
   run: () => void;
 }
 
-/** What commands need of the window's frame. */
+/** The functions that commands need from App.svelte. */
 export interface Frame {
-  /** The conversation that is worked in, as it is on the screen. */
+  /** The active session's component. */
   conversation: () => Conversation | undefined;
   sidebar: () => void;
   region: (step: 1 | -1) => void;
 }
 
-/** What lies over the page. */
+/** The overlay over the page. */
 export type Shown =
   | { kind: 'palette'; query: string; list?: { label: string; actions: readonly Action[] } }
-  /** The conversations of late; while a modifier is held, to let it go chooses. */
+  /** The recent sessions. held: releasing the modifier chooses. */
   | { kind: 'recent'; step: 1 | -1; held: boolean }
   | { kind: 'help'; page: string };
 
 class Over {
   shown = $state.raw<Shown | undefined>();
-  /** What commands do and what they show. Kept here, since an import that is asked for again answers later than the next key comes. */
+  /** The loaded part.ts. It is stored here, because another import() resolves only after the next key. */
   part = $state.raw<typeof Part | undefined>();
-  /** The window's, once there is one. */
+  /** Set once App.svelte is mounted. */
   frame: Frame | undefined;
 }
 
@@ -43,17 +42,17 @@ export async function loadPart(): Promise<void> {
   over.part = await import('./part');
 }
 
-/** Does what a command is for. */
+/** Runs a command. */
 export function run(id: CommandId, frame: Frame, held = false): void {
   if (over.part) over.part.act(id, frame, held);
   else void loadPart().then(() => over.part?.act(id, frame, held));
 }
 
-/** A key that nothing on the screen took. */
+/** Handles a key that no component has handled. */
 export function press(event: KeyboardEvent, frame: Frame): void {
   if (event.defaultPrevented || connection.link === 'signed_out') return;
   if (event.key === 'Escape' && over.part?.uncover(frame)) {
-    event.preventDefault(); // else the conversation takes it for a wish to stop
+    event.preventDefault(); // otherwise the session would take the Escape as a request to stop
     return;
   }
   const target = event.target instanceof Element ? event.target : undefined;
@@ -64,21 +63,21 @@ export function press(event: KeyboardEvent, frame: Frame): void {
 }
 
 function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boolean {
-  if (logins.shown !== undefined) return false; // keys there belong to what is logged in to
-  if (id !== 'palette' && target?.closest('[data-terminal]')) return false; // and here to the program
+  if (logins.shown !== undefined) return false; // the keys in the login dialog belong to its terminal
+  if (id !== 'palette' && target?.closest('[data-terminal]')) return false; // the keys in a terminal belong to its program
   if (document.querySelector('dialog[open]')) return id === 'palette' && over.shown?.kind === 'palette';
   switch (id) {
     case 'undo':
       return !typing(target ?? null) && toasts.list.some((toast) => toast.undo);
     case 'find':
-      return frame.conversation() !== undefined; // a browser's own finds in what else there is
-    // Keys that a text field needs for itself stay there.
+      return frame.conversation() !== undefined; // on other screens the browser's own search is useful
+    // Keys that a text field needs itself.
     case 'previousPrompt':
     case 'nextPrompt':
       return !hasText(target);
     case 'tail':
-      return !hasText(target) && (target === document.body || !!target?.closest('[role=log], .composer')); // what else scrolls there has its own end
-    case 'stash': // what is edited elsewhere has a save of its own
+      return !hasText(target) && (target === document.body || !!target?.closest('[role=log], .composer')); // other lists have their own end
+    case 'stash': // an edited file saves with the same keys
       return target === document.body || !!target?.closest('.composer');
     default:
       return true;

@@ -38,7 +38,7 @@ test('the palette has every command that does anything now, and each has a name'
 test('without a conversation nothing is offered that needs one', () => {
   const ids = actionsNow(frame, true).map((one) => one.id);
   for (const id of ['find', 'stop', 'mode', 'archive', 'changes', 'send']) expect(ids).not.toContain(id);
-  act('delete', frame, false); // and keys for it do nothing
+  act('delete', frame, false); // and its keys do nothing
 });
 
 test('behind a slash each has a name that can be typed, and no other has it', () => {

@@ -20,7 +20,7 @@ test('the conversation that is shown stands first, also when it is archived', ()
     navigation.view = { name: 'session', id };
     flushSync();
   }
-  // The switcher goes from the first to the second, which is the one before.
+  // The switcher goes from the first to the second, which is the session before.
   expect(visits.list().map((one) => one.id)).toEqual(['v3', 'v1']);
   navigation.view = { name: 'inbox' };
   flushSync();

@@ -1,7 +1,7 @@
 import type { Session } from '../api/records';
 import { conversations, navigation } from '../state/state';
 
-// In which order the person was in conversations.
+// The order in which the person visited sessions.
 
 const most = 12;
 
@@ -18,8 +18,8 @@ class Visits {
   }
 
   /**
-   * The conversations, the one that was used last first; those of before this start by when something happened in them. The one that is
-   * shown stands first, archived or not: without it the first would be taken for it, and passed by.
+   * Returns the sessions, the last visited first; sessions of earlier starts follow by their last activity. The visible session is always
+   * first, even if archived, because the switcher skips the first.
    */
   list(): Session[] {
     const seen = this.#ids.flatMap((id) => conversations.sessions.get(id) ?? []);

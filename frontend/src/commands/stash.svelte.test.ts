@@ -5,7 +5,7 @@ import { session } from '../test/records';
 import type * as Stash from './stash.svelte';
 import { forgetWaiting, stash, stashed } from './stash.svelte';
 
-/** A field, and the server that keeps its draft when it is told to. */
+/** A field, and a server that stores its draft when the test says so. */
 class Field {
   text = $state('');
   readonly of: string;
@@ -17,7 +17,7 @@ class Field {
 
   read = () => this.text;
   write = (text: string) => void (this.text = text);
-  /** The server has what is written, and tells so. */
+  /** The server stores the field's text and reports it. */
   kept(draft = this.text) {
     conversations.sessions.set(this.of, session({ id: this.of, draft }));
     flushSync();
@@ -42,9 +42,9 @@ beforeEach(() => {
 });
 afterEach(() => conversations.sessions.clear());
 
-/** Another window over the same storage. */
+/** Loads the module again, as another window with the same storage does. */
 async function otherWindow(): Promise<typeof Stash> {
-  const again = './stash.svelte?other'; // the same module, once more
+  const again = './stash.svelte?other'; // a second instance of the module
   const other = (await import(again)) as typeof Stash;
   other.forgetWaiting();
   return other;
@@ -72,7 +72,7 @@ test('what is brought back is put away still, until the server has it as the dra
   field.press();
   expect([field.text, stashed()]).toEqual(['half a thought', ['half a thought']]);
   field.text += ', and more';
-  field.kept('half a thought'); // a save of before, which the next one follows
+  field.kept('half a thought'); // a save of an earlier text, which the next save follows
   expect(stashed()).toEqual(['half a thought']);
   field.kept();
   expect(stashed()).toEqual([]);
@@ -91,7 +91,7 @@ test('a draft that happens to be the same, and is about to be emptied, keeps not
   const field = new Field();
   field.text = 'half a thought';
   field.kept();
-  field.press(); // the server does not know yet that it was taken out
+  field.press(); // the server does not know yet that the text was taken out
   field.press();
   expect([field.text, stashed()]).toEqual(['half a thought', ['half a thought']]);
   field.kept('');
@@ -134,7 +134,7 @@ test('two windows put away and bring back, and nothing is lost', async () => {
   there.kept();
   expect(stashed()).toEqual(['one', 'two']);
   here.press();
-  other.stash(there, 's2'); // before the draft of the first is kept
+  other.stash(there, 's2'); // before the draft of the first is saved
   expect([here.text, there.text]).toEqual(['two', 'two']);
   here.kept();
   there.kept();

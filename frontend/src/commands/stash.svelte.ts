@@ -4,10 +4,10 @@ import type Composer from '../composer/Composer.svelte';
 import { t } from '../strings/t';
 import { keysOf } from '../ui/keys';
 
-// Prompts that were put away for later. They belong to no conversation: what was begun here may be said there.
+// Prompts that were put away for later. They belong to no session, so a prompt from one session can be sent in another.
 
-// Each stands under a key of its own, the one that was put away last under the last: two windows that put away at once cannot overwrite
-// each other's, as they did when all stood under one.
+// Each prompt has a key of its own in the storage, and later prompts have later keys, so that two windows cannot overwrite each other's
+// prompts.
 const root = 'deskhand.stash';
 const most = 20;
 
@@ -18,10 +18,10 @@ interface Put {
 
 type Field = Pick<Composer, 'read' | 'write'>;
 
-/** What was brought back and is not known to be a draft yet, by key, with what ends the waiting for that. */
+/** Restored prompts that are not known to be saved as a draft yet, with the function that ends the wait. */
 const waiting = new Map<string, () => void>();
 
-/** What was kept in one piece, as it was before. */
+/** Returns the prompts in the old format, which had all prompts under one key. */
 function pieces(): string[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(root) ?? '[]');
@@ -46,18 +46,18 @@ function keyed(): Put[] {
   return found.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** Throws where there is no room. */
+/** Stores a prompt. It throws when the storage is full. */
 function add(text: string): void {
   const last =
     keyed()
       .at(-1)
       ?.key.slice(root.length + 1, root.length + 10) ?? '';
   const now = Math.max(Date.now(), (Number.parseInt(last, 36) || 0) + 1);
-  const [chance = 0] = crypto.getRandomValues(new Uint32Array(1)); // for another window's of the same moment
+  const [chance = 0] = crypto.getRandomValues(new Uint32Array(1)); // differs from another window's key of the same millisecond
   localStorage.setItem(`${root}/${now.toString(36).padStart(9, '0')}-${chance.toString(36)}`, text);
 }
 
-/** Gives each of before its own key. Its room is made first: there may be none for it twice. */
+/** Converts the prompts from the old format. Each is removed before it is stored, because there may be no room for both. */
 function takeOver(): void {
   for (let before = pieces(); before.length > 0; before = before.slice(1)) {
     try {
@@ -70,12 +70,12 @@ function takeOver(): void {
   }
 }
 
-/** All of them, the one that was put away last at the end. */
+/** Returns all prompts, the last put away at the end. */
 function list(): Put[] {
   try {
     takeOver();
   } catch {
-    // They stay together.
+    // The old prompts stay together.
   }
   try {
     return [...pieces().map((text) => ({ key: `${root}#${text}`, text })), ...keyed()];
@@ -93,11 +93,11 @@ function remove({ key, text }: Put): void {
     localStorage.removeItem(key);
     if (key.startsWith(`${root}#`)) keepPieces(pieces().filter((one) => one !== text));
   } catch {
-    // It is there twice now, which is better than not at all.
+    // The prompt is stored twice now, which is better than lost.
   }
 }
 
-/** Puts away what is written, or brings back into an empty field what was put away last. */
+/** Puts away the field's text, or restores the last prompt into an empty field. */
 export function stash(field: Field | undefined, session: string | undefined): void {
   if (!field || session === undefined) return;
   const text = field.read();
@@ -110,11 +110,11 @@ function putAway(field: Field, text: string): void {
   const same = all.find((one) => one.text === text && waiting.has(one.key));
   if (same) waiting.get(same.key)?.();
   else {
-    // None goes for another one: who put it away counts on it.
+    // A full stash refuses instead of dropping an older prompt, because the person relies on it.
     if (all.filter(({ key }) => !waiting.has(key)).length >= most)
       return toasts.show({ text: t('keyboard.stash_full', { most }), tone: 'danger' });
     try {
-      add(text); // before it is taken out of the field: it must not be lost between them
+      add(text); // before it is removed from the field, so that it is never lost
     } catch {
       return toasts.show({ text: t('keyboard.stash_no_room'), tone: 'danger' });
     }
@@ -134,8 +134,8 @@ function bringBack(field: Field, session: string): void {
 }
 
 /**
- * The field alone loses it when the page ends now. It stays put away until the server tells of a draft as it stands in the field; what
- * was the draft before does not count, were it the same by chance.
+ * Removes a restored prompt from the stash once the server reports it as the session's draft. Until then only the field has it, and the
+ * page may end. A draft of the same text from before does not count.
  */
 function removeWhenKept(put: Put, field: Field, session: string): void {
   let news = conversations.sessions.get(session)?.draft !== put.text;
@@ -157,7 +157,7 @@ function removeWhenKept(put: Put, field: Field, session: string): void {
   waiting.set(put.key, end);
 }
 
-/** For tests, which share a page: as though it were loaded anew. */
+/** For tests, which share a page: forgets everything, as a reload does. */
 export function forgetWaiting(): void {
   for (const end of [...waiting.values()]) end();
 }

@@ -87,7 +87,7 @@ test('what was sent as its conversation was left is not there again; what was ty
   expect(save).toHaveBeenLastCalledWith('s3', { draft: ', and still more' }, false);
 });
 
-/** What is sent stays on its way until the test answers it. */
+/** Sends a message that stays under way until the test answers. */
 function sending() {
   let answer!: (sent: Sent) => void;
   let fail!: (why: Error) => void;
@@ -120,7 +120,7 @@ test('a message that is on its way when one comes back is sent once, and takes n
   open('s4', { attachments: [file] });
   await vi.dynamicImportSettled();
   type('sent');
-  await vi.advanceTimersByTimeAsync(1_000); // it is saved as it is typed
+  await vi.advanceTimersByTimeAsync(1_000); // the draft is saved while it is typed
   press('Enter');
   leave();
   await vi.dynamicImportSettled();
@@ -138,7 +138,7 @@ test('a message that is on its way when one comes back is sent once, and takes n
   const saved = save.mock.calls.map(([, patch]) => patch);
   expect(saved).not.toContainEqual({ draft: '' });
   expect(saved.findLast((one) => 'draft' in one)).toEqual({ draft: ', and more' });
-  expect(saved.filter((one) => 'attachments' in one)).toEqual([]); // the server has taken them out
+  expect(saved.filter((one) => 'attachments' in one)).toEqual([]); // the server has removed them
   expect(document.querySelector('.shelf')).toBeNull();
   press('Enter');
   expect(prompt).toHaveBeenLastCalledWith('s4', ', and more', 'queue', []);

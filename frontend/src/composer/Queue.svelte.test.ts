@@ -9,7 +9,7 @@ import { editsOf } from './queue.svelte';
 const change = vi.fn((_item: string, _patch: object) => Promise.resolve(true));
 const remove = vi.fn(() => Promise.resolve());
 const leave = vi.fn();
-/** What stands in the composer. */
+/** The composer's text. */
 let written = '';
 const write = vi.fn((all: string, _take?: boolean) => void (written = all));
 let ended: (() => void) | undefined;
@@ -53,7 +53,7 @@ function type(text: string) {
   return field;
 }
 
-/** The first row, with this written in its editor. */
+/** Opens the editor of the first row and types a text. */
 async function editing(text: string, items = [queued(0)]) {
   const props = show(items);
   button('Edit').click();
@@ -80,7 +80,7 @@ test('a row that is held says why, and offers to send it', () => {
   button('Send').click();
   expect(change).toHaveBeenCalledWith('q0', { held: false });
   expect(() => button('Send', 1)).toThrow();
-  expect(() => button('Interrupt and send this')).toThrow(); // nothing runs
+  expect(() => button('Interrupt and send this')).toThrow(); // no turn runs
 });
 
 test('a row may go before everything while a turn runs', () => {
@@ -97,7 +97,7 @@ test('rows are moved and left by keyboard', () => {
   expect(document.activeElement).toBe(rows[1]);
   press(rows[1] as Element, 'ArrowDown', { altKey: true });
   expect(change).toHaveBeenCalledWith('q1', { position: 2 });
-  press(rows[2] as Element, 'ArrowDown', { altKey: true }); // there is no further down
+  press(rows[2] as Element, 'ArrowDown', { altKey: true }); // the last row cannot move down
   expect(change).toHaveBeenCalledTimes(1);
   press(rows[1] as Element, 'Delete');
   expect(remove).toHaveBeenCalledWith('q1');
@@ -131,7 +131,7 @@ test('an edit that is refused stays open, and says so', async () => {
   await editing('better');
   change.mockResolvedValueOnce(false);
   press(fields()[0] as Element, 'Enter');
-  press(fields()[0] as Element, 'Enter'); // it is on its way already
+  press(fields()[0] as Element, 'Enter'); // the save is under way already
   expect(change).toHaveBeenCalledTimes(2);
   await vi.waitFor(() => expect(document.querySelector('[role=alert]')?.textContent).toContain('Not saved'));
   expect(fields().map((one) => [one.value, one.readOnly])).toEqual([['better', false]]);
@@ -163,7 +163,7 @@ test('what was written in a row that has gone goes into the composer, before wha
   expect(write).toHaveBeenCalledExactlyOnceWith('better', true);
   expect(toasts.list.at(-1)?.text).toContain('is in the composer');
   expect([fields().length, editsOf('s1').size]).toEqual([0, 0]);
-  // And where that has happened while nobody looked, once it is known.
+  // The same where the row was sent while the queue was not shown.
   button('Edit').click();
   await vi.waitFor(() => expect(change).toHaveBeenCalledWith('q1', { held: true }));
   type('best');
@@ -192,7 +192,7 @@ test('what was not changed, or has been saved, goes nowhere with its row', async
   flushSync();
   expect(editsOf('s1').size).toBe(0);
   ended?.();
-  // Saved, and sent before the answer is there.
+  // Saved, and sent before the answer.
   let answer!: (done: boolean) => void;
   const again = await editing('better');
   change.mockReturnValueOnce(new Promise((done) => (answer = done)));
@@ -249,7 +249,7 @@ test('an edit that one key has put away can be taken back, and is held again', a
   await vi.waitFor(() => expect(change).toHaveBeenLastCalledWith('q0', { held: true }));
   expect(fields().map((one) => one.value)).toEqual(['better']);
   expect(document.activeElement).toBe(fields()[0]);
-  // Nor does a look at it in between lose what was written.
+  // Closing and reopening the editor meanwhile keeps the text.
   press(fields()[0] as Element, 'Escape');
   await vi.waitFor(() => expect(fields()).toEqual([]));
   button('Edit').click();
@@ -257,7 +257,7 @@ test('an edit that one key has put away can be taken back, and is held again', a
   toasts.undo();
   flushSync();
   expect(fields().map((one) => one.value)).toEqual(['better']);
-  // Nothing is offered where nothing was written.
+  // An unchanged text is not offered.
   type('prompt 0');
   await tick();
   press(fields()[0] as Element, 'Escape');

@@ -3,19 +3,19 @@ import type { Session } from '../api/records';
 import { tilde, titleOf } from '../ui/format';
 import { best } from '../ui/match';
 
-// What can be named in a message beside files: other conversations, and the skills of the directory.
+// The names for mentions other than files: sessions, and skills of the directory.
 
 export interface Named {
-  /** The conversation, or the skill's own name. */
+  /** The session's id, or the skill's name. */
   id: string;
   name: string;
-  /** Where it is, or what it is for. */
+  /** The session's directory, or the skill's description. */
   about: string;
 }
 
 const most = 50;
 
-/** Conversations beside this one, the newest first, that fit what is typed. */
+/** Returns the other sessions that match, the newest first. */
 export function conversationsFor(
   typed: string,
   sessions: Iterable<Session>,
@@ -31,7 +31,7 @@ export function conversationsFor(
 
 type Reads = Pick<Client, 'skillEntries'>;
 
-/** The approved skills of a directory; read anew each time somebody begins to name one. */
+/** The approved skills of a directory, read again at each begin of a mention. */
 export class Skills {
   #client: Reads;
   #directory: string | undefined;
@@ -62,7 +62,7 @@ export class Skills {
         .filter((skill) => !skill.problem)
         .map(({ name, description }) => ({ id: name, name, about: description }));
     } catch {
-      return []; // there is nothing to choose from; the panel says why
+      return []; // the list is empty; the skills screen shows the error
     }
   }
 }

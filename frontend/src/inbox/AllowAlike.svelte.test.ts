@@ -14,7 +14,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-/** The dialog about two conversations that ask for the same, in these directories. */
+/** Opens the dialog about two sessions with the same request in the given directories. */
 function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/home/ada/app']): HTMLElement {
   vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions: [] });
   const set = cwds.map((cwd, n) => {

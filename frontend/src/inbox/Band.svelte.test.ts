@@ -50,7 +50,7 @@ test('a second click, meant for the request before, does not answer the one that
   flushSync();
   expect(shown()).toBe('r2');
   press(2);
-  press(1); // the engine may count another element from one again
+  press(1); // engines may start the click count again on another element
   expect(answer).toHaveBeenCalledTimes(1);
   vi.advanceTimersByTime(400);
   flushSync();

@@ -37,7 +37,7 @@ async function show(what: Request, more: { leave?: () => void; later?: () => voi
   return { answer, card, component };
 }
 
-/** What is loaded when it is wanted has come. No clock moves. */
+/** Waits until parts of the page are loaded, without moving the clock. */
 async function here() {
   await import('./OtherCard.svelte');
   await new Promise((done) => setImmediate(done));
@@ -198,7 +198,7 @@ describe('an approval', () => {
       const { answer } = await noting();
       const text = field();
       if (!text) throw new Error('no field');
-      press(text, 'Enter', { keyCode: 229 }); // as Safari tells it
+      press(text, 'Enter', { keyCode: 229 }); // as Safari reports it
       press(text, 'Escape', { isComposing: true });
       expect(answer).not.toHaveBeenCalled();
       expect(field()?.value).toBe('Use the other one');
@@ -232,7 +232,7 @@ describe('an approval', () => {
       text: `Run ${pattern}`,
     });
 
-    /** Shows the card when it is known what may be remembered. */
+    /** Shows the card once the server's rule suggestions have come. */
     async function offering(suggestions: ReturnType<typeof rule>[], danger: ('sudo' | 'secrets')[] = []) {
       vi.spyOn(client, 'suggestRules').mockResolvedValue({ suggestions, danger });
       const shown = await show(request({ options }));
@@ -268,7 +268,7 @@ describe('an approval', () => {
       press(card, 'm');
       await vi.dynamicImportSettled();
       flushSync();
-      expect(menu()).toBeNull(); // it is guarded like any other key
+      expect(menu()).toBeNull(); // the guard covers this key too
       vi.advanceTimersByTime(500);
       press(card, 'm');
       const list = await opened();
@@ -424,7 +424,7 @@ describe('an approval', () => {
       vi.advanceTimersByTime(399);
       pressed('Allow');
       expect(answer).not.toHaveBeenCalled();
-      // Who cannot see it, and what drives a browser, is told.
+      // Screen readers and browser drivers are told.
       expect(document.querySelector('footer')?.getAttribute('aria-disabled')).toBe('true');
       vi.advanceTimersByTime(1);
       flushSync();

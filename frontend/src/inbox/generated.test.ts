@@ -7,10 +7,10 @@ import { check, initialValues, keptValues, readForm, restoredValues } from './fo
 import { forgetTyped } from './kept';
 import RequestCard from './RequestCard.svelte';
 
-// What an agent sends is not ours to choose. Schemas, questions and addresses are made up by the thousand here, well-formed and broken:
-// none may take the sheet down, and every one leaves the person a way out.
+// Agents may send anything. The tests generate thousands of schemas, questions and addresses, well-formed and broken. None may crash the
+// sheet, and each must leave the person a way out.
 
-/** A generator of pseudo-random numbers: a failure tells its seed, which gives the same again. */
+/** A generator of pseudo-random numbers. A failure names its seed, which repeats the case. */
 class Chance {
   #state: number;
 
@@ -65,7 +65,7 @@ function anything(chance: Chance, depth = 3): unknown {
   return Object.fromEntries(chance.list(4, () => [chance.of(words), anything(chance, depth - 1)]));
 }
 
-/** What is meant, or now and then something else in its place. */
+/** Returns the given value, and now and then another. */
 const mostly = (chance: Chance, meant: unknown): unknown =>
   chance.next() < 0.08 ? anything(chance, 2) : meant;
 
@@ -131,7 +131,7 @@ async function show(what: Request): Promise<HTMLElement> {
     target: document.body,
     props: { request: what, tool: undefined, cwd: '/w', leave: vi.fn(), later: vi.fn(), write: vi.fn() },
   });
-  await import('./OtherCard.svelte'); // it is loaded when it is wanted
+  await import('./OtherCard.svelte'); // loaded on demand
   await new Promise((done) => setImmediate(done));
   flushSync();
   ended = () => {
@@ -143,7 +143,7 @@ async function show(what: Request): Promise<HTMLElement> {
   return card;
 }
 
-/** Works on every control of the card, and sends it. */
+/** Uses every control of the card, and sends the answer. */
 function work(card: HTMLElement, chance: Chance): void {
   for (const input of card.querySelectorAll<HTMLInputElement>('input')) {
     if (chance.next() < 0.3) continue;
@@ -197,10 +197,10 @@ describe('made-up forms', () => {
       const card = await show(what);
       kinds[card.querySelector('form') ? 'form' : 'raw']++;
       work(card, chance);
-      // Whatever it is, there is a button by which it is turned down or dismissed.
+      // Every card has a button that declines or dismisses the request.
       expect(card.querySelectorAll('footer button').length, `seed ${seed}`).toBeGreaterThan(0);
       ended?.();
-      // Shown again it is as it was.
+      // Shown again, the card has the same values.
       await expect(show(what), `seed ${seed}`).resolves.toBeDefined();
       ended?.();
       forgetTyped(what.id);

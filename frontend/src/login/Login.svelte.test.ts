@@ -5,7 +5,7 @@ import { ApiError } from '../api/errors';
 import { client, logins, toasts } from '../state/state';
 import Login from './Login.svelte';
 
-// The dialog over a server that is played here. That a terminal works is seen in a browser.
+// The dialog on a fake server. The browser tests cover the terminal.
 
 const offer: LoginMethods = {
   methods: [
@@ -215,7 +215,7 @@ test('logging out', async () => {
   expect(button('Account')).toBeDefined();
 });
 
-/** A press beside the dialog falls on the element itself. */
+/** Presses beside the dialog, which is a press on the dialog element itself. */
 function pressBeside() {
   document.querySelector('dialog')?.dispatchEvent(new Event('pointerdown', { bubbles: true }));
   flushSync();

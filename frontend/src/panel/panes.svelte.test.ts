@@ -5,7 +5,7 @@ import { neighbour, Panes } from './panes.svelte';
 
 beforeEach(() => localStorage.clear());
 
-/** Panes on a screen of their own, whose conversations are a to e, a the newest. */
+/** Panes of a fake screen. The sessions are a to e, a is the newest. */
 function screen() {
   const told: string[] = [];
   let name = 'session';

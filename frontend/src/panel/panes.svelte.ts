@@ -2,38 +2,38 @@ import { type Place, readAt } from '../session/reading';
 import type { SessionView } from '../session/session.svelte';
 import { store } from '../ui/storage';
 
-// Conversations beside each other: up to four, of which one is worked in. The frame draws them; keys and the list choose.
+// Up to four sessions beside each other, of which one is active. App.svelte draws the panes; keys and the list choose among them.
 
 export interface Pane {
   readonly key: number;
   readonly session: string;
   readonly view: SessionView;
-  /** The place in it that was asked for. */
+  /** The place to show in the transcript. */
   readonly at: Place | undefined;
 }
 
 export type Direction = 'left' | 'right' | 'up' | 'down';
 
-/** What panes need of the window's store. */
+/** The functions that panes need from their owner. */
 export interface Host {
-  /** The transcript of a conversation, kept up to date while it is shown. */
+  /** Returns the transcript of a session, kept up to date while it is visible. */
   transcript: (session: string, around?: number) => SessionView;
-  /** Whether the panes are on the screen, and nothing else is shown in their place. */
+  /** Reports whether the panes are on the screen. */
   visible: () => boolean;
-  /** A conversation is to be shown. */
+  /** Called before a session becomes the active pane's. */
   entered: (session: string, at: Place | undefined) => void;
-  /** The conversations that can be shown, the newest first. */
+  /** Returns the sessions that can be shown, the newest first. */
   recent: () => readonly string[];
-  /** There is no other conversation yet: one is to be begun. */
+  /** Called when there is no other session yet, to begin one. */
   begin: () => void;
-  /** The last pane was closed. */
+  /** Called when the last pane was closed. */
   emptied: () => void;
 }
 
 export const mostPanes = 4;
 const keptKey = 'deskhand.panes';
 
-/** Where panes stand, two in a row; three have the last one as wide as both. */
+/** Returns the index of a neighbour. Panes stand two in a row; of three the last is as wide as both. */
 export function neighbour(at: number, count: number, direction: Direction): number | undefined {
   const row = Math.floor(at / 2);
   const column = at % 2;
@@ -52,9 +52,9 @@ export function neighbour(at: number, count: number, direction: Direction): numb
 
 export class Panes {
   list = $state.raw<readonly Pane[]>([]);
-  /** The key of the one that is worked in. */
+  /** The key of the active pane. */
   active = $state(0);
-  /** What is shown next gets a pane of its own. */
+  /** The next session gets a pane of its own. */
   #beside = false;
   #next = 1;
   readonly #host: Host;
@@ -71,14 +71,14 @@ export class Panes {
     return this.list.some((pane) => pane.session === session);
   }
 
-  /** Shows a conversation: where it stands already, else in the pane that is worked in. */
+  /** Shows a session in its pane, otherwise in the active pane. */
   show(session: string, at: Place | undefined, visible: boolean): void {
     const there = this.list.find((pane) => pane.session === session);
     const beside = this.#beside && this.list.length < mostPanes;
     this.#beside = false;
-    // One that stands on the screen stays where the person has scrolled to.
+    // A visible pane keeps its scroll position.
     const view = there && visible && !at ? there.view : this.#host.transcript(session, at?.seq);
-    // One that was not there has a key of its own, so that nothing of another stays in its place.
+    // Another session gets another key, so that no state of the earlier session stays.
     const pane: Pane = { key: there?.key ?? this.#next++, session, view, at };
     const worked = this.list.findIndex((one) => one.key === this.active);
     if (there) this.list = this.list.map((one) => (one === there ? pane : one));
@@ -88,7 +88,7 @@ export class Panes {
     this.#keep();
   }
 
-  /** Opens a pane beside the one that is worked in, with a conversation, or the one that was used last. */
+  /** Opens another pane, with the given session or the one that was used last. */
   split(session?: string): void {
     if (session !== undefined && (this.shows(session) || this.list.length >= mostPanes)) {
       this.#host.entered(session, undefined);
@@ -101,7 +101,7 @@ export class Panes {
     else this.#host.entered(other, undefined);
   }
 
-  /** Works in another pane. */
+  /** Makes a pane active. */
   enter(key: number): void {
     const pane = this.list.find((one) => one.key === key);
     if (!pane || key === this.active) return;
@@ -116,7 +116,7 @@ export class Panes {
     if (pane) this.enter(pane.key);
   }
 
-  /** Closes a pane; what runs in it runs on. */
+  /** Closes a pane. Its session runs on. */
   close(key = this.active): void {
     const at = this.list.findIndex((pane) => pane.key === key);
     if (at < 0) return;
@@ -128,13 +128,13 @@ export class Panes {
     else if (this.#host.visible()) this.#host.emptied();
   }
 
-  /** A conversation is gone. */
+  /** Removes a session's pane. */
   drop(session: string): void {
     const pane = this.list.find((one) => one.session === session);
     if (pane) this.close(pane.key);
   }
 
-  /** What stood beside each other when the window was closed, the one that was worked in last. */
+  /** Returns the sessions of the panes when the window was closed, the active pane's last. */
   static kept(): readonly string[] {
     try {
       const kept: unknown = JSON.parse(localStorage.getItem(keptKey) ?? '[]');
@@ -144,7 +144,7 @@ export class Panes {
     }
   }
 
-  /** Shows what stood beside each other, in its order, each where it was read. */
+  /** Shows the stored panes in their order, each at the place that was read. */
   restore(sessions: readonly string[], active: string): void {
     this.list = sessions.map((session) => {
       const at = readAt(session);

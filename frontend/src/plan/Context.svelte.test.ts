@@ -33,7 +33,7 @@ test('what could not be asked for is said, whatever else is answered, and is not
   };
   const none = () => document.body.textContent?.split('This directory has none.').length ?? 0;
   flushSync();
-  expect(none()).toBe(1); // not one of them yet
+  expect(none()).toBe(1); // none of them yet
   await settle();
   expect(json).toHaveBeenCalled();
   expect(document.querySelector('[role=alert]')).not.toBeNull();

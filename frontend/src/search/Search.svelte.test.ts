@@ -7,7 +7,7 @@ import { client, conversations, navigation } from '../state/state';
 import { hit, session } from '../test/records';
 import Search from './Search.svelte';
 
-// The screen over a server that is played here. That a hit leads to its place is seen in a browser.
+// The screen on a fake server. The browser tests show that a hit leads to its entry.
 
 const two: Found = {
   items: [

@@ -8,7 +8,7 @@ import { toPrompt } from './prompts';
 import { SessionView } from './session.svelte';
 import Transcript from './Transcript.svelte';
 
-// Nothing is laid out here: where things stand is seen in a browser.
+// jsdom lays nothing out, so positions are tested in a browser.
 
 let ended: (() => void) | undefined;
 
@@ -63,7 +63,7 @@ test('keys lead to the prompt before and after, however much of a turn stands be
   flushSync();
   expect(prompts()).toEqual(['Second']);
   await transcript.reveal(700, 'place');
-  await toPrompt(transcript, 1); // none is left: to the end
+  await toPrompt(transcript, 1); // no prompt is left, so the view goes to the end
   flushSync();
   expect(document.querySelector('[data-key=e800]')).not.toBeNull();
 });

@@ -3,12 +3,12 @@ import { client } from '../state/state';
 import type { SessionView } from './session.svelte';
 import type Transcript from './Transcript.svelte';
 
-// The way from prompt to prompt by keys.
+// Moves from prompt to prompt by keys.
 
-/** So far below the edge a prompt stands that keys have led to; one that has to be mounted for it is revealed there. */
+/** The distance in pixels from the top edge at which a prompt is shown. */
 const below = 24;
 
-/** To the prompt before or after what is seen, wherever it is. */
+/** Shows the next or previous prompt, even if it is not mounted or not held. */
 export async function toPrompt(transcript: Transcript | undefined, step: -1 | 1): Promise<void> {
   if (!transcript) return;
   const { view, scroller, moves } = transcript.reading();
@@ -25,13 +25,13 @@ export async function toPrompt(transcript: Transcript | undefined, step: -1 | 1)
   const { mounted, place } = transcript.reading();
   const outermost = mounted.at(step < 0 ? 0 : -1);
   const seq = outermost && (await promptBeside(client, view, outermost.seq, step));
-  if (!scroller.isConnected || transcript.reading().place !== place) return; // the person has gone elsewhere meanwhile
+  if (!scroller.isConnected || transcript.reading().place !== place) return; // the person has left the session meanwhile
   if (seq !== undefined) await transcript.reveal(seq, 'prompt');
   else if (step > 0) await transcript.tail();
   else scroller.scrollTop = 0;
 }
 
-/** The seq of the prompt before or after an entry that is held. What is not held is looked through for it, and not taken. */
+/** Returns the sequence number of the next or previous prompt. Entries that are not held are fetched for the search, and not kept. */
 export async function promptBeside(
   client: Pick<Client, 'entries' | 'entriesAfter'>,
   { id, items, next, newer }: Pick<SessionView, 'id' | 'items' | 'next' | 'newer'>,

@@ -1,7 +1,6 @@
 import { store } from '../ui/storage';
 
-// Where a person reads in a conversation, for the next start of the window, which may come at any moment: it is shown there again. Who
-// follows the end has no such place.
+// Stores the reading position in a session for the next start of the window. A person who follows the end has no position.
 
 /** A row of a conversation to show: a find of the search, or the row where the person was reading. */
 export interface Place {
@@ -32,7 +31,7 @@ export function readAt(session: string): Place | undefined {
   return kept && { seq: kept[1], look: 'place', into: kept[2] };
 }
 
-/** Nothing forgets the place. */
+/** undefined removes the position. */
 export function keepReadAt(session: string, at: { seq: number; into: number } | undefined): void {
   const others = read().filter(([id]) => id !== session);
   const kept = at ? [[session, at.seq, at.into], ...others] : others;

@@ -7,7 +7,7 @@ import { session } from '../test/records';
 import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
 
-// The section of the settings over a server that is played here: what it asks for, and what it shows.
+// The section of the settings on a fake server: its calls, and the shown texts.
 
 const at = '2026-11-21T14:00:00.000Z';
 const fresh: DiscordState = {
@@ -33,9 +33,9 @@ const set: DiscordState = {
 let calls: [method: string, path: string, body: unknown][];
 let answers: Record<string, unknown>;
 let refuse: ApiError | undefined;
-/** Calls that are not answered. */
+/** Calls that get no answer. */
 let pending: Set<string>;
-/** Who is heard, as the server has it: the feed tells it when a test says so. */
+/** The server's list of people; the feed reports it when the test says so. */
 let heard: DiscordState['users'];
 let ended: (() => void) | undefined;
 
@@ -72,20 +72,20 @@ function signalled(signal: AbortSignal, fail: (why: unknown) => void) {
   signal.addEventListener('abort', () => fail(signal.reason));
 }
 
-/** What the server answers to a change. */
+/** Returns the server's state after a change. */
 function afterwards(body: unknown): DiscordState {
   const { users } = body as { users?: string[] };
   if (users) heard = users.map((id) => heard.find((one) => one.id === id) ?? { id });
   return { ...(machine.discord ?? fresh), users: heard };
 }
 
-/** The feed tells of it. */
+/** Sends an event of the feed. */
 function event(part: Partial<DiscordState>) {
   machine.discord = { ...(machine.discord ?? fresh), ...part };
   flushSync();
 }
 
-/** What was asked for has come. No clock moves. */
+/** Waits for answers, without moving the clock. */
 async function settle() {
   await new Promise((done) => setImmediate(done));
   flushSync();
@@ -154,7 +154,7 @@ test('the steps lead to a token, which is sent and never shown', async () => {
   await settle();
   expect(text()).not.toContain('Create an application');
   expect(document.body.innerHTML).not.toContain('a-token');
-  expect(document.activeElement).toBe(button('Open the invitation')); // the field has gone
+  expect(document.activeElement).toBe(button('Open the invitation')); // the field has disappeared
 });
 
 test('a token that is refused stays to be looked at, and the reason is said', async () => {
@@ -175,7 +175,7 @@ test('where Discord is goes along with the token', async () => {
   details.dispatchEvent(new Event('toggle'));
   flushSync();
   type('API', 'http://127.0.0.1:1/api');
-  expect(details.open).toBe(true); // it was closed by the first letter
+  expect(details.open).toBe(true); // the first letter used to close it
   type('Gateway', 'ws://127.0.0.1:1/gateway');
   await press('Save the token');
   expect(calls.at(-1)?.[2]).toEqual({
@@ -214,7 +214,7 @@ test('people are added and removed as a whole list, and one that is no id is sai
   type('A person’s ID', '100000000000000001');
   const before = calls.length;
   await press('Add');
-  expect(calls.length).toBe(before); // is heard already
+  expect(calls.length).toBe(before); // is in the list already
   await press('Remove Mira');
   expect(calls.at(-1)?.[2]).toEqual({ users: ['200000000000000002'] });
 });
@@ -231,7 +231,7 @@ test('two changes before the feed tells of the first are both kept', async () =>
   expect(calls.at(-1)?.[2]).toEqual({ users: [first, second] });
   type('A person’s ID', '400000000000000004');
   await press('Add');
-  expect(calls.at(-1)?.[2]).toEqual({ users: [first, second, '400000000000000004'] }); // and not Mira again
+  expect(calls.at(-1)?.[2]).toEqual({ users: [first, second, '400000000000000004'] }); // and Mira is not added again
 });
 
 test('what the feed tells late of an older list changes nothing, and what is newer counts', async () => {
@@ -241,12 +241,12 @@ test('what the feed tells late of an older list changes nothing, and what is new
   type('A person’s ID', '200000000000000002');
   await press('Add');
   await press('Remove Mira');
-  event({ users: mira }); // something else, told before either
+  event({ users: mira }); // an event about another change, sent before either
   event({ users: both });
   expect(text()).not.toContain('Mira');
   event({ users: [{ id: '200000000000000002', name: 'Noor' }] });
   expect(text()).toContain('Noor');
-  event({ users: mira }); // somebody else's change
+  event({ users: mira }); // another window's change
   expect(text()).toContain('Mira');
   expect(text()).not.toContain('Noor');
 });
@@ -285,7 +285,7 @@ test('what is left to do stays until a channel is bound and it has been connecte
   expect(steps()).toEqual(['invite true', 'users true', 'bind true', 'switch true']);
   event({ status: 'connected' });
   expect(steps()).toEqual([]);
-  event({ enabled: false, status: 'off' }); // on purpose
+  event({ enabled: false, status: 'off' }); // the person switched it off
   expect(steps()).toEqual([]);
 });
 
@@ -387,7 +387,7 @@ test('another token that is being entered is there again with its form, and give
   await show(set);
   expect(field('Bot token').value).toBe('half a tok');
   expect(field('A person’s ID').value).toBe('1000');
-  expect(document.activeElement).toBe(document.body); // nobody has asked for the form now
+  expect(document.activeElement).toBe(document.body); // the person has not asked for the form
   await press('Cancel');
   ended?.();
   await show(set);
@@ -440,7 +440,7 @@ test('what was checked before a change, or before a check that fails, is not sho
   ];
   for (const change of changes) {
     await press('Check now');
-    event({ ignored: { strangers: 1, bots: 0, direct: 0, unbound: 0 } }); // changes nothing of it
+    event({ ignored: { strangers: 1, bots: 0, direct: 0, unbound: 0 } }); // does not change the form
     expect(text()).toContain('Nothing is missing');
     event(change);
     expect(text(), JSON.stringify(change)).not.toContain('Nothing is missing');

@@ -7,7 +7,7 @@ import { appear } from '../ui/appearance';
 import { kept } from '../ui/unsaved.svelte';
 import Settings from './Settings.svelte';
 
-// The settings over a server that is played here, which answers a change when a test says so.
+// The settings on a fake server, which answers a change when the test says so.
 
 const usual: Kept = {
   attachmentCallMiB: 100,
@@ -48,7 +48,7 @@ beforeEach(() => {
         });
       }),
   );
-  // The parts that show something else get no answer.
+  // Calls of other sections get no answer.
   const none = new Promise<never>(() => undefined);
   vi.spyOn(client, 'json').mockReturnValue(none);
   vi.spyOn(client, 'storage').mockReturnValue(none);
@@ -92,7 +92,7 @@ function press(name: string) {
   flushSync();
 }
 
-/** The n-th change comes to the server. */
+/** Waits until the n-th change has reached the server. */
 async function comes(n: number, patch: SettingsPatch) {
   await vi.waitFor(() => expect(asked.map((one) => one.patch)[n]).toEqual(patch));
   expect(asked).toHaveLength(n + 1);
@@ -119,7 +119,7 @@ test('an amount that was typed is saved before what was pressed next', async () 
   const amount = control('Memory limit in MB');
   amount.value = '300';
   amount.dispatchEvent(new Event('input', { bubbles: true }));
-  amount.dispatchEvent(new Event('change', { bubbles: true })); // as the press beside it has it
+  amount.dispatchEvent(new Event('change', { bubbles: true })); // as a press beside the field does
   press('No limit');
   (await comes(0, { memoryBudgetMiB: 300 })).take();
   (await comes(1, { memoryBudgetMiB: 0 })).take();
@@ -140,7 +140,7 @@ test('the address of a mirror is there again when the registry is asked again, a
   (await comes(1, { catalogueUrl: mirror })).take();
   await vi.waitFor(() => expect(preferences.settings?.catalogueUrl).toBe(mirror));
 
-  await show({ catalogueUrl: '' }); // the public one, since then
+  await show({ catalogueUrl: '' }); // the public registry, since then
   await show({ catalogueUrl: 'off' });
   press('Check once a day, and tell me');
   await comes(2, { catalogueUrl: '' });

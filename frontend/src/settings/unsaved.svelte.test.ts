@@ -10,7 +10,7 @@ import Places from './Places.svelte';
 import Registry from './Registry.svelte';
 import Tokens from './Tokens.svelte';
 
-// Forms whose screen is left before what is written in them is saved.
+// Forms whose screen is left before their text is saved.
 
 let ended: (() => void) | undefined;
 

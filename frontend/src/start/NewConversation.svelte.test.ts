@@ -7,7 +7,7 @@ import { agent, session } from '../test/records';
 import type { Plan } from '../worktree/calls';
 import NewConversation from './NewConversation.svelte';
 
-// The start of a conversation over a server that is played here: what is asked for, and what is begun.
+// The start screen on a fake server: its calls, and the sessions that begin.
 
 const plan: Plan = {
   base: 'main',
@@ -73,7 +73,7 @@ async function start() {
   await Promise.resolve();
 }
 
-/** A plan is asked for, and comes. */
+/** Waits for the call for a plan, and answers it. */
 async function planned(cwd: string, made = plan) {
   await soon(() => expect(plans.at(-1)?.cwd).toBe(cwd));
   plans.at(-1)?.done(made);
@@ -112,7 +112,7 @@ test('nothing begins in the directory itself where the worktree that is wanted c
   plans.at(-1)?.fail(refused);
   await soon(() => expect(document.querySelector('.own')?.textContent).toContain('no commit yet'));
   await start();
-  await soon(() => expect(plans).toHaveLength(3)); // asked for once more
+  await soon(() => expect(plans).toHaveLength(3)); // fetched again
   plans.at(-1)?.fail(refused);
   await soon(() =>
     expect(document.querySelector('.actions [role=alert]')?.textContent).toContain('no commit yet'),
@@ -178,7 +178,7 @@ test('the directory that is offered stays when somebody works elsewhere', () => 
     conversations.sessions.set(id, session({ id, workspace: { id, path }, cwd: path, updatedAt }));
   show();
   expect(directory()?.value).toBe('');
-  there('a', '/home/ada/a', '2026-11-21T14:00:00.000Z'); // the list comes
+  there('a', '/home/ada/a', '2026-11-21T14:00:00.000Z'); // the list arrives
   flushSync();
   expect(directory()?.value).toBe('/home/ada/a');
   there('b', '/home/ada/b', '2026-11-21T15:00:00.000Z');

@@ -13,7 +13,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-/** What is offered in a directory; changed is what git says. */
+/** Returns the suggestions for a directory; changed is git's answer. */
 async function offered(repository: boolean, changed: number | ApiError) {
   vi.spyOn(client, 'starters').mockResolvedValue({ files: true, repository });
   const asked = vi

@@ -19,7 +19,7 @@ export type CatalogueAction = Exclude<AgentAction, 'test' | 'login' | 'edit'> | 
 /** The agents that there are, and how far installations have come. */
 export class Catalogue {
   book = $state.raw(emptyBook);
-  /** What is wrong with agents.json. */
+  /** The fault of agents.json. */
   problem = $state('');
   readonly agents = $derived(this.book.listed);
   readonly #client: Client;

@@ -11,7 +11,7 @@ afterEach(() => {
   machine.discord = undefined;
 });
 
-/** What the status bar says while Discord is like this. */
+/** Returns the status bar for a state of Discord. */
 async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
   ended?.();
   machine.discord = {
@@ -30,7 +30,7 @@ async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
     void unmount(component);
   };
   flushSync();
-  await import('./Discord.svelte'); // it is loaded when it is wanted
+  await import('./Discord.svelte'); // loaded on demand
   await new Promise((done) => setImmediate(done));
   flushSync();
   const found = document.querySelector<HTMLElement>('[aria-label=Status]');

@@ -7,7 +7,7 @@ test('the status bar says so while nothing can be written', async () => {
   const component = mount(StatusBar, { target: document.body, props: { openInbox: () => undefined } });
   conversations.stalls.set('s1', 'disk is full');
   flushSync();
-  await import('./Stalled.svelte'); // it is loaded when it is wanted
+  await import('./Stalled.svelte'); // loaded on demand
   await new Promise((done) => setImmediate(done));
   flushSync();
   const bar = document.querySelector('[aria-label=Status]');

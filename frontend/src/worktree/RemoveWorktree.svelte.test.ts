@@ -26,7 +26,7 @@ const would = {
 const button = (name: string) =>
   [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === name);
 
-/** Shows the dialog, and presses what removes the worktree. */
+/** Opens the dialog and presses the button that removes the worktree. */
 async function removing(deleting: boolean, run: string) {
   const close = vi.fn();
   const dialog = mount(RemoveWorktree, {
@@ -49,7 +49,7 @@ test('who does something else while the worktree is removed learns what failed',
   button('Close')?.click();
   flushSync();
   expect(document.querySelector('dialog')).toBeNull();
-  expect(close).not.toHaveBeenCalled(); // it goes on
+  expect(close).not.toHaveBeenCalled(); // the removal goes on
   fail(new ApiError('worktree.disk_full'));
   await vi.waitFor(() =>
     expect(document.querySelector('[role=alert]')?.textContent).toContain('disk is full'),

@@ -7,9 +7,9 @@ import { bringBack } from './calls';
 import RemoveWorktree from './RemoveWorktree.svelte';
 import '../strings/worktree';
 
-// What can be done to the worktree of a conversation, wherever it is asked for.
+// The actions on a session's worktree.
 
-/** What the menu of a conversation has about its worktree. */
+/** Returns the items about the worktree for the session's menu. */
 export function items(session: Session): Item[] {
   switch (session.worktree?.state) {
     case undefined:
@@ -21,7 +21,7 @@ export function items(session: Session): Item[] {
   }
 }
 
-/** Shows what a removal would keep, and removes it; with the conversation, where that is to be deleted. */
+/** Opens the dialog that shows the effect of a removal and carries it out. With deleting, the session is deleted too. */
 export function askToRemove(session: Session, deleting = false): void {
   const dialog = mount(RemoveWorktree, {
     target: document.body,
