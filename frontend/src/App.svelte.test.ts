@@ -8,7 +8,7 @@ import { entry, session, turn } from './test/records';
 
 // The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes.
 
-const id = 'framed'; // what the store holds of it outlives this file
+const id = 'framed'; // the store keeps its session after this file
 let width: number;
 let ended: (() => void) | undefined;
 
@@ -27,7 +27,7 @@ beforeEach(async () => {
     requests: [],
   });
   vi.spyOn(client, 'queue').mockResolvedValue([]);
-  // The keys that are told stay with the page, for the files that run after this one.
+  // The keyboard map outlives this file, because test files share a page.
   const keys = { path: '', version: '', bindings: [] };
   vi.spyOn(client, 'json').mockImplementation(
     (path) => Promise.resolve(path === '/client/keyboard' ? keys : { items: [] }) as never,
@@ -37,7 +37,7 @@ beforeEach(async () => {
   conversations.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
   navigation.show({ name: 'session', id });
   connection.loaded = true;
-  await loadPart(); // as it is once the page stands
+  await loadPart(); // as after the start of the page
 });
 
 afterEach(() => {
@@ -83,7 +83,7 @@ async function escape() {
 
 const armed = () => document.body.textContent.includes('Press Esc again to stop');
 
-/** The Files tab, with its field. */
+/** The Files tab with its field. */
 async function files() {
   act('files', frame(), false);
   await vi.waitFor(() => expect(part('aside.panel input')).not.toBeNull());
@@ -127,7 +127,7 @@ test('what is hidden by keys gives the focus back', async () => {
 
   await files();
   part('aside.panel input')?.focus();
-  act('plan', frame(), false); // the field goes, and not the panel
+  act('plan', frame(), false); // the field is removed, and the panel stays
   await settle();
   expect(document.activeElement).toBe(part('aside.panel'));
   act('panel', frame(), false);

@@ -214,7 +214,7 @@ test('a new server replaces nothing that was shown; one that is there replaces w
   type(field('Program'), 'npx');
   await click('Save');
   expect(save.mock.calls[0]?.[3]).toBeUndefined();
-  await click('Delete'); // which can still be taken back, so it is still stored
+  await click('Delete'); // the removal can still be undone, so the entry is still stored
   await click('Add server');
   type(field('Name'), 'files');
   type(field('Program'), 'npx');
@@ -269,7 +269,7 @@ test('Cancel takes what was written away, and Undo brings it back', async () => 
   expect(button('Add server')).toBeDefined();
   const before = navigation.view;
   toasts.list.at(-1)?.undo?.();
-  expect(navigation.view).not.toBe(before); // which makes the screen anew
+  expect(navigation.view).not.toBe(before); // a new view object mounts the screen again
   ended?.();
   await open();
   expect(field('Name').value).toBe('mine');

@@ -11,9 +11,9 @@ interface Item {
   entry: Record<string, unknown>;
 }
 
-/** What is written in an editor. */
+/** The unsaved text of an editor. */
 export interface Words<T> {
-  /** What is edited, as it was shown; none for a new one. */
+  /** The edited item as it was shown; undefined for a new entry. */
   item: T | undefined;
   name: string;
   entry: Record<string, unknown>;
@@ -22,13 +22,13 @@ export interface Words<T> {
 
 type Remove = (directory: string, name: string, last: boolean) => Promise<void>;
 
-/** What is done with the entries of a listing: one is edited at a time, and any can be removed, which can be taken back for a while. */
+/** Editing and removing the entries of a listing. Only one entry is edited at a time; a removal can be undone for a while. */
 export class Editing<T extends Item> {
-  /** What is edited; without an item it is a new one. */
+  /** The editor's item; without an item a new entry. */
   now = $state.raw<{ item?: T } | undefined>();
-  /** The button that adds one. */
+  /** The button that adds an entry. */
   add = $state<HTMLButtonElement>();
-  /** Whose editor has just closed. */
+  /** The name of the entry whose editor has just closed. */
   #back = $state<string | undefined>();
   #listing: Listing<T>;
   #removals: Removals;
@@ -40,7 +40,7 @@ export class Editing<T extends Item> {
     this.#listing = listing;
     this.#removals = removals;
     this.#remove = remove;
-    // Where something was written and the screen left, the editor is open again.
+    // Opens the editor again where the screen was left with unsaved text.
     $effect(() => {
       void listing.directory;
       untrack(() => this.#reopen());
@@ -56,7 +56,7 @@ export class Editing<T extends Item> {
     if (words && !this.now) this.open(words.item);
   }
 
-  /** Opens the editor: of what something is left of first, which would else stand in that of another. */
+  /** Opens the editor. An entry with unsaved text comes first, because its text would otherwise appear in another entry's editor. */
   open(item?: T): void {
     const words = left<Words<T>>(this.#form);
     const of = words ? words.item : item;
@@ -64,7 +64,7 @@ export class Editing<T extends Item> {
     this.#back = undefined;
   }
 
-  /** Closes the editor; the focus goes to the row of that name, or to the button that adds one. */
+  /** Closes the editor. The focus goes to the row of that name, or to the button that adds an entry. */
   async close(name = this.now?.item?.name): Promise<void> {
     this.now = undefined;
     this.#back = name;
@@ -72,7 +72,7 @@ export class Editing<T extends Item> {
     if (name === undefined) this.add?.focus();
   }
 
-  /** A stored one is not to be removed any more by what was asked for before. */
+  /** Cancels a waiting removal of an entry that was stored again. */
   keep(name: string): void {
     this.#removals.undo(this.#listing.directory, name);
   }
@@ -95,7 +95,7 @@ export class Editing<T extends Item> {
     void tick().then(() => this.add?.focus());
   }
 
-  /** What the row of an entry is given. */
+  /** Returns the props of an entry's row. */
   row(item: T) {
     return {
       directory: this.#listing.directory,
@@ -107,7 +107,7 @@ export class Editing<T extends Item> {
     };
   }
 
-  /** What the editor of an entry is given, or that of a new one. */
+  /** Returns the props of an entry's editor, or of a new entry's. */
   editor(item: T | undefined) {
     const form = this.#form;
     const { directory } = this.#listing;
@@ -129,9 +129,9 @@ export class Editing<T extends Item> {
           text: t('equip.given_up'),
           tone: 'info',
           undo: () => {
-            if (left(form)) return; // something else was written since
+            if (left(form)) return; // the person has written another text since
             back();
-            // The screen is made anew, with what is left: this one may be another by now.
+            // Shows the screen again with the restored text, because this instance may be gone.
             if (navigation.view.name === this.#kind) navigation.show({ name: this.#kind, directory });
           },
         });

@@ -1,7 +1,8 @@
 import { flushSync, mount, unmount, type Component } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import RuleEditor from '../rules/RuleEditor.svelte';
-import { client, preferences, remotes } from '../state/state';
+import type { preferences } from '../state/state';
+import { client, remotes } from '../state/state';
 import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
 import CustomAgent from './CustomAgent.svelte';

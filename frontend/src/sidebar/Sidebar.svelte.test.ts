@@ -11,7 +11,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-/** So many conversations, the newest first. */
+/** Creates so many sessions, the newest first. */
 function fill(count: number) {
   for (let n = 0; n < count; n++) {
     const updatedAt = new Date(Date.UTC(2026, 0, 1) - n * 60_000).toISOString();
@@ -84,7 +84,7 @@ test('what is opened elsewhere is shown in the list, once', async () => {
   flushSync();
   await tick();
   expect(list.scrollTop).toBe((1 + 91) * 28 - 280); // the head of its directory, and the rows up to it
-  list.scrollTop = 0; // the person goes elsewhere
+  list.scrollTop = 0; // the person scrolls elsewhere
   conversations.sessions.set('s1', session({ id: 's1', title: 'Another title' }));
   flushSync();
   await tick();
@@ -113,7 +113,7 @@ test('keys lead to rows that are not in the page yet, and the focus goes there',
   expect(list.scrollTop).toBe(0);
   await press('ArrowDown', 's0');
 
-  // The wheel leads away from it.
+  // The wheel scrolls away from it.
   expect(list.tabIndex).toBe(-1);
   list.scrollTop = 8_000;
   list.dispatchEvent(new Event('scroll'));

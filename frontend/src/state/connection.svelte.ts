@@ -57,7 +57,7 @@ export interface Receivers {
  */
 export class Connection {
   link = $state<Link>('connecting');
-  /** Why the link is down. */
+  /** The error that broke the connection. */
   fault = $state.raw<ApiError | undefined>();
   /** Whether the first snapshots have come. */
   loaded = $state(false);

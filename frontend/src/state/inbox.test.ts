@@ -37,7 +37,7 @@ test('after a gap a request that was answered meanwhile waits no more where its 
   await page.tell('request.upsert', request(), 2);
   await page.feed({ gen: 'g', seq: 90, reset: true, events: [] });
   expect(page.inbox.waiting).toEqual([]);
-  await page.tell('request.upsert', request(), 91); // one that began while the snapshots were read
+  await page.tell('request.upsert', request(), 91); // a request that arrived while the snapshots were read
   expect(page.inbox.waiting).toHaveLength(1);
 });
 

@@ -8,7 +8,7 @@ test('what could not be put away is not said to be, and a conversation that begi
   page.navigation.show({ name: 'session', id: 's1' });
   page.refuse = (_, init) => init?.method === 'PATCH' && { code: 'storage', status: 409 };
   await page.lifecycle.archive(session());
-  expect(page.toasts.list).toHaveLength(1); // what went wrong
+  expect(page.toasts.list).toHaveLength(1); // the error
   expect(page.toasts.list[0]?.undo).toBeUndefined();
   expect(page.navigation.view).toEqual({ name: 'session', id: 's1' });
   page.refuse = undefined;
@@ -127,7 +127,7 @@ test('the window writes what is exported, and says where', async () => {
     '/client/sessions/s1/export?format=md',
   );
   expect(page.toasts.list.at(-1)?.text).toBe('Saved as /home/ada/a.md');
-  SaveExport.mockResolvedValueOnce(''); // the person wants none
+  SaveExport.mockResolvedValueOnce(''); // the person cancels
   await page.lifecycle.export(session(), 'json');
   expect(page.toasts.list).toHaveLength(1);
   delete (window as { go?: unknown }).go;

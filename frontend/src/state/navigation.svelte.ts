@@ -46,7 +46,7 @@ export class Navigation {
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** The conversation whose files a dialog lists. */
   filesOf = $state.raw<string | undefined>();
-  /** What was dropped for conversations that have not been shown since. */
+  /** Files that were dropped for sessions that have not been visible since. */
   readonly given = new SvelteMap<string, Dropped>();
   /** Mentions a file in the message of a conversation, and attaches it; false when that conversation is not on the screen. */
   mention: ((session: string, path: string, relative: string) => boolean) | undefined;

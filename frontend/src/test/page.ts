@@ -63,7 +63,7 @@ export function fakePage(): ReturnType<typeof compose> & FakeServer {
   };
   const feed = async (batch: EventBatch) => {
     await vi.advanceTimersByTimeAsync(0);
-    if (batches.length === 0) await vi.advanceTimersByTimeAsync(pace); // of what comes closely
+    if (batches.length === 0) await vi.advanceTimersByTimeAsync(pace); // the pace between two calls
     batches.shift()?.(batch);
     await vi.advanceTimersByTimeAsync(20);
     flushSync();
