@@ -7,6 +7,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
+	"deskhand/backend/form"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/launch"
 	"deskhand/backend/permission"
@@ -56,7 +57,7 @@ type (
 	// Question is a question of a request.
 	Question = session.Question
 	// QuestionOption is an option of a question.
-	QuestionOption = session.QuestionOption
+	QuestionOption = form.QuestionOption
 	// Place is a place where agents run.
 	Place = remotes.Place
 	// Found is what a search found.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"deskhand/backend/form"
 	"deskhand/backend/permission"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -324,8 +325,8 @@ func (d *drawing) prompt(i int) string {
 }
 
 // listed returns the list of choices when the controls cannot show all of their text.
-func listed(choices []session.QuestionOption) string {
-	if !slices.ContainsFunc(choices, func(o session.QuestionOption) bool {
+func listed(choices []form.QuestionOption) string {
+	if !slices.ContainsFunc(choices, func(o form.QuestionOption) bool {
 		return width(o.Label) > mostChoice || width(o.Description) > mostChoice
 	}) {
 		return ""
@@ -488,7 +489,7 @@ func (d *drawing) answer() string {
 	for i, chosen := range a.Answers {
 		for j, id := range chosen {
 			if i < len(d.asks) {
-				if at := slices.IndexFunc(d.asks[i].Choices, func(o session.QuestionOption) bool { return o.ID == id }); at >= 0 {
+				if at := slices.IndexFunc(d.asks[i].Choices, func(o form.QuestionOption) bool { return o.ID == id }); at >= 0 {
 					chosen[j] = d.asks[i].Choices[at].Label
 				}
 			}

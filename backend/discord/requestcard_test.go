@@ -11,6 +11,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"deskhand/backend/form"
 	"deskhand/backend/launch"
 	"deskhand/backend/permission"
 	"deskhand/backend/session"
@@ -275,10 +276,10 @@ func asking(questions ...session.Question) session.Request {
 	return session.Request{ID: requestID, Kind: "question", Agent: "Claude", Title: questions[0].Prompt, Questions: questions, Status: "requested"}
 }
 
-func choices(n int) []session.QuestionOption {
-	list := make([]session.QuestionOption, n)
+func choices(n int) []form.QuestionOption {
+	list := make([]form.QuestionOption, n)
 	for i := range list {
-		list[i] = session.QuestionOption{ID: "id" + strconv.Itoa(i), Label: "Choice " + strconv.Itoa(i)}
+		list[i] = form.QuestionOption{ID: "id" + strconv.Itoa(i), Label: "Choice " + strconv.Itoa(i)}
 	}
 	return list
 }
@@ -305,7 +306,7 @@ func TestDrawShowsQuestionsWithControls(t *testing.T) {
 			t.Errorf("%s: got %q, want the question", name, shown.content)
 		}
 	}
-	r := asking(session.Question{Prompt: "Which?", Options: []session.QuestionOption{{ID: "a", Label: strings.Repeat("long ", 40), Description: "why"}}})
+	r := asking(session.Question{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: strings.Repeat("long ", 40), Description: "why"}}})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, strings.Repeat("long ", 40)) {
 		t.Errorf("content: got %q, want the long choice", shown.content)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/form"
 )
 
 // AskUser asks a person for an agent that has no way to: it is a request like every other, and is answered like one. Answers has a list of
@@ -55,9 +57,9 @@ func (v *conversation) askUser(id string, questions []Question, ended chan<- Req
 		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	for _, q := range questions {
-		shown := Question{Prompt: v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []QuestionOption{}}
+		shown := Question{Prompt: v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
 		for _, o := range q.Options {
-			shown.Options = append(shown.Options, QuestionOption{ID: o.ID, Label: v.c.secret.Text(o.Label), Description: v.c.secret.Text(o.Description)})
+			shown.Options = append(shown.Options, form.QuestionOption{ID: o.ID, Label: v.c.secret.Text(o.Label), Description: v.c.secret.Text(o.Description)})
 		}
 		r.Questions = append(r.Questions, shown)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/export"
+	"deskhand/backend/form"
 	"deskhand/backend/host"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
@@ -730,7 +731,7 @@ func TestAskUser(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
-	questions := []session.Question{{Prompt: "Which?", Options: []session.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
+	questions := []session.Question{{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
 	type result struct {
 		answers [][]string
 		status  string

@@ -34,7 +34,9 @@ type looseText string
 
 // UnmarshalJSON never fails.
 func (t *looseText) UnmarshalJSON(raw []byte) error {
-	*t = looseText(stringOf(raw))
+	var text string
+	_ = json.Unmarshal(raw, &text) // a value of another type leaves text empty
+	*t = looseText(text)
 	return nil
 }
 

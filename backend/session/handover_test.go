@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"deskhand/backend/form"
 	"deskhand/backend/transcript"
 )
 
@@ -23,7 +24,7 @@ func TestHandover(t *testing.T) {
 	for i := range 1000 {
 		thousand = append(thousand, user(fmt.Sprintf("message %d", i+1)), edit("completed", fmt.Sprintf("/work/src/file%d.go", i)), agent(fmt.Sprintf("answer %d", i+1)))
 	}
-	question := Request{Kind: kindQuestion, Status: statusAnswered, Title: "Which colour?", Questions: []Question{{Prompt: "Which colour?", Options: []QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(Answer{Answers: [][]string{{"b"}}})}
+	question := Request{Kind: kindQuestion, Status: statusAnswered, Title: "Which colour?", Questions: []Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(Answer{Answers: [][]string{{"b"}}})}
 	permission := Request{Kind: kindPermission, Status: statusRejected, Title: "rm -rf build", Options: []RequestOption{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(Answer{OptionID: "no"})}
 	once := Request{Kind: kindPermission, Status: statusAnswered, Title: "ls", Options: []RequestOption{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(Answer{OptionID: "yes"})}
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"deskhand/backend/form"
 )
 
 // Requests of which a person chooses or tells something are questions to programs that know nothing else of them: events, a list and two
@@ -21,29 +23,29 @@ import (
 
 // QuestionEvent is the data of question.requested and question.resolved, which are delivered only to who asks for them by type.
 type QuestionEvent struct {
-	QuestionID string           `json:"question_id" doc:"The agent's own questionId, or else the request_id; where the request has several questions that have none of their own, with a dot and the number of this one, from 1"`
-	RequestID  string           `json:"request_id" doc:"Our id of the question, which no other one has"`
-	Prompt     string           `json:"prompt"`
-	Options    []string         `json:"options" doc:"What a reply chooses from; empty where it is in one's own words"`
-	Choices    []QuestionOption `json:"choices" doc:"The options, with what people read"`
-	Response   *string          `json:"response" doc:"null until it is answered, then the first answer"`
-	Status     string           `json:"status" enum:"requested,answered,rejected"`
-	Reason     string           `json:"reason,omitempty" enum:"cancelled,expired" doc:"Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended"`
+	QuestionID string                `json:"question_id" doc:"The agent's own questionId, or else the request_id; where the request has several questions that have none of their own, with a dot and the number of this one, from 1"`
+	RequestID  string                `json:"request_id" doc:"Our id of the question, which no other one has"`
+	Prompt     string                `json:"prompt"`
+	Options    []string              `json:"options" doc:"What a reply chooses from; empty where it is in one's own words"`
+	Choices    []form.QuestionOption `json:"choices" doc:"The options, with what people read"`
+	Response   *string               `json:"response" doc:"null until it is answered, then the first answer"`
+	Status     string                `json:"status" enum:"requested,answered,rejected"`
+	Reason     string                `json:"reason,omitempty" enum:"cancelled,expired" doc:"Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended"`
 }
 
 // WaitingQuestion is a question of the inbox.
 type WaitingQuestion struct {
-	SessionID   string           `json:"session_id"`
-	QuestionID  string           `json:"question_id"`
-	RequestID   string           `json:"request_id"`
-	Prompt      string           `json:"prompt"`
-	Options     []string         `json:"options"`
-	Choices     []QuestionOption `json:"choices"`
-	MultiSelect bool             `json:"multi_select,omitempty" doc:"Several options may be chosen"`
-	FreeText    bool             `json:"free_text,omitempty" doc:"Words that are no option are taken as well"`
-	Kind        string           `json:"kind" enum:"permission,form,url,question" doc:"Of its request"`
-	Agent       string           `json:"agent"`
-	CreatedAt   Time             `json:"created_at"`
+	SessionID   string                `json:"session_id"`
+	QuestionID  string                `json:"question_id"`
+	RequestID   string                `json:"request_id"`
+	Prompt      string                `json:"prompt"`
+	Options     []string              `json:"options"`
+	Choices     []form.QuestionOption `json:"choices"`
+	MultiSelect bool                  `json:"multi_select,omitempty" doc:"Several options may be chosen"`
+	FreeText    bool                  `json:"free_text,omitempty" doc:"Words that are no option are taken as well"`
+	Kind        string                `json:"kind" enum:"permission,form,url,question" doc:"Of its request"`
+	Agent       string                `json:"agent"`
+	CreatedAt   Time                  `json:"created_at"`
 }
 
 const (
@@ -73,15 +75,15 @@ func (r *Request) asks() []asksOne {
 		return r.formAsks()
 	case kindURL:
 		return []asksOne{{Question: Question{
-			Prompt: stacked(r.Title, r.URL), Options: []QuestionOption{{ID: acceptURL, Label: "Open " + r.Host, Description: r.URL}},
+			Prompt: stacked(r.Title, r.URL), Options: []form.QuestionOption{{ID: acceptURL, Label: "Open " + r.Host, Description: r.URL}},
 		}}}
 	case kindPermission:
 		if !r.IsChoice() {
 			return nil
 		}
-		q := Question{Prompt: r.Title, Options: make([]QuestionOption, len(r.Options))}
+		q := Question{Prompt: r.Title, Options: make([]form.QuestionOption, len(r.Options))}
 		for i, o := range r.Options {
-			q.Options[i] = QuestionOption{ID: o.ID, Label: o.Shown()}
+			q.Options[i] = form.QuestionOption{ID: o.ID, Label: o.Shown()}
 		}
 		return []asksOne{{Question: q}}
 	}
@@ -89,26 +91,26 @@ func (r *Request) asks() []asksOne {
 }
 
 func (r *Request) formAsks() []asksOne {
-	fields, ok := readForm(r.Schema)
+	fields, ok := form.Read(r.Schema)
 	if !ok {
 		return nil
 	}
 	var list []asksOne
 	for _, f := range fields {
-		if f.of != "" {
+		if f.Beside != "" {
 			continue
 		}
 		q := Question{
-			Prompt: stacked(r.Title, f.label(), f.description), Options: f.choices, MultiSelect: f.kind == "array",
-			AllowFreeText: f.choices == nil && f.kind != "boolean" || companion(fields, f.name) != "",
+			Prompt: stacked(r.Title, f.Label(), f.Description), Options: f.Choices, MultiSelect: f.Kind == "array",
+			AllowFreeText: f.Choices == nil && f.Kind != "boolean" || fields.Companion(f.Name) != "",
 		}
-		if f.kind == "boolean" {
-			q.Options = []QuestionOption{{ID: "true", Label: "true"}, {ID: "false", Label: "false"}}
+		if f.Kind == "boolean" {
+			q.Options = []form.QuestionOption{{ID: "true", Label: "true"}, {ID: "false", Label: "false"}}
 		}
-		list = append(list, asksOne{q, f.name})
+		list = append(list, asksOne{q, f.Name})
 	}
 	if len(list) == 0 { // a form without fields asks for a yes
-		list = []asksOne{{Question: Question{Prompt: r.Title, Options: []QuestionOption{{ID: "accept", Label: "accept"}}}}}
+		list = []asksOne{{Question: Question{Prompt: r.Title, Options: []form.QuestionOption{{ID: "accept", Label: "accept"}}}}}
 	}
 	return list
 }
@@ -188,9 +190,9 @@ func (q Question) ids() []string {
 }
 
 // choices are never null.
-func (q Question) choices() []QuestionOption {
+func (q Question) choices() []form.QuestionOption {
 	if q.Options == nil {
-		return []QuestionOption{}
+		return []form.QuestionOption{}
 	}
 	return q.Options
 }
@@ -230,8 +232,8 @@ func (r *Request) filled(content json.RawMessage, field string) []string {
 		return []string{"accept"}
 	}
 	raw, ok := values[field]
-	if fields, _ := readForm(r.Schema); !ok {
-		raw, ok = values[companion(fields, field)]
+	if fields, _ := form.Read(r.Schema); !ok {
+		raw, ok = values[fields.Companion(field)]
 	}
 	var list []string
 	var text string
@@ -394,9 +396,8 @@ func (v *conversation) reply(found Request, part int, answers [][]string, surfac
 // checkPart tells at once what is wrong with an answer to one of several questions.
 func (r *openRequest) checkPart(q asksOne, given []string) error {
 	if r.Kind == kindForm {
-		fields, _ := readForm(r.Schema)
-		i := slices.IndexFunc(fields, func(f formField) bool { return f.name == q.field })
-		return fields[i].fill(map[string]any{}, given, companion(fields, q.field))
+		fields, _ := form.Read(r.Schema)
+		return fields.CheckAnswer(q.field, given)
 	}
 	one := openRequest{Request: Request{Questions: []Question{q.Question}}}
 	_, _, err := one.respondQuestion(Answer{Answers: [][]string{given}})
@@ -413,9 +414,9 @@ func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
 	case kindQuestion:
 		return Answer{Answers: answers}, nil
 	case kindForm:
-		fields, _ := readForm(r.Schema)
+		fields, _ := form.Read(r.Schema)
 		if len(fields) > 0 {
-			content, err := contentOf(fields, answers)
+			content, err := fields.Content(answers)
 			return Answer{Action: "accept", Content: content}, err
 		}
 		if first == "accept" {
@@ -426,7 +427,7 @@ func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
 			return Answer{Action: first}, nil
 		}
 	case kindPermission:
-		if i := optionIndex(r.asks()[0].Options, first); i >= 0 {
+		if i := form.Choice(r.asks()[0].Options, first); i >= 0 {
 			return Answer{OptionID: r.Options[i].ID}, nil
 		}
 	}

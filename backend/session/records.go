@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 
+	"deskhand/backend/form"
 	"deskhand/backend/launch"
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
@@ -147,18 +148,11 @@ type RequestOption struct {
 
 // Question is one question of a question request.
 type Question struct {
-	ID            string           `json:"id,omitempty" doc:"The agent's own id of this question, where it has asked several at once and gives each one"`
-	Prompt        string           `json:"prompt"`
-	Options       []QuestionOption `json:"options"`
-	MultiSelect   bool             `json:"multiSelect,omitempty"`
-	AllowFreeText bool             `json:"allowFreeText,omitempty"`
-}
-
-// QuestionOption is one choice; where the agent gives no id, its label is its id.
-type QuestionOption struct {
-	ID          string `json:"id"`
-	Label       string `json:"label"`
-	Description string `json:"description,omitempty"`
+	ID            string                `json:"id,omitempty" doc:"The agent's own id of this question, where it has asked several at once and gives each one"`
+	Prompt        string                `json:"prompt"`
+	Options       []form.QuestionOption `json:"options"`
+	MultiSelect   bool                  `json:"multiSelect,omitempty"`
+	AllowFreeText bool                  `json:"allowFreeText,omitempty"`
 }
 
 // Answer is what a person answers to a request: exactly one of OptionID (permission), Action (form, url; raw: only cancel) or

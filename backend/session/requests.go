@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/form"
 	"deskhand/backend/permission"
 	"deskhand/backend/transcript"
 )
@@ -175,7 +176,7 @@ func metaOf(toolCall json.RawMessage) json.RawMessage {
 
 // showable tells whether there is a control for every property of a form.
 func showable(schema json.RawMessage) bool {
-	_, ok := readForm(schema)
+	_, ok := form.Read(schema)
 	return ok
 }
 
@@ -203,7 +204,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 		p.Questions = []question{p.question}
 	}
 	for _, q := range p.Questions {
-		shown := Question{Prompt: q.Prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText, Options: []QuestionOption{}}
+		shown := Question{Prompt: q.Prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText, Options: []form.QuestionOption{}}
 		if shown.Prompt == "" {
 			shown.Prompt = q.Question
 		}
@@ -239,16 +240,16 @@ func readQuestionID(raw json.RawMessage, clean func(string) string) string {
 	return text
 }
 
-func readOption(raw json.RawMessage) (QuestionOption, bool) {
+func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 	var label string
 	if json.Unmarshal(raw, &label) == nil {
-		return QuestionOption{ID: label, Label: label}, label != ""
+		return form.QuestionOption{ID: label, Label: label}, label != ""
 	}
 	var pair []string
 	if json.Unmarshal(raw, &pair) == nil && len(pair) > 0 {
-		return QuestionOption{ID: pair[0], Label: pair[len(pair)-1]}, pair[0] != ""
+		return form.QuestionOption{ID: pair[0], Label: pair[len(pair)-1]}, pair[0] != ""
 	}
-	var o QuestionOption
+	var o form.QuestionOption
 	if json.Unmarshal(raw, &o) != nil {
 		return o, false
 	}
@@ -353,7 +354,7 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	default:
 		return "", nil, bad("answer.no_action")
 	}
-	if err := fits(r.Schema, a.Content); err != nil {
+	if err := form.Check(r.Schema, a.Content); err != nil {
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
 	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
@@ -372,7 +373,7 @@ func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 			return "", nil, bad("answer.choose", "question", q.Prompt)
 		}
 		for _, id := range chosen {
-			known := slices.ContainsFunc(q.Options, func(o QuestionOption) bool { return o.ID == id })
+			known := slices.ContainsFunc(q.Options, func(o form.QuestionOption) bool { return o.ID == id })
 			if !known && !q.AllowFreeText {
 				return "", nil, bad("answer.unknown_option", "optionId", id)
 			}

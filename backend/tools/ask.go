@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"deskhand/backend/form"
 	"deskhand/backend/session"
 )
 
@@ -57,7 +58,7 @@ type askInput struct {
 }
 
 // option is a label that is its own id, a pair of id and label, or an object: the forms of _sandboxagent/session/request_question.
-type option session.QuestionOption
+type option form.QuestionOption
 
 func (o *option) UnmarshalJSON(raw []byte) error {
 	var label string
@@ -70,7 +71,7 @@ func (o *option) UnmarshalJSON(raw []byte) error {
 		*o = option{ID: pair[0], Label: pair[1]}
 		return nil
 	}
-	var whole session.QuestionOption
+	var whole form.QuestionOption
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return errors.New("an option is a text, a pair of id and label, or an object with id and label")
 	}
@@ -105,13 +106,13 @@ func (in askInput) list() ([]session.Question, error) {
 			return nil, &ruleError{"arguments", fmt.Sprintf("%d options of a question are the most", mostOptions)}
 		}
 		size += len(prompt)
-		list[i] = session.Question{Prompt: prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []session.QuestionOption{}}
+		list[i] = session.Question{Prompt: prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
 		for _, o := range q.Options {
 			if o.ID == "" {
 				return nil, &ruleError{"arguments", "an option needs a label"}
 			}
 			size += len(o.ID) + len(o.Label) + len(o.Description)
-			list[i].Options = append(list[i].Options, session.QuestionOption(o))
+			list[i].Options = append(list[i].Options, form.QuestionOption(o))
 		}
 	}
 	if size > longestText {
