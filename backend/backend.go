@@ -221,6 +221,13 @@ func (b *Backend) openProcesses() error {
 // words, and a shorter token can be guessed anyway.
 const ShortestSecret = 16
 
+func (b *Backend) openTools() {
+	b.tools = tools.Open(tools.Config{
+		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
+		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
+	})
+}
+
 func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handler, error) {
 	var err error
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
@@ -244,10 +251,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err != nil {
 		return nil, err
 	}
-	b.tools = tools.Open(tools.Config{
-		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
-		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
-	})
+	b.openTools()
 	ofDiscord, ofPlaces := b.vault("discord-token.json"), b.vault("place-tokens.json")
 	b.remotes = remotes.New(remotes.Deps{
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,

@@ -27,9 +27,11 @@ type Work struct {
 	Params    map[string]string `json:"params,omitempty"`
 }
 
+// WorkExport is the kind of the work of an export.
+const WorkExport = "export"
+
 const (
 	workCompact   = "compact"
-	WorkExport    = "export"
 	workRunning   = "running"
 	workDone      = "done"
 	workFailed    = "failed"

@@ -468,6 +468,7 @@ func BenchmarkFindInConversation(b *testing.B) {
 }
 
 func (f *fixture) measure(b *testing.B, q Query, unit string) {
+	b.Helper()
 	for b.Loop() {
 		if _, err := f.Find(b.Context(), q); err != nil {
 			b.Fatal(err)

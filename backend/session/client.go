@@ -182,7 +182,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	c.maintainer.Start(c.ctx)
+	c.maintainer.Start(c.ctx)               //nolint:contextcheck // the maintenance lives as long as the client
 	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {

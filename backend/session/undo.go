@@ -84,7 +84,7 @@ func (v *conversation) holdPrompt(turn string, h *undo.Hold) {
 		if !h.Wait(ctx) {
 			return
 		}
-		a.post(func() { //nolint:contextcheck // the work belongs to the conversation, which has no context
+		a.post(func() {
 			if v.composing != now {
 				return // the turn was stopped meanwhile
 			}

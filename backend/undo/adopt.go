@@ -14,7 +14,7 @@ import (
 // join brings the trees of a session's turns and restorations into the store of the session's directory.
 func (l *Library) join(ctx context.Context, s *Session) error {
 	if l.Writable() != nil || l.Host(s.Place).Snapshots == nil {
-		return nil // data that can only be read is shown as stored
+		return nil //nolint:nilerr // data that can only be read is shown as stored
 	}
 	from, err := record.Query(ctx, l.Store.Read(), record.ScanText, `SELECT workspace FROM turn_change WHERE session = ?1 AND workspace <> ?2 AND ended <> 0
 		UNION SELECT workspace FROM restoration WHERE session = ?1 AND workspace <> ?2`, s.ID, s.Workspace)
