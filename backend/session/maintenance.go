@@ -15,13 +15,7 @@ func (c *Client) newMaintenance() *maintenance.Maintainer {
 		Publish: func(kind, session string, rec any) {
 			c.feed.publish(Event{Session: session, Type: kind, Data: mustJSON(rec)})
 		},
-		Writable: func() error {
-			if refused := c.ReadOnly(); refused != nil {
-				return refused
-			}
-			return nil
-		},
-		Running: c.Running, Search: c.cfg.Search,
+		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		ForgetAttachments: c.forgetAttachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes, UseAttachments: useAttachments,
 		Workspaces: c.maintainedWorkspaces, KnownAgent: c.cfg.Agents.Known, AgentSessions: c.maintainedSessions, SessionsOf: c.sessionsOf,
 	})
