@@ -1,11 +1,9 @@
 // The items of the screen's acceptance list without a test beside their feature: nothing is out of reach at 200 %, everybody can read the
 // panel's tabs, a stream goes on after the computer has slept, and without agents or a network there is the demo agent.
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { artefacts, Desk } from "./desk.mjs";
+import { Desk, shoot } from "./desk.mjs";
 
 const small = { width: 720, height: 450 }; // 1440x900 at 200 %
 
@@ -44,11 +42,10 @@ test("at 200 % and with text of 150 % every control is in reach", async (t) => {
   await app.send("Please show me around");
   await app.request.getByText("Allow once").waitFor();
   const bad = [];
-  fs.mkdirSync(artefacts, { recursive: true });
   const look = async (name) => {
     for (const size of ["100%", "150%"]) {
       await page.evaluate((size) => document.documentElement.style.setProperty("--text-scale", String(parseInt(size) / 100)), size);
-      await page.screenshot({ path: path.join(artefacts, `zoom-${name}-${parseInt(size)}.png`) });
+      await shoot(page, `zoom-${name}-${parseInt(size)}`);
       for (const one of await page.evaluate(outOfReach)) bad.push(`${name} at ${size}: ${one}`);
     }
     await page.evaluate(() => document.documentElement.style.removeProperty("--text-scale"));

@@ -1,9 +1,8 @@
 // The app as a person sees it: its parts by role and name, and the actions that many tests repeat.
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import path from "node:path";
-import AxeBuilder from "@axe-core/playwright";
-import { artefacts } from "./desk.mjs";
+import { createRequire } from "node:module";
+import { shoot } from "./desk.mjs";
 
 export class App {
   constructor(page) {
@@ -100,28 +99,34 @@ export class App {
 }
 
 // Rows and buttons show more than their name: an age, the keys that do the same.
-const notAsked = ["label-content-name-mismatch"];
+const allRules = { rules: { "label-content-name-mismatch": { enabled: false } } };
 // Rules whose results may differ between light and dark.
-const ofColour = ["color-contrast", "link-in-text-block"];
+const colourRules = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
+const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** What axe finds wrong on a page, a line a violation. A page gets axe once: compiling axe takes longer than a run. */
+export async function violations(page, options = allRules) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(fs.readFileSync(axeFile, "utf8"));
+  return page.evaluate(async (options) => {
+    const { violations } = await window.axe.run(document, { ...options, resultTypes: ["violations"] }); // elements that pass need no description
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html, any, all, none }) => {
+      const why = [...any, ...all, ...none].map(({ message }) => message).join("; ");
+      return `${id}: ${html.slice(0, 160)} (${why.slice(0, 160)})`;
+    }));
+  }, options);
+}
 
 /** Looks at one screen after the other, as people with and without good eyes do; done() tells what was found. */
 export class Looks {
   #found = new Map();
 
-  /** Takes a picture in dark and in light, and asks axe about both. */
+  /** Asks axe about a screen in dark and in light. */
   async at(page, name) {
-    fs.mkdirSync(artefacts, { recursive: true });
     for (const colorScheme of ["dark", "light"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.screenshot({ path: path.join(artefacts, `${name}-${colorScheme}.png`) });
-      const axe = new AxeBuilder({ page }).setLegacyMode(); // there are no frames, and a page a run less
-      const { violations } = await (colorScheme === "dark" ? axe.withRules(ofColour) : axe.disableRules(notAsked)).analyze();
-      for (const { id, nodes } of violations) {
-        for (const { html, any, all, none } of nodes) {
-          const why = [...any, ...all, ...none].map(({ message }) => message).join("; ");
-          const where = `${id}: ${html.slice(0, 160)} (${why.slice(0, 160)})`;
-          this.#found.set(where, [...(this.#found.get(where) ?? []), `${name}-${colorScheme}`]);
-        }
+      await shoot(page, `${name}-${colorScheme}`);
+      for (const where of await violations(page, colorScheme === "dark" ? colourRules : allRules)) {
+        this.#found.set(where, [...(this.#found.get(where) ?? []), `${name}-${colorScheme}`]);
       }
     }
   }

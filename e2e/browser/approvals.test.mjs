@@ -1,10 +1,9 @@
 // Approvals larger than a screen, in Chromium: every part of the request can be reached, and a press counts only once the whole request
 // could be read.
 import assert from "node:assert/strict";
-import path from "node:path";
 import { test } from "node:test";
 import { App } from "./app.mjs";
-import { artefacts, Desk, until } from "./desk.mjs";
+import { Desk, shoot, until } from "./desk.mjs";
 
 /** An agent that asks for what its prompt names. */
 const agent = `#!/usr/bin/env node
@@ -40,7 +39,7 @@ const unseen = (app) => app.request.getByTestId("unseen");
 async function picture(app, name) {
   for (const colorScheme of ["light", "dark"]) {
     await app.page.emulateMedia({ colorScheme });
-    await app.page.screenshot({ path: path.join(artefacts, `approval-${name}-${colorScheme}.png`) });
+    await shoot(app.page, `approval-${name}-${colorScheme}`);
   }
 }
 

@@ -12,6 +12,12 @@ export { program, until };
 /** Where screenshots go; git ignores it. */
 export const artefacts = process.env.E2E_ARTEFACTS ?? path.join(import.meta.dirname, "artefacts");
 
+/** Waits until the page has painted its present state, and takes a screenshot for people to look at when E2E_ARTEFACTS names a directory. */
+export async function shoot(page, name) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  if (process.env.E2E_ARTEFACTS) await page.screenshot({ path: path.join(artefacts, `${name}.png`) });
+}
+
 const chromiumPaths = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 /** The same engine without what draws windows: a quarter less to compute for a test. */
 const headless = "/usr/bin/chromium-headless-shell";

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk, until } from "./desk.mjs";
+import { Desk, shoot, until } from "./desk.mjs";
 
 /** An agent that tells what it was told, and works in several directories where it says so. */
 const teller = (directories) => `#!/usr/bin/python3
@@ -89,7 +89,7 @@ test("what was chosen stays when a directory is not taken", async (t) => {
   await app.page.getByRole("alert").getByText(`The directory ${d.third} does not exist.`).waitFor();
   assert.deepEqual(await chips(app).allInnerTexts(), ["~/other", "~/third"]);
   assert.equal(await app.page.getByRole("textbox", { name: "Directory" }).inputValue(), d.work);
-  await app.page.screenshot({ path: path.join(process.env.E2E_ARTEFACTS ?? d.dir, "directories-fault.png") });
+  await shoot(app.page, "directories-fault");
   await app.button("Remove ~/third").click();
   assert.equal(await app.page.getByText("does not exist").count(), 0);
   await app.button("Start Many").click();

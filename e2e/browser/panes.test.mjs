@@ -1,9 +1,8 @@
 // Conversations beside each other, and the side panel beside them.
 import assert from "node:assert/strict";
-import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { artefacts, Desk, until } from "./desk.mjs";
+import { Desk, shoot, until } from "./desk.mjs";
 
 /** The panes on the screen, by the titles of their conversations. */
 const titles = (app) => app.page.locator(".pane h1").allTextContents();
@@ -121,7 +120,7 @@ test("the side panel keeps its tab and width, and lies over a small window", asy
     const beside = await box(panel);
     const clear = width === 1024 ? told.y + told.height < beside.y + beside.height / 2 : told.x + told.width <= beside.x;
     assert.ok(clear, `at ${width} it lies over the panel`);
-    await page.screenshot({ path: path.join(artefacts, `toast-${width}.png`) });
+    await shoot(page, `toast-${width}`);
     await app.button("Dismiss", toast.first()).click({ timeout: 6_000 }).catch(() => {}); // it goes by itself as well
     await toast.waitFor({ state: "detached" });
   }

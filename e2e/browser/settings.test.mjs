@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { artefacts, Desk, until } from "./desk.mjs";
+import { Desk, shoot, until } from "./desk.mjs";
 
 const settings = async (app) => {
   await app.page.keyboard.press("Control+Comma");
@@ -111,7 +111,7 @@ test("the page looks as it was set, and so does the next one from its first mome
   assert.equal(await background(), black);
   await page.emulateMedia({ colorScheme: "light", contrast: null, forcedColors: "active" });
   await settings(app);
-  await page.screenshot({ path: path.join(process.env.E2E_ARTEFACTS ?? path.join(import.meta.dirname, "artefacts"), "settings-forced.png") });
+  await shoot(page, "settings-forced");
   looks.done();
 });
 
@@ -259,7 +259,7 @@ test("the data is moved to another directory, proven, and goes on there behind t
   await field.fill(path.join(moved, "deskhand"));
   await field.press("Enter");
   await plan.getByRole("button", { name: "Move it now" }).click();
-  await page.screenshot({ path: path.join(artefacts, "settings-move-running.png") }); // before that it would take the time that a cancel has
+  await shoot(page, "settings-move-running"); // before that it would take the time that a cancel has
   await data.getByText("The data is now in ~/disk/deskhand, unchanged.").waitFor();
   desk.data = moved;
   assert.equal((await desk.api("GET", "/client/hello")).data, path.join(moved, "deskhand"));
