@@ -10,8 +10,8 @@ import { after } from "node:test";
 
 const root = path.join(import.meta.dirname, "..");
 
-/** How long a condition may take; the machine may be busy. */
-export const patience = 15_000;
+/** How long any condition may take. The bound ends a test that has failed, and says nothing about speed: a machine may be slow and busy. */
+export const patience = 60_000;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -180,22 +180,20 @@ export class Place {
     });
   }
 
-  /** Waits until no process is left, and gives how long that took. */
-  async gone(ms = 5000) {
-    const start = performance.now();
+  /** Waits until no process is left. */
+  async gone() {
     await until("the end of every process", () => {
       const left = this.processes();
       if (left.length) throw new Error(JSON.stringify(left));
       return true;
-    }, ms);
-    return performance.now() - start;
+    });
   }
 
   /** Ends the server, and fails when what must hold at the end does not. */
   async close(t) {
     if (this.server) {
       this.server.kill("SIGTERM");
-      const late = setTimeout(() => this.server.kill("SIGKILL"), 5000);
+      const late = setTimeout(() => this.server.kill("SIGKILL"), patience);
       await this.ended;
       clearTimeout(late);
     }

@@ -113,10 +113,10 @@ test("a stream whose line was cut goes on by itself, whole", async (t) => {
   await app.send("stream 30/s 10s");
   await app.log.locator("[data-row=agent]").first().waitFor();
   await page.context().setOffline(true);
-  await app.status.getByText("Reconnecting", { exact: false }).or(page.getByText("Reconnecting", { exact: false })).first().waitFor({ timeout: 60_000 });
+  await app.status.getByText("Reconnecting", { exact: false }).or(page.getByText("Reconnecting", { exact: false })).first().waitFor();
   await page.context().setOffline(false);
   await page.evaluate(() => window.dispatchEvent(new Event("online")));
-  await app.footers.first().getByText("Done", { exact: true }).waitFor({ timeout: 60_000 });
+  await app.footers.first().getByText("Done", { exact: true }).waitFor();
   const { id } = await desk.session();
   const before = await app.log.locator("[data-row=agent]").allInnerTexts();
   assert.ok((await desk.entries(id)).some((entry) => entry.kind === "agent" && entry.text.length === 30 * 10 * 6));

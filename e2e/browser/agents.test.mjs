@@ -46,13 +46,13 @@ class Screen extends App {
   /** Tests an agent and gives its report. */
   async test(name) {
     await this.button("Test", this.card(name)).click();
-    await this.report(name).waitFor({ timeout: 30_000 });
+    await this.report(name).waitFor();
     return this.report(name);
   }
 
   /** Waits for the state of an agent. */
   async state(name, state) {
-    await this.card(name).getByText(state, { exact: true }).waitFor({ timeout: 30_000 });
+    await this.card(name).getByText(state, { exact: true }).waitFor();
   }
 }
 
@@ -143,7 +143,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   for (const key of ["Tab", "Tab", "Enter"]) await app.page.keyboard.press(key);
   const bar = card.getByRole("progressbar", { name: "Installing Claude Code" });
   await bar.waitFor();
-  await card.locator("[aria-current=step]").getByText("Download").waitFor({ timeout: 30_000 });
+  await card.locator("[aria-current=step]").getByText("Download").waitFor();
   await card.getByText(/^\d\.\d MB of about 3\.\d MB$/).waitFor();
   await card.getByText(/^npm http /).waitFor();
   await looks.at(app.page, "agents-installing");
@@ -162,7 +162,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   await card.getByText("0.101.0 is available").waitFor();
   await looks.at(app.page, "agents-update");
   await app.button("Update to 0.101.0", card).click();
-  await card.getByText("0.101.0", { exact: true }).waitFor({ timeout: 30_000 });
+  await card.getByText("0.101.0", { exact: true }).waitFor();
   await app.button("Roll back to 0.99.0", card).waitFor();
   assert.equal(await card.getByText("is available").count(), 0);
   const report = await app.test("Claude Code");
@@ -194,7 +194,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
   const claudes = async () => (await desk.api("GET", "/client/agents")).items.find((one) => one.id === "claude");
   const install = async (version) => {
     await desk.api("POST", "/client/agents/claude/install", { version });
-    await until(`version ${version}`, async () => { const one = await claudes(); return one.version === version && !one.installing; }, 60_000);
+    await until(`version ${version}`, async () => { const one = await claudes(); return one.version === version && !one.installing; });
   };
   await install("0.101.0"); // the newest: nothing is offered
   const entry = sidebar.getByRole("button", { name: /^Agents/ });
@@ -236,7 +236,7 @@ test("an installation that fails says why, and can be tried again", async (t) =>
   const bad = app.card("Codex");
   await app.button("Install", bad).click();
   const failure = bad.getByRole("alert");
-  await failure.getByText("Installation failed").waitFor({ timeout: 30_000 });
+  await failure.getByText("Installation failed").waitFor();
   await failure.getByText("codex: this machine has no keyring").waitFor();
   await app.button("Copy the error output", failure).click();
   assert.match(await app.page.evaluate(() => navigator.clipboard.readText()), /no keyring/);
@@ -244,7 +244,7 @@ test("an installation that fails says why, and can be tried again", async (t) =>
   // npm's own words, when npm fails.
   const none = app.card("Claude Code");
   await app.button("Install", none).click();
-  await none.getByRole("alert").getByText(/404/).first().waitFor({ timeout: 30_000 });
+  await none.getByRole("alert").getByText(/404/).first().waitFor();
   await none.scrollIntoViewIfNeeded();
   await looks.at(app.page, "agents-failed");
 

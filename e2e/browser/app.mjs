@@ -48,7 +48,7 @@ export class App {
     await this.footers.evaluateAll((rows) => rows.forEach((row) => (row.dataset.seen = "")));
     await this.send(text);
     const footer = this.log.locator("[data-row=footer]:not([data-seen])").last();
-    await footer.getByText(end, { exact: true }).waitFor({ timeout: 30_000 });
+    await footer.getByText(end, { exact: true }).waitFor();
     return footer;
   }
 

@@ -129,7 +129,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await chip(app, "chart 100%.png").getByText("goes as a picture").waitFor();
   await app.composer.fill("attachments");
   await app.composer.press("Enter");
-  await app.footers.getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.getByText("Done", { exact: true }).waitFor();
   assert.equal(await chips(app).count(), 0);
   assert.deepEqual(await kept(desk), []);
   const sent = app.log.getByRole("list", { name: "Attached files" });
@@ -270,7 +270,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await region(app).getByText("film.mov is too large: at most 50 MiB per file.").waitFor();
   await drag(app, ["drop"], Array.from({ length: 99 }, (_, n) => ({ name: `many-${n}.txt`, data: `number ${n}` })));
   await region(app).getByText("A message takes at most 100 files.").waitFor();
-  await until("a hundred", async () => (await chips(app).count()) === 100 && !(await shelf(app).locator("[aria-busy]").count()), 30_000);
+  await until("a hundred", async () => (await chips(app).count()) === 100 && !(await shelf(app).locator("[aria-busy]").count()));
   await app.composer.fill("");
   await looks.at(app.page, "attach-many");
   await until("the draft", async () => (await kept(desk)).length === 100);
@@ -324,7 +324,7 @@ test("queued messages keep their files, also when they are edited", async (t) =>
   await row.getByText("attachments please").waitFor();
   assert.deepEqual(await names.allTextContents(), ["plan.txt", "map.png"]);
   await app.request.getByRole("button", { name: /^Allow once/ }).click();
-  await app.footers.nth(1).waitFor({ timeout: 30_000 });
+  await app.footers.nth(1).waitFor();
   const user = (await desk.entries((await desk.session()).id)).findLast(({ kind }) => kind === "user");
   assert.deepEqual([user.text, ...user.attachments.map((one) => one.filename)], ["attachments please", "plan.txt", "map.png"]);
   looks.done();

@@ -80,7 +80,7 @@ export class Desk extends Place {
     const content = body === undefined ? undefined : JSON.stringify(body);
     return new Promise((done, fail) => {
       const request = http.request({
-        socketPath, method, path: route, timeout: 40_000, agent: false,
+        socketPath, method, path: route, timeout: patience, agent: false,
         headers: content === undefined ? {} : { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(content) },
       }, (response) => {
         const parts = [];

@@ -289,7 +289,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   assert.equal((await desk.api("GET", "/client/inbox")).items.length, 1);
 
   await discord.press(asked, "Allow once");
-  await app.footers.first().getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.first().getByText("Done", { exact: true }).waitFor();
   await app.log.getByText(/from Discord/).first().waitFor();
   const closed = await discord.bots("the end of its controls", (one) => one.id === asked.id && usable(one).length === 0);
   assert.ok(closed.text.includes(discord.person), `who answered: ${closed.text}`);
@@ -299,11 +299,11 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   await discord.say("attach visitors.png");
   const given = await discord.bots("the agent's file", (one) => one.files?.some(({ name }) => name === "visitors.png"));
   assert.ok(Buffer.from(given.files[0].data, "base64").equals(drawing));
-  await app.footers.nth(1).getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.nth(1).getByText("Done", { exact: true }).waitFor();
   await app.log.getByRole("article", { name: "File from Demo agent" }).getByText("visitors.png").waitFor();
   await portrait(app, desk, discord, "discord");
   await discord.say("download", { files: [{ name: "week.png", type: "image/png", data: drawing.toString("base64") }] });
-  await app.footers.nth(2).getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.nth(2).getByText("Done", { exact: true }).waitFor();
   await app.log.getByRole("list", { name: "Attached files" }).getByText("week.png").waitFor();
   const [saved] = fs.readdirSync(path.join(desk.home, "Downloads"));
   assert.ok(fs.readFileSync(path.join(desk.home, "Downloads", saved)).equals(drawing));
@@ -340,7 +340,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   });
   assert.equal(late.answer.text, "This is no longer asked here.");
   await until("the end of the last turn", async () => (await desk.session()).phase === "ready");
-  await app.footers.last().getByText("Done", { exact: true }).waitFor({ timeout: 30_000 }); // not counted: rows far above are not in the page
+  await app.footers.last().getByText("Done", { exact: true }).waitFor(); // not counted: rows far above are not in the page
 
   // Nobody else is heard, and they are counted.
   const before = (await desk.entries((await desk.session()).id)).length;
@@ -370,7 +370,7 @@ test("what is wrong with the line is told, and mended by itself", async (t) => {
   await looks.at(app.page, "discord-reconnecting");
   await discord.say("echo said in between");
   await discord.do("fault", { name: "down", on: false });
-  await app.log.getByText("said in between").first().waitFor({ timeout: 60_000 });
+  await app.log.getByText("said in between").first().waitFor();
   await until("an empty status bar", async () => (await app.status.getByText(/Discord/).count()) === 0);
 
   await discord.do("fault", { name: "revoke" });

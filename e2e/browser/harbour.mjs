@@ -44,7 +44,7 @@ export async function begin(desk, title, { agent = "keeper", cwd = desk.work, me
   return id;
 }
 
-export const waiting = (desk, count) => until(`${count} requests`, async () => (await desk.api("GET", "/client/inbox?limit=200")).items.length >= count, 60_000);
+export const waiting = (desk, count) => until(`${count} requests`, async () => (await desk.api("GET", "/client/inbox?limit=200")).items.length >= count);
 /** A row that moves as it is clicked, since another conversation begins meanwhile, is clicked once more: a person would do so, too. */
 export const show = async (app, title) => {
   const heading = app.page.getByRole("heading", { name: title, level: 1 }).first();

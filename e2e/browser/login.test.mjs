@@ -266,7 +266,7 @@ test("an agent of one's own is written, tested, saved, changed and deleted", asy
   await looks.at(app.page, "custom-form");
   await app.button("Test", form).click();
   const report = form.getByRole("region", { name: /^Test of/ });
-  await report.getByText("It works").waitFor({ timeout: 30_000 });
+  await report.getByText("It works").waitFor();
   await looks.at(app.page, "custom-test");
   await app.button("Save", form).click();
   await form.waitFor({ state: "detached" });
@@ -326,7 +326,7 @@ test("what is big is asked about before it is installed", async (t) => {
     await route.fulfill({ response: answer, json: { ...(await answer.json()), ...numbers } });
   });
   await app.button("Install", card).click();
-  await card.getByText(/Claude Code 0\.101\.0 is large: .*314\.0 MB on disk\. .* are free\./).waitFor({ timeout: 30_000 });
+  await card.getByText(/Claude Code 0\.101\.0 is large: .*314\.0 MB on disk\. .* are free\./).waitFor();
   assert.equal(await app.focused(), "Not now");
   await looks.at(app.page, "install-big");
   await app.page.keyboard.press("Escape");
@@ -335,14 +335,14 @@ test("what is big is asked about before it is installed", async (t) => {
 
   numbers = { unpacked: 314 << 20, freeBytes: 20 << 20, enough: false };
   await app.button("Install", card).click();
-  await card.getByText(/There is no room for Claude Code 0\.101\.0: it takes 314\.0 MB, and 20\.0 MB are free\./).waitFor({ timeout: 30_000 });
+  await card.getByText(/There is no room for Claude Code 0\.101\.0: it takes 314\.0 MB, and 20\.0 MB are free\./).waitFor();
   assert.equal(await app.button("Install it", card).count(), 0);
   await looks.at(app.page, "install-no-room");
   await app.button("Close", card).click();
 
   await app.page.unroute("**/client/agents/claude/plan");
   await app.button("Install", card).click();
-  await card.getByText("Ready", { exact: true }).waitFor({ timeout: 60_000 });
+  await card.getByText("Ready", { exact: true }).waitFor();
   looks.done();
 });
 
@@ -392,7 +392,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
 
   // An agent that is put to sleep: the budget is less than it takes, and nothing is lost.
   await made.api("PATCH", "/client/settings", { memoryBudgetMiB: 1 });
-  await until("the rest", async () => (await made.session()).hibernated === true, 60_000); // the processes are looked at every ten seconds
+  await until("the rest", async () => (await made.session()).hibernated === true); // the processes are looked at every ten seconds
   await app.sidebar.getByRole("treeitem", { name: /asleep/ }).click();
   await app.log.getByText(/was put to sleep to save memory/).waitFor();
   await looks.at(app.page, "hibernated");

@@ -135,7 +135,7 @@ scene("an agent is downloaded", async (t) => {
   await app.button("Install Claude Code…").click();
   const card = page.getByRole("listitem", { name: "Claude Code", exact: true });
   await app.button("Install", card).click();
-  await card.getByText(/^\d\.\d MB of about 3\.\d MB$/).waitFor({ timeout: 30_000 });
+  await card.getByText(/^\d\.\d MB of about 3\.\d MB$/).waitFor();
   await card.getByText(/^npm http /).waitFor();
   await camera.take(page, "agents", { manual: true });
   await app.button("Cancel", card).click();

@@ -126,7 +126,7 @@ test("a conversation runs at a place that was added, and goes on over a line tha
   await app.send("echo What was said meanwhile");
   await looks.at(app.page, "places-broken");
   line.mend();
-  await app.footers.nth(1).getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.nth(1).getByText("Done", { exact: true }).waitFor();
   await until("mended line", async () => !(await desk.session()).line);
   const said = (await desk.entries((await desk.session()).id)).filter(({ kind }) => kind === "agent").map(({ text }) => text).join("\n");
   assert.equal(said.split("What was said meanwhile").length - 1, 1, said);
@@ -156,14 +156,14 @@ test("the agent goes on while the program is dead, and is answered after", async
   await app.log.getByText(/Deskhand was away/).waitFor();
   await looks.at(app.page, "places-taken-up");
   await app.request.getByRole("button", { name: /^Allow once/ }).click();
-  await app.footers.first().getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  await app.footers.first().getByText("Done", { exact: true }).waitFor();
   await app.turn("echo and on");
 
   await runtime.kill(); // and with it the agent
   await runtime.gone();
   await app.page.getByRole("status").getByText(/Lost contact with/).waitFor();
   await runtime.start(line.port);
-  await app.exit.getByText(/no longer knows/).waitFor({ timeout: 30_000 });
+  await app.exit.getByText(/no longer knows/).waitFor();
   await looks.at(app.page, "places-gone");
   await app.turn("echo once more");
   looks.done();

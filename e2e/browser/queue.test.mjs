@@ -56,7 +56,7 @@ test("rows are queued, moved, edited, deleted and go out in their turn", async (
   await until("nothing held", async () => (await desk.api("GET", `/client/sessions/${id}/queue`)).items.every(({ held }) => !held));
 
   await app.request.getByRole("button", { name: /^Allow once/ }).click();
-  await app.footers.nth(3).waitFor({ timeout: 30_000 });
+  await app.footers.nth(3).waitFor();
   assert.deepEqual(await prompts(desk), ["permission", "plan", "diff", "thought"]);
   assert.equal(await rows(app).count(), 0);
   looks.done();
@@ -119,7 +119,7 @@ test("what is queued is held after a stop until it is sent", async (t) => {
   await looks.at(app.page, "queue-held");
   assert.deepEqual(await prompts(desk), ["slow"]);
   await app.button("Send", rows(app).nth(1)).click();
-  await app.footers.nth(1).waitFor({ timeout: 30_000 });
+  await app.footers.nth(1).waitFor();
   await shows(app, ["plan"]);
 
   // Interrupting goes next, and takes what is held not along.
@@ -129,7 +129,7 @@ test("what is queued is held after a stop until it is sent", async (t) => {
   await app.composer.press("Enter"); // Control+Enter steers this agent
   await shows(app, ["plan", "limit"]);
   await app.button("Interrupt and send this", rows(app).nth(1)).click();
-  await app.footers.nth(3).waitFor({ timeout: 30_000 });
+  await app.footers.nth(3).waitFor();
   await shows(app, ["plan"]);
   assert.deepEqual(await prompts(desk), ["slow", "thought", "slow", "limit"]);
   await app.page.setViewportSize({ width: 720, height: 480 });

@@ -59,11 +59,11 @@ for (const { id, version, everywhere } of JSON.parse(fs.readFileSync(path.join(r
     const looks = new Looks();
     await app.begin(names[id], desk.work);
     await app.send("Please greet the world from a shell script.");
-    await app.request.getByText("sh hello.sh").first().waitFor({ timeout: 60_000 });
+    await app.request.getByText("sh hello.sh").first().waitFor();
     await looks.at(app.page, `${id}-asks`);
     assert.ok(!fs.existsSync(path.join(desk.work, "hello.sh")));
     await app.request.getByRole("button", { name: /^(Allow once|Yes)( 1)?$/ }).click();
-    await app.footers.getByText("Done", { exact: true }).waitFor({ timeout: 60_000 });
+    await app.footers.getByText("Done", { exact: true }).waitFor();
     await app.log.getByText("nothing else was touched").waitFor();
     await app.log.getByRole("button", { name: /hello\.sh/ }).first().click();
     await looks.at(app.page, `${id}-done`);

@@ -125,7 +125,7 @@ test("an early place of a long conversation, by keyboard alone", async (t) => {
     for (const n of await mounted(app)) met.add(n);
     for (let n = 0; n < 5; n++) await app.page.keyboard.press("PageDown");
     return (await seen(app, notes + 1)) && (await app.page.getByRole("button", { name: /new$|Jump to the latest/ }).count()) === 0;
-  }, 60_000);
+  });
   for (const n of await mounted(app)) met.add(n);
   for (let n = early; n <= notes + 1; n++) assert.ok(met.has(n), `note ${n} was never there`);
   const order = await mounted(app);
@@ -218,7 +218,7 @@ test("filters, more, and conversations that are not in any list", async (t) => {
   await say(desk, id, ["thought"]);
   await app.page.keyboard.press("Control+Shift+F");
   await found.field.fill("own words");
-  await until("the thought", async () => /^Thought.*own words/.test((await found.chosen.textContent({ timeout: 1000 })).trim()), 20_000);
+  await until("the thought", async () => /^Thought.*own words/.test((await found.chosen.textContent({ timeout: 1000 })).trim()));
   await app.page.keyboard.press("Enter");
   await app.log.getByText("First I repeat the question in my own words.").waitFor();
 

@@ -52,7 +52,7 @@ test("a tab hands nothing to a program that takes the port, and goes on when Des
   await thief.close();
 
   await desk.start(port);
-  await app.status.getByText("Connected").waitFor({ timeout: 20_000 });
+  await app.status.getByText("Connected").waitFor();
   const now = await token();
   assert.notEqual(now, before);
   assert.deepEqual([await inside(before), await inside(now)], [401, 200]);

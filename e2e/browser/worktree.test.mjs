@@ -103,13 +103,15 @@ test("a conversation is deleted alone, or with its worktree; elsewhere there is 
   await app.button("Start Demo agent").click();
   await app.composer.waitFor();
   const { cwd, worktree } = await desk.session();
-  // Also where the part of the page that asks is slow to come.
-  await page.route(/\/acts-[^/]*\.js/, async (route) => {
-    await new Promise((go) => setTimeout(go, 3_000));
-    await route.continue();
-  });
+  // Also where the part of the page that asks comes after the click.
+  const parts = /\/act(ion)?s-[^/]*\.js/; // worktree/acts.ts
+  let release;
+  const released = new Promise((done) => (release = done)), part = page.waitForRequest(parts);
+  await page.route(parts, (route) => released.then(() => route.continue()));
   await page.reload();
   await menu(app, /^Delete/);
+  await part;
+  release();
   const dialog = page.getByRole("dialog", { name: "Delete the conversation and its worktree?" });
   await dialog.getByText("Everything in it is committed.").waitFor();
   await app.holds(5_000);
