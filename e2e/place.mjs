@@ -18,7 +18,7 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 /** Repeats f until it gives something true, and gives that. */
 export async function until(what, f, ms = patience) {
   const deadline = Date.now() + ms;
-  for (let last; ; await pause(20)) {
+  for (let last, wait = 20; ; await pause(wait), wait = Math.min(wait * 1.5, 100)) {
     try {
       last = await f();
       if (last) return last;

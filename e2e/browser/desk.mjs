@@ -1,4 +1,4 @@
-// A private Deskhand for a test, seen through its app: a Place, and one Chromium for all tests of a file.
+// A private Deskhand for a test, seen through its app: a Place, and one Chromium for all tests of a process.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
@@ -36,9 +36,9 @@ export const chromiumFlags = [
 ];
 
 let browser;
-/** The one Chromium of a test file. */
+/** The one Chromium of a process, started again after a crash. */
 async function chrome() {
-  browser ??= chromium.launch({ executablePath: chromiumPath(), args: chromiumFlags });
+  if (!(await browser)?.isConnected()) browser = chromium.launch({ executablePath: chromiumPath(), args: chromiumFlags });
   return browser;
 }
 

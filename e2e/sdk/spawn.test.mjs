@@ -76,7 +76,7 @@ test("dispose ends the agents and leaves the server, destroySandbox ends both", 
   const before = performance.now();
   await sdk.destroySandbox();
   const took = performance.now() - before;
-  await place.gone(1000); // the watchdog ends just after
+  await place.gone(); // the watchdog ends just after
   assert.ok(took < 1500, `${took} ms`);
   await again.dispose();
 });
@@ -174,7 +174,6 @@ test("a program that ends without a word takes its server and its agents along, 
     const { code, said, err } = await place.program(script(end), { SANDBOX_AGENT_BIN: program() });
     assert.equal(code, 0, err);
     assert.match(said[0], /^local\/127\.0\.0\.1:\d+$/);
-    const took = await place.gone();
-    t.diagnostic(`${end}: no process was left ${Math.round(took)} ms after`);
+    await place.gone();
   }
 });
