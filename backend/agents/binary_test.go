@@ -26,6 +26,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // shellAgent is an agent that needs only a shell.
@@ -417,18 +418,16 @@ func TestCancelOfAnArchive(t *testing.T) {
 		return true
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	var began time.Time
 	_, err := y.Install(ctx, "packed", agents.InstallRequest{}, func(p agents.Progress) {
 		if p.Step == agents.StepDownload && p.Bytes > 0 {
 			if p.Bytes > 50_000 || p.Total != 100_000 {
 				t.Errorf("progress: got %+v, want at most 50000 of 100000 bytes", p)
 			}
-			began = time.Now()
 			cancel()
 		}
 	})
-	if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 30*time.Second {
-		t.Errorf("%v after %v", err, took)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Install after cancel: got error %v, want %v", err, context.Canceled)
 	}
 	y.mustBeOnly("packed")
 }
@@ -496,7 +495,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 	c := agents.Open(cfg)
 	defer closing(t, c)
 	y.lists("1.0.0", "https://"+silent.Addr().String()+"/agent.tar.gz", "agent", "")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	_, err = c.Install(ctx, "packed", agents.InstallRequest{}, nil)
 	failed, ok := errors.AsType[*agents.InstallError](err)

@@ -68,7 +68,7 @@ func mustBeAlone(t *testing.T, dir string) {
 }
 
 func TestOfAgents(t *testing.T) {
-	// All but the silent agent have a patience of a minute, and must end without waiting for that.
+	// These agents end without waiting for the catalogue's patience, which would hold the test up until its own limit.
 	for kind, want := range map[string]struct {
 		steps  string // including the failed step
 		detail string // of the last step
@@ -87,10 +87,8 @@ func TestOfAgents(t *testing.T) {
 		"refusing":  {steps: "resolve spawn initialize!", detail: "Not today", state: agents.Ready, advice: []string{"refused"}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			c, dir := patients(t, 0, kind)
-			began := time.Now()
+			c, dir := patients(t, time.Hour, kind)
 			r, err := c.Test(t.Context(), kind)
-			took := time.Since(began)
 			mustBeAlone(t, dir)
 			if err != nil {
 				t.Fatal(err)
@@ -102,10 +100,6 @@ func TestOfAgents(t *testing.T) {
 			if !strings.Contains(r.Stderr, want.stderr) || (r.ExitCode == nil) != (want.exit == 0) || r.ExitCode != nil && *r.ExitCode != want.exit {
 				t.Errorf("exit code %v, stderr %q", r.ExitCode, r.Stderr)
 			}
-			if took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			t.Logf("%v: %+v", took.Round(time.Millisecond), r.Steps)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/testkit"
 )
 
 // fakes returns a machine whose agents.json has the fake agents of the given kinds, each with its own directory.
@@ -258,7 +259,7 @@ func TestWhoDoesNotAnswerIsNotWaitedForByOthers(t *testing.T) {
 // until waits for a condition.
 func until(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Limit); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come true")
 		}

@@ -388,25 +388,18 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
-	var start time.Time
 	go func() {
 		<-held
 		if len(processesOf(t, s.cfg.Dir)) == 0 {
 			t.Error("npm is not seen: this test proves nothing")
 		}
-		start = time.Now()
 		cancel()
 	}()
-	_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil)
+	_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil) // without the cancel the download hangs for ever
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Install: got %v, want %v", err, context.Canceled)
 	}
-	took := time.Since(start)
 	s.mustBeTidy()
-	if took > 30*time.Second { // without the cancel the download would hang for ever
-		t.Errorf("it took %v", took)
-	}
-	t.Logf("all was over after %v", took.Round(time.Millisecond))
 	if s.Known("claude") && get(t, s.Catalogue, "claude").IsReady() {
 		t.Error("it is installed")
 	}

@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // guests is a catalogue with agents that want a login: a demo agent for each way to sign in, and scripts.
@@ -144,7 +145,7 @@ func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- g.Authenticate(ctx, "demo-agent", m, nil, func(string) {}) }()
 	if runtime.GOOS == "linux" {
-		for deadline := time.Now().Add(10 * time.Second); len(processesOf(t, g.dir)) == 0; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(testkit.Limit); len(processesOf(t, g.dir)) == 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the agent does not start")
 			}
@@ -156,7 +157,7 @@ func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Fatal("it goes on")
 	}
 	mustBeAlone(t, g.dir)

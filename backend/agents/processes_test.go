@@ -11,6 +11,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
+	"deskhand/backend/testkit"
 )
 
 // census opens the process set that the catalogues of a test share, which lists their processes.
@@ -31,7 +32,7 @@ func census(t *testing.T) *proxy.Set {
 // listed waits until a process with that purpose is in the list, or no longer, and returns the process.
 func listed(t *testing.T, set *proxy.Set, purpose, agent string, want bool) (found proxy.Usage) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Limit); ; time.Sleep(5 * time.Millisecond) {
 		o, err := set.Overview(false)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@
 package agents_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/testkit"
 )
 
 // person is somebody with a home and a login shell, whose opencode is in a directory that Deskhand's PATH lacks.
@@ -78,7 +80,7 @@ func (p *person) open() *agents.Catalogue {
 		if err := c.Close(); err != nil {
 			p.t.Error(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // killed processes take a moment to disappear
+		for deadline := time.Now().Add(testkit.Limit); ; time.Sleep(5 * time.Millisecond) { // killed processes take a moment to disappear
 			left := p.processes()
 			if len(left) == 0 {
 				return
@@ -226,15 +228,9 @@ func TestHostileShells(t *testing.T) {
 			t.Parallel()
 			p := newPerson(t, tc.shell)
 			p.write(tc.files)
-			if tc.patience > 0 {
-				p.cfg.ShellPatience = tc.patience
-			}
+			p.cfg.ShellPatience = cmp.Or(tc.patience, time.Hour) // an hour holds the test up until its limit
 			c := p.open()
-			began := time.Now()
 			env := environ(t, c)
-			if took := time.Since(began); took > 20*time.Second { // a minute, where no shorter patience is set
-				t.Errorf("it took %v", took)
-			}
 			a, s := get(t, c, "opencode"), c.Surroundings()
 			if found := a.State == agents.Ready; found != tc.found {
 				t.Errorf("opencode: got %+v, surroundings %+v, want found %v", a, s, tc.found)
@@ -471,7 +467,7 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 				t.Errorf("opencode: got %+v, want ready", a)
 			}
 			return
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Limit):
 			t.Fatal("nobody tells")
 		}
 	}
@@ -484,9 +480,8 @@ func TestCloseEndsTheShell(t *testing.T) {
 	c := p.open()
 	c.Look()
 	mustAppear(t, filepath.Join(p.home, "here"))
-	began := time.Now()
-	if err := c.Close(); err != nil || time.Since(began) > 20*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+	if err := c.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
 	}
 }
 
@@ -521,7 +516,7 @@ func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
 // mustAppear waits until a process has made the file.
 func mustAppear(t *testing.T, file string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Limit); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // zeros returns an archive with a file of n zero bytes, which packs to almost nothing.
@@ -139,7 +141,7 @@ func TestArchiveOfHeadersAlone(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%v, want %s", err, what)
 			}
-		case <-time.After(2 * time.Minute): // usually seconds, on a busy machine more
+		case <-time.After(testkit.Limit): // usually seconds, on a busy machine more
 			t.Fatalf("it is never done with, want %s", what)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -347,7 +348,7 @@ func (c *caller) verify(id string) (codes []string) {
 	c.t.Helper()
 	c.post("/client/verify", maintenance.Verify{}, nil)
 	var now maintenance.Verification
-	for end := time.Now().Add(5 * time.Minute); now.State != "done"; {
+	for end := time.Now().Add(testkit.Limit); now.State != "done"; {
 		if time.Now().After(end) {
 			c.t.Fatalf("the verification does not end: %+v", now)
 		}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // doctored decodes the fields of deskhand doctor --json that scripts rely on.
@@ -134,7 +136,7 @@ func TestCtrlCEndsTheDoctor(t *testing.T) {
 			}
 			p := start(t, dir, "doctor", "mute")
 			var data []byte
-			for deadline := time.Now().Add(20 * time.Second); len(data) == 0; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(testkit.Limit); len(data) == 0; time.Sleep(10 * time.Millisecond) {
 				if data, _ = os.ReadFile(file); len(data) == 0 && time.Now().After(deadline) {
 					t.Fatal("the agent does not start: ", p.stderr)
 				}

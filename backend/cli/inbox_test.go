@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 type inbox struct {
@@ -27,7 +28,7 @@ func (c *caller) asks(s session.Session, word string) session.Request {
 
 func (c *caller) waits(s session.Session) session.Request {
 	c.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
 		var page inbox
 		c.get("/client/inbox", &page)
 		for _, r := range page.Items {

@@ -25,6 +25,7 @@ import (
 
 	"deskhand/backend/cli"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -137,7 +138,7 @@ func run(t *testing.T, dir string, args ...string) (stdout, stderr string, code 
 
 func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Limit); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come")
 		}
@@ -240,7 +241,7 @@ func (c *caller) watch(what string, is func(session.Event) bool) []session.Event
 	c.get("/client/hello", &hello)
 	var all []session.Event
 	after := int64(0)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
 		var batch session.Batch
 		c.get("/client/events?wait=1&gen="+hello.Gen+"&after="+strconv.FormatInt(after, 10), &batch)
 		after = batch.Seq
@@ -334,7 +335,7 @@ func alive(pid int) bool {
 
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(testkit.Limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for alive(pid) {

@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -67,7 +68,7 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	srv, _ := server(t, dir)
 	onSocket(t, dir).post("/client/sessions", session.New{Agent: "stays", Cwd: dir}, nil)
 	pid := 0
-	for end := time.Now().Add(20 * time.Second); pid == 0; {
+	for end := time.Now().Add(testkit.Limit); pid == 0; {
 		for _, item := range listRunning(t, dir).Items {
 			if item.Owner == "session" { // the watchdog may be listed before the agent
 				pid = item.PID
@@ -226,7 +227,7 @@ func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Limit):
 		t.Fatal("it does not end")
 	}
 	if code := p.ProcessState.ExitCode(); code != 4 {

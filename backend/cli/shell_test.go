@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // hangingShell gives the test a home whose login shell reports its start and never answers.
@@ -48,7 +50,7 @@ func serveBesideAHangingShell(t *testing.T) time.Duration {
 	started := hangingShell(t)
 	t.Setenv("DESKHAND_LOGIN_SHELL", "")
 	p, url := server(t, t.TempDir())
-	for deadline := time.Now().Add(20 * time.Second); !started(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Limit); !started(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the shell is not asked\n%s", p.stderr)
 		}

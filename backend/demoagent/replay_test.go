@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 const goodHead = `{"format":"deskhand.recording/1","session":{}}`
@@ -358,7 +360,7 @@ func FuzzReplay(f *testing.F) {
 		if strings.Contains(journal, "turn.killed") || strings.Contains(journal, `"signal"`) {
 			t.Skip("it would end this process")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		defer cancel()
 		_ = Replay(ctx, ReplayConfig{File: file, State: t.TempDir()}, io.NopCloser(strings.NewReader(client)), io.Discard, io.Discard)
 		if ctx.Err() != nil {

@@ -17,12 +17,13 @@ import (
 
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // seen waits until something is seen at Discord.
 func (b *bot) seen(what string, is func(discordtest.Seen) bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
 		b.t.Fatalf("within a minute: got no %s, error %v, want it", what, err)
@@ -66,9 +67,11 @@ func TestStateIsPublished(t *testing.T) {
 	told := map[string]bool{}
 	b.dc.Down(false, true)
 	b.dc.Drop()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
+	defer cancel()
 	for !told[statusReconnecting+refusedUnreachable] {
-		batch, err := b.Feed().After(t.Context(), session.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: 20 * time.Second})
-		if err != nil || len(batch.Events) == 0 {
+		batch, err := b.Feed().After(ctx, session.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: time.Second})
+		if err != nil || ctx.Err() != nil {
 			t.Fatalf("feed: got error %v after %v, want that the line reconnects", err, told)
 		}
 		for _, e := range batch.Events {
@@ -256,11 +259,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 			b.s.Start()
 			b.connects(1)
 			before(b)
-			begun := time.Now()
 			b.close()
-			if took := time.Since(begun); took > 10*time.Second {
-				t.Errorf("close: got %v, want 10s at most", took)
-			}
 			b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 		})
 	}
@@ -378,7 +377,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 		t.Errorf("refused calls besides the storm: got %d, want none", refused-2)
 	}
 	b.dc.LockOut(time.Hour)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for range 2 { // the first is told, the second knows
 		_, err := b.s.client.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx))

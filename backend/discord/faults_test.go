@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // What breaks between us and Discord, with all parts at work: a person who writes, an agent that answers, and files both ways. Whatever
@@ -51,7 +52,7 @@ func (f *faulty) say(text string, files ...discordtest.File) {
 // seen waits until something is seen at Discord.
 func (f *faulty) seen(what string, is func(discordtest.Seen) bool) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), testkit.Limit)
 	defer cancel()
 	if err := f.dc.Wait(ctx, is); err != nil {
 		f.t.Fatalf("%s: got error %v, want it seen", what, err)

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // What comes in: from the stand-in's people to what the agent is asked.
@@ -144,7 +145,7 @@ func (b *bot) allow(r session.Request) {
 // shows waits until the stand-in shows something.
 func (b *bot) shows(what string, is func(discordtest.Seen) bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
 		b.t.Fatalf("within a minute: got no %s, error %v, want it", what, err)
@@ -175,7 +176,7 @@ func (b *bot) settled(channel snowflake.ID) {
 	b.s.in.lanes.queue(channel, func(context.Context) { close(done) })
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Limit):
 		b.t.Fatal("it is never done")
 	}
 }

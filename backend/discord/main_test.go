@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -103,7 +104,7 @@ func (d *fixture) get(id string) session.Session {
 // until waits, by the feed, until the condition holds.
 func (d *fixture) until(what string, holds func() bool) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), testkit.Limit)
 	defer cancel()
 	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {
@@ -221,7 +222,7 @@ func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func
 // away has something happen at Discord while the line is down; what was missed is not sent again by itself.
 func (b *bot) away(meanwhile func()) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
 	defer cancel()
 	b.dc.Down(false, true)
 	b.dc.Forget()

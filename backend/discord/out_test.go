@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/snowflake/v2"
@@ -19,6 +18,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // outRig is a conversation that is shown in a channel.
@@ -91,7 +91,7 @@ func numbered(prefix string, n int) (names []string) {
 // see waits until the channel shows something, and gives what it shows.
 func (r *outRig) see(what string, is func([]discordtest.Message) bool) (list []discordtest.Message) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testkit.Limit)
 	defer cancel()
 	err := r.dc.Wait(ctx, func(s discordtest.Seen) bool {
 		list = ours(r.dc, s.Messages(r.channel))
@@ -506,7 +506,7 @@ func TestUnconfirmedMessageIsSearched(t *testing.T) {
 		r.give("a.txt")
 		r.stop()
 		r.idle(r.session)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		defer cancel()
 		if err := r.dc.Wait(ctx, func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteCreate)) == before+attempts }); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // The disk is full in the middle of a message: what its conversation holds is done by itself later, and must not be done again.
@@ -22,15 +24,17 @@ func (b *bot) fill() {
 // holds waits until a conversation holds what was said by say, which it cannot write.
 func (b *bot) holds(say func()) {
 	b.t.Helper()
-	q := session.Query{Gen: b.Feed().Gen(), Wait: 20 * time.Second}
-	batch, err := b.Feed().After(b.t.Context(), q)
+	q := session.Query{Gen: b.Feed().Gen(), Wait: time.Second}
+	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
+	defer cancel()
+	batch, err := b.Feed().After(ctx, q)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	q.After = batch.Seq
 	say()
 	for told := false; !told; q.After = batch.Seq {
-		if batch, err = b.Feed().After(b.t.Context(), q); err != nil || len(batch.Events) == 0 {
+		if batch, err = b.Feed().After(ctx, q); err != nil || ctx.Err() != nil {
 			b.t.Fatal("nobody is told that the disk refuses: ", err)
 		}
 		told = slices.ContainsFunc(batch.Events, func(e session.Event) bool { return strings.Contains(string(e.Data), "storage.failed") })
@@ -93,7 +97,7 @@ func TestCloseDoesNotWaitForFullDisk(t *testing.T) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Limit):
 		b.write(`DROP TRIGGER full_queue`)
 		<-closed
 		t.Fatal("it waits for the disk")

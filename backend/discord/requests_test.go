@@ -23,6 +23,7 @@ import (
 
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // eRig is a conversation in a channel.
@@ -75,7 +76,7 @@ func (r *eRig) prompt(text string) {
 // card waits for a message of a channel that is as wanted, the newest first.
 func (r *eRig) card(channel snowflake.ID, what string, is func(discordtest.Message) bool) (found discordtest.Message) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testkit.Limit)
 	defer cancel()
 	err := r.discord.Wait(ctx, func(s discordtest.Seen) bool {
 		for _, m := range slices.Backward(s.Messages(channel)) {
@@ -135,7 +136,7 @@ func (r *eRig) press(m discordtest.Message, user snowflake.ID, label string, val
 
 func (r *eRig) answer(i *discordtest.Interaction) discordtest.Answer {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testkit.Limit)
 	defer cancel()
 	a, err := i.Wait(ctx)
 	if err != nil {
@@ -147,7 +148,7 @@ func (r *eRig) answer(i *discordtest.Interaction) discordtest.Answer {
 // told waits for what the person of an interaction alone is told.
 func (r *eRig) told(i *discordtest.Interaction, says string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testkit.Limit)
 	defer cancel()
 	if err := r.discord.Wait(ctx, func(s discordtest.Seen) bool {
 		return slices.ContainsFunc(s.Private(i), func(m discordtest.Message) bool { return strings.Contains(m.Text, says) })
@@ -728,7 +729,7 @@ func TestFailedPressAnswersNothing(t *testing.T) {
 	if _, err := r.discord.Press(m.ID, r.discord.Owner, c.CustomID); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	if err := r.discord.Wait(ctx, func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteCallback)) > 0 }); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ import (
 	"deskhand/backend/remotes"
 	sessions "deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,10 +110,12 @@ func (o *fixture) restart(meanwhile func()) {
 // wait waits for a condition, and checks the condition after every event of the feed.
 func (o *fixture) wait(what string, is func() bool) {
 	o.t.Helper()
-	q := sessions.Query{Gen: o.Feed().Gen(), Wait: 20 * time.Second}
+	ctx, cancel := context.WithTimeout(o.t.Context(), testkit.Limit)
+	defer cancel()
+	q := sessions.Query{Gen: o.Feed().Gen(), Wait: time.Second}
 	for !is() {
-		b, err := o.Feed().After(o.t.Context(), q)
-		if err != nil || len(b.Events) == 0 {
+		b, err := o.Feed().After(ctx, q)
+		if err != nil || ctx.Err() != nil {
 			o.t.Fatalf("no %s: %v", what, err)
 		}
 		q.After = b.Seq
@@ -222,7 +225,7 @@ func (p *fakeEditor) hangUp() {
 		if err != nil {
 			p.t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Limit):
 		p.t.Fatal("it does not end with its editor")
 	}
 }
@@ -249,7 +252,7 @@ func (p *fakeEditor) send(method, params string) string {
 // until waits for a message.
 func (p *fakeEditor) until(what string, is func(received) bool) received {
 	p.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(testkit.Limit)
 	for {
 		p.mu.Lock()
 		i := slices.IndexFunc(p.got, is)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // TestAnEditorThatDoesNotRead: an editor that has stopped reading blocks neither the detection of its end nor our own end.
@@ -30,7 +32,7 @@ func TestAnEditorThatDoesNotRead(t *testing.T) {
 				end(write, cancel)
 				select {
 				case <-done:
-				case <-time.After(time.Minute):
+				case <-time.After(testkit.Limit):
 					t.Error("it does not end")
 				}
 				_, _ = write.Close(), read.Close() // ends the blocked write

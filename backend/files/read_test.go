@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/files"
+	"deskhand/backend/testkit"
 )
 
 // everyCall runs each call on a path, and gives each error by the call's name.
@@ -405,7 +406,7 @@ func within(t *testing.T, f func()) {
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Minute):
+	case <-time.After(testkit.Limit):
 		t.Fatal("it blocks")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"deskhand/backend/testkit"
 )
 
 // deaf is an agent that answers initialize, closes its stdin, and lives on.
@@ -61,7 +63,7 @@ func TestASocketWhoseAgentTakesNothingIsClosed(t *testing.T) {
 		say(`{"jsonrpc":"2.0","id":1,"method":"one"}`) // the write discovers the closed stdin
 		pass(stopGrace)
 		say(`{"jsonrpc":"2.0","id":2,"method":"two"}`)
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetReadDeadline(time.Now().Add(testkit.Limit))
 		if _, msg, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseInternalServerErr) {
 			t.Errorf("read: got %s, %v, want a close with an internal error", msg, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // clinic is the client API on a machine with node and npm, with a registry of the test.
@@ -121,7 +122,7 @@ func (c *clinic) refused(method, path, body string, status int, code string) {
 // until reads events up to the wanted event, and returns the types of the earlier events.
 func (c *clinic) until(wanted func(kind string, data []byte) bool) (before []string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
 		var batch session.Batch
 		c.call("GET", fmt.Sprintf("events?gen=%s&after=%d&wait=5", c.gen, c.after), "", http.StatusOK, &batch)
 		c.after = batch.Seq
@@ -297,11 +298,7 @@ func TestCancelOfAnInstallation(t *testing.T) {
 	defer conn.Close()
 	c.refused("POST", "agents/claude/install", "", http.StatusConflict, "agent.installing")
 	c.refused("DELETE", "agents/claude", "", http.StatusConflict, "agent.installing")
-	began := time.Now()
 	c.call("DELETE", "agents/claude/install", "", http.StatusNoContent, nil)
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v", took)
-	}
 	items, _ := os.ReadDir(filepath.Join(c.store, "claude"))
 	for _, item := range items {
 		if item.Name() != "lock" {

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // porch is an agent with three ways to sign in: at a terminal by yes, by a value, and by itself. Appended arguments are $0 here.
@@ -112,7 +113,7 @@ func TestLoginOverHTTP(t *testing.T) {
 	screen, after := "", int64(0)
 	read := func(until func(session.TerminalOutput) bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		for deadline := time.Now().Add(testkit.Limit); ; {
 			var out session.TerminalOutput
 			c.call("GET", "terminals/"+login.Terminal+"?wait=2&after="+jsonOf(after), "", 200, &out)
 			if after, screen = out.Next, screen+string(out.Data); until(out) {

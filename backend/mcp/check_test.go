@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
+	"deskhand/backend/testkit"
 )
 
 // place returns a place for checks, and verifies at the end of the test that no process is left there.
@@ -130,7 +131,7 @@ func TestCheckEndsWhatTheServerStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid, _ := strconv.Atoi(string(data))
-	for end := time.Now().Add(5 * time.Second); lives(pid); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Limit); lives(pid); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the grandchild %d lives", pid)
 		}

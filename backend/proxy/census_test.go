@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // Every process that was started under one watchdog is in the overview, whichever Set started the process and in whichever way.
@@ -95,7 +97,7 @@ func TestRunningCountsStartsAndEnds(t *testing.T) {
 	var changed <-chan struct{}
 	now := func(want int) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; {
+		for end := time.Now().Add(testkit.Limit); ; {
 			var n int
 			if n, changed = a.Running(); n == want {
 				return
@@ -132,7 +134,7 @@ func TestRunningCountsStartsAndEnds(t *testing.T) {
 	}
 	select {
 	case <-changed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Error("nobody is told of the end")
 	}
 	if _, err := a.Start(t.Context(), "x", "fake", Command{Path: "/nonexistent"}); !errors.Is(err, ErrSpawn) {

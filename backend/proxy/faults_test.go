@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/testkit"
 )
 
 // endless is a line of left bytes without an end.
@@ -138,7 +139,7 @@ func TestFloodBothWaysLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for next := uint64(1); next <= rounds*perRound; {
 		batch, err := r.Next(ctx)
@@ -186,9 +187,8 @@ func TestCloseEndsAgentJammedBothWays(t *testing.T) {
 	for refused.Load() < 4 { // 4 MiB are one message less than four
 		await(nil, time.Millisecond)
 	}
-	begin := time.Now()
-	if err := i.Close(); err != nil || time.Since(begin) > 30*time.Second {
-		t.Errorf("Close: got error %v after %v, want none within 30s", err, time.Since(begin))
+	if err := i.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
 	}
 	callers.Wait()
 	cancel()

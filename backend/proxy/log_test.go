@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // fill appends n messages of size bytes, and blocks when the log does.
@@ -356,7 +358,7 @@ func TestClosedLogIsReadToEnd(t *testing.T) {
 func TestNextEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLog(0).after(0)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		defer cancel()
 		if _, err := r.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 func TestRunReturnsExitAndOutput(t *testing.T) {
@@ -121,7 +123,7 @@ func TestRunDoesNotWaitForEscapedProcess(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Error("it waits for what got away")
 	}
 }

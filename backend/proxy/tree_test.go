@@ -97,8 +97,8 @@ func TestCloseEndsStubbornTree(t *testing.T) {
 	if err := i.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 30*time.Second || took < eofGrace+termGrace {
-		t.Errorf("Close: got %v, want %v to 30s", took, eofGrace+termGrace)
+	if took := time.Since(start); took < eofGrace+termGrace {
+		t.Errorf("Close: got %v, want %v or more", took, eofGrace+termGrace)
 	}
 	if _, err := outcome(t, waiting); !errors.Is(err, ErrRemoved) {
 		t.Errorf("waiting call: got error %v, want ErrRemoved", err)

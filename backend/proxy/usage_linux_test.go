@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // surveyed returns the usage of the only instance of a set.
@@ -337,7 +339,7 @@ func TestSurveyOfChangingTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid, changes := i.Status().PID, map[int]bool{}
-	for end := time.Now().Add(2 * time.Minute); len(changes) < 200; { // a second, on a busy machine half a minute
+	for end := time.Now().Add(testkit.Limit); len(changes) < 200; { // a second, on a busy machine half a minute
 		u := surveyed(t, false, s)
 		if u.Tree[0].PID != pid {
 			t.Fatalf("tree: got %+v, want the agent %d first", u.Tree, pid)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"deskhand/backend/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +66,7 @@ func within[T any](t *testing.T, what string, c <-chan T) (got T) {
 	t.Helper()
 	select {
 	case got = <-c:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Fatalf("within 20s: got no %s, want it", what)
 	}
 	return got

@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -855,10 +856,12 @@ func TestTheBus(t *testing.T) {
 	var order []string
 	var said, final string
 	var files []session.BusEvent
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
+	defer cancel()
 	for len(files) < 2 {
-		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second, Session: s.ID, Types: types})
-		if err != nil || len(batch.Events) == 0 {
-			t.Fatal("no more events", err)
+		batch, err := d.Feed().After(ctx, session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second, Session: s.ID, Types: types})
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("feed: got error %v with %d files, want 2", err, len(files))
 		}
 		after = batch.Seq
 		for _, e := range d.Leaving(batch).Events {

@@ -31,6 +31,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -177,7 +178,7 @@ func (d *desk) prompt(id, text string) session.Turn {
 // until waits, by the feed, until the condition holds.
 func (d *desk) until(what string, holds func() bool) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), testkit.Limit)
 	defer cancel()
 	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {
@@ -866,7 +867,7 @@ func TestRestartInTheMiddleOfASpawnLeavesNoProcess(t *testing.T) {
 	spawn <- struct{}{}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Error("the process that nobody wanted any more goes on")
 	}
 	<-spawning
@@ -994,8 +995,10 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
 	stalled := func() chan error {
 		t.Helper()
-		q := session.Query{Gen: d.Feed().Gen(), Wait: 20 * time.Second}
-		batch, err := d.Feed().After(t.Context(), q)
+		q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
+		defer cancel()
+		batch, err := d.Feed().After(ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1007,8 +1010,8 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 			answer <- err
 		}()
 		for told := 0; told < 2; q.After = batch.Seq { // once more for who comes later
-			if batch, err = d.Feed().After(t.Context(), q); err != nil || len(batch.Events) == 0 {
-				t.Fatal("nobody is told that the disk refuses", err)
+			if batch, err = d.Feed().After(ctx, q); err != nil || ctx.Err() != nil {
+				t.Fatalf("feed: got error %v, want storage.failed", err)
 			}
 			for _, e := range batch.Events {
 				if strings.Contains(string(e.Data), "storage.failed") {

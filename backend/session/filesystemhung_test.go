@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // deadDisk is one that does not answer for files named "dead…" until it is told to.
@@ -41,7 +42,7 @@ func (k *deadDisk) is(t *testing.T, name string) {
 		if got != name {
 			t.Fatalf("%s is worked on, not %s", got, name)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Limit):
 		t.Fatalf("nobody works on %s", name)
 	}
 }
@@ -112,7 +113,7 @@ func TestADeadDiskHoldsUpNoStart(t *testing.T) {
 	go func() { d.close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Error("it does not end")
 		disk.comeBack()
 		<-closed

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/testkit"
 )
 
 // TestContentOfFIFO: a file that becomes a FIFO in the moment in which it is opened holds nobody up.
@@ -55,7 +56,7 @@ func TestContentOfFIFO(t *testing.T) {
 	}()
 	select {
 	case <-looked:
-	case <-time.After(8 * time.Second):
+	case <-time.After(testkit.Limit):
 		if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			_ = f.Close() // lets it go
 		}

@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -549,7 +550,7 @@ func sleepingDesk(dir string) error {
 		q.After = batch.Seq
 		if now, err := c.Get(ctx, s.ID); err != nil || now.Hibernated {
 			fmt.Fprintln(os.Stdout, s.ID)
-			<-time.After(time.Minute)
+			<-time.After(testkit.Limit)
 			return errors.Join(err, errors.New("nobody has killed it"))
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // TestIgnoreDeep: a pattern with many ** costs no more than the path is long.
@@ -14,7 +16,7 @@ func TestIgnoreDeep(t *testing.T) {
 	go func() { defer close(done); ignored([]ignoring{r}, path, false) }()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Fatal("still looking")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // elsewhere has conversations with the demo agent in another desk, so that this one's agent has them and we do not.
@@ -286,8 +287,8 @@ func (d *desk) waitElsewhere(over func() bool) (longest time.Duration) {
 	other := d.create().ID
 	d.idle(other)
 	for began := time.Now(); !over(); {
-		if time.Since(began) > time.Minute {
-			d.t.Fatal("it has not ended")
+		if time.Since(began) > testkit.Limit {
+			d.t.Fatalf("wait: got no end within %v, want it", testkit.Limit)
 		}
 		asked := time.Now()
 		if _, err := d.Change(d.t.Context(), other, session.Patch{Draft: new("x")}); err != nil {

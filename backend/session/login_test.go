@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
 	"deskhand/backend/terminal"
+	"deskhand/backend/testkit"
 )
 
 // locked is a desk with demo agents that want a login: by-agent, by-terminal and by-env, with one account for all.
@@ -280,11 +281,7 @@ func TestLoginEndsWithTheProgram(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		d.login("by-terminal", "demo-terminal", nil)
 	}
-	began := time.Now()
 	d.close()
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
 	_, err := d.BeginLogin(t.Context(), "by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "too late"})
 	if err == nil {
 		t.Error("it goes on")
@@ -325,7 +322,7 @@ func TestTerminalOfALogin(t *testing.T) {
 	text, after := "", int64(0)
 	read := func(until func(session.TerminalOutput) bool) session.TerminalOutput {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		for deadline := time.Now().Add(testkit.Limit); ; {
 			out, err := d.ReadTerminal(t.Context(), l.Terminal, after, time.Second)
 			if err != nil || time.Now().After(deadline) {
 				t.Fatal(text, err)

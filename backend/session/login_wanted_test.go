@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // A session that somebody has put away stays as it is.
@@ -153,7 +154,7 @@ func TestLoginIsCancelledWhileItsValuesAreKept(t *testing.T) {
 		if errors.Join(err, lost) != nil || now.State != "failed" || now.Code != "login.cancelled" {
 			t.Errorf("got %+v, %v, %v of a login that was cancelled, want it failed and cancelled", now, err, lost)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Error("who cancels it waits for ever")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // openShells is a desk whose person has /bin/sh, and a prompt that tests can look for.
@@ -58,7 +59,7 @@ type page struct {
 
 func (p *page) until(words string) {
 	p.d.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text, words); {
+	for deadline := time.Now().Add(testkit.Limit); !strings.Contains(p.text, words); {
 		out, err := p.d.ReadTerminal(p.d.t.Context(), p.id, p.next, time.Second)
 		if err != nil || time.Now().After(deadline) {
 			p.d.t.Fatalf("%q does not come: %q %v", words, p.text, err)

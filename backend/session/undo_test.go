@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
 
@@ -463,7 +464,7 @@ func TestSnapshotsAreForgotten(t *testing.T) {
 // await waits for a state that no event tells of.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testkit.Limit)
 	for !holds() {
 		select {
 		case <-limit:

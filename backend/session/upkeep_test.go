@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/search"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -165,7 +166,7 @@ func (s *shelf) open() *Client {
 // until waits by the feed, and gives every event that came.
 func until(t testing.TB, c *Client, holds func() bool) (events []Event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
 	defer cancel()
 	for q := (Query{Gen: c.feed.gen, Wait: 100 * time.Millisecond}); ; {
 		done := holds()

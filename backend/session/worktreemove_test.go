@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 )
 
 // refHeld has a git of ours wait that writes a ref of the desk's repository, until the ref is let go.
@@ -41,7 +42,7 @@ func (d *desk) stateOf(id string) (state, main string) {
 // untilStored waits until the only work tree is of a state.
 func (d *desk) untilStored(state string) {
 	d.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(testkit.Limit)
 	for {
 		var n int
 		if err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT count(*) FROM worktree WHERE state = ?`, state).Scan(&n); err != nil {

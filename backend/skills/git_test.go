@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 func TestARefMovesOnlyWhenAsked(t *testing.T) {
@@ -444,7 +446,7 @@ func TestNamesThatNoTreeHas(t *testing.T) {
 		r.git("update-ref", "refs/heads/"+branch, r.git("commit-tree", "-m", "x", top))
 		src := r.source()
 		src.Ref = branch
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		done := make(chan State)
 		go func() { done <- d.Complete(ctx, d.dir, entry(src)) }()
 		select {

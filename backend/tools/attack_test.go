@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
@@ -233,7 +235,7 @@ func TestSocketOpensOnlyWithTicket(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "%s\nPOST /client/requests/x/answer HTTP/1.1\r\nHost: deskhand\r\nContent-Length: 2\r\n\r\n{}", ticket); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // it is closed at once
+	_ = conn.SetReadDeadline(time.Now().Add(testkit.Limit)) // it is closed at once
 	if said, err := io.ReadAll(conn); err != nil || strings.Contains(string(said), "HTTP") {
 		t.Errorf("connection after a refusal: got %q, error %v, want its end", said, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend"
 	"deskhand/backend/cli"
 	"deskhand/backend/session"
+	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
@@ -196,7 +197,7 @@ func (r *rig) call(method, path string, in, out any) {
 // until asks again and again until the answer is yes.
 func (r *rig) until(what string, yes func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !yes(); {
+	for deadline := time.Now().Add(testkit.Limit); !yes(); {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("within 20s: got no %s, want it", what)
 		}

@@ -114,7 +114,6 @@ func TestAddRefusesFilesOutside(t *testing.T) {
 			if len(paths) == 1 {
 				paths = []string{"good.txt", paths[0]}
 			}
-			began := time.Now()
 			out := invoke(t.Context(), t, peer, "attachment_add", map[string]any{"paths": paths})
 			if !out.IsError || out.OK || !strings.HasPrefix(out.Rule, c.rule) || out.Message == "" {
 				t.Errorf("attachment_add of %.3q: got %s, want a failure with the rule %s", c.paths, out.Raw, c.rule)
@@ -122,8 +121,8 @@ func TestAddRefusesFilesOutside(t *testing.T) {
 			if len(c.paths) == 1 && c.paths[0] != "" && !strings.Contains(out.File, filepath.Base(c.paths[0])) {
 				t.Errorf("attachment_add of %.3q: got %s, want the file named", c.paths, out.Raw)
 			}
-			if strings.Contains(out.Raw, "secret\n") || time.Since(began) > time.Minute {
-				t.Errorf("attachment_add of %.3q: got %.300s after %v, want no secret, within a minute", c.paths, out.Raw, time.Since(began))
+			if strings.Contains(out.Raw, "secret\n") {
+				t.Errorf("attachment_add of %.3q: got %.300s, want no secret", c.paths, out.Raw)
 			}
 		}
 		for _, input := range []any{nil, map[string]any{"paths": "good.txt"}, map[string]any{"paths": []int{1}}} {
@@ -266,13 +265,12 @@ func TestToolsEndWithProgram(t *testing.T) {
 		}()
 		r.waiting(id)
 	}
-	began := time.Now()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	<-r.done
-	if code, took := r.cmd.ProcessState.ExitCode(), time.Since(began); code != 0 || took > time.Minute {
-		t.Errorf("end of the program: got code %d after %v, want 0 within a minute: %s", code, took, r.log)
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("end of the program: got code %d, want 0: %s", code, r.log)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.dir, "run", "*")); err != nil || len(left) != 0 {
 		t.Errorf("files left in run: got %q, want none", left)

@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
 
@@ -221,7 +222,7 @@ func (f *fixture) begin(session string) string {
 // awaitRow waits until the row of a turn has the names that .gitignore rules hide: a turn may change the rules at once.
 func (f *fixture) awaitRow(turn string) {
 	f.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testkit.Limit)
 	for {
 		complete, err := record.Query(f.t.Context(), f.db.Read(), record.ScanText, `SELECT turn FROM turn_change WHERE turn = ? AND
 			(ended <> 0 OR json_extract(left_out, '$.more') IS NULL)`, turn)
@@ -253,7 +254,7 @@ func (f *fixture) end(session string) undo.TurnChanges {
 // awaitTurn waits until a turn is published, and returns its changes.
 func (f *fixture) awaitTurn(turn string) undo.TurnChanges {
 	f.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testkit.Limit)
 	for {
 		select {
 		case id := <-f.published:

@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/snapshot"
+	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
 
@@ -239,7 +240,7 @@ func TestUnfinishedRestorationIsUndone(t *testing.T) {
 	ended := make(chan error, 1)
 	f := replacing(t, func(l *snapshot.Library) {
 		go func() { ended <- l.Close() }()
-		limit := time.After(30 * time.Second)
+		limit := time.After(testkit.Limit)
 		for {
 			if _, err := l.Store("probe", "/none").Take(context.WithoutCancel(t.Context())); errors.Is(err, snapshot.ErrClosed) {
 				return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/snapshot"
+	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
 
@@ -265,7 +266,7 @@ func TestPruneHoldsUpNoTurn(t *testing.T) {
 		stop()
 		<-pruning
 	}()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testkit.Limit)
 	for {
 		if _, err := os.Stat(begun); err == nil {
 			break

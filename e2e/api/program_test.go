@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // program is `deskhand server` as a process of its own.
@@ -106,7 +108,7 @@ func (p *program) processes() []int {
 // until waits for a condition.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); {
+	for deadline := time.Now().Add(testkit.Limit); !is(); {
 		if time.Now().After(deadline) {
 			t.Fatal("not within 20 s: ", what)
 		}

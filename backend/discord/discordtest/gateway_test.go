@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/testkit"
 )
 
 const intents = gateway.IntentGuilds | gateway.IntentGuildMessages | gateway.IntentMessageContent
@@ -43,7 +44,7 @@ func dial(t *testing.T, where string) *peer {
 	}
 	_ = res.Body.Close()
 	t.Cleanup(func() { _ = socket.Close() })
-	_ = socket.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = socket.SetReadDeadline(time.Now().Add(testkit.Limit))
 	return &peer{t, socket}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/testkit"
 )
 
 const agent = "DiscordBot (https://example.invalid, 1)"
@@ -39,7 +40,7 @@ func client(t *testing.T, d *discordtest.Discord) rest.Rest {
 
 func patient(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
