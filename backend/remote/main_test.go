@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ type there struct {
 	r   *Runtime
 }
 
+// runtimeThere is called in a bubble of synctest.
 func runtimeThere(t *testing.T, name string) *there {
 	t.Helper()
 	th := &there{mux: http.NewServeMux()}
@@ -33,11 +36,64 @@ func runtimeThere(t *testing.T, name string) *there {
 	th.mux.HandleFunc("GET /{$}", json(`{"name":"`+name+`"}`))
 	th.mux.HandleFunc("GET /v1/health", json(`{"status":"ok"}`))
 	th.mux.HandleFunc("GET /v1/acp", json(`{"servers":[{"serverId":"a"}]}`))
-	server := httptest.NewServer(th.mux)
+	network := newMemory()
+	server := httptest.NewUnstartedServer(th.mux)
+	server.Listener = network
+	server.Start()
 	t.Cleanup(server.Close)
 	th.r = New(Config{URL: server.URL, Token: func(context.Context) (string, error) { return "", nil }, Backoff: 100 * time.Millisecond})
+	network.carry(t, th.r)
 	t.Cleanup(th.r.Close)
 	return th
+}
+
+// memory is a listener whose connections are pipes in this process, so that time in a bubble of synctest goes on only when both ends wait.
+type memory struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func newMemory() *memory {
+	m := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+	m.close = sync.OnceFunc(func() { close(m.closed) })
+	return m
+}
+
+func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2468} }
+
+func (m *memory) Close() error {
+	m.close()
+	return nil
+}
+
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case c := <-m.conns:
+		return c, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// carry has the connections of r go to m.
+func (m *memory) carry(t *testing.T, r *Runtime) {
+	t.Helper()
+	transport, ok := r.http.Transport.(*http.Transport)
+	if !ok {
+		t.Fatalf("transport: got %T, want *http.Transport", r.http.Transport)
+	}
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		here, there := net.Pipe()
+		select {
+		case m.conns <- there:
+			return here, nil
+		case <-m.closed:
+			return nil, net.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // on has the instance answer a method.
@@ -67,7 +123,7 @@ func within[T any](t *testing.T, what string, c <-chan T) (got T) {
 	select {
 	case got = <-c:
 	case <-time.After(testkit.Limit):
-		t.Fatalf("within 20s: got no %s, want it", what)
+		t.Fatalf("wait: got no %s within %v, want it", what, testkit.Limit)
 	}
 	return got
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -23,28 +24,30 @@ func TestLoginPageTakesNoMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			th := runtimeThere(t, c.runtime)
-			th.r.cfg.Unconfirmed = time.Minute
-			var posts atomic.Int32
-			th.on("GET", silent)
-			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
-				switch {
-				case posts.Add(1) == 1:
-					answer(w, http.StatusOK, "text/html; charset=utf-8", "<html>Log in</html>")
-				case c.kind == "":
-					w.WriteHeader(http.StatusAccepted)
-				default:
-					answer(w, http.StatusOK, c.kind, c.body)
+			synctest.Test(t, func(t *testing.T) {
+				th := runtimeThere(t, c.runtime)
+				th.r.cfg.Unconfirmed = time.Minute
+				var posts atomic.Int32
+				th.on("GET", silent)
+				th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+					switch {
+					case posts.Add(1) == 1:
+						answer(w, http.StatusOK, "text/html; charset=utf-8", "<html>Log in</html>")
+					case c.kind == "":
+						w.WriteHeader(http.StatusAccepted)
+					default:
+						answer(w, http.StatusOK, c.kind, c.body)
+					}
+				})
+				i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: c.runtime == "running"})
+				defer i.Leave()
+				if err := i.Send(t.Context(), []byte(c.message)); err != nil {
+					t.Fatal(err)
+				}
+				if n := posts.Load(); n != 2 {
+					t.Errorf("POST requests: got %d, want 2", n)
 				}
 			})
-			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: c.runtime == "running"})
-			defer i.Leave()
-			if err := i.Send(t.Context(), []byte(c.message)); err != nil {
-				t.Fatal(err)
-			}
-			if n := posts.Load(); n != 2 {
-				t.Errorf("POST requests: got %d, want 2", n)
-			}
 		})
 	}
 }
@@ -52,29 +55,31 @@ func TestLoginPageTakesNoMessage(t *testing.T) {
 // The line is not there where a page to log in at comes instead of it.
 func TestLoginPageIsNoStream(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	var streams atomic.Int32
-	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
-		if streams.Add(1) == 1 {
-			answer(w, http.StatusOK, "text/html", "<html>\n\ndata: Log in\n\n</html>")
-			return
-		}
-		silent(w, r)
-	})
-	i := th.r.Instance(Start{ServerID: "a", Agent: "x"})
-	defer i.Leave()
-	for {
-		i.mu.Lock()
-		up, started, changed := i.up, i.started, i.changed
-		i.mu.Unlock()
-		if started {
-			if n := streams.Load(); !up || n != 2 {
-				t.Errorf("stream %d: got started, up %v, want started only with stream 2, up", n, up)
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		var streams atomic.Int32
+		th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+			if streams.Add(1) == 1 {
+				answer(w, http.StatusOK, "text/html", "<html>\n\ndata: Log in\n\n</html>")
+				return
 			}
-			return
+			silent(w, r)
+		})
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x"})
+		defer i.Leave()
+		for {
+			i.mu.Lock()
+			up, started, changed := i.up, i.started, i.changed
+			i.mu.Unlock()
+			if started {
+				if n := streams.Load(); !up || n != 2 {
+					t.Errorf("stream %d: got started, up %v, want started only with stream 2, up", n, up)
+				}
+				return
+			}
+			within(t, "line", changed)
 		}
-		within(t, "line", changed)
-	}
+	})
 }
 
 // A message may take as long to be sent as its line needs, while it gets on; and longer to be confirmed than a short one, since the system holds
@@ -87,28 +92,30 @@ func TestLargeMessageOverSlowLineIsSentOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			th := runtimeThere(t, "Deskhand")
-			th.r.cfg.Answer = time.Second
-			var posts atomic.Int32
-			th.on("GET", silent)
-			th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-				posts.Add(1)
-				for { // 24 MiB in 4.8 s, of which the system holds some
-					if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
-						break
+			synctest.Test(t, func(t *testing.T) {
+				th := runtimeThere(t, "Deskhand")
+				th.r.cfg.Answer = time.Second
+				var posts atomic.Int32
+				th.on("GET", silent)
+				th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+					posts.Add(1)
+					for { // 24 MiB in 4.8 s, of which the system holds some
+						if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
+							break
+						}
+						time.Sleep(200 * time.Millisecond)
 					}
-					time.Sleep(200 * time.Millisecond)
+					w.WriteHeader(http.StatusAccepted)
+				})
+				i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+				defer i.Leave()
+				if err := i.Send(t.Context(), fmt.Appendf(nil, message, strings.Repeat("x", 9<<20))); err != nil {
+					t.Fatal(err)
 				}
-				w.WriteHeader(http.StatusAccepted)
+				if n := posts.Load(); n != 1 {
+					t.Errorf("POST requests of a large message: got %d, want 1", n)
+				}
 			})
-			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-			defer i.Leave()
-			if err := i.Send(t.Context(), fmt.Appendf(nil, message, strings.Repeat("x", 24<<20))); err != nil {
-				t.Fatal(err)
-			}
-			if n := posts.Load(); n != 1 {
-				t.Errorf("POST requests of a large message: got %d, want 1", n)
-			}
 		})
 	}
 }
@@ -116,26 +123,28 @@ func TestLargeMessageOverSlowLineIsSentOnce(t *testing.T) {
 // One that nobody takes is sent again.
 func TestStalledMessageIsSentAgain(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	th.r.cfg.Answer = 300 * time.Millisecond
-	var posts atomic.Int32
-	th.on("GET", silent)
-	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else its end is not seen
-		if posts.Add(1) == 1 {
-			<-r.Context().Done()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		th.r.cfg.Answer = 300 * time.Millisecond
+		var posts atomic.Int32
+		th.on("GET", silent)
+		th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // else its end is not seen
+			if posts.Add(1) == 1 {
+				<-r.Context().Done()
+				return
+			}
+			w.WriteHeader(http.StatusAccepted)
+		})
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+		defer i.Leave()
+		if err := i.Send(t.Context(), []byte(`{"jsonrpc":"2.0","method":"session/cancel","params":{}}`)); err != nil {
+			t.Fatal(err)
 		}
-		w.WriteHeader(http.StatusAccepted)
+		if n := posts.Load(); n != 2 {
+			t.Errorf("POST requests: got %d, want 2", n)
+		}
 	})
-	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-	defer i.Leave()
-	if err := i.Send(t.Context(), []byte(`{"jsonrpc":"2.0","method":"session/cancel","params":{}}`)); err != nil {
-		t.Fatal(err)
-	}
-	if n := posts.Load(); n != 2 {
-		t.Errorf("POST requests: got %d, want 2", n)
-	}
 }
 
 // lines are the streams of an instance, of which each does what comes next; the last is silent.
@@ -189,26 +198,28 @@ func TestDoubtfulRequestWaitsForReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			th := runtimeThere(t, c.runtime)
-			var posts atomic.Int32
-			th.lines(c.line)
-			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
-				posts.Add(1)
-				w.WriteHeader(http.StatusAccepted)
+			synctest.Test(t, func(t *testing.T) {
+				th := runtimeThere(t, c.runtime)
+				var posts atomic.Int32
+				th.lines(c.line)
+				th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+					posts.Add(1)
+					w.WriteHeader(http.StatusAccepted)
+				})
+				i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+				defer i.Leave()
+				if err := i.SendAgain(t.Context(), []byte(initialize)); err != nil {
+					t.Fatal(err)
+				}
+				if n := posts.Load(); n != c.posts {
+					t.Errorf("POST requests: got %d, want %d", n, c.posts)
+				}
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				if doubt := len(i.queue) == 1 && i.queue[0].err != nil; doubt != c.doubt {
+					t.Errorf("doubt: got %v, want %v", doubt, c.doubt)
+				}
 			})
-			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-			defer i.Leave()
-			if err := i.SendAgain(t.Context(), []byte(initialize)); err != nil {
-				t.Fatal(err)
-			}
-			if n := posts.Load(); n != c.posts {
-				t.Errorf("POST requests: got %d, want %d", n, c.posts)
-			}
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			if doubt := len(i.queue) == 1 && i.queue[0].err != nil; doubt != c.doubt {
-				t.Errorf("doubt: got %v, want %v", doubt, c.doubt)
-			}
 		})
 	}
 }
@@ -216,73 +227,77 @@ func TestDoubtfulRequestWaitsForReplay(t *testing.T) {
 // That a request may have arrived is not forgotten with a try that surely has not.
 func TestDoubtLastsUntilConfirmation(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	var posts atomic.Int32
-	refused := make(chan struct{})
-	th.lines(nothing, func(say func(string), r *http.Request) {
-		select {
-		case <-refused:
-			answered(say, r)
-		case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		var posts atomic.Int32
+		refused := make(chan struct{})
+		th.lines(nothing, func(say func(string), r *http.Request) {
+			select {
+			case <-refused:
+				answered(say, r)
+			case <-r.Context().Done():
+			}
+		})
+		th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+			switch posts.Add(1) {
+			case 1:
+				lost(w, r)
+			case 2:
+				answer(w, http.StatusServiceUnavailable, "text/plain", "a gateway")
+				close(refused)
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		})
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+		defer i.Leave()
+		if err := i.Send(t.Context(), []byte(initialize)); err != nil {
+			t.Fatal(err)
+		}
+		if n := posts.Load(); n != 2 {
+			t.Errorf("POST requests: got %d, want 2", n)
 		}
 	})
-	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-		switch posts.Add(1) {
-		case 1:
-			lost(w, r)
-		case 2:
-			answer(w, http.StatusServiceUnavailable, "text/plain", "a gateway")
-			close(refused)
-		default:
-			w.WriteHeader(http.StatusAccepted)
-		}
-	})
-	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-	defer i.Leave()
-	if err := i.Send(t.Context(), []byte(initialize)); err != nil {
-		t.Fatal(err)
-	}
-	if n := posts.Load(); n != 2 {
-		t.Errorf("POST requests: got %d, want 2", n)
-	}
 }
 
 // A request that is on its way once more is given up with the answer to the first, before the runtime has it whole.
 func TestAnsweredRequestIsNotSentToItsEnd(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	under, whole := make(chan struct{}), make(chan bool, 1)
-	var posts atomic.Int32
-	th.lines(nothing, func(say func(string), r *http.Request) {
-		select {
-		case <-under:
-			answered(say, r)
-		case <-r.Context().Done():
-		}
-	})
-	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-		if posts.Add(1) == 1 {
-			lost(w, r)
-			return
-		}
-		close(under)
-		for {
-			<-time.After(100 * time.Millisecond)
-			if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
-				whole <- errors.Is(err, io.EOF)
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		under, whole := make(chan struct{}), make(chan bool, 1)
+		var posts atomic.Int32
+		th.lines(nothing, func(say func(string), r *http.Request) {
+			select {
+			case <-under:
+				answered(say, r)
+			case <-r.Context().Done():
+			}
+		})
+		th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+			if posts.Add(1) == 1 {
+				lost(w, r)
 				return
 			}
+			close(under)
+			for {
+				<-time.After(100 * time.Millisecond)
+				if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
+					whole <- errors.Is(err, io.EOF)
+					return
+				}
+			}
+		})
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+		defer i.Leave()
+		message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 9<<20))
+		if err := i.Send(t.Context(), message); err != nil {
+			t.Fatal(err)
+		}
+		if within(t, "end of the second", whole) {
+			t.Error("it is sent twice")
 		}
 	})
-	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-	defer i.Leave()
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 24<<20))
-	if err := i.Send(t.Context(), message); err != nil {
-		t.Fatal(err)
-	}
-	if within(t, "end of the second", whole) {
-		t.Error("it is sent twice")
-	}
 }
 
 // Only an agent that has closed its input takes no more messages.
@@ -291,17 +306,19 @@ func TestSendReportsClosedInput(t *testing.T) {
 	for details, closed := range map[string]bool{`{"reason":"input_closed"}`: true, `{"reason":"another"}`: false, `null`: false, `"input_closed"`: false} {
 		t.Run(details, func(t *testing.T) {
 			t.Parallel()
-			th := runtimeThere(t, "Deskhand")
-			th.on("GET", silent)
-			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
-				answer(w, http.StatusBadGateway, "application/problem+json", `{"type":"urn:sandbox-agent:error:stream_error","status":502,"details":`+details+`}`)
+			synctest.Test(t, func(t *testing.T) {
+				th := runtimeThere(t, "Deskhand")
+				th.on("GET", silent)
+				th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+					answer(w, http.StatusBadGateway, "application/problem+json", `{"type":"urn:sandbox-agent:error:stream_error","status":502,"details":`+details+`}`)
+				})
+				i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+				defer i.Leave()
+				err := i.Send(t.Context(), []byte(initialize))
+				if errors.Is(err, ErrInput) != closed || !closed && err != nil {
+					t.Errorf("Send: got error %v, want ErrInput %v", err, closed)
+				}
 			})
-			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-			defer i.Leave()
-			err := i.Send(t.Context(), []byte(initialize))
-			if errors.Is(err, ErrInput) != closed || !closed && err != nil {
-				t.Errorf("Send: got error %v, want ErrInput %v", err, closed)
-			}
 		})
 	}
 }
@@ -312,34 +329,36 @@ func TestLongMessageIsTriedAnew(t *testing.T) {
 	for name, hurry := range map[string]func(*Instance){"a person wants it": (*Instance).Retry, "the line is made anew": (*Instance).renew} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			th := runtimeThere(t, "Deskhand")
-			th.r.cfg.Answer = 500 * time.Millisecond
-			th.on("GET", silent)
-			there := make(chan struct{})
-			var posts atomic.Int32
-			th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if posts.Add(1) == 1 {
-					close(there)
-					<-r.Context().Done()
-					return
+			synctest.Test(t, func(t *testing.T) {
+				th := runtimeThere(t, "Deskhand")
+				th.r.cfg.Answer = 500 * time.Millisecond
+				th.on("GET", silent)
+				there := make(chan struct{})
+				var posts atomic.Int32
+				th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if posts.Add(1) == 1 {
+						close(there)
+						<-r.Context().Done()
+						return
+					}
+					w.WriteHeader(http.StatusAccepted)
+				})
+				i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+				defer i.Leave()
+				message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 1<<20))
+				begin, sent := time.Now(), make(chan error, 1)
+				go func() { sent <- i.Send(t.Context(), message) }()
+				within(t, "first try", there)
+				<-time.After(quietFor) // it is known to be written
+				hurry(i)
+				if err := <-sent; err != nil {
+					t.Error(err)
 				}
-				w.WriteHeader(http.StatusAccepted)
+				if took := time.Since(begin); took > 15*time.Second || posts.Load() != 2 {
+					t.Errorf("long message: got %d POST requests in %v, want 2 in 15s at most", posts.Load(), took)
+				}
 			})
-			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-			defer i.Leave()
-			message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 1<<20))
-			begin, sent := time.Now(), make(chan error, 1)
-			go func() { sent <- i.Send(t.Context(), message) }()
-			within(t, "first try", there)
-			<-time.After(quietFor) // it is known to be written
-			hurry(i)
-			if err := <-sent; err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(begin); took > 15*time.Second || posts.Load() != 2 {
-				t.Errorf("long message: got %d POST requests in %v, want 2 in 15s at most", posts.Load(), took)
-			}
 		})
 	}
 }

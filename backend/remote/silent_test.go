@@ -10,7 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // muting is a listener whose connections can fall silent: they stand, and nothing comes over them.
@@ -63,43 +66,47 @@ func (c *muted) Write(p []byte) (int, error) {
 // A connection that nothing comes over any more is not used again, also where the server would have all go over one.
 func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	lines := make(chan struct{}, 100)
-	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
-		lines <- struct{}{}
-		silent(w, r)
-	})
-	th.on("POST", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	server := httptest.NewUnstartedServer(th.mux)
-	listener := &muting{Listener: server.Listener}
-	server.Listener, server.EnableHTTP2 = listener, true
-	server.StartTLS()
-	defer server.Close()
-	defer server.CloseClientConnections()
-	r := New(Config{
-		URL: server.URL, Token: func(context.Context) (string, error) { return "", nil },
-		Stall: time.Second, Answer: 500 * time.Millisecond, Backoff: 100 * time.Millisecond,
-	})
-	defer r.Close()
-	transport, _ := r.http.Transport.(*http.Transport)
-	if transport.TLSClientConfig == nil {
-		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-	transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		lines := make(chan struct{}, 100)
+		th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+			lines <- struct{}{}
+			silent(w, r)
+		})
+		th.on("POST", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+		server := httptest.NewUnstartedServer(th.mux)
+		network := newMemory()
+		listener := &muting{Listener: network}
+		server.Listener, server.EnableHTTP2 = listener, true
+		server.StartTLS()
+		defer server.Close()
+		defer server.CloseClientConnections()
+		r := New(Config{
+			URL: server.URL, Token: func(context.Context) (string, error) { return "", nil },
+			Stall: time.Second, Answer: 500 * time.Millisecond, Backoff: 100 * time.Millisecond,
+		})
+		defer r.Close()
+		network.carry(t, r)
+		transport, _ := r.http.Transport.(*http.Transport)
+		if transport.TLSClientConfig == nil {
+			transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
 
-	i := r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-	defer i.Leave()
-	cancel := []byte(`{"jsonrpc":"2.0","method":"session/cancel","params":{}}`)
-	if err := i.Send(t.Context(), cancel); err != nil {
-		t.Fatal(err)
-	}
-	within(t, "line", lines)
-	listener.mute()
-	ctx, done := context.WithTimeout(t.Context(), 10*time.Second)
-	defer done()
-	if err := i.Send(ctx, cancel); err != nil {
-		t.Error(err)
-	}
-	within(t, "line that is made anew", lines)
+		i := r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+		defer i.Leave()
+		cancel := []byte(`{"jsonrpc":"2.0","method":"session/cancel","params":{}}`)
+		if err := i.Send(t.Context(), cancel); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "line", lines)
+		listener.mute()
+		ctx, done := context.WithTimeout(t.Context(), testkit.Limit)
+		defer done()
+		if err := i.Send(ctx, cancel); err != nil {
+			t.Error(err)
+		}
+		within(t, "line that is made anew", lines)
+	})
 }

@@ -26,7 +26,7 @@ func linked() *Instance {
 // An event is no longer than a message may be, however many lines it has.
 func TestEventOfManyLinesIsBounded(t *testing.T) {
 	t.Parallel()
-	const lines, each = 3, 30 << 20
+	const lines, each = 3, 22 << 20
 	var parts []io.Reader
 	for range lines {
 		parts = append(parts, strings.NewReader("data: "), strings.NewReader(strings.Repeat("x", each)), strings.NewReader("\n"))
@@ -45,48 +45,50 @@ func TestEventOfManyLinesIsBounded(t *testing.T) {
 // A request whose line broke is not sent again while its answer stands behind a message that comes slowly.
 func TestSettledWaitsForWholeMessage(t *testing.T) {
 	t.Parallel()
-	th := runtimeThere(t, "Deskhand")
-	var streams, posts atomic.Int32
-	begun := make(chan struct{})
-	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, "text/event-stream", "")
-		flush := func(text string) {
-			_, _ = io.WriteString(w, text)
-			_ = http.NewResponseController(w).Flush()
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		var streams, posts atomic.Int32
+		begun := make(chan struct{})
+		th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+			answer(w, http.StatusOK, "text/event-stream", "")
+			flush := func(text string) {
+				_, _ = io.WriteString(w, text)
+				_ = http.NewResponseController(w).Flush()
+			}
+			if flush(": here\n\n"); streams.Add(1) == 1 {
+				close(begun)
+				<-r.Context().Done() // until the line is made anew
+				return
+			}
+			flush("id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"much\",\"params\":{\"x\":\"")
+			for range 8 { // each pause is shorter than that after which a line counts as quiet, all of them are longer; one is longer by itself
+				time.Sleep(quietFor / 3)
+				flush("more of it ")
+			}
+			time.Sleep(2 * quietFor)
+			flush("\"}}\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+			<-r.Context().Done()
+		})
+		th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+			posts.Add(1)
+			_, _ = io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = conn.Close() // before it says that it has the request
+		})
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+		defer i.Leave()
+		within(t, "a line", begun)
+		if err := i.Send(t.Context(), []byte(initialize)); err != nil {
+			t.Fatal(err)
 		}
-		if flush(": here\n\n"); streams.Add(1) == 1 {
-			close(begun)
-			<-r.Context().Done() // until the line is made anew
-			return
+		if n := posts.Load(); n != 1 {
+			t.Errorf("POST requests: got %d, want 1", n)
 		}
-		flush("id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"much\",\"params\":{\"x\":\"")
-		for range 8 { // each pause is shorter than that after which a line counts as quiet, all of them are longer; one is longer by itself
-			time.Sleep(quietFor / 3)
-			flush("more of it ")
-		}
-		time.Sleep(2 * quietFor)
-		flush("\"}}\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
-		<-r.Context().Done()
 	})
-	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
-		posts.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_ = conn.Close() // before it says that it has the request
-	})
-	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
-	defer i.Leave()
-	within(t, "a line", begun)
-	if err := i.Send(t.Context(), []byte(initialize)); err != nil {
-		t.Fatal(err)
-	}
-	if n := posts.Load(); n != 1 {
-		t.Errorf("POST requests: got %d, want 1", n)
-	}
 }
 
 // A runtime that tells of nothing but gaps is not read on while nobody takes them.
