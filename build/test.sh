@@ -42,7 +42,8 @@ part_lint() { # style, layers, go.mod; with the window, and what stands in for i
 		build/tools/golangci-lint run --allow-parallel-runners ./app/...
 }
 
-# A program of the tests has the race detector, which would wait for a second at the program's end, for races still to come.
+# The commands are tested with the program itself, without the detector, as agents are: what a command's process does beyond the command
+# line is tested with the detector by its own package. A program of the tests has the race detector, which would wait for a second at the program's end, for races still to come.
 # The tests wait for processes more than they compute, so more tests run at a time than there are processors; the slowest packages begin
 # first, so that none runs alone at the end. Third-party packages that only compute (SQLite, which is C that was turned into Go,
 # compression, images, JSON) run without the detector: a race in them is no mistake of ours, and they are most of the detector's work,
@@ -53,7 +54,8 @@ part_go() {
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
-	go build -o build/bin/agents-of-tests ./backend/agenttest/program || return # which several packages would build at once
+	go build -o build/bin/agents-of-tests ./backend/agenttest/program && # which several packages would build at once
+		go build -ldflags='-X main.version=test' -o build/bin/deskhand-of-tests . || return
 	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
 

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"deskhand/backend/demoagent"
+	"deskhand/backend/testkit"
 )
 
 // Mute names the environment variable that has the demo agent read its input and never answer.
@@ -34,27 +32,7 @@ func Program(tb testing.TB) string {
 
 //nolint:gochecknoglobals // the program is built once in a process
 var program = sync.OnceValues(func() (string, error) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
-	}
-	bin := filepath.Join(strings.TrimSpace(string(module)), "build", "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", err
-	}
-	path := filepath.Join(bin, "agents-of-tests")
-	// Test programs that start at the same time build a file each. go build links nothing into a file that is up to date.
-	built := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if old, err := os.ReadFile(path); err == nil {
-		if err := os.WriteFile(built, old, 0o755); err != nil {
-			return "", err
-		}
-	}
-	if out, err := exec.Command("go", "build", "-o", built, "deskhand/backend/agenttest/program").CombinedOutput(); err != nil {
-		_ = os.Remove(built)
-		return "", fmt.Errorf("build the agents: %w\n%s", err, out)
-	}
-	return path, os.Rename(built, path)
+	return testkit.Build("agents-of-tests", "deskhand/backend/agenttest/program")
 })
 
 // Main runs the agent that args[0] names, with stdin and stdout of the process, and returns the exit code.

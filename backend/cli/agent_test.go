@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"deskhand/backend/testkit"
 )
 
 // TestAConversationAsATestCase converses, exports the conversation, and replays the recording as an agent of agents.json, with and without a
@@ -21,10 +23,7 @@ func TestAConversationAsATestCase(t *testing.T) {
 	if _, stderr, code := run(t, dir, "sessions", "export", "last", "--format", "recording", "-o", file); code != 0 {
 		t.Fatal(code, stderr)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	entry := func(id string, flags ...string) map[string]any {
 		return map[string]any{"id": id, "command": self, "args": append([]string{"agent", "replay", file, "--speed", "0"}, flags...)}
 	}

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/testkit"
 )
 
 // depot serves the archives of an agent, which is the demo agent.
@@ -32,10 +33,7 @@ type depot struct {
 
 func openDepot(t *testing.T) *depot {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)

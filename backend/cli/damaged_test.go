@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/datadir"
 	"deskhand/backend/salvage"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // harmed is a database of data with its WAL log after one kind of damage.
@@ -125,7 +126,7 @@ func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return backend.Open(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "command", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)})
+		return backend.Open(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "command", Self: testkit.Deskhand(t), Logger: slog.New(slog.DiscardHandler)})
 	}
 	all := ways(len(data) / pageOf)
 	const few = 5 // pages, unless the test is told to try every page

@@ -19,6 +19,7 @@ import (
 	"github.com/creack/pty"
 
 	"deskhand/backend/proxy"
+	"deskhand/backend/testkit"
 )
 
 // wantLogin makes the demo agent require a login in every program of this test.
@@ -129,7 +130,7 @@ func TestLoginAtThisTerminal(t *testing.T) {
 	}
 	typing := func(answer string) (screen string, code int) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "mock")
+		cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "login", "mock")
 		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "PATH=/none")
 		tty, err := pty.Start(cmd)
 		if err != nil {
@@ -189,7 +190,7 @@ func TestBrowserOutlivesTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours := filepath.Join(dir, "ours") // replaces the opener, which would else start this program for ever
-	loop := fmt.Sprintf("#!/bin/sh\nexec '%s' open-url \"$1\"\n", os.Args[0])
+	loop := fmt.Sprintf("#!/bin/sh\nexec '%s' open-url \"$1\"\n", testkit.Deskhand(t))
 	if err := errors.Join(os.Mkdir(ours, 0o700), os.WriteFile(filepath.Join(ours, "xdg-open"), []byte(loop), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func TestLoginHasOurBrowser(t *testing.T) {
   esac
 done`})
 	t.Setenv("PATH", os.Getenv("PATH"))
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
+	cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "login", "shy")
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("CombinedOutput: got stdout %s, error %v, want no error", out, err)
@@ -294,7 +295,7 @@ func TestPageOfAnAgentThatClearsItsEnvironment(t *testing.T) {
   *'"authenticate"'*) env -i PATH="$PATH" xdg-open https://example.test/; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
   esac
 done`})
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
+	cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "login", "shy")
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("CombinedOutput: got stdout %s, error %v, want no error", out, err)
@@ -331,7 +332,7 @@ func TestLoginFormFromAPipe(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH"))
 	enter := func(input string) (stderr string, code int) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "form")
+		cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "login", "form")
 		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
 		cmd.Stdin = strings.NewReader(input)
 		out, err := cmd.CombinedOutput()

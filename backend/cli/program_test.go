@@ -23,18 +23,16 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/cli"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 )
 
-// TestMain makes the test binary the program: with a command as its first argument, the binary runs that command, including the watchdog and
-// the demo agent.
+// TestMain refuses to run the tests where somebody takes this program for Deskhand: the tests would start themselves without an end.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
-		p := cli.Program{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test"}
-		os.Exit(p.Run())
+		fmt.Fprintln(os.Stderr, "this is the program of the tests; testkit.Deskhand gives Deskhand")
+		os.Exit(97)
 	}
 	os.Exit(m.Run())
 }
@@ -74,10 +72,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 // startWith is start with a file as standard input.
 func startWith(t *testing.T, dir, input string, args ...string) *program {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
 	// A killed server would leave an agent that still writes into the test's directory during its removal.
 	p.Cancel, p.WaitDelay = func() error { return p.Process.Signal(os.Interrupt) }, 5*time.Second
@@ -462,10 +457,7 @@ func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 	if _, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 7 || !strings.Contains(stderr, "deskhand agents install") || !strings.Contains(stderr, "--agent mock") {
 		t.Errorf("with no other: exit %d, want 7 and what to do\n%s", code, stderr)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func TestALineTypedBeforeIsNoAnswer(t *testing.T) {
 	dir := t.TempDir()
 	server(t, dir)
 	c := onSocket(t, dir)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "prompt", "--agent", "mock", "--dir", t.TempDir(), "permission")
+	cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "prompt", "--agent", "mock", "--dir", t.TempDir(), "permission")
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "PATH=/none")
 	tty, err := pty.Start(cmd)
 	if err != nil {
@@ -347,7 +347,7 @@ func TestHelpThatIsNotRead(t *testing.T) {
 	_ = r.Close()
 	defer w.Close()
 	var said strings.Builder
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")
+	cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), "--help")
 	cmd.Stdout, cmd.Stderr = w, &said
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 141 || said.Len() > 0 {

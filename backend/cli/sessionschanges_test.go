@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"deskhand/backend/testkit"
 )
 
 // TestChangesAndUndo: a turn's changes are listed, and undone after a person has confirmed.
@@ -13,10 +15,7 @@ func TestChangesAndUndo(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	t.Chdir(work)
 	file := filepath.Join(work, "deskhand-demo.md")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	run := func(t *testing.T, dir string, args ...string) (string, string, int) { // with a PATH, for git
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), self, args...)

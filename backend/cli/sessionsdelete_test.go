@@ -15,12 +15,13 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/testkit"
 )
 
 // atTerminal runs a command at a terminal, and types the answer when the command asks.
 func atTerminal(t *testing.T, dir, asks, answer string, args ...string) (screen string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd := exec.CommandContext(t.Context(), testkit.Deskhand(t), args...)
 	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "PATH=/none")
 	tty, err := pty.Start(cmd)
 	if err != nil {

@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"deskhand/backend"
+	"deskhand/backend/testkit"
 )
 
 // TestBeginningsAreLookedForOnEveryPage: the beginning of an id is looked for on every page of the conversations, so that a conversation of a
@@ -21,10 +22,9 @@ func TestBeginningsAreLookedForOnEveryPage(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for range 3 {
-		var said bytes.Buffer
-		p := Program{Args: []string{"prompt", "--data-dir", dir, "--agent", "mock", "--dir", work, "echo one"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said, Version: "test"}
-		if code := p.Run(); code != exitOK {
-			t.Fatal(code, said.String())
+		args := []string{"prompt", "--data-dir", dir, "--agent", "mock", "--dir", work, "echo one"}
+		if out, err := exec.Command(testkit.Deskhand(t), args...).CombinedOutput(); err != nil {
+			t.Fatalf("deskhand %q: got error %v, want none\n%s", args, err, out)
 		}
 	}
 	p := &Program{Stdout: io.Discard, Stderr: io.Discard, Version: "test"}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"deskhand/backend/testkit"
 )
 
 // TestAWorkTreeFromTheTerminal: a conversation begins in a worktree, which the command removes after a preview, and restores.
@@ -16,10 +18,7 @@ func TestAWorkTreeFromTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	work = filepath.Join(work, "app")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	start := func(dir, program string, args ...string) (string, string, int) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, args...)

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"deskhand/backend/testkit"
 )
 
 // TestPromptStartsNothingThatNobodyApproved: a directory's MCP server does not start without a person's approval, and the turn goes on.
 func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), filepath.Join(t.TempDir(), "work\u202e")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	folder := filepath.Join(work, ".sandbox-agent", "config")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -61,10 +60,7 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 func TestWhatAnAgentReadsByItself(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Deskhand(t)
 	write := func(at, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {

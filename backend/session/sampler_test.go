@@ -68,25 +68,28 @@ type scale struct {
 	shared map[string]int64  // of that
 	cpu    map[string]time.Duration
 	began  time.Time
-	real   func(bool) (proxy.Overview, error)
+	agents *proxy.Set
 }
 
+// measure takes the place of Set.Overview, which would read all of /proc to find nothing of agents in memory.
 func (s *scale) measure(pss bool) (proxy.Overview, error) {
-	o, err := s.real(pss)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks++
-	o.Self.RSS = 1 << 20
-	for n, u := range o.Usage {
-		id, _, _ := strings.Cut(u.ServerID, ".")
+	o := proxy.Overview{Self: proxy.Member{RSS: 1 << 20}}
+	for _, i := range s.agents.List() {
+		if !i.ExitedAt.IsZero() {
+			continue
+		}
+		id, _, _ := strings.Cut(i.ServerID, ".")
 		title := s.titles[id]
-		m := proxy.Member{PID: u.PID, RSS: s.weight[title] << 20, CPU: time.Duration(s.cpu[title].Seconds() * float64(time.Since(s.began)))}
+		m := proxy.Member{PID: i.PID, RSS: s.weight[title] << 20, CPU: time.Duration(s.cpu[title].Seconds() * float64(time.Since(s.began)))}
 		if pss {
 			m.PSS = m.RSS - s.shared[title]<<20
 		}
-		o.Usage[n].Tree = []proxy.Member{m}
+		o.Usage = append(o.Usage, proxy.Usage{ServerID: i.ServerID, Agent: i.Agent, Purpose: session.ForSession, PID: i.PID, StartedAt: i.CreatedAt, Tree: []proxy.Member{m}})
 	}
-	return o, err
+	return o, nil
 }
 
 func (s *scale) set(f func()) {
@@ -111,7 +114,7 @@ func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg se
 	s := &scale{titles: map[string]string{}, weight: map[string]int64{}, shared: map[string]int64{}, cpu: map[string]time.Duration{}, began: time.Now()}
 	processes := proxy.Config{Spawn: proxytest.Spawn(agent), Purpose: session.ForSession}
 	d := openAs(t, dir, processes, cfg)
-	s.real = d.Overview
+	s.agents = d.set
 	d.MeasureWith(s.measure)
 	return d, s
 }
