@@ -59,7 +59,7 @@ func (in *inbound) fetchFile(ctx context.Context, f rawAttachment, left int64) (
 	if f.MimeType != "" {
 		mime = f.MimeType
 	}
-	taken, err := client.AttachUpload(ctx, f.name(), mime, bytes.NewReader(data))
+	taken, err := client.Attachments().Upload(ctx, f.name(), mime, bytes.NewReader(data))
 	return taken.ID, int64(len(data)), err
 }
 

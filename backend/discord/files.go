@@ -105,7 +105,7 @@ func (s *showing) load(ctx context.Context, numbers []int) (files []*discord.Fil
 	ok = true
 	for _, i := range numbers {
 		g := &s.row.Files[i]
-		data, err := s.o.client().Blob(g.SHA256)
+		data, err := s.o.client().Attachments().Blob(g.SHA256)
 		switch {
 		case err != nil:
 			s.o.warn(ctx, "a file cannot be read", s.t.session, err)
@@ -174,7 +174,7 @@ func (s *showing) refusedFiles(numbers []int, line func(given) string) {
 
 // largeLine returns the line for a file that Discord found too large.
 func (s *showing) largeLine(g given) string {
-	data, err := s.o.client().Blob(g.SHA256)
+	data, err := s.o.client().Attachments().Blob(g.SHA256)
 	if err != nil {
 		return notSent(g.Name)
 	}

@@ -288,11 +288,11 @@ func TestFilesOfMessageReachAgent(t *testing.T) {
 	if len(entry.Attachments) != 2 || entry.Attachments[0].Filename != "a.txt" || entry.Attachments[0].SHA256 == "" {
 		t.Fatalf("attachments: got %+v, want both files", entry.Attachments)
 	}
-	if data, err := b.Blob(entry.Attachments[1].SHA256); err != nil || string(data) != "\x00\x01\x02" {
+	if data, err := b.Attachments().Blob(entry.Attachments[1].SHA256); err != nil || string(data) != "\x00\x01\x02" {
 		t.Errorf("second file: got %q, error %v, want its bytes", data, err)
 	}
 	// What the tool attachment_download takes without an argument.
-	if got, _, _, err := b.InboundFiles(t.Context(), id); err != nil || !slices.Equal(got, items) {
+	if got, err := b.Attachments().Inbound(t.Context(), id); err != nil || !slices.Equal(got.Items, items) {
 		t.Errorf("files for the tool: got %+v, error %v, want %+v", got, err, items)
 	}
 	var kept []rawAttachment
@@ -502,7 +502,7 @@ func TestItemChangedAtDeskStays(t *testing.T) {
 	b.dc.Delete(one.ID)
 	b.say("silent two")
 	b.waitsIs(id, mine, "silent two")
-	file, err := b.AttachUpload(t.Context(), "desk.txt", "text/plain", strings.NewReader("desk"))
+	file, err := b.Attachments().Upload(t.Context(), "desk.txt", "text/plain", strings.NewReader("desk"))
 	if err != nil {
 		t.Fatal(err)
 	}

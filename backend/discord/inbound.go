@@ -17,6 +17,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 )
 
@@ -386,10 +387,10 @@ func (in *inbound) textOf(h heard) string {
 }
 
 // files returns the kept files of a message.
-func (h heard) files() (list []session.PromptAttachment) {
+func (h heard) files() (list []attachments.PromptAttachment) {
 	for _, id := range h.raw.Taken {
 		if id != notTaken {
-			list = append(list, session.PromptAttachment{ID: id})
+			list = append(list, attachments.PromptAttachment{ID: id})
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/record"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -53,7 +54,7 @@ func (c conversation) writeJSON(ctx context.Context, w io.Writer) (lost, err err
 	if err != nil {
 		return nil, err
 	}
-	list, err := session.AttachmentsOf(ctx, c.deps.Store, c.session.ID)
+	list, err := attachments.Of(ctx, c.deps.Store, c.session.ID)
 	if err != nil {
 		return nil, err
 	}

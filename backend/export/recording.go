@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/session"
@@ -69,7 +70,7 @@ func (c conversation) recordFrames(ctx context.Context, z *zip.Writer) (lost, er
 
 // recordBlobs writes the bytes of attachments below blobs, each under its SHA-256.
 func (c conversation) recordBlobs(ctx context.Context, z *zip.Writer) (lost, err error) {
-	list, err := session.AttachmentsOf(ctx, c.deps.Store, c.session.ID)
+	list, err := attachments.Of(ctx, c.deps.Store, c.session.ID)
 	if err != nil {
 		return nil, err
 	}

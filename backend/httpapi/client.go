@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/attachments"
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
@@ -36,6 +37,7 @@ type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
 	Remotes        *remotes.Library // required where Sessions is
+	Attachments    *attachments.Library
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
 	Launch         *launch.Gate
@@ -460,7 +462,7 @@ func (c *Client) turnRoutes() {
 		Body struct {
 			Message string `json:"message" doc:"Text of the prompt; may be empty when there are attachments"`
 
-			Attachments []session.PromptAttachment `json:"attachments,omitempty" maxItems:"100"`
+			Attachments []attachments.PromptAttachment `json:"attachments,omitempty" maxItems:"100"`
 
 			When string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"Time of the prompt while a turn runs: now is refused, queue waits, interrupt cancels the turn and goes next, steer reaches the agent within the turn"`
 		}

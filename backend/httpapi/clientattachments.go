@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -23,11 +24,11 @@ import (
 // attachmentRoutes adds the routes that store files and return their bytes. Routes that carry bytes are plain handlers, because the library
 // buffers whole bodies and knows no ranges; they are added to the document by hand.
 func (c *Client) attachmentRoutes() {
-	s := c.cfg.Sessions
+	s, a := c.cfg.Sessions, c.cfg.Attachments
 	c.bytesIn()
 	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "Get the record of an attachment", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[transcript.Attachment], error) {
-			return answer(s.Attachment(ctx, in.ID))
+			return answer(a.Get(ctx, in.ID))
 		})
 	c.bytesOut("attachmentContent", "attachments/{id}/content", "Get the bytes of an attachment",
 		"Streamed, with ranges. Content that a browser could run, such as SVG and HTML, has the type of plain bytes. download=1 makes a browser save the file.",
@@ -49,8 +50,8 @@ func (c *Client) attachmentRoutes() {
 			Q     string `query:"q" maxLength:"500" doc:"Letters of the path in their order; empty for the top level"`
 			Limit int    `query:"limit" default:"20" minimum:"1" maximum:"100"`
 		},
-		) (*body[session.FoundPaths], error) {
-			return answer(s.FindPaths(ctx, in.ID, in.Q, in.Limit))
+		) (*body[attachments.FoundPaths], error) {
+			return answer(a.FindPaths(ctx, in.ID, in.Q, in.Limit))
 		})
 }
 
@@ -66,14 +67,14 @@ func (c *Client) bytesIn() {
 	o := op("attach", http.MethodPost, "attachments", "Add attachments", http.StatusCreated)
 	o.Description = "By their paths, or by their bytes as parts named file, which are streamed. A file that cannot be taken in keeps none of the others."
 	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: ref(reflect.TypeFor[session.AttachInput]())},
+		"application/json": {Schema: ref(reflect.TypeFor[attachments.AttachInput]())},
 		mediaForm: {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{
 			"file": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}}},
 	}}
 	o.Responses = map[string]*huma.Response{
 		"201": {Description: "The attachments, and the files that were refused", Content: map[string]*huma.MediaType{
-			"application/json": {Schema: ref(reflect.TypeFor[session.AttachResult]())},
+			"application/json": {Schema: ref(reflect.TypeFor[attachments.AttachResult]())},
 		}},
 		"default": c.problemResponse(),
 	}
@@ -105,7 +106,7 @@ func (c *Client) problemResponse() *huma.Response {
 // attach stores the files of a list of paths, or of a form.
 func (c *Client) attach(w http.ResponseWriter, r *http.Request) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	var out session.AttachResult
+	var out attachments.AttachResult
 	var err error
 	switch media {
 	case "application/json":
@@ -124,20 +125,20 @@ func (c *Client) attach(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out) // fails only when the caller is gone
 }
 
-func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (session.AttachResult, error) {
-	var in session.AttachInput
+func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (attachments.AttachResult, error) {
+	var in attachments.AttachInput
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostPaths))
 	if err := d.Decode(&in); err != nil || len(in.Paths) == 0 {
-		return session.AttachResult{}, newClientError(http.StatusBadRequest, "request.invalid", nil, "paths are missing")
+		return attachments.AttachResult{}, newClientError(http.StatusBadRequest, "request.invalid", nil, "paths are missing")
 	}
-	out, err := c.cfg.Sessions.Attach(r.Context(), in)
+	out, err := c.cfg.Attachments.Attach(r.Context(), in)
 	return out, problemOf(err)
 }
 
 // attachParts stores the parts of a form as they arrive. When the caller leaves in the middle, the stored parts stay, and are removed
 // later.
-func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
-	out := session.AttachResult{Items: []transcript.Attachment{}, Problems: []session.AttachProblem{}}
+func (c *Client) attachParts(r *http.Request) (attachments.AttachResult, error) {
+	out := attachments.AttachResult{Items: []transcript.Attachment{}, Problems: []attachments.AttachProblem{}}
 	form, err := r.MultipartReader()
 	if err != nil {
 		return out, newClientError(http.StatusBadRequest, "request.invalid", nil, err.Error())
@@ -155,18 +156,18 @@ func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
 		}
 		n++
 		if p, more := errors.AsType[*attachment.Problem](attachment.Limits{}.Count(n)); more {
-			out.Problems = append(out.Problems, session.AttachProblem{Name: part.FileName(), Code: p.Code, Params: p.Params})
+			out.Problems = append(out.Problems, attachments.AttachProblem{Name: part.FileName(), Code: p.Code, Params: p.Params})
 			continue
 		}
 		media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 		if media == mediaBytes { // a type without a meaning
 			media = ""
 		}
-		a, err := c.cfg.Sessions.AttachUpload(r.Context(), part.FileName(), media, part)
+		a, err := c.cfg.Attachments.Upload(r.Context(), part.FileName(), media, part)
 		refused, wrong := errors.AsType[*session.RefusedError](err)
 		switch {
 		case wrong:
-			out.Problems = append(out.Problems, session.AttachProblem{Name: part.FileName(), Code: refused.Code, Params: refused.Params})
+			out.Problems = append(out.Problems, attachments.AttachProblem{Name: part.FileName(), Code: refused.Code, Params: refused.Params})
 		case err != nil:
 			return out, problemOf(err)
 		default:
@@ -222,7 +223,7 @@ func guardBytes(h http.Header, media string) {
 }
 
 func (c *Client) content(w http.ResponseWriter, r *http.Request) {
-	a, content, err := c.cfg.Sessions.Content(r.Context(), r.PathValue("id"))
+	a, content, err := c.cfg.Attachments.Content(r.Context(), r.PathValue("id"))
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return
@@ -241,7 +242,7 @@ func (c *Client) content(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Client) thumbnail(w http.ResponseWriter, r *http.Request) {
-	png, err := c.cfg.Sessions.Thumbnail(r.Context(), r.PathValue("id"), thumbnailPx)
+	png, err := c.cfg.Attachments.Thumbnail(r.Context(), r.PathValue("id"), thumbnailPx)
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return
@@ -252,7 +253,7 @@ func (c *Client) thumbnail(w http.ResponseWriter, r *http.Request) {
 
 func (c *Client) blob(w http.ResponseWriter, r *http.Request) {
 	sha := r.PathValue("id")
-	data, err := c.cfg.Sessions.Blob(sha)
+	data, err := c.cfg.Attachments.Blob(sha)
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return

@@ -16,13 +16,14 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 )
 
 type part struct{ name, media, text string }
 
 // upload posts a form with files.
-func (c *clinic) upload(parts ...part) session.AttachResult {
+func (c *clinic) upload(parts ...part) attachments.AttachResult {
 	c.t.Helper()
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -52,7 +53,7 @@ func (c *clinic) upload(parts ...part) session.AttachResult {
 		c.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var out session.AttachResult
+	var out attachments.AttachResult
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil || resp.StatusCode != http.StatusCreated {
 		c.t.Fatalf("POST /client/attachments: got %d and error %v, want 201 and JSON", resp.StatusCode, err)
 	}
@@ -93,7 +94,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(work, "a b.txt"), []byte("in the directory"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out session.AttachResult
+	var out attachments.AttachResult
 	c.call("POST", "attachments", fmt.Sprintf(`{"paths":["a b.txt","none.txt"],"session":%q}`, s.ID), http.StatusCreated, &out)
 	if len(out.Items) != 1 || len(out.Problems) != 1 || out.Problems[0].Name != "none.txt" || out.Problems[0].Code != "attachment.missing" {
 		t.Fatalf("attachments: got %+v, want one file, and none.txt missing", out)
@@ -147,7 +148,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 		t.Errorf("upload of 102: got %d files, problems %+v, want 100 and 2", len(up.Items), up.Problems)
 	}
 
-	var found session.FoundPaths
+	var found attachments.FoundPaths
 	c.call("GET", "sessions/"+s.ID+"/paths?q=abtxt", "", http.StatusOK, &found)
 	if len(found.Items) != 1 || found.Items[0].Relative != "a b.txt" || found.More {
 		t.Errorf("paths: got %+v, want a b.txt", found)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/record"
 	"deskhand/backend/store"
-	"deskhand/backend/transcript"
 )
 
 // database has SQLite check its file, and the references between tables.
@@ -98,7 +98,7 @@ func (x *examination) blobs(ctx context.Context) error {
 
 // attachments reads the bytes of every attachment.
 func (x *examination) attachments(ctx context.Context) error {
-	list, err := record.Query(ctx, x.deps.Store.Read(), record.ScanJSON[transcript.Attachment], `SELECT data FROM attachment WHERE sha256 <> '' GROUP BY sha256`)
+	list, err := attachments.Stored(ctx, x.deps.Store)
 	for _, a := range list {
 		if ctx.Err() != nil {
 			return ctx.Err()

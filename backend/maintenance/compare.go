@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
@@ -162,29 +163,21 @@ func (m *Maintainer) compare(ctx context.Context, session string) (d comparison,
 	return d, err
 }
 
-// compareFiles compares the attachments that the journal names with the table attachment_use.
+// compareFiles compares the attachments that the journal names with the stored uses.
 func (r *comparing) compareFiles(ctx context.Context, tx *sql.Tx) (d differ, err error) {
 	named := map[string]bool{}
 	for _, a := range r.attached {
 		named[a.ID] = true
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT attachment FROM attachment_use WHERE session = ?`, r.session)
-	if err != nil {
-		return d, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return d, err
-		}
+	uses, err := attachments.Uses(ctx, tx, r.session)
+	for _, id := range uses {
 		if !named[id] {
 			d.extra++
 		}
 		delete(named, id)
 	}
 	d.missing = len(named)
-	return d, rows.Err()
+	return d, err
 }
 
 // comparing is a journal while it is compared with the database.

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/search"
@@ -36,12 +37,9 @@ type Deps struct {
 	Running  func() int                          // counts the running turns
 	Search   *search.Index
 
-	ForgetAttachments func(ctx context.Context) error // removes attachments that nothing names
-	PruneSnapshots    func(ctx context.Context) error // removes old snapshots of directories
-	SnapshotBytes     func(ctx context.Context) (int64, error)
-
-	// UseAttachments stores, in the caller's transaction, the attachments that the journal of a session names.
-	UseAttachments func(ctx context.Context, tx *sql.Tx, session string, list []transcript.Attachment) error
+	Attachments    *attachments.Library
+	PruneSnapshots func(ctx context.Context) error // removes old snapshots of directories
+	SnapshotBytes  func(ctx context.Context) (int64, error)
 
 	Workspaces    func(ctx context.Context) ([]Workspace, error)
 	KnownAgent    func(id string) bool
@@ -134,7 +132,7 @@ func (m *Maintainer) tidyUp(ctx context.Context) error {
 
 // sweep removes the blobs that no frame and no attachment names. A new table with names of blobs must be asked in named, too.
 func (m *Maintainer) sweep(ctx context.Context) (removed int, err error) {
-	if err := m.deps.ForgetAttachments(ctx); err != nil {
+	if err := m.deps.Attachments.Forget(ctx); err != nil {
 		return 0, err
 	}
 	removed, err = m.deps.Store.Blobs.Sweep(ctx, func(sha string) (bool, error) { return m.named(ctx, sha) })
@@ -149,8 +147,7 @@ func (m *Maintainer) named(ctx context.Context, sha string) (is bool, err error)
 	if is, err = m.journal.Names(ctx, sha); err != nil || is {
 		return is, err
 	}
-	err = m.deps.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attachment WHERE sha256 = ? AND sha256 <> '')`, sha).Scan(&is)
-	return is, err
+	return attachments.Names(ctx, m.deps.Store, sha)
 }
 
 // rebuildAll rebuilds the transcripts that older rules have made, those of the newest sessions first, and tells the surfaces of the

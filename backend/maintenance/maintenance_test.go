@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
@@ -49,8 +50,8 @@ func open(t *testing.T) *fixture {
 		},
 		Writable: func() error { return f.refused }, Running: func() int { return f.running },
 		Search:            search.New(search.Deps{Store: db, Logger: slog.New(slog.DiscardHandler)}),
-		ForgetAttachments: none, PruneSnapshots: none, SnapshotBytes: func(context.Context) (int64, error) { return 0, nil },
-		UseAttachments: func(context.Context, *sql.Tx, string, []transcript.Attachment) error { return nil },
+		Attachments:    attachments.New(attachments.Deps{Store: db, Unnamed: time.Hour}),
+		PruneSnapshots: none, SnapshotBytes: func(context.Context) (int64, error) { return 0, nil },
 		Workspaces: func(context.Context) ([]Workspace, error) {
 			return []Workspace{{ID: "w", Place: local, Path: "/work"}}, nil
 		},

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/transcript"
@@ -338,7 +339,7 @@ func (b *rebuilding) finish(ctx context.Context) error {
 			return err
 		}
 		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, transcript.Projection, b.session)
-		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), b.deps.UseAttachments(ctx, tx, b.session, b.attached), done)
+		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), attachments.Use(ctx, tx, b.session, b.attached), done)
 	})
 }
 

@@ -3,15 +3,14 @@ package session_test
 import (
 	"encoding/base64"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/export"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
@@ -64,19 +63,19 @@ func TestFilesTravelElsewhere(t *testing.T) {
 	d.isReady(s.ID)
 	here := t.TempDir()
 	text, data := d.file(filepath.Join(here, "a.txt"), []byte("from here")), d.file(filepath.Join(here, "b.bin"), []byte{0, 1})
-	d.sendFiles(s.ID, "echo", session.Now, session.PromptAttachment{Path: text}, session.PromptAttachment{ID: d.upload("p.png", picture(t, 2, 2)).ID})
+	d.sendFiles(s.ID, "echo", session.Now, attachments.PromptAttachment{Path: text}, attachments.PromptAttachment{ID: d.upload("p.png", picture(t, 2, 2)).ID})
 	d.idle(s.ID)
 	if f := d.promptFrames(s.ID); len(f) != 1 || f[0].types() != "text resource image" || f[0].Params.Prompt[1].Resource.Text != "from here" {
 		t.Errorf("%+v", f)
 	}
-	for _, p := range []session.PromptAttachment{{Path: data}, {ID: d.upload("b.bin", []byte{0, 1}).ID}, {Path: here}} {
-		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: []session.PromptAttachment{p}})
+	for _, p := range []attachments.PromptAttachment{{Path: data}, {ID: d.upload("b.bin", []byte{0, 1}).ID}, {Path: here}} {
+		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: []attachments.PromptAttachment{p}})
 		refused(t, err, "attachment.elsewhere")
 	}
 	if _, err := os.Stat(filepath.Join(d.work, ".deskhand")); err == nil {
 		t.Error("something was copied")
 	}
-	_, err := d.FindPaths(t.Context(), s.ID, "a", 10)
+	_, err := d.Attachments().FindPaths(t.Context(), s.ID, "a", 10)
 	refused(t, err, "paths.elsewhere")
 }
 
@@ -168,7 +167,7 @@ func TestADiskThatTakesNoFiles(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(blobs), os.WriteFile(blobs, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.AttachUpload(t.Context(), "b.txt", "", strings.NewReader("b")); !errors.Is(err, session.ErrStorage) {
+	if _, err := d.Attachments().Upload(t.Context(), "b.txt", "", strings.NewReader("b")); !errors.Is(err, session.ErrStorage) {
 		t.Error(err)
 	}
 	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: byID(list...)}); !errors.Is(err, session.ErrStorage) {
@@ -187,30 +186,6 @@ func TestADiskThatTakesNoFiles(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// An upload that breaks off leaves nothing, and one that is too long is refused.
-func TestUploadsThatFail(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	broken := io.MultiReader(strings.NewReader("begun"), iotest.ErrReader(errors.New("it broke off")))
-	if a, err := d.AttachUpload(t.Context(), "b.txt", "", broken); err == nil || errors.Is(err, session.ErrStorage) {
-		t.Errorf("%+v, %v", a, err)
-	}
-	_, err := d.AttachUpload(t.Context(), "long.bin", "", io.LimitReader(zeros{}, 50<<20+1))
-	if r := refused(t, err, "attachment.too_large"); !r.Bad || r.Params["name"] != "long.bin" {
-		t.Errorf("%+v", r)
-	}
-	if n := d.attachmentRows(); n != 0 {
-		t.Errorf("%d rows", n)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
 // The seed's request: paths, with a type and a name of the caller's choice. A link that leads out of the directory wants a person's word.
 func TestPathsOfAPrompt(t *testing.T) {
 	t.Parallel()
@@ -225,9 +200,9 @@ func TestPathsOfAPrompt(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(d.work, "link")); err != nil {
 		t.Skip("links cannot be made here: " + err.Error())
 	}
-	d.sendFiles(s.ID, "echo", session.Now, session.PromptAttachment{Path: "thing.bin", Mime: "application/x-thing", Filename: "other.bin"},
-		session.PromptAttachment{Path: "file://" + d.work + "/two%20words.txt"},
-		session.PromptAttachment{Path: odd}, session.PromptAttachment{Path: exact}, session.PromptAttachment{Path: "/"})
+	d.sendFiles(s.ID, "echo", session.Now, attachments.PromptAttachment{Path: "thing.bin", Mime: "application/x-thing", Filename: "other.bin"},
+		attachments.PromptAttachment{Path: "file://" + d.work + "/two%20words.txt"},
+		attachments.PromptAttachment{Path: odd}, attachments.PromptAttachment{Path: exact}, attachments.PromptAttachment{Path: "/"})
 	d.idle(s.ID)
 	f := d.promptFrames(s.ID)[0]
 	list := f.Params.Meta["sandboxagent.dev"].Attachments
@@ -243,13 +218,13 @@ func TestPathsOfAPrompt(t *testing.T) {
 	if b := f.Params.Prompt[1]; b.Type != "resource_link" || b.Name != "other.bin" || b.MimeType != "application/x-thing" || b.Size == nil || *b.Size != 3 {
 		t.Errorf("%+v", b)
 	}
-	_, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []session.PromptAttachment{{Path: "link"}}})
+	_, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []attachments.PromptAttachment{{Path: "link"}}})
 	refused(t, err, "attachment.link_outside")
-	r, err := d.Attach(t.Context(), session.AttachInput{Paths: []string{"link", "/dev/null", "thing.bin"}, Session: s.ID})
+	r, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{"link", "/dev/null", "thing.bin"}, Session: s.ID})
 	if err != nil || len(r.Items) != 1 || len(r.Problems) != 2 || r.Problems[0].Code != "attachment.link_outside" || r.Problems[1].Code != "attachment.not_a_file" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = d.Attach(t.Context(), session.AttachInput{Paths: []string{"link"}, Session: s.ID, Follow: true})
+	r, err = d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{"link"}, Session: s.ID, Follow: true})
 	if err != nil || len(r.Items) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/export"
 	"deskhand/backend/form"
 	"deskhand/backend/host"
@@ -60,7 +61,7 @@ func (d *desk) file(name string, data []byte) string {
 // attach takes files in, all of which have to be taken.
 func (d *desk) attach(id string, paths ...string) []transcript.Attachment {
 	d.t.Helper()
-	r, err := d.Attach(d.t.Context(), session.AttachInput{Paths: paths, Session: id})
+	r, err := d.Attachments().Attach(d.t.Context(), attachments.AttachInput{Paths: paths, Session: id})
 	if err != nil || len(r.Problems) > 0 {
 		d.t.Fatalf("%v, %+v", err, r.Problems)
 	}
@@ -69,16 +70,16 @@ func (d *desk) attach(id string, paths ...string) []transcript.Attachment {
 
 func (d *desk) upload(name string, data []byte) transcript.Attachment {
 	d.t.Helper()
-	a, err := d.AttachUpload(d.t.Context(), name, "", bytes.NewReader(data))
+	a, err := d.Attachments().Upload(d.t.Context(), name, "", bytes.NewReader(data))
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return a
 }
 
-func byID(list ...transcript.Attachment) (refs []session.PromptAttachment) {
+func byID(list ...transcript.Attachment) (refs []attachments.PromptAttachment) {
 	for _, a := range list {
-		refs = append(refs, session.PromptAttachment{ID: a.ID})
+		refs = append(refs, attachments.PromptAttachment{ID: a.ID})
 	}
 	return refs
 }
@@ -101,7 +102,7 @@ func (d *desk) chips(id string, list ...transcript.Attachment) session.Session {
 	return s
 }
 
-func (d *desk) sendFiles(id, text string, when session.When, refs ...session.PromptAttachment) session.Sent {
+func (d *desk) sendFiles(id, text string, when session.When, refs ...attachments.PromptAttachment) session.Sent {
 	d.t.Helper()
 	sent, err := d.Send(d.t.Context(), id, session.Prompt{Message: text, Attachments: refs, When: when})
 	if err != nil {
@@ -293,7 +294,7 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Turn != nil || len(d.promptFrames(s.ID)) != len(f) {
 		t.Errorf("something was sent, or the draft is gone: %+v", now)
 	}
-	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []session.PromptAttachment{{ID: "nothing"}}}); err == nil {
+	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []attachments.PromptAttachment{{ID: "nothing"}}}); err == nil {
 		t.Error("an unknown file was taken")
 	} else {
 		refused(t, err, "attachment.unknown")
@@ -332,7 +333,7 @@ func TestAHundredFilesOfAnyName(t *testing.T) {
 	if e := find(tr, "user"); len(e.Attachments) != 100 || e.Attachments[1].Filename != "line\nbreak.txt" {
 		t.Errorf("%d", len(e.Attachments))
 	}
-	_, err := d.Attach(t.Context(), session.AttachInput{Paths: append(paths, paths[0])})
+	_, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: append(paths, paths[0])})
 	refused(t, err, "attachment.too_many")
 	page, err := d.SessionFiles(t.Context(), s.ID, 0, 40)
 	if err != nil || len(page.Items) != 100 { // those of one entry stay together
@@ -497,13 +498,13 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 	d = openAs(t, d.dir, proxy.Config{}, later)
 	d.until("sweep", func() bool { return d.attachmentRows() == 4 })
 	for name, sha := range map[string]string{"draft": shaOf([]byte("draft")), "sent": sent.SHA256, "given": shaOf([]byte("given")), "queued": queued.SHA256} {
-		if _, err := d.Blob(sha); err != nil {
+		if _, err := d.Attachments().Blob(sha); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d.until("end of what nothing names", func() bool { _, err := d.Blob(shaOf([]byte("unused"))); return err != nil })
+	d.until("end of what nothing names", func() bool { _, err := d.Attachments().Blob(shaOf([]byte("unused"))); return err != nil })
 	d.delete(s.ID)
-	if _, err := d.Blob(sent.SHA256); err != nil {
+	if _, err := d.Attachments().Blob(sent.SHA256); err != nil {
 		t.Error("it went before the deletion was final")
 	}
 	d.restore(s.ID)
@@ -514,13 +515,13 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.until("end of its files", func() bool { return d.attachmentRows() == 1 })
-	d.until("end of its bytes", func() bool { _, err := d.Blob(sent.SHA256); return err != nil })
-	if _, err := d.Blob(draft.SHA256); err != nil {
+	d.until("end of its bytes", func() bool { _, err := d.Attachments().Blob(sent.SHA256); return err != nil })
+	if _, err := d.Attachments().Blob(draft.SHA256); err != nil {
 		t.Error(err)
 	}
 	d.chips(other.ID)
 	d.until("end of all files", func() bool { return d.attachmentRows() == 0 })
-	d.until("end of all bytes", func() bool { _, err := d.Blob(draft.SHA256); return err != nil })
+	d.until("end of all bytes", func() bool { _, err := d.Attachments().Blob(draft.SHA256); return err != nil })
 }
 
 // Data of a newer version shows its files, and takes none.
@@ -545,14 +546,14 @@ func TestFilesOfNewerDataAreShown(t *testing.T) {
 	if files, err := d.SessionFiles(t.Context(), s.ID, 0, 10); err != nil || len(files.Items) != 1 {
 		t.Errorf("%+v, %v", files, err)
 	}
-	_, r, err := d.Content(t.Context(), a.ID)
+	_, r, err := d.Attachments().Content(t.Context(), a.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
-	_, err = d.AttachUpload(t.Context(), "x", "", strings.NewReader("x"))
+	_, err = d.Attachments().Upload(t.Context(), "x", "", strings.NewReader("x"))
 	refused(t, err, "storage.newer")
-	_, err = d.Attach(t.Context(), session.AttachInput{Paths: []string{d.work}})
+	_, err = d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{d.work}})
 	refused(t, err, "storage.newer")
 	_, err = d.Send(t.Context(), s.ID, session.Prompt{Attachments: byID(b)})
 	refused(t, err, "storage.newer")
@@ -647,7 +648,7 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	if files, err := d.SessionFiles(t.Context(), fork.ID, 0, 10); err != nil || len(files.Items) != 2 || files.Items[0].Direction != "out" {
 		t.Errorf("%+v, %v", files, err)
 	}
-	if _, err := d.Blob(shot.SHA256); err != nil {
+	if _, err := d.Attachments().Blob(shot.SHA256); err != nil {
 		t.Error(err)
 	}
 	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
@@ -677,27 +678,27 @@ func TestWhatToolsAskOfASession(t *testing.T) {
 	s := d.create()
 	d.isReady(s.ID)
 	ctx := t.Context()
-	if items, own, cwd, err := d.InboundFiles(ctx, s.ID); items != nil || own != nil || cwd != s.Cwd || err != nil {
-		t.Errorf("%v %v %v %v", items, own, cwd, err)
+	if in, err := d.Attachments().Inbound(ctx, s.ID); in.Items != nil || in.Own != nil || in.Cwd != s.Cwd || err != nil {
+		t.Errorf("the files of a session without messages: got %+v, %v, want none", in, err)
 	}
 	shot := d.upload("shot.png", picture(t, 4, 4))
 	d.sendFiles(s.ID, "echo", session.Now, byID(shot)...)
 	d.idle(s.ID)
 	d.prompt(s.ID, "echo")
 	d.idle(s.ID)
-	_, own, _, err := d.InboundFiles(ctx, s.ID)
-	if err != nil || len(own) != 1 || own[0].Filename != "shot.png" {
-		t.Fatalf("%+v, %v", own, err)
+	in, err := d.Attachments().Inbound(ctx, s.ID)
+	if err != nil || len(in.Own) != 1 || in.Own[0].Filename != "shot.png" {
+		t.Fatalf("the newest message with files: got %+v, %v, want shot.png", in, err)
 	}
-	if data, err := d.ReadFile(ctx, own[0]); err != nil || !bytes.Equal(data, picture(t, 4, 4)) {
+	if data, err := d.Attachments().Read(ctx, in.Own[0]); err != nil || !bytes.Equal(data, picture(t, 4, 4)) {
 		t.Error(err)
 	}
 	d.prompt(s.ID, "echo\n"+attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png", Filename: "a.png"}}))
 	d.idle(s.ID)
 	d.prompt(s.ID, "echo")
 	d.idle(s.ID)
-	if items, own, _, err := d.InboundFiles(ctx, s.ID); err != nil || len(items) != 1 || items[0].Filename != "a.png" || own != nil {
-		t.Errorf("%+v %+v %v", items, own, err)
+	if in, err := d.Attachments().Inbound(ctx, s.ID); err != nil || len(in.Items) != 1 || in.Items[0].Filename != "a.png" || in.Own != nil {
+		t.Errorf("the newest message with a surface's files: got %+v, %v, want a.png", in, err)
 	}
 	one, two := d.file("one.png", picture(t, 1, 2)), d.file("two.txt", []byte("two"))
 	given, err := d.AddFiles(ctx, s.ID, []attachment.Wanted{{Path: "one.png"}, {Path: two, Filename: "second.txt", MimeType: "text/x-two"}})

@@ -175,14 +175,14 @@ func (b *answering) runs(id string, t *Turn, tell func(string, BusEvent)) {
 	}
 	b.turns[id] = t.State
 	if !known {
-		tell(busRequest, BusEvent{RequestID: id, Text: textOfPrompt(t.prompt), Attachments: t.attachments})
+		tell(busRequest, BusEvent{RequestID: id, Text: transcript.PromptText(t.prompt), Attachments: t.attachments})
 	}
 	tell(busLifecycle, BusEvent{RequestID: id, State: t.State})
 }
 
 func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
 	if _, known := b.turns[id]; !known && len(t.prompt) > 0 { // it was over in one step
-		tell(busRequest, BusEvent{RequestID: id, Text: textOfPrompt(t.prompt), Attachments: t.attachments})
+		tell(busRequest, BusEvent{RequestID: id, Text: transcript.PromptText(t.prompt), Attachments: t.attachments})
 	}
 	final := b.final.String()
 	tell(busAnswer, BusEvent{RequestID: id, FinalText: &final})
@@ -216,7 +216,7 @@ func (c *Client) Leaving(b Batch) Batch {
 		if json.Unmarshal(b.Events[i].Data, &e) != nil || e.Blob == nil {
 			continue
 		}
-		data, err := c.Blob(e.Blob.SHA256)
+		data, err := c.attachments.Blob(e.Blob.SHA256)
 		if err != nil {
 			continue // it says which they would be
 		}

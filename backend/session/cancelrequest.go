@@ -70,7 +70,7 @@ func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.sent |
 
 // draftAgain is false where another draft was begun, or the message is too long for one.
 func (v *conversation) draftAgain(t *Turn) bool {
-	message := textOfPrompt(t.prompt)
+	message := transcript.PromptText(t.prompt)
 	if v.row.Draft != "" || len(message) > longestTakenBack {
 		return false
 	}
@@ -85,7 +85,7 @@ func (v *conversation) draftAgain(t *Turn) bool {
 // waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place, or stands in the draft. It is
 // not made that, which whoever sends the other may be writing in, but where the queue has no room.
 func (v *conversation) waitAgain(t *Turn) {
-	item := v.newItem(said{text: textOfPrompt(t.prompt), files: t.attachments})
+	item := v.newItem(said{text: transcript.PromptText(t.prompt), files: t.attachments})
 	v.prompts.items[item.ID] = item
 	t.again = item.ID
 	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
@@ -130,7 +130,7 @@ func (v *conversation) dropUnsentPrompt(b begunTurn) {
 		return
 	}
 	v.state.sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
-	if strings.Contains(textOfPrompt(v.turn.prompt), redact.Mark) {
+	if strings.Contains(transcript.PromptText(v.turn.prompt), redact.Mark) {
 		v.tellLost("Your message was not sent", putSecretIn)
 	}
 }

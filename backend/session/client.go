@@ -25,6 +25,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/attachments"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
@@ -129,8 +130,9 @@ type Client struct {
 	relinking  sync.Mutex // one directory at a time
 	taking     sync.Mutex // one session of an agent's own at a time
 
+	attachments *attachments.Library
+
 	hosts host.Hosts
-	files host.Presence[bool]   // true = there is no file
 	moves host.Presence[string] // where a directory is now; "" = nobody knows
 
 	mu     sync.Mutex // protects what is below
@@ -139,7 +141,8 @@ type Client struct {
 }
 
 const (
-	patience = 4 * time.Second
+	patience   = 4 * time.Second
+	unattached = 24 * time.Hour
 )
 
 // Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
@@ -165,13 +168,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
+	c.attachments = c.openAttachments()
 	c.undo = c.openUndo()
 	c.maintainer = c.newMaintenance()
 	c.remotes.Use(remotes.Sessions{
 		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
 		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
 	})
-	c.files.Patience, c.moves.Patience = host.PatientOne, host.PatientMany
+	c.moves.Patience = host.PatientMany
 	var err error
 	if err = c.openLaunch(); err != nil {
 		return nil, err
@@ -441,7 +445,7 @@ func (c *Client) show(r row) Session {
 	if v != nil {
 		s = v.look()
 	} else if len(s.Attachments) > 0 {
-		s.Attachments = c.planned(&s, r.facts.Takes, s.Attachments)
+		s.Attachments = c.attachments.Plan(s.Agent, r.facts.Takes, c.where(&s), s.Attachments)
 	}
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
@@ -502,7 +506,7 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 	}
 	var chips []transcript.Attachment
 	if p.Attachments != nil {
-		if chips, err = c.takenIn(ctx, *p.Attachments); err != nil {
+		if chips, err = c.attachments.List(ctx, *p.Attachments); err != nil {
 			return Session{}, err
 		}
 	}

@@ -1,179 +1,33 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachment"
-	"deskhand/backend/host"
+	"deskhand/backend/attachments"
 	"deskhand/backend/transcript"
 )
 
-// How the files of a prompt get to the agent. A prompt is accepted with its files: those that could travel inline have their bytes in the
-// blob store from then on. How each travels depends on the agent, so that is decided when the prompt goes out, and the blocks are made
-// beside the conversation's goroutine: reading, making smaller and copying takes its time. Until they are made the agent knows nothing of
-// the turn, and a cancel sends nothing.
+// A prompt with files is made beside the conversation's goroutine, since reading, converting and copying files takes its time. Until the prompt
+// is made, the agent knows nothing of the turn, and a cancel sends nothing.
 
-// accept makes records of files that are ready to travel whatever becomes of the files themselves.
-func (c *Client) accept(ctx context.Context, v *conversation, given []PromptAttachment) ([]transcript.Attachment, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	if err := c.ReadOnly(); err != nil {
-		return nil, err
-	}
-	if err := refuseFile(limits().Count(len(given))); err != nil {
-		return nil, err
-	}
-	x := &accepting{c: c, session: v.look(), at: v.host().Directories}
-	defer x.release()
-	list := make([]transcript.Attachment, 0, len(given))
-	for _, p := range given {
-		a, err := x.one(ctx, p)
-		if err != nil {
-			return nil, refuseFile(err)
-		}
-		list = append(list, a)
-	}
-	return list, c.keepAttachments(ctx, list)
+// accept makes attachments of the files of a prompt. Any goroutine may call accept.
+func (v *conversation) accept(ctx context.Context, given []attachments.PromptAttachment) ([]transcript.Attachment, error) {
+	s := v.look()
+	return v.c.attachments.Accept(ctx, v.c.where(&s), given)
 }
 
-// accepting is the acceptance of one prompt.
-type accepting struct {
-	c       *Client
-	session Session
-	at      *host.Directories // of the session's host
-	held    []string          // blobs that nobody has written down yet
-}
-
-func (x *accepting) release() {
-	for _, sha := range x.held {
-		x.c.cfg.Store.Blobs.Release(sha)
-	}
-}
-
-func (x *accepting) roots() []string {
-	return x.at.Roots(x.session.Cwd, x.session.Directories)
-}
-
-func (x *accepting) one(ctx context.Context, p PromptAttachment) (transcript.Attachment, error) {
-	if p.ID == "" {
-		return x.byPath(ctx, p)
-	}
-	a, err := x.c.Attachment(ctx, p.ID)
-	if errors.Is(err, ErrNotFound) {
-		return a, bad(refusedUnknownFile, "id", p.ID)
-	}
-	if err != nil {
-		return a, err
-	}
-	if a.SHA256 != "" {
-		return a, x.reaches(a)
-	}
-	f, err := attachment.Inspect(ctx, a.Path, x.roots(), false, limits()) // a link that was agreed to is kept as what it led to: this one came later
-	if err != nil {
-		return a, err
-	}
-	f.MimeType, f.Filename, f.ID, f.Given = a.MimeType, a.Filename, a.ID, a.Given
-	return x.snapshot(ctx, f, &a)
-}
-
-func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (transcript.Attachment, error) {
-	if p.Path == "" {
-		return transcript.Attachment{}, bad(refusedUnknownFile, "id", "")
-	}
-	cwd := ""
-	if x.at != nil {
-		cwd = x.session.Cwd
-	}
-	f, err := attachment.Inspect(ctx, fileOf(p.Path, cwd), x.roots(), false, limits())
-	if err != nil {
-		return transcript.Attachment{}, err
-	}
-	f.MimeType, f.Filename = cmp.Or(p.Mime, f.MimeType), cmp.Or(p.Filename, f.Filename)
-	if p.Path != f.Path {
-		f.Given = p.Path
-	}
-	return x.snapshot(ctx, f, nil)
-}
-
-// snapshot keeps the bytes of what could travel inline. before is the record that the file had, which stays where nothing is different.
-func (x *accepting) snapshot(ctx context.Context, f attachment.File, before *transcript.Attachment) (transcript.Attachment, error) {
-	everything := attachment.Agent{Image: true, Embedded: true, PDF: true}
-	how := attachment.Plan(everything, x.session.Cwd, x.roots(), []attachment.File{f})[0].Travels
-	if how == attachment.Image || how == attachment.Embedded || x.at == nil && !f.Directory {
-		kept, err := attachment.Snapshot(ctx, x.c.cfg.Store.Blobs, f, limits())
-		if err != nil {
-			return transcript.Attachment{}, notKept(ctx, err)
-		}
-		x.held = append(x.held, kept.SHA256)
-		kept.MimeType, kept.Filename = f.MimeType, f.Filename
-		f = kept
-	}
-	a := attachmentOf(f)
-	if before == nil || a != *before {
-		f.ID = ""
-		a = attachmentOf(f) // another record: the one before is of what was there then
-	}
-	return a, x.reaches(a)
-}
-
-// reaches refuses what could only be a link to an agent that runs elsewhere: the file is not there.
-func (x *accepting) reaches(a transcript.Attachment) error {
-	if x.at != nil {
-		return nil
-	}
-	agent := attachment.Agent{Image: true, Embedded: true, PDF: true}
-	if how := attachment.Plan(agent, x.session.Cwd, nil, []attachment.File{a.File()})[0].Travels; how == attachment.Image || how == attachment.Embedded {
-		return nil
-	}
-	return &RefusedError{Code: refusedElsewhere, Params: map[string]string{"name": a.Filename}}
-}
-
-// takesOf is what an agent takes, as far as it has said, and as somebody has measured it.
-func (c *Client) takesOf(agent string, t *transcript.Takes) attachment.Agent {
-	q := c.cfg.Agents.Quirks(agent)
-	return attachment.Agent{
-		Image: t.Image, Embedded: t.Embedded, PDF: q.PDF, TextOnly: q.TextOnly, LinkType: q.LinkType,
-		NamesLinks: q.NamesLinks, PlainLinks: q.PlainLinks, Joins: q.JoinsBlocks, ImageBytes: q.ImageBytes,
-	}
-}
-
-// planned are records with how each would travel; of an agent that was never asked nothing is known.
-func (c *Client) planned(s *Session, t *transcript.Takes, list []transcript.Attachment) []transcript.Attachment {
-	out := make([]transcript.Attachment, len(list))
-	if t == nil || len(list) == 0 {
-		copy(out, list)
-		return out
-	}
-	roots := c.hosts.At(s.Place).Directories.Roots(s.Cwd, s.Directories)
-	for i, p := range attachment.Plan(c.takesOf(s.Agent, t), s.Cwd, roots, filesOf(list)) {
-		out[i] = travelling(list[i], p)
-	}
-	return out
-}
-
-func filesOf(list []transcript.Attachment) []attachment.File {
-	files := make([]attachment.File, len(list))
-	for i, a := range list {
-		files[i] = a.File()
-	}
-	return files
-}
-
+// planned returns attachments with the way in which each would travel to the agent of the session.
 func (v *conversation) planned(list []transcript.Attachment) []transcript.Attachment {
-	return v.c.planned(&v.row.Session, v.row.facts.Takes, list)
+	return v.c.attachments.Plan(v.row.Agent, v.row.facts.Takes, v.c.where(&v.row.Session), list)
 }
 
-// chips are the files of the draft as they are shown.
+// chips returns the files of the draft as people see them.
 func (v *conversation) chips() []transcript.Attachment {
 	list := v.planned(v.row.Attachments)
 	for i := range list {
@@ -191,18 +45,14 @@ func (v *conversation) setChips(list []transcript.Attachment) {
 	v.row.Attachments = now
 }
 
-// freed notes records that are named no more where they were: they are kept for a while from now on, so that it can be taken back.
+// freed saves the attachments that a list named before and names no more, so that the person can take the removal back.
 func (v *conversation) freed(before, now []transcript.Attachment) {
-	for _, a := range before {
-		if !slices.ContainsFunc(now, func(b transcript.Attachment) bool { return b.ID == a.ID }) {
-			v.step.freed = append(v.step.freed, a)
-		}
+	gone := slices.DeleteFunc(slices.Clone(before), func(a transcript.Attachment) bool {
+		return slices.ContainsFunc(now, func(b transcript.Attachment) bool { return b.ID == a.ID })
+	})
+	if len(gone) > 0 {
+		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return attachments.Save(ctx, tx, gone) })
 	}
-}
-
-// saveAttachments writes down what the journal names from now on, and what is named no more elsewhere.
-func (s *step) saveAttachments(ctx context.Context, tx *sql.Tx, session string) error {
-	return errors.Join(useAttachments(ctx, tx, session, s.attached), saveAttachments(ctx, tx, s.freed))
 }
 
 // spoken takes out of the draft what was said, and the files that went with it. What stands there and is something else stays: comments on
@@ -234,7 +84,7 @@ func (m said) title() string {
 // lookForChips looks whether the files of the draft are where they were.
 func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	s := v.look()
-	lost := c.lacking(s.Attachments)
+	lost := c.attachments.Missing(s.Attachments)
 	shown := map[string]bool{}
 	for _, a := range s.Attachments {
 		if a.Missing {
@@ -260,51 +110,23 @@ func (v *conversation) stopComposing() bool {
 	return true
 }
 
-// composition is what a prompt is made of.
-type composition struct {
-	message string
-	files   []transcript.Attachment
-	agent   attachment.Agent
-	cwd     string
-	roots   []string
-	at      *host.Directories // nil where the agent cannot be given a copy
-}
-
-// composed is a prompt that is ready to go out.
-type composed struct {
-	prompt []json.RawMessage
-	seeds  json.RawMessage         // the list for agents that read it
-	files  []transcript.Attachment // with how they travel
-	text   string                  // of the prompt, where it is another one than was written
-}
-
-const metaKey = "sandboxagent.dev"
-
-// meta is the _meta of a prompt; with is what else stands there.
-func (c composed) meta(with map[string]any) map[string]any {
-	if c.seeds != nil {
-		with[metaKey] = map[string]any{"attachments": c.seeds}
-	}
-	return with
-}
-
-func (v *conversation) composition(message string, files []transcript.Attachment) composition {
-	at := v.host().Directories
-	return composition{
-		message: message, files: files, cwd: v.row.Cwd, at: at, roots: at.Roots(v.row.Cwd, v.row.Directories),
-		agent: v.c.takesOf(v.row.Agent, &transcript.Takes{Image: v.agent.can.Image, Embedded: v.agent.can.Embedded}),
+// message returns a message with its files, for the agent that runs.
+func (v *conversation) message(text string, files []transcript.Attachment) attachments.Message {
+	return attachments.Message{
+		Text: text, Files: files, Agent: v.row.Agent, At: v.c.where(&v.row.Session),
+		Takes: transcript.Takes{Image: v.agent.can.Image, Embedded: v.agent.can.Embedded},
 	}
 }
 
 // composePrompt makes the prompt of the turn, and sends it.
 func (v *conversation) composePrompt(turn string) {
-	a, work := v.agent, v.composition(textOfPrompt(v.turn.prompt), v.turn.attachments)
+	a, work := v.agent, v.message(transcript.PromptText(v.turn.prompt), v.turn.attachments)
 	ctx, cancel := context.WithCancel(a.ctx)
 	now := &composing{cancel}
 	v.composing = now
 	a.work.Go(func() {
 		defer cancel()
-		made, err := v.c.compose(ctx, work)
+		made, err := v.c.attachments.Compose(ctx, work)
 		a.post(func() {
 			if v.composing != now {
 				return // it was stopped meanwhile
@@ -318,19 +140,19 @@ func (v *conversation) composePrompt(turn string) {
 				v.do(doStopped{turn, stopError})
 				return
 			}
-			v.turn.attachments = made.files
-			v.note(transcript.Note{Note: transcript.NoteComposed, Turn: turn, Attachments: made.files, Text: made.text})
-			params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": made.prompt, "_meta": made.meta(map[string]any{})}
+			v.turn.attachments = made.Files
+			v.note(transcript.Note{Note: transcript.NoteComposed, Turn: turn, Attachments: made.Files, Text: made.Text})
+			params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": made.Prompt, "_meta": made.Meta(map[string]any{})}
 			v.request(methodPrompt, params, v.promptReply(turn))
 		})
 	})
 }
 
 // composeSteering makes an item of the queue ready for the running turn. It is sent if the turn still runs by then.
-func (v *conversation) composeSteering(item string, q QueueItem, send func(composed), fail func(why string)) {
-	a, work := v.agent, v.composition(q.Message, q.Attachments)
+func (v *conversation) composeSteering(item string, q QueueItem, send func(attachments.Composed), fail func(why string)) {
+	a, work := v.agent, v.message(q.Message, q.Attachments)
 	a.work.Go(func() {
-		made, err := v.c.compose(a.ctx, work)
+		made, err := v.c.attachments.Compose(a.ctx, work)
 		a.post(func() {
 			switch {
 			case !v.state.steering(item) || v.state.base == Cancelling: // nothing more goes into a turn that is being stopped
@@ -339,47 +161,10 @@ func (v *conversation) composeSteering(item string, q QueueItem, send func(compo
 				fail(err.Error())
 			default:
 				q := v.prompts.items[item]
-				q.Attachments = made.files
+				q.Attachments = made.Files
 				v.prompts.items[item] = q
 				send(made)
 			}
 		})
 	})
-}
-
-func textOfPrompt(prompt []json.RawMessage) string {
-	var text strings.Builder
-	for _, part := range prompt {
-		var block struct{ Text string }
-		_ = json.Unmarshal(part, &block) // we have written it ourselves
-		text.WriteString(block.Text)
-	}
-	return text.String()
-}
-
-// compose reads, converts and copies. It ends when its context does.
-func (c *Client) compose(ctx context.Context, j composition) (composed, error) {
-	plan := attachment.Plan(j.agent, j.cwd, j.roots, filesOf(j.files))
-	read := func(ctx context.Context, f attachment.File) ([]byte, error) { return c.bytesOf(ctx, f) }
-	place := attachment.CopiesBelow(j.cwd, read, c.hideCopies)
-	if j.at != nil && len(plan) > 0 {
-		c.hideOldCopies(ctx, j.cwd)
-	}
-	if j.at == nil {
-		place = func(_ context.Context, f attachment.File, _ string) (string, error) {
-			return "", fmt.Errorf("%q cannot be given to an agent that runs elsewhere", f.Filename)
-		}
-	}
-	prompt, seeds, final, err := attachment.Compose(ctx, j.message, plan, read, place)
-	if err != nil {
-		return composed{}, err
-	}
-	made := composed{prompt: prompt, seeds: seeds, files: make([]transcript.Attachment, len(final))}
-	for i, p := range final {
-		made.files[i] = travelling(j.files[i], p)
-	}
-	if text := textOfPrompt(prompt[:min(1, len(prompt))]); text != j.message && text != j.message+"\n" {
-		made.text = text
-	}
-	return made, ctx.Err()
 }

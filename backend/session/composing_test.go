@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 )
 
@@ -40,7 +41,7 @@ func TestAFileThatBecameALinkIsNotSent(t *testing.T) {
 	s := d.create()
 	d.isReady(s.ID)
 	file, secret := d.file("notes.txt", []byte("notes")), filepath.Join(d.dir, "secret")
-	r, err := d.Attach(t.Context(), session.AttachInput{Paths: []string{file}, Session: s.ID})
+	r, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{file}, Session: s.ID})
 	if err != nil || len(r.Items) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}

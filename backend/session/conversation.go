@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -348,7 +350,9 @@ func (v *conversation) frame(dir journal.Direction, data []byte) {
 }
 
 func (v *conversation) note(n transcript.Note) {
-	v.step.attached = append(v.step.attached, n.Attachments...)
+	if len(n.Attachments) > 0 {
+		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return attachments.Use(ctx, tx, v.id, n.Attachments) })
+	}
 	v.frame(journal.Note, mustJSON(n))
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 	"deskhand/backend/undo"
 )
@@ -50,7 +51,7 @@ func TestGitOffersNoCopies(t *testing.T) {
 			id := d.create().ID
 			d.isReady(id)
 			outside := d.file(filepath.Join(t.TempDir(), "data.zip"), []byte("PK\x05\x06"))
-			sent := d.sendFiles(id, "echo look", session.Now, session.PromptAttachment{Path: outside})
+			sent := d.sendFiles(id, "echo look", session.Now, attachments.PromptAttachment{Path: outside})
 			turn := d.looked(id, sent.Turn.ID)
 			if data := d.read(".deskhand/attachments/data.zip"); data != "PK\x05\x06" {
 				t.Fatalf("the copy: got %q", data)
@@ -73,8 +74,8 @@ func TestGitOffersNoCopies(t *testing.T) {
 			if data := d.read(".deskhand/attachments/data.zip"); data != "PK\x05\x06" {
 				t.Errorf("undoing a turn took the copy: got %q", data)
 			}
-			found, err := d.FindPaths(context.Background(), id, "data", 10)
-			if err != nil || slices.ContainsFunc(found.Items, func(p session.FoundPath) bool { return strings.Contains(p.Relative, "attachments") }) {
+			found, err := d.Attachments().FindPaths(context.Background(), id, "data", 10)
+			if err != nil || slices.ContainsFunc(found.Items, func(p attachments.FoundPath) bool { return strings.Contains(p.Relative, "attachments") }) {
 				t.Errorf("the search for files: got %+v, %v", found, err)
 			}
 		})

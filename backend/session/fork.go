@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
 )
@@ -219,7 +220,7 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 	// In pieces, since conversations wait for the same database. Until the last of them it counts as half erased: should one fail, or the
 	// program end, it is erased.
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		return errors.Join(r.save(ctx, tx), markErased(ctx, tx, r.ID), useAttachments(ctx, tx, r.ID, attachedIn(h.notes)))
+		return errors.Join(r.save(ctx, tx), markErased(ctx, tx, r.ID), attachments.Use(ctx, tx, r.ID, attachedIn(h.notes)))
 	})
 	if err != nil {
 		return err

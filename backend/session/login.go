@@ -491,7 +491,7 @@ func (v *conversation) retry() {
 // sayAgain sends a message once more: out of where it waits if it was given back, and as long as it waits there as it was. One that its person has
 // changed, sent or thrown away since is theirs.
 func (v *conversation) sayAgain(t *Turn) error {
-	text := textOfPrompt(t.prompt)
+	text := transcript.PromptText(t.prompt)
 	unchanged := func(now string, files []transcript.Attachment) bool {
 		return now == text && slices.EqualFunc(files, t.attachments, func(a, b transcript.Attachment) bool { return a.ID == b.ID })
 	}

@@ -16,7 +16,7 @@ func (c *Client) newMaintenance() *maintenance.Maintainer {
 			c.feed.publish(Event{Session: session, Type: kind, Data: mustJSON(rec)})
 		},
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
-		ForgetAttachments: c.forgetAttachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes, UseAttachments: useAttachments,
+		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
 		Workspaces: c.maintainedWorkspaces, KnownAgent: c.cfg.Agents.Known, AgentSessions: c.maintainedSessions, SessionsOf: c.sessionsOf,
 	})
 }

@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,11 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
-	"deskhand/backend/testkit"
 )
 
 // A directory on a disk of the network that does not answer holds up what is in it, and nothing else: not the list, not the end of what goes on
@@ -84,32 +81,4 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 	}
 	d.close()
 	close(again)
-}
-
-// A small picture of a file on such a disk is not waited for without an end: the page has few places for them.
-func TestASmallPictureOnADiskThatDoesNotAnswer(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	s := d.create()
-	shot := d.attach(s.ID, d.file("shot.png", picture(t, 7, 7)))[0]
-	if shot.SHA256 != "" {
-		t.Fatalf("%+v", shot)
-	}
-	until := make(chan struct{})
-	d.Hang(shot.Path, until)
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
-	defer cancel()
-	for _, at := range []string{"first", "again"} {
-		begun := time.Now()
-		_, err := d.Thumbnail(ctx, shot.ID, 16)
-		refused(t, err, "attachment.unreadable")
-		if took := time.Since(begun); at == "again" && took > time.Second {
-			t.Errorf("it is waited for once more: %v", took)
-		}
-	}
-	close(until)
-	d.until("a picture", func() bool {
-		small, err := d.Thumbnail(ctx, shot.ID, 16)
-		return err == nil && len(small) > 0
-	})
 }

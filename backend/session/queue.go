@@ -10,12 +10,21 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/attachments"
 	"deskhand/backend/transcript"
 )
 
 // The queue of a session: prompts that wait for the running turn to end. Which of them goes out when is for the state machine
 // (queuestate.go); here is what they say, where they are stored, and what a person does with them. An item is stored before its sender
 // hears of it, and leaves the queue in the step that begins its turn: it goes out once or, after a crash, waits still.
+
+// Prompt is a message with its files.
+type Prompt struct {
+	Message     string
+	Attachments []attachments.PromptAttachment
+	When        When
+	Elsewhere   bool // the message was not written in the draft of the session, which stays
+}
 
 // When is what becomes of a prompt while a turn runs.
 type When string
@@ -78,7 +87,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 		return Sent{}, &RefusedError{Code: refusedRunning} // before its files are looked at
 	}
 	m := said{text: p.Message, elsewhere: p.Elsewhere}
-	if m.files, err = c.accept(ctx, v, p.Attachments); err != nil {
+	if m.files, err = v.accept(ctx, p.Attachments); err != nil {
 		return Sent{}, err
 	}
 	for _, a := range p.Attachments {
@@ -130,11 +139,11 @@ func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch
 	}
 	var files []transcript.Attachment
 	if p.Attachments != nil {
-		list := make([]PromptAttachment, len(*p.Attachments))
+		list := make([]attachments.PromptAttachment, len(*p.Attachments))
 		for i, id := range *p.Attachments {
 			list[i].ID = id
 		}
-		if files, err = c.accept(ctx, v, list); err != nil {
+		if files, err = v.accept(ctx, list); err != nil {
 			return Sent{}, err
 		}
 	}

@@ -127,17 +127,15 @@ type step struct {
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
-	questions []Event                 // of these, as questions; only told
-	queue     []QueueItem             // added or changed
-	unqueued  []string                // the ids of those that are gone
-	sync      bool                    // a turn ended: wait for the disk
-	send      [][]byte                // for the agent, as it goes on the wire
-	line      *string                 // how far an agent elsewhere is; nil = unchanged
-	deletion  *time.Time              // when the session was deleted; zero = it was restored
-	imported  bool                    // the entries are a history, of any length
-	closing   *gracefulClose          // of an agent that hears what is written
-	attached  []transcript.Attachment // that the journal names from now on
-	freed     []transcript.Attachment // that a draft or the queue names no more
+	questions []Event        // of these, as questions; only told
+	queue     []QueueItem    // added or changed
+	unqueued  []string       // the ids of those that are gone
+	sync      bool           // a turn ended: wait for the disk
+	send      [][]byte       // for the agent, as it goes on the wire
+	line      *string        // how far an agent elsewhere is; nil = unchanged
+	deletion  *time.Time     // when the session was deleted; zero = it was restored
+	imported  bool           // the entries are a history, of any length
+	closing   *gracefulClose // of an agent that hears what is written
 
 	ruled *rulebook.Uses // nil = the step uses no rule
 
@@ -146,7 +144,7 @@ type step struct {
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.attached) == 0 && len(s.writes) == 0
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.writes) == 0
 }
 
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
@@ -187,7 +185,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 			return err
 		}
 		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
-			saveLine(ctx, tx, session, s.line), s.saveAttachments(ctx, tx, session)); err != nil {
+			saveLine(ctx, tx, session, s.line)); err != nil {
 			return err
 		}
 		return s.runWrites(ctx, tx)
@@ -316,6 +314,21 @@ func scanTurn(s scanner) (Turn, error) {
 		t.EndedAt = &at
 	}
 	return t, nil
+}
+
+// attachmentsIn reads the attachments in a column.
+func attachmentsIn(text string) (list []transcript.Attachment, err error) {
+	if text == "" || text == "[]" {
+		return nil, nil
+	}
+	return list, json.Unmarshal([]byte(text), &list)
+}
+
+func attachmentsText(list []transcript.Attachment) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	return string(mustJSON(list))
 }
 
 const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/attachments"
 	"deskhand/backend/transcript"
 )
 
@@ -112,10 +113,10 @@ func (v *conversation) sendSteering(item string) {
 			}
 		})
 	})
-	send := func(c composed) {
-		params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": c.prompt}
+	send := func(c attachments.Composed) {
+		params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": c.Prompt}
 		meta := map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}}
-		params["_meta"] = c.meta(meta)
+		params["_meta"] = c.Meta(meta)
 		v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
 			late.Stop()
 			if failure != nil {
@@ -127,7 +128,7 @@ func (v *conversation) sendSteering(item string) {
 	}
 	q := v.prompts.items[item]
 	if len(q.Attachments) == 0 {
-		send(composed{prompt: textPrompt(q.Message)})
+		send(attachments.Composed{Prompt: textPrompt(q.Message)})
 		return
 	}
 	v.composeSteering(item, q, send, func(why string) { late.Stop(); settle(false, why) })

@@ -6,10 +6,9 @@ import (
 	"slices"
 
 	"deskhand/backend/store"
-	"deskhand/backend/transcript"
 )
 
-// The functions of this file read the stored rows of sessions, turns, requests and attachments for the packages above session.
+// The functions of this file read the stored rows of sessions, turns and requests for the packages above session.
 
 // IDs returns the ids of all sessions that are not deleted, the oldest first.
 func IDs(ctx context.Context, db *store.DB) ([]string, error) {
@@ -38,12 +37,6 @@ func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Tra
 
 // namesOf returns a set of ids as a JSON list.
 func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
-
-// AttachmentsOf returns the attachments that the journal of a session names.
-func AttachmentsOf(ctx context.Context, db *store.DB, session string) ([]transcript.Attachment, error) {
-	return query(ctx, db.Read(), scanJSON[transcript.Attachment],
-		`SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
-}
 
 // Erased reports whether a session is erased, or is being erased. A reader of several rows asks afterwards, since rows may have been
 // missing without a trace.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
 	"deskhand/backend/session"
 )
 
@@ -17,7 +18,7 @@ func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
 	d := open(t, dir)
 	block := attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a?ex=1", Filename: "a"}})
 	for message, want := range map[string]string{"silent\n" + block: "silent", block: "a.txt"} {
-		file, err := d.AttachUpload(t.Context(), "a.txt", "text/plain", strings.NewReader("a"))
+		file, err := d.Attachments().Upload(t.Context(), "a.txt", "text/plain", strings.NewReader("a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +26,7 @@ func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: message, Attachments: []session.PromptAttachment{{ID: file.ID}}}); err != nil {
+		if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: message, Attachments: []attachments.PromptAttachment{{ID: file.ID}}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.get(s.ID).Title; got != want {

@@ -32,20 +32,20 @@ type downloadOutput struct {
 	Files       []attachment.Downloaded `json:"files"`
 }
 
-func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, in downloadInput) (any, error) {
+func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, wish downloadInput) (any, error) {
 	client, done, err := c.moving(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	items, own, cwd, err := client.InboundFiles(ctx, c.grant.session)
+	in, err := client.Attachments().Inbound(ctx, c.grant.session)
 	if err != nil {
 		return nil, err
 	}
-	if len(items) == 0 && len(own) == 0 {
+	if len(in.Items) == 0 && len(in.Own) == 0 {
 		return nil, &ruleError{"attachment.none", "no message of this session came with files"}
 	}
-	dir, err := c.downloadDir(in.DownloadDir, cwd)
+	dir, err := c.downloadDir(wish.DownloadDir, in.Cwd)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +53,12 @@ func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, in downlo
 	out := downloadOutput{OK: true, DownloadDir: dir.Name(), Files: []attachment.Downloaded{}}
 	hosts := client.Settings().Hosts()
 	switch {
-	case len(items) == 0:
-		out.Files, err = c.save(ctx, client, own, dir)
+	case len(in.Items) == 0:
+		out.Files, err = c.save(ctx, client, in.Own, dir)
 	case len(hosts) == 0:
 		err = &ruleError{"attachment.host", "the settings allow no host to fetch files from"}
 	default:
-		out.Files, err = attachment.Download(ctx, c.outside, items, dir, attachment.DownloadLimits{Hosts: hosts})
+		out.Files, err = attachment.Download(ctx, c.outside, in.Items, dir, attachment.DownloadLimits{Hosts: hosts})
 	}
 	if err != nil {
 		return nil, &partlyError{err, out.Files}
@@ -109,7 +109,7 @@ func (c *caller) save(ctx context.Context, client *session.Client, own []attachm
 
 // read returns the bytes of a file that a person has attached: the kept bytes, or else the present bytes of the file.
 func (c *caller) read(ctx context.Context, client *session.Client, f attachment.File, left int64) ([]byte, error) {
-	_, from, err := client.Content(ctx, f.ID)
+	_, from, err := client.Attachments().Content(ctx, f.ID)
 	if errors.Is(err, session.ErrNotFound) { // the bytes of the file are lost, and not the session
 		return nil, &attachment.Problem{Code: "attachment.missing", Params: map[string]string{"name": f.Filename}}
 	}

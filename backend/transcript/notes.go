@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -37,6 +38,17 @@ type Note struct {
 
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+}
+
+// PromptText returns the texts of a prompt's blocks, joined.
+func PromptText(prompt []json.RawMessage) string {
+	var text strings.Builder
+	for _, part := range prompt {
+		var block struct{ Text string }
+		_ = json.Unmarshal(part, &block) // written by this program
+		text.WriteString(block.Text)
+	}
+	return text.String()
 }
 
 // The kinds of a Note.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package session
+package attachments
 
 import (
 	"os"
@@ -13,12 +13,12 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// TestContentOfFIFO: a file that becomes a FIFO in the moment in which it is opened holds nobody up.
+// TestContentOfFIFO: a file that becomes a FIFO in the moment in which the file is opened holds nobody up.
 func TestContentOfFIFO(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "notes.txt")
 	ignore := filepath.Join(dir, ".gitignore")
-	c := &Client{}
+	c := New(Deps{})
 	plain, fifo := filepath.Join(dir, "plain"), filepath.Join(dir, "fifo")
 	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestContentOfFIFO(t *testing.T) {
 	looked := make(chan struct{}, 1)
 	go func() {
 		for began := time.Now(); time.Since(began) < time.Second; {
-			if r, err := c.contentOf(attachment.File{Filename: "notes.txt", Path: path}); err == nil {
+			if r, err := c.open(attachment.File{Filename: "notes.txt", Path: path}); err == nil {
 				_ = r.Close()
 			}
 			readIgnore(ignore, "")

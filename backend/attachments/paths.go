@@ -1,4 +1,4 @@
-package session
+package attachments
 
 import (
 	"cmp"
@@ -13,53 +13,54 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/refusal"
 )
 
-// FoundPaths are files and directories of a session's directory that fit a few letters, the best first.
+// FoundPaths is the files and directories whose paths match a few letters, the best first.
 type FoundPaths struct {
 	Items []FoundPath `json:"items"`
 	More  bool        `json:"more" doc:"There are more that fit, or not all of the directory was looked at"`
 }
 
-// FoundPath is one of them.
+// FoundPath is a file or a directory that was found.
 type FoundPath struct {
 	Path      string `json:"path" doc:"Absolute"`
 	Relative  string `json:"relative" doc:"From the session's directory, with slashes"`
 	Directory bool   `json:"directory,omitempty"`
 }
 
-// What is looked at for one question; a person types on meanwhile.
+// The limits of a search; a person types on meanwhile.
 const (
-	longestLook = 500 * time.Millisecond
-	mostLooked  = 200_000 // names
+	maxSearch = 500 * time.Millisecond
+	maxNames  = 200_000
 )
 
-// FindPaths looks for files below a session's directory: level by level, so that what is near is found first however large the rest is.
-// What the directory's .gitignore files leave out, it leaves out too, and .git itself.
-func (c *Client) FindPaths(ctx context.Context, id, q string, limit int) (FoundPaths, error) {
-	s, err := c.Get(ctx, id)
+// FindPaths finds files below a session's directory by some of their letters. FindPaths goes level by level, so that near files are found first
+// however large the directory is, and passes over .git and the files that .gitignore files leave out.
+func (l *Library) FindPaths(ctx context.Context, session, letters string, limit int) (FoundPaths, error) {
+	w, err := l.deps.Find(ctx, session)
 	if err != nil {
 		return FoundPaths{}, err
 	}
-	if c.hosts.At(s.Place).Directories == nil {
-		return FoundPaths{}, &RefusedError{Code: "paths.elsewhere"}
+	if w.Host.Directories == nil {
+		return FoundPaths{}, &refusal.Error{Code: "paths.elsewhere"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestLook)
+	ctx, cancel := context.WithTimeout(ctx, maxSearch)
 	defer cancel()
-	f := &finder{root: s.Cwd, want: []rune(strings.ToLower(q)), limit: limit}
+	f := &finder{root: w.Cwd, want: []rune(strings.ToLower(letters)), limit: limit}
 	f.walk(ctx)
 	return f.found(), nil
 }
 
-// finder is one such search.
+// finder is a search of FindPaths.
 type finder struct {
 	root  string
 	want  []rune
 	limit int
 
-	hits   []hit
-	looked int
-	cut    bool // not all was looked at
+	hits  []hit
+	names int
+	cut   bool // the search ended before the whole directory was read
 }
 
 type hit struct {
@@ -67,40 +68,40 @@ type hit struct {
 	score int
 }
 
-// level is a directory that is still to be looked into, with the rules that count there.
+// level is a directory that is still to be read, with the rules of the .gitignore files that apply there.
 type level struct {
 	relative string
 	rules    []ignoring
 }
 
 func (f *finder) walk(ctx context.Context) {
-	// The copies of attached files are nobody's own, however git is told of them.
+	// The copies of attached files are passed over, whether git ignores the copies or not.
 	copies, _ := parseIgnore("/"+attachment.Copies+"/", "")
 	waiting := []level{{rules: []ignoring{copies}}}
 	for len(waiting) > 0 {
-		if ctx.Err() != nil || f.looked > mostLooked {
+		if ctx.Err() != nil || f.names > maxNames {
 			f.cut = true
 			return
 		}
 		var below []level
-		below, waiting = f.look(waiting[0]), waiting[1:]
+		below, waiting = f.read(waiting[0]), waiting[1:]
 		waiting = append(waiting, below...)
 	}
 }
 
-// look looks at one directory and gives those in it.
-func (f *finder) look(at level) (below []level) {
+// read reads a directory, and returns the directories in it.
+func (f *finder) read(at level) (below []level) {
 	dir := filepath.Join(f.root, filepath.FromSlash(at.relative))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // nobody may read it, or it has gone
+		return nil // unreadable, or gone
 	}
 	rules := at.rules
 	if more := readIgnore(filepath.Join(dir, ".gitignore"), at.relative); len(more) > 0 {
 		rules = append(slices.Clip(rules), more...)
 	}
 	for _, e := range entries {
-		f.looked++
+		f.names++
 		relative := path.Join(at.relative, e.Name())
 		if e.Name() == ".git" || ignored(rules, relative, e.IsDir()) {
 			continue
@@ -126,14 +127,15 @@ func (f *finder) found() FoundPaths {
 	return out
 }
 
-// fits tells whether the letters stand in a path in their order, and how well: together, at the beginning of a word, in the name.
+// fits reports whether a path has the letters in their order, and how well: letters that stand together, that begin a word, and that stand in
+// the name score higher.
 func (f *finder) fits(relative string) (score int, fits bool) {
 	if len(f.want) == 0 {
 		return -strings.Count(relative, "/"), true
 	}
 	text := []rune(strings.ToLower(relative))
 	name := len(text) - len([]rune(path.Base(relative)))
-	if s, ok := f.match(text[name:], f.want); ok { // all of it in the name is worth most
+	if s, ok := f.match(text[name:], f.want); ok { // all letters in the name score highest
 		return s + 50*len(f.want), true
 	}
 	return f.match(text, f.want)

@@ -1,4 +1,4 @@
-package session
+package attachments
 
 import (
 	"bufio"
@@ -21,13 +21,13 @@ type ignoring struct {
 
 const mostIgnore = 1 << 20 // bytes of one file
 
-// readIgnore reads such a file; one that is not there, or is none, has no rules.
+// readIgnore reads a .gitignore; base is the directory of the file, from the root. A file that is missing, or is no regular file, has no rules.
 func readIgnore(file, base string) (rules []ignoring) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := attachment.Open(attachment.File{Path: file}) // it may have become a FIFO, which would hold us
+	f, err := attachment.Open(attachment.File{Path: file}) // does not wait, should the file be a FIFO by now
 	if err != nil {
 		return nil
 	}
@@ -62,13 +62,13 @@ func parseIgnore(line, base string) (ignoring, bool) {
 		return ignoring{}, false
 	}
 	r.parts = strings.Split(line, "/")
-	if !anchored { // it counts at every depth
+	if !anchored { // matches at every depth
 		r.parts = append([]string{"**"}, r.parts...)
 	}
 	return r, true
 }
 
-// ignored tells whether the rules leave a path out; the last that fits counts.
+// ignored reports whether the rules leave a path out. The last rule that fits counts.
 func ignored(rules []ignoring, relative string, directory bool) bool {
 	for _, r := range slices.Backward(rules) {
 		if r.fits(relative, directory) {
@@ -92,7 +92,7 @@ func (r ignoring) fits(relative string, directory bool) bool {
 	return fitsParts(r.parts, strings.Split(relative, "/"))
 }
 
-// fitsParts goes back to the last "**" alone: that is enough, and takes no longer than the pattern times the path.
+// fitsParts backtracks to the last "**" alone, which is enough, and costs at most the length of the pattern times the length of the path.
 func fitsParts(pattern, parts []string) bool {
 	var afterStar, retry []string
 	starred := false

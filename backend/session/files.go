@@ -1,0 +1,121 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/attachments"
+	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
+)
+
+// The limits of the files that an agent gives to people, unless the settings say otherwise.
+const (
+	usualGiven     = 8  // MiB per file
+	usualGivenCall = 16 // MiB per call
+)
+
+func (c *Client) openAttachments() *attachments.Library {
+	return attachments.New(attachments.Deps{
+		Store:    c.cfg.Store,
+		Agents:   c.cfg.Agents,
+		Proxy:    c.cfg.Proxy,
+		Logger:   c.cfg.Logger,
+		Writable: c.writable,
+		Find:     c.findForAttachments,
+		Notes:    c.notesBefore,
+		Unnamed:  c.cfg.Unattached,
+	})
+}
+
+// Attachments returns the files that travel with prompts, and those that agents give to people.
+func (c *Client) Attachments() *attachments.Library { return c.attachments }
+
+func (c *Client) findForAttachments(ctx context.Context, id string) (attachments.Where, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return attachments.Where{}, err
+	}
+	s := v.look()
+	return c.where(&s), nil
+}
+
+func (c *Client) where(s *Session) attachments.Where {
+	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
+}
+
+// AddFiles shows files of an agent to people: each file is an entry of the transcript and an event of the bus, in order. All files are stored
+// before the first is shown.
+func (c *Client) AddFiles(ctx context.Context, session string, list []attachment.Wanted) ([]transcript.Attachment, error) {
+	v, err := c.conversation(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	s, set := v.look(), c.Settings()
+	given, err := c.attachments.Give(ctx, c.where(&s), list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib)
+	if err != nil {
+		return nil, err
+	}
+	return given, v.call(ctx, func() error {
+		for _, a := range given {
+			v.note(transcript.Note{Note: transcript.NoteGiven, Attachments: []transcript.Attachment{a}})
+		}
+		v.row.Unread = true
+		v.touched()
+		return nil
+	})
+}
+
+// notesBefore returns some notes in the journal of a session, the newest first, and the number of the last of them.
+func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error) {
+	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
+		last = f.N
+		var n transcript.Note
+		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // a damaged note is told by a verification
+			n = transcript.Note{}
+		}
+		notes = append(notes, n)
+	})
+	return notes, last, err
+}
+
+// SessionFile is a file of a conversation.
+type SessionFile struct { //nolint:revive // it is what the client API calls it
+	Entry      string                `json:"entry"`
+	Seq        int64                 `json:"seq" doc:"Of the entry"`
+	Turn       string                `json:"turn,omitempty"`
+	Direction  string                `json:"direction" enum:"in,out" doc:"in: from a person to the agent"`
+	At         Time                  `json:"at"`
+	Attachment transcript.Attachment `json:"attachment"`
+}
+
+// SessionFiles returns the files of a conversation, the newest entry first. before is the Next of the previous page. A page may be longer than
+// limit by the rest of an entry.
+func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limit int) (Page[SessionFile], error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return Page[SessionFile]{}, err
+	}
+	if before <= 0 {
+		before = lastSeq
+	}
+	entries, err := query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Entry],
+		`SELECT data FROM entry WHERE session = ? AND seq < ? AND attachments > 0 ORDER BY seq DESC LIMIT ?`, id, before, limit+1)
+	page := Page[SessionFile]{Items: []SessionFile{}}
+	for i := range entries {
+		e := &entries[i]
+		if len(page.Items) >= limit {
+			page.Next = fmt.Sprint(entries[i-1].Seq)
+			break
+		}
+		direction := "in"
+		if e.Kind == "attachment" {
+			direction = "out"
+		}
+		for _, a := range e.Attachments {
+			page.Items = append(page.Items, SessionFile{e.ID, e.Seq, e.Turn, direction, e.At, a})
+		}
+	}
+	return page, err
+}
