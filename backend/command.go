@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // Records of the client API for commands; package session documents them.
@@ -35,7 +36,7 @@ type (
 	// Import names the conversations to import.
 	Import = session.Import
 	// Workspace is a directory that sessions work in.
-	Workspace = session.KnownWorkspace
+	Workspace = workspace.KnownWorkspace
 	// Turn is a prompt until its stop reason.
 	Turn = session.Turn
 	// Entry is an item of a transcript.

@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
 )
 
 // ClientConfig is the configuration of a Client.
@@ -38,6 +39,7 @@ type ClientConfig struct {
 	Sessions       *session.Client
 	Remotes        *remotes.Library // required where Sessions is
 	Attachments    *attachments.Library
+	Workspaces     *workspace.Library
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
 	Launch         *launch.Gate

@@ -70,7 +70,7 @@ func openClinic(t *testing.T, registry string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
 	c.url, c.gen = server.URL, sessions.Feed().Gen()
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

@@ -65,7 +65,7 @@ func openPinboard(t *testing.T) *pinboard {
 	}
 	t.Cleanup(func() { _ = surface.Close() })
 	surface.Start()
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Agents: catalogue, Discord: surface}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Discord: surface}))
 	t.Cleanup(server.Close)
 	p.url = server.URL
 	return p

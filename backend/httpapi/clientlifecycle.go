@@ -7,11 +7,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/session"
+	"deskhand/backend/workspace"
 )
 
 // lifecycleRoutes adds the routes that delete, restore and relink sessions.
 func (c *Client) lifecycleRoutes() {
-	s := c.cfg.Sessions
+	s, w := c.cfg.Sessions, c.cfg.Workspaces
 	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session, which can be restored for 15 s", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
@@ -40,9 +41,9 @@ func (c *Client) lifecycleRoutes() {
 			return answer(s.Starters(ctx, in.ID))
 		})
 	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
-		func(ctx context.Context, _ *struct{}) (*body[session.Page[session.KnownWorkspace]], error) {
-			items, err := s.Workspaces(ctx)
-			return answer(session.Page[session.KnownWorkspace]{Items: items}, err)
+		func(ctx context.Context, _ *struct{}) (*body[session.Page[workspace.KnownWorkspace]], error) {
+			items, err := w.List(ctx)
+			return answer(session.Page[workspace.KnownWorkspace]{Items: items}, err)
 		})
 	huma.Register(c.api, op("relinkWorkspace", http.MethodPost, "workspaces/{id}/relink", "Set the new path of a directory; its sessions follow", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -51,7 +52,7 @@ func (c *Client) lifecycleRoutes() {
 				Path string `json:"path" minLength:"1" maxLength:"4096" doc:"Absolute path of an existing directory"`
 			}
 		},
-		) (*body[session.KnownWorkspace], error) {
-			return answer(s.Relink(ctx, in.ID, in.Body.Path))
+		) (*body[workspace.KnownWorkspace], error) {
+			return answer(w.Relink(ctx, in.ID, in.Body.Path))
 		})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"deskhand/backend/session"
+	"deskhand/backend/workspace"
 )
 
 func TestTheLifeOfASessionOverHTTP(t *testing.T) {
@@ -41,7 +42,7 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 		t.Errorf("restore: got %+v, want the closed session %s", back, s.ID)
 	}
 
-	var list session.Page[session.KnownWorkspace]
+	var list session.Page[workspace.KnownWorkspace]
 	c.call("GET", "workspaces", "", http.StatusOK, &list)
 	if len(list.Items) != 1 || list.Items[0].Path != from || list.Items[0].Sessions != 1 || list.Items[0].Missing {
 		t.Fatalf("workspaces: got %+v, want one session in %s", list, from)
@@ -50,7 +51,7 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 	c.refused("POST", relink, `{"path":"to"}`, http.StatusBadRequest, "directory.relative")
 	c.refused("POST", relink, body(map[string]string{"path": to + "none"}), http.StatusBadRequest, "directory.missing")
 	c.refused("POST", "workspaces/none/relink", body(map[string]string{"path": to}), http.StatusNotFound, "not_found")
-	var w session.KnownWorkspace
+	var w workspace.KnownWorkspace
 	c.call("POST", relink, body(map[string]string{"path": to}), http.StatusOK, &w)
 	if w.Path != to || w.ID != list.Items[0].ID || w.Place != "local" {
 		t.Errorf("relink: got %+v, want %s with the same id", w, to)

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // Deps are the surroundings of a Maintainer.
@@ -41,16 +42,10 @@ type Deps struct {
 	PruneSnapshots func(ctx context.Context) error // removes old snapshots of directories
 	SnapshotBytes  func(ctx context.Context) (int64, error)
 
-	Workspaces    func(ctx context.Context) ([]Workspace, error)
+	Workspaces    func(ctx context.Context) ([]workspace.KnownWorkspace, error)
 	KnownAgent    func(id string) bool
 	AgentSessions func(ctx context.Context, agent, before string) (list []AgentSession, next string, supported bool, err error)
 	SessionsOf    func(ctx context.Context, agent string) (ids map[string]string, err error) // our sessions by the agent's ids
-}
-
-// Workspace is a directory that sessions work in.
-type Workspace struct {
-	ID, Place, Path, MovedTo string
-	Missing                  bool
 }
 
 // AgentSession is a conversation in an agent's own list.

@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // fixture is a data directory with stored conversations and a Maintainer, without agents.
@@ -49,11 +50,11 @@ func open(t *testing.T) *fixture {
 			f.kinds = append(f.kinds, kind)
 		},
 		Writable: func() error { return f.refused }, Running: func() int { return f.running },
-		Search:            search.New(search.Deps{Store: db, Logger: slog.New(slog.DiscardHandler)}),
+		Search:         search.New(search.Deps{Store: db, Logger: slog.New(slog.DiscardHandler)}),
 		Attachments:    attachments.New(attachments.Deps{Store: db, Unnamed: time.Hour}),
 		PruneSnapshots: none, SnapshotBytes: func(context.Context) (int64, error) { return 0, nil },
-		Workspaces: func(context.Context) ([]Workspace, error) {
-			return []Workspace{{ID: "w", Place: local, Path: "/work"}}, nil
+		Workspaces: func(context.Context) ([]workspace.KnownWorkspace, error) {
+			return []workspace.KnownWorkspace{{ID: "w", Place: local, Path: "/work"}}, nil
 		},
 		KnownAgent: func(id string) bool { return id == "mock" },
 		AgentSessions: func(context.Context, string, string) ([]AgentSession, string, bool, error) {

@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
+	"deskhand/backend/workspace"
 )
 
 // A verification compares the database with itself, each journal with its numbers, checksums and blobs, each transcript with the journal,
@@ -283,7 +284,7 @@ func (x *examination) agent(ctx context.Context, agent string) error {
 	theirs := map[string]bool{}
 	for _, s := range known {
 		theirs[s.ID] = true
-		inOurs := slices.ContainsFunc(workspaces, func(w Workspace) bool { return w.Place == local && w.Path == s.Cwd })
+		inOurs := slices.ContainsFunc(workspaces, func(w workspace.KnownWorkspace) bool { return w.Place == local && w.Path == s.Cwd })
 		if s.Session == "" && inOurs {
 			x.find(foundOffered, "", false, "agent", agent, "acpSessionId", s.ID, "title", s.Title, "cwd", s.Cwd)
 		}

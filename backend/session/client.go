@@ -42,6 +42,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
 	"deskhand/backend/worktree"
 )
 
@@ -127,13 +128,12 @@ type Client struct {
 	alike      alike
 	worktrees  worktrees
 	erasing    *erasing
-	relinking  sync.Mutex // one directory at a time
 	taking     sync.Mutex // one session of an agent's own at a time
 
 	attachments *attachments.Library
+	workspaces  *workspace.Library
 
 	hosts host.Hosts
-	moves host.Presence[string] // where a directory is now; "" = nobody knows
 
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
@@ -169,13 +169,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
 	c.attachments = c.openAttachments()
+	c.workspaces = c.openWorkspaces()
 	c.undo = c.openUndo()
 	c.maintainer = c.newMaintenance()
 	c.remotes.Use(remotes.Sessions{
 		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
 		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
 	})
-	c.moves.Patience = host.PatientMany
 	var err error
 	if err = c.openLaunch(); err != nil {
 		return nil, err
@@ -498,7 +498,7 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 		return Session{}, err
 	}
 	if p.Directories != nil {
-		further, err := directories(*p.Directories)
+		further, err := workspace.Directories(*p.Directories)
 		if err != nil {
 			return Session{}, err
 		}

@@ -59,7 +59,7 @@ func (d *desk) listed(id, word string) []string {
 	if slices.ContainsFunc(inbox, func(r session.Request) bool { return r.Session == id }) {
 		where = append(where, "inbox")
 	}
-	spaces, err := d.Workspaces(d.t.Context())
+	spaces, err := d.Workspaces().List(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}

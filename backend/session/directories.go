@@ -2,65 +2,70 @@ package session
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
-	"deskhand/backend/transcript"
+	"deskhand/backend/host"
+	"deskhand/backend/remotes"
+	"deskhand/backend/workspace"
 )
 
-// directories checks what a session is to work in beside its own directory, and gives each once, in its order.
-func directories(paths []string) ([]string, error) {
-	list := make([]string, 0, len(paths))
-	for _, path := range paths {
-		path, err := existingDirectory(path)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(list, path) {
-			list = append(list, path)
-		}
-	}
-	return list, nil
+func (c *Client) openWorkspaces() *workspace.Library {
+	return workspace.New(workspace.Deps{
+		Store:  c.cfg.Store,
+		Logger: c.cfg.Logger,
+		Host:   c.hosts.At,
+		Follow: c.follow,
+	})
 }
 
-func existingDirectory(path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		return "", bad("directory.relative", "path", path)
-	}
-	path = filepath.Clean(path)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", bad(transcript.ProblemNoDirectory, "path", path)
-	case err != nil:
-		return "", bad("directory.unreadable", "path", path, "detail", err.Error())
-	case !info.IsDir():
-		return "", bad("directory.not_one", "path", path)
-	}
-	return path, nil
-}
+// Workspaces returns the directories that sessions work in.
+func (c *Client) Workspaces() *workspace.Library { return c.workspaces }
 
-// mostDirectories is how many a person can choose; New and Patch say so too.
-const mostDirectories = 20
-
-// choosable are those of paths that a person could have chosen: an agent's list names what was there when the conversation was.
-func choosable(paths []string) []string {
-	list := []string{}
-	for _, path := range paths {
-		if path, err := existingDirectory(path); err == nil && !slices.Contains(list, path) && len(list) < mostDirectories {
-			list = append(list, path)
+// whereabouts returns the place and the directories of a new session.
+func (c *Client) whereabouts(ctx context.Context, n New) (place string, w workspace.Workspace, further []string, err error) {
+	if c.hosts.At(n.Place).Directories == nil {
+		if _, err := c.remotes.Get(n.Place); err != nil {
+			return "", w, nil, err
 		}
+		directory, err := remotes.CleanPath(n.Cwd)
+		if err == nil {
+			w, err = c.workspaces.OpenAt(ctx, n.Place, directory)
+		}
+		return n.Place, w, slices.Compact(n.Directories), err
 	}
-	return list
+	if err := c.startable(n.Place, n.Agent); err != nil {
+		return "", w, nil, err
+	}
+	if w, err = c.workspaces.Open(ctx, n.Cwd); err == nil {
+		further, err = workspace.Directories(n.Directories)
+	}
+	return host.Local, w, further, err
 }
 
-// roots are where the files and the programs of the agent may be: the session's directory first.
+// refound shows the sessions of a directory anew: the directory is missing, or is found again.
+func (c *Client) refound(path string) {
+	if c.ReadOnly() != nil {
+		return
+	}
+	c.background(func() {
+		c.mu.Lock()
+		var list []*conversation
+		for _, v := range c.live {
+			if s := v.look(); s.Cwd == path && c.hosts.At(s.Place).Directories != nil {
+				list = append(list, v)
+			}
+		}
+		c.mu.Unlock()
+		for _, v := range list {
+			v.post(v.saveRow)
+		}
+	})
+}
+
+// roots returns the directories that the files and the programs of the agent may be in, the session's own first.
 func (v *conversation) roots() []string { return append([]string{v.row.Cwd}, v.row.Directories...) }
 
-// Roots are the directories of a session, the first of them first. One whose files are elsewhere has none here.
+// Roots returns the directories of a session, its own first. Roots refuses a session whose files are elsewhere.
 func (c *Client) Roots(ctx context.Context, id string) ([]string, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {

@@ -156,7 +156,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	if id := ours[from.ACPSessionID]; id != "" {
 		return c.Get(ctx, id)
 	}
-	w, err := c.workspace(ctx, from.Cwd)
+	w, err := c.workspaces.Open(ctx, from.Cwd)
 	if err != nil {
 		return Session{}, err
 	}
@@ -165,7 +165,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 		return Session{}, err
 	}
 	r.facts.Start.Model = "" // it goes on with its own
-	r.ACPSessionID, r.Directories = from.ACPSessionID, choosable(from.Directories)
+	r.ACPSessionID, r.Directories = from.ACPSessionID, workspace.Choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
 	if title := strings.TrimSpace(c.secret.Text(from.Title)); title != "" {
 		r.Title, r.titleBy, r.facts.Title = titleOf(title), titleByAgent, title

@@ -15,12 +15,3 @@ func (c *Client) Frames(ctx context.Context, id string, each func(dir string, da
 func (c *Client) WhatIsThere(ctx context.Context, id string, each func(data []byte)) (lost, err error) {
 	return c.journal.Readable(ctx, id, func(f journal.Frame) { each(f.Data) })
 }
-
-// Follows has a workspace follow its directory as [Client.makeRoom] does, by what is known of it now, when what it gives is called.
-func (c *Client) Follows(ctx context.Context, id, to string) (func() error, error) {
-	w, err := c.knownWorkspace(ctx, id)
-	return func() error {
-		_, err := c.relink(ctx, w.ID, to, w.birth, w.birth)
-		return err
-	}, err
-}

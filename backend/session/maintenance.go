@@ -17,17 +17,8 @@ func (c *Client) newMaintenance() *maintenance.Maintainer {
 		},
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
-		Workspaces: c.maintainedWorkspaces, KnownAgent: c.cfg.Agents.Known, AgentSessions: c.maintainedSessions, SessionsOf: c.sessionsOf,
+		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, AgentSessions: c.maintainedSessions, SessionsOf: c.sessionsOf,
 	})
-}
-
-func (c *Client) maintainedWorkspaces(ctx context.Context) ([]maintenance.Workspace, error) {
-	known, err := c.Workspaces(ctx)
-	list := make([]maintenance.Workspace, len(known))
-	for i, w := range known {
-		list[i] = maintenance.Workspace{ID: w.ID, Place: w.Place, Path: w.Path, MovedTo: w.MovedTo, Missing: w.Missing}
-	}
-	return list, err
 }
 
 func (c *Client) maintainedSessions(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {

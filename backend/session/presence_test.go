@@ -51,7 +51,7 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 	if err != nil || len(page.Items) != 3 || page.Items[0].Workspace.Missing {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if list, err := d.Workspaces(t.Context()); err != nil || len(list) != 2 {
+	if list, err := d.Workspaces().List(t.Context()); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	d.prompt(near.ID, "echo near")

@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/terminal"
+	"deskhand/backend/workspace"
 )
 
 // The terminals of a person, beside a conversation: their own shell, in one of its directories. They belong to the program and not to a
@@ -207,7 +208,7 @@ func (c *Client) OpenShell(ctx context.Context, session string, n NewShell) (She
 // shellDirectory is where a shell of a session starts.
 func shellDirectory(files *host.Files, s Session, wanted string) (string, error) {
 	if wanted == "" || wanted == s.Cwd {
-		return existingDirectory(s.Cwd)
+		return workspace.Directory(s.Cwd)
 	}
 	if files == nil || !filepath.IsAbs(wanted) {
 		return "", bad(refusedShellDirectory, "path", wanted)

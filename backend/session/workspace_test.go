@@ -54,18 +54,18 @@ func (d *desk) in(agent, path string) session.Session {
 	return s
 }
 
-func (d *desk) workspaces() []session.KnownWorkspace {
+func (d *desk) workspaces() []workspace.KnownWorkspace {
 	d.t.Helper()
-	list, err := d.Workspaces(d.t.Context())
+	list, err := d.Workspaces().List(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return list
 }
 
-func (d *desk) relink(id, path string) session.KnownWorkspace {
+func (d *desk) relink(id, path string) workspace.KnownWorkspace {
 	d.t.Helper()
-	w, err := d.Relink(d.t.Context(), id, path)
+	w, err := d.Workspaces().Relink(d.t.Context(), id, path)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -150,48 +150,6 @@ func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
 	}
 }
 
-// What is offered is that very directory, wherever it is beside its place, and nothing that only stands where it stood.
-func TestALostDirectoryIsFoundBesideItsPlace(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	above := directory(t, d.dir, "src", "old")
-	path := directory(t, above, "a", "b")
-	s := d.in("mock", path)
-	recognizes(t, d, s.Workspace)
-	look := func() session.KnownWorkspace { return d.workspaces()[0] }
-	if w := look(); w.Missing || w.MovedTo != "" || w.Place != "local" {
-		t.Fatalf("%+v", w)
-	}
-	renamed := filepath.Join(above, "a", "c")
-	rename(t, path, renamed)
-	if w := look(); !w.Missing || w.MovedTo != renamed {
-		t.Errorf("renamed: %+v", w)
-	}
-	rename(t, renamed, path)
-	further := filepath.Join(d.dir, "src", "new")
-	rename(t, above, further)
-	if w := look(); !w.Missing || w.MovedTo != filepath.Join(further, "a", "b") {
-		t.Errorf("above it: %+v", w)
-	}
-	if err := os.RemoveAll(filepath.Join(further, "a")); err != nil {
-		t.Fatal(err)
-	}
-	directory(t, further, "a", "b") // with some luck it has the inode of the one that is gone
-	if w := look(); !w.Missing || w.MovedTo != "" {
-		t.Errorf("another one: %+v", w)
-	}
-	if err := os.WriteFile(above, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if w := look(); !w.Missing {
-		t.Errorf("below a file: %+v", w)
-	}
-	other := d.in("mock", filepath.Join(further, "a", "b"))
-	if other.Workspace.ID == s.Workspace.ID {
-		t.Error("a new directory took the sessions of a deleted one over")
-	}
-}
-
 func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
 	t.Parallel()
 	patient := session.Config{Undo: time.Hour} // until what is deleted here is restored
@@ -252,10 +210,10 @@ func TestRelinkIsRefused(t *testing.T) {
 	for path, code := range map[string]string{
 		"to": "directory.relative", filepath.Join(d.dir, "none"): "directory.missing", file: "directory.not_one", to: "workspace.busy",
 	} {
-		_, err := d.Relink(t.Context(), idle.Workspace.ID, path)
+		_, err := d.Workspaces().Relink(t.Context(), idle.Workspace.ID, path)
 		refused(t, err, code)
 	}
-	if _, err := d.Relink(t.Context(), "none", to); !errors.Is(err, session.ErrNotFound) {
+	if _, err := d.Workspaces().Relink(t.Context(), "none", to); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
 	if s := d.get(idle.ID); s.Cwd != from {
@@ -281,7 +239,7 @@ func TestRelinkIsRefused(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.Relink(t.Context(), idle.Workspace.ID, from)
+	_, err := d.Workspaces().Relink(t.Context(), idle.Workspace.ID, from)
 	refused(t, err, "workspace.remote")
 }
 
@@ -335,95 +293,4 @@ func TestAFreshCloneTakesNothingOver(t *testing.T) {
 		t.Errorf("the renamed directory is %+v, it was %+v", again.Workspace, old.Workspace)
 	}
 	d.sameAsRebuilt(old.ID)
-}
-
-// What another directory has brought along is not mixed with what was at its new path before.
-func TestADirectoryThatMovesToTheOldPathOfAnotherTakesNothingOver(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	path, renamed, other := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old"), directory(t, d.dir, "other")
-	old, moved := d.in("mock", path), d.in("mock", other)
-	recognizes(t, d, old.Workspace)
-	rename(t, path, renamed)
-	rename(t, other, path)
-	if now := d.in("mock", path); now.Workspace.ID != moved.Workspace.ID {
-		t.Errorf("%+v, not %+v", now.Workspace, moved.Workspace)
-	}
-	if now := d.get(old.ID); now.Cwd != renamed || now.Workspace.ID != old.Workspace.ID {
-		t.Errorf("%+v", now)
-	}
-}
-
-// What stays as it was: a directory that is nowhere any more, a link that leads elsewhere, and two that have changed places.
-func TestWhatIsAtAPathKeepsWhatNobodyElseIsThere(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	removed, one, two := directory(t, d.dir, "removed"), directory(t, d.dir, "one"), directory(t, d.dir, "two")
-	link := filepath.Join(d.dir, "link")
-	if err := os.Symlink(directory(t, d.dir, "v1"), link); err != nil {
-		t.Skip(err)
-	}
-	ids := map[string]string{}
-	for _, path := range []string{removed, one, two, link} {
-		s := d.in("mock", path)
-		recognizes(t, d, s.Workspace)
-		ids[path] = s.Workspace.ID
-	}
-	if err := errors.Join(os.Remove(removed), os.Remove(link), os.Symlink(directory(t, d.dir, "v2"), link)); err != nil {
-		t.Fatal(err)
-	}
-	directory(t, removed)
-	rename(t, one, one+"-")
-	rename(t, two, one)
-	rename(t, one+"-", two)
-	for _, path := range []string{removed, link, one, two} {
-		if now := d.in("mock", path); now.Workspace.ID != ids[path] || now.Cwd != path {
-			t.Errorf("%s: %+v, not %s", path, now.Workspace, ids[path])
-		}
-	}
-}
-
-// Two conversations are begun at once where a fresh clone has taken the path of a renamed directory. What the second one has seen of the
-// path is over when its turn comes, and the first one's conversation stays in the clone.
-func TestWhoComesLateMovesNothing(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	path, renamed := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old")
-	old := d.in("mock", path)
-	recognizes(t, d, old.Workspace)
-	rename(t, path, renamed)
-	directory(t, path)
-	d.in("mock", renamed) // a workspace of its own, which the old one's conversations join
-	late, err := d.Follows(t.Context(), old.Workspace.ID, renamed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := d.in("mock", path)
-	if err := late(); err != nil {
-		t.Fatal(err)
-	}
-	if now := d.get(first.ID); now.Cwd != path || now.Workspace.ID != first.Workspace.ID {
-		t.Errorf("it was begun at %s, and is at %s", path, now.Cwd)
-	}
-	if now := d.get(old.ID); now.Cwd != renamed {
-		t.Errorf("the old one is at %s", now.Cwd)
-	}
-}
-
-// Directories move on as old logs do, and a fresh one begins: each takes what it had along.
-func TestDirectoriesThatMoveOnOneByOne(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	fresh, one, two := directory(t, d.dir, "app"), directory(t, d.dir, "app.1"), filepath.Join(d.dir, "app.2")
-	newer, older := d.in("mock", fresh), d.in("mock", one)
-	recognizes(t, d, newer.Workspace)
-	rename(t, one, two)
-	rename(t, fresh, one)
-	directory(t, fresh)
-	s := d.in("mock", fresh)
-	for id, want := range map[string]string{s.ID: fresh, newer.ID: one, older.ID: two} {
-		if now := d.get(id); now.Cwd != want {
-			t.Errorf("it is at %s, not %s", now.Cwd, want)
-		}
-	}
 }

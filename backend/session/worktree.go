@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/host"
+	"deskhand/backend/workspace"
 	"deskhand/backend/worktree"
 )
 
@@ -175,7 +176,7 @@ func (w *worktrees) show(cwd string, missing bool, gone func(path string) bool) 
 	if !ok || r.state == treeMaking {
 		return nil
 	}
-	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: rebase(cwd, r.path, r.repository), Base: r.base, State: treeReady}
+	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: workspace.Rebase(cwd, r.path, r.repository), Base: r.base, State: treeReady}
 	switch {
 	case r.state == treeRemoved, r.state == treeRestoring:
 		t.State = treeRemoved
@@ -210,7 +211,7 @@ func (w *worktrees) standsFor(dir string) string {
 	if !ok {
 		return dir
 	}
-	return rebase(dir, r.path, r.repository)
+	return workspace.Rebase(dir, r.path, r.repository)
 }
 
 func (c *Client) loadWorktrees(ctx context.Context) error {
@@ -288,7 +289,7 @@ func (w *worktrees) forget(id string) {
 
 // PlanWorktree tells what a work tree for a directory would be like; name is what it is for, in a person's words.
 func (c *Client) PlanWorktree(ctx context.Context, cwd, name string) (WorktreePlan, error) {
-	cwd, _, err := lookAt(cwd)
+	cwd, err := workspace.Directory(cwd)
 	if err != nil {
 		return WorktreePlan{}, err
 	}
@@ -379,9 +380,9 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow,
 	if err := c.startable(n.Place, n.Agent); err != nil {
 		return nil, err
 	}
-	cwd, _, err := lookAt(n.Cwd)
+	cwd, err := workspace.Directory(n.Cwd)
 	if err == nil {
-		_, err = directories(n.Directories)
+		_, err = workspace.Directories(n.Directories)
 	}
 	if err != nil {
 		return nil, err
@@ -401,7 +402,7 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow,
 	if err == nil {
 		// Its row must not lie in a directory whose record is still that of a renamed one: it would follow that one, to a repository that has
 		// nothing of it. Once the row is there its own path cannot be left any more: nobody else may be at a work tree that moves.
-		if err := c.makeRooms(ctx, filepath.Join(path, place.Prefix), place.Main, place.Top); err != nil {
+		if err := c.workspaces.MakeRoom(ctx, filepath.Join(path, place.Prefix), place.Main, place.Top); err != nil {
 			return nil, err
 		}
 	}

@@ -517,7 +517,7 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 	if err := os.Rename(d.work, moved); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Relink(t.Context(), own.Workspace.ID, moved); err != nil {
+	if _, err := d.Workspaces().Relink(t.Context(), own.Workspace.ID, moved); err != nil {
 		t.Fatal(err)
 	}
 	if now := d.get(s.ID); now.Worktree.Repository != moved || d.git(now.Cwd, "rev-parse", "HEAD") != now.Worktree.Base {
@@ -527,7 +527,7 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 	if err := os.Rename(s.Cwd, tree); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Relink(t.Context(), s.Workspace.ID, tree); err != nil {
+	if _, err := d.Workspaces().Relink(t.Context(), s.Workspace.ID, tree); err != nil {
 		t.Fatal(err)
 	}
 	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != tree {

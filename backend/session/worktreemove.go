@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"deskhand/backend/host"
+	"deskhand/backend/workspace"
 )
 
 // A directory that has moved may be the repository of work trees, or have some in it, or be a folder of either: they follow it. All of a row
@@ -29,10 +30,10 @@ func shiftOf(from, to string) shift {
 // of is where a repository or a work tree is then. One that does not lie in what has moved is taken to have moved along only where it is gone,
 // and one is where it would be: somebody may have moved a folder out of it, and unplugged the rest.
 func (s shift) of(path string) string {
-	if now := rebase(path, s.from, s.to); now != path {
+	if now := workspace.Rebase(path, s.from, s.to); now != path {
 		return now
 	}
-	if now := rebase(path, s.aboveFrom, s.aboveTo); now != path && host.Gone(path) && isOfGit(now) {
+	if now := workspace.Rebase(path, s.aboveFrom, s.aboveTo); now != path && host.Gone(path) && isOfGit(now) {
 		return now
 	}
 	return path
@@ -64,7 +65,7 @@ func (w *worktrees) moved(s shift) (list []treeRow) {
 
 // claimTrees takes the work trees that move, for as long as it lasts. One that is begun later is begun where its repository is by then.
 func (m *move) claimTrees(ctx context.Context) error {
-	w, s := &m.c.worktrees, shiftOf(m.from.Path, m.to.Path)
+	w, s := &m.c.worktrees, shiftOf(m.From.Path, m.To.Path)
 	for _, r := range w.moved(s) {
 		if !w.take(ctx, r.id) {
 			return &RefusedError{Code: refusedWorktreeWorking}

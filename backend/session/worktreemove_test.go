@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
+	"deskhand/backend/workspace"
 )
 
 // refHeld has a git of ours wait that writes a ref of the desk's repository, until the ref is let go.
@@ -60,11 +61,11 @@ func (d *desk) untilStored(state string) {
 }
 
 // relinksWhile relinks a workspace while something is done to a work tree, lets that go on, and wants both of them done.
-func (d *desk) relinksWhile(workspace, to string, letGo func(), other <-chan error) {
+func (d *desk) relinksWhile(id, to string, letGo func(), other <-chan error) {
 	d.t.Helper()
 	relinked := make(chan error, 1)
 	go func() {
-		_, err := freed(func() (session.KnownWorkspace, error) { return d.Relink(d.t.Context(), workspace, to) })
+		_, err := freed(func() (workspace.KnownWorkspace, error) { return d.Workspaces().Relink(d.t.Context(), id, to) })
 		relinked <- err
 	}()
 	var err error
@@ -171,7 +172,7 @@ func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
 		made <- err
 	}()
 	d.untilStored("making")
-	_, err := d.Relink(t.Context(), own.Workspace.ID, d.linked())
+	_, err := d.Workspaces().Relink(t.Context(), own.Workspace.ID, d.linked())
 	refusedWith(t, err, "worktree.working")
 	letGo()
 	if err := <-made; err != nil {
@@ -235,7 +236,7 @@ func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
 	relinked := make(chan struct{})
 	go func() {
 		defer close(relinked)
-		_, _ = d.Relink(ctx, own.Workspace.ID, moved) // nobody is there to hear it
+		_, _ = d.Workspaces().Relink(ctx, own.Workspace.ID, moved) // nobody is there to hear it
 	}()
 	waits, err := os.OpenFile(record, os.O_WRONLY, 0)
 	if err != nil {

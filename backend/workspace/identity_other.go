@@ -1,8 +1,8 @@
 //go:build !linux && !darwin
 
-package session
+package workspace
 
 import "io/fs"
 
-// identity is not read here: a directory is known by its path alone.
+// identity returns zeros: on this system a directory is known by its path alone.
 func identity(string, fs.FileInfo) (device, inode, born int64) { return 0, 0, 0 }

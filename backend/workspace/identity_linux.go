@@ -1,4 +1,4 @@
-package session
+package workspace
 
 import (
 	"io/fs"
@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is what stays the same when a directory is moved within its file system; zeros where the system does not tell.
+// identity returns the numbers of a directory that a move within its file system does not change; zeros where the system tells none.
 func identity(path string, _ fs.FileInfo) (device, inode, born int64) {
 	var st unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {

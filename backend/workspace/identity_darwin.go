@@ -1,11 +1,11 @@
-package session
+package workspace
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// identity is what stays the same when a directory is moved within its file system; zeros where the system does not tell.
+// identity returns the numbers of a directory that a move within its file system does not change; zeros where the system tells none.
 func identity(_ string, info fs.FileInfo) (device, inode, born int64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
