@@ -5,8 +5,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { images } from "./camera.mjs";
 import { Desk, program, until } from "./desk.mjs";
-import { begin, harbour, scene, show, waiting, wide } from "./harbour.mjs";
-import { keeper } from "./keeper.mjs";
+import { begin, openLighthouse, scene, show, waiting, wide } from "./scenes.mjs";
+import { scriptedAgent } from "./scriptedagent.mjs";
 import { Registry } from "./registry.mjs";
 
 scene("what a directory brings", async (t) => {
@@ -22,7 +22,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   else if (id !== undefined) send({});
 });
 `);
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   const where = `directory=${encodeURIComponent(desk.work)}`;
   const go = async (keys, name) => {
     await page.keyboard.press(keys);
@@ -71,7 +71,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 
 scene("settings", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   await desk.api("POST", "/client/rules", { effect: "allow", scope: "everywhere", kind: "execute", pattern: "go test *" });
   await desk.api("POST", "/client/rules", { effect: "deny", scope: "everywhere", kind: "execute", pattern: "git push --force*", note: "by hand only" });
   await desk.api("POST", "/client/rules", { effect: "ask", scope: "everywhere", kind: "edit", pattern: "*.lock" });
@@ -115,7 +115,7 @@ scene("settings", async (t) => {
 });
 
 scene("what was said elsewhere", async (t) => {
-  const { desk, app, page, camera } = await harbour(t, { agents: [{ id: "mate", name: "Mate", command: program(), args: ["demo-agent"] }] });
+  const { desk, app, page, camera } = await openLighthouse(t, { agents: [{ id: "mate", name: "Mate", command: program(), args: ["demo-agent"] }] });
   for (const title of ["Plan a lamp for the pier", "Help me with the tide table", "Think: a thought about the foghorn"])
     await begin(desk, title, { agent: "mock", message: title });
   await page.keyboard.press("Control+k");
@@ -130,7 +130,7 @@ scene("an agent is downloaded", async (t) => {
   const claude = "@agentclientprotocol/claude-agent-acp";
   const registry = await Registry.open(t);
   registry.publish(claude, "0.101.0", "claude-agent-acp", "#!/usr/bin/env node\n", 3 << 20);
-  const { app, page, camera } = await harbour(t, { env: { npm_config_registry: registry.url } });
+  const { app, page, camera } = await openLighthouse(t, { env: { npm_config_registry: registry.url } });
   registry.hold(claude);
   await app.button("Install Claude Code…").click();
   const card = page.getByRole("listitem", { name: "Claude Code", exact: true });
@@ -144,7 +144,7 @@ scene("an agent is downloaded", async (t) => {
 });
 
 scene("attachments", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   const put = (file, data) => (fs.writeFileSync(file, data), file);
   fs.mkdirSync(path.join(desk.work, "plans"));
   const lamp = fs.readFileSync(path.join(images, "../../app/icon.png"));
@@ -205,7 +205,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 `);
 
 scene("a login", async (t) => {
-  const { app, page, camera } = await harbour(t, { ready: (desk) => desk.agents([keeper(desk), { id: "master", name: "Harbour Master", command: harbourMaster(desk) }]) });
+  const { app, page, camera } = await openLighthouse(t, { ready: (desk) => desk.agents([scriptedAgent(desk), { id: "master", name: "Harbour Master", command: harbourMaster(desk) }]) });
   await app.begin("Harbour Master", "~/lighthouse");
   await app.exit.getByText("it asks to log in first").waitFor();
   await app.button("Log in", app.exit).click();
@@ -223,7 +223,7 @@ scene("a place elsewhere", async (t) => {
   const runtime = Desk.make(t);
   runtime.flags = ["--token", token];
   await runtime.start();
-  const { app, page, camera } = await harbour(t);
+  const { app, page, camera } = await openLighthouse(t);
   await app.button("Settings", app.sidebar).click();
   await app.button("Add a place").click();
   await page.getByRole("textbox", { name: "Name", exact: true }).fill("Build machine");
@@ -247,7 +247,7 @@ scene("a place elsewhere", async (t) => {
 });
 
 scene("what goes wrong", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   const gone = path.join(desk.home, "old");
   fs.mkdirSync(gone);
   for (const name of ["lamp.go", "storm.go", "README.md"]) fs.writeFileSync(path.join(gone, name), "");
@@ -270,7 +270,7 @@ scene("what goes wrong", async (t) => {
 });
 
 scene("very much of it", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   const long = "Why the lamp of the lighthouse turns faster than it should as soon as it blows from the west ".repeat(3).slice(0, 200);
   const hebrew = "למה המנורה של המגדלור מסתובבת מהר מדי כשיש סערה מן המערב, ומה צריך לתקן קודם";
   await begin(desk, long, { message: `review ${"very".repeat(120)}\n\n${long}` });
@@ -294,7 +294,7 @@ scene("very much of it", async (t) => {
 
 scene("twenty thousand turns", async (t) => {
   const data = path.join(images, "../../build/bin/long/data");
-  const { app, page, camera } = await harbour(t, {
+  const { app, page, camera } = await openLighthouse(t, {
     ready: (desk) => {
       if (!fs.existsSync(data)) execFileSync("go", ["run", "./build/seeddata", "-data", data, "-work", path.join(data, "../work"), "-sessions", "300"], { cwd: path.join(images, "../.."), stdio: "inherit" });
       fs.cpSync(data, path.join(desk.data, "deskhand"), { recursive: true });
@@ -308,7 +308,7 @@ scene("twenty thousand turns", async (t) => {
 }, wide);
 
 scene("data of a newer Deskhand", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   await begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm." });
   await until("the index", async () => (await desk.api("GET", "/client/storage")).pending === 0);
   await desk.stop();

@@ -7,12 +7,12 @@ import path from "node:path";
 import { test } from "node:test";
 import { images, scenes } from "./camera.mjs";
 import { until } from "./desk.mjs";
-import { begin, fleet, harbour, scene, show, waiting } from "./harbour.mjs";
+import { begin, fleet, openLighthouse, scene, show, waiting } from "./scenes.mjs";
 
 const docs = path.join(images, "..");
 
 scene("the first start", async (t) => {
-  const { desk, page, camera, app } = await harbour(t);
+  const { desk, page, camera, app } = await openLighthouse(t);
   await page.getByRole("textbox", { name: "Directory" }).fill("~/lighthouse");
   const apart = page.getByRole("checkbox", { name: "In a worktree of its own" });
   await apart.waitFor(); // once it is known that the directory can have one
@@ -29,7 +29,7 @@ scene("the first start", async (t) => {
 });
 
 scene("a conversation, and what stands beside it", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   await fleet(desk);
   await show(app, "Slow in a storm");
   await app.footers.first().getByRole("button", { name: /2 files/ }).waitFor();
@@ -121,7 +121,7 @@ scene("a conversation, and what stands beside it", async (t) => {
 });
 
 scene("beside each other", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   await fleet(desk);
   await show(app, "Bring the notes up to date");
   await show(app, "Slow in a storm");
@@ -135,7 +135,7 @@ scene("beside each other", async (t) => {
 });
 
 scene("requests", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   const inbox = async () => {
     await page.keyboard.press("Alt+i");
     await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
@@ -177,7 +177,7 @@ scene("requests", async (t) => {
 });
 
 scene("undo", async (t) => {
-  const { desk, app, page, camera } = await harbour(t);
+  const { desk, app, page, camera } = await openLighthouse(t);
   await begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm." });
   await show(app, "Slow in a storm");
   const footer = app.footers.last();
@@ -191,7 +191,7 @@ scene("undo", async (t) => {
 });
 
 test("Help shows them, those of the theme, and larger on demand", async (t) => {
-  const { page } = await harbour(t);
+  const { page } = await openLighthouse(t);
   await page.keyboard.press("Control+k");
   await page.keyboard.type("?first");
   await page.getByRole("dialog").getByRole("option", { name: "First conversation" }).waitFor();

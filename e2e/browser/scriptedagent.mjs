@@ -1,9 +1,9 @@
-// An agent for the pictures: it keeps a lighthouse's program, and always says and does the same. Begun with "keeper" in its prompt's first
-// words; which of its stories it tells is the first word that it knows.
+// The scripted agent of the manual's pictures. It works on the lighthouse project and gives the same answers in every run: a prompt selects the
+// first story whose name begins a word of the prompt.
 import fs from "node:fs";
 import path from "node:path";
 
-/** The directory that the stories are about, as the person has it. */
+/** The files of the lighthouse project before any turn, by their paths. */
 export const project = {
   "README.md": "# Lighthouse\n\nTurns the lamp, and slows it down in a storm.\n",
   "go.mod": "module lighthouse\n\ngo 1.25\n",
@@ -48,7 +48,7 @@ func TestCalm(t *testing.T) {
   "notes/keeper.md": "# Notes\n\n- The lamp turns too fast in a storm.\n",
 };
 
-/** The file as the agent leaves it. */
+/** lamp.go after the story "storm". */
 export const mended = project["lamp.go"]
   .replace("if l.wind > 9 {\n\t\treturn l.Period / 2", "if l.wind >= Gale {\n\t\treturn 2 * l.Period");
 
@@ -62,16 +62,16 @@ func TestStorm(t *testing.T) {
 }
 `;
 
-/** Puts the project into a directory. */
-export function lay(directory) {
+/** Writes the project into a directory. */
+export function writeProject(directory) {
   for (const [name, text] of Object.entries(project)) {
     fs.mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
     fs.writeFileSync(path.join(directory, name), text);
   }
 }
 
-/** The agent, for agents.json; script is Place's. */
-export function keeper(desk) {
+/** The agent's entry for agents.json. */
+export function scriptedAgent(desk) {
   const texts = { "lamp.go": project["lamp.go"], mended, test: project["lamp_test.go"], storm: test };
   return { id: "keeper", name: "Keeper", command: desk.script("keeper.js", `#!/usr/bin/env node\n(${agent})(${JSON.stringify(texts)});\n`) };
 }

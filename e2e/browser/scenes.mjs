@@ -1,5 +1,4 @@
-// The common parts of the pictures' scenes: a desk with a lighthouse's program, a scripted agent that keeps the program, and their
-// conversations.
+// Starts Deskhand for a scene of the manual's pictures: with the lighthouse project, the scripted agent, and their conversations.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -7,24 +6,24 @@ import { test } from "node:test";
 import { App } from "./app.mjs";
 import { Camera, wanted } from "./camera.mjs";
 import { Desk, until } from "./desk.mjs";
-import { keeper, lay } from "./keeper.mjs";
+import { scriptedAgent, writeProject } from "./scriptedagent.mjs";
 
 export const viewport = { width: 1440, height: 900 };
 const git = (cwd, ...args) => execFileSync("git", ["-C", cwd, "-c", "user.name=You", "-c", "user.email=you@example.org", ...args], { stdio: "ignore" });
 
-/** A scene; those that are no picture of the manual are taken when all are asked for. */
+/** Registers a scene as a test. A scene that is no picture of the manual runs only with DESKHAND_PICTURES=all. */
 export const scene = (name, act, { manual = true } = {}) => test(`scene: ${name}`, { skip: !manual && wanted !== "all" }, act);
 export const wide = { manual: false };
 
-/** A desk with the lighthouse in it. */
-export async function harbour(t, { agents = [], env = {}, ready = () => {}, ...options } = {}) {
+/** Starts Deskhand with the lighthouse project and the scripted agent, and opens its page. ready runs before the server starts. */
+export async function openLighthouse(t, { agents = [], env = {}, ready = () => {}, ...options } = {}) {
   const desk = Desk.make(t, { env: { PS1: "lighthouse $ ", DESKHAND_KEYRING: "off", ...env } });
   desk.work = path.join(desk.home, "lighthouse");
-  lay(desk.work);
+  writeProject(desk.work);
   git(desk.work, "init", "-q", "-b", "main");
   git(desk.work, "add", ".");
   git(desk.work, "commit", "-q", "-m", "The lamp");
-  desk.agents([keeper(desk), ...agents]);
+  desk.agents([scriptedAgent(desk), ...agents]);
   await ready(desk);
   await desk.start();
   const camera = new Camera(desk);
@@ -33,7 +32,7 @@ export async function harbour(t, { agents = [], env = {}, ready = () => {}, ...o
   return { desk, app, page: app.page, camera };
 }
 
-/** A session by the API; message is its first prompt. */
+/** Creates a session through the API, sends message as its first prompt, and waits for the end of the turn unless done is false. */
 export async function begin(desk, title, { agent = "keeper", cwd = desk.work, message, done = true } = {}) {
   const { id } = await desk.api("POST", "/client/sessions", { agent, cwd, title });
   if (!message) return id;
@@ -45,7 +44,7 @@ export async function begin(desk, title, { agent = "keeper", cwd = desk.work, me
 }
 
 export const waiting = (desk, count) => until(`${count} requests`, async () => (await desk.api("GET", "/client/inbox?limit=200")).items.length >= count);
-/** A row that moves as it is clicked, since another conversation begins meanwhile, is clicked once more: a person would do so, too. */
+/** Opens a conversation from the sidebar. The click is repeated when the row moved, because another conversation began meanwhile. */
 export const show = async (app, title) => {
   const heading = app.page.getByRole("heading", { name: title, level: 1 }).first();
   await until(`the conversation ${title}`, async () => {
@@ -54,7 +53,7 @@ export const show = async (app, title) => {
   });
 };
 
-/** What stands in the list when one has worked for a while. */
+/** Creates the conversations of a sidebar in long use: finished, working and waiting conversations in two directories. */
 export async function fleet(desk) {
   const horn = path.join(desk.home, "foghorn");
   fs.mkdirSync(horn, { recursive: true });
