@@ -1,8 +1,8 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import App from './App.svelte';
-import { act } from './commands/acts';
-import { loadPart, over } from './commands/commands.svelte';
+import { act } from './commands/actions';
+import { commands, loadActions } from './commands/commands.svelte';
 import { client, connection, conversations, navigation, toasts } from './state/state';
 import { entry, session, turn } from './test/records';
 
@@ -37,7 +37,7 @@ beforeEach(async () => {
   conversations.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
   navigation.show({ name: 'session', id });
   connection.loaded = true;
-  await loadPart(); // as after the start of the page
+  await loadActions(); // as after the start of the page
 });
 
 afterEach(() => {
@@ -48,7 +48,7 @@ afterEach(() => {
   conversations.sessions.clear();
   navigation.view = { name: 'new' };
   connection.loaded = navigation.narrow = false;
-  navigation.mention = over.frame = undefined;
+  navigation.mention = commands.frame = undefined;
   toasts.list = [];
   document.body.replaceChildren();
   localStorage.clear();
@@ -65,8 +65,8 @@ function open(at: number) {
 const part = (selector: string) => document.querySelector<HTMLElement>(selector);
 const message = () => part('.composer textarea');
 const frame = () => {
-  if (!over.frame) throw new Error('no frame');
-  return over.frame;
+  if (!commands.frame) throw new Error('no frame');
+  return commands.frame;
 };
 
 async function settle() {

@@ -2,8 +2,8 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Exit, QueueItem, Session } from './api/records';
 import Conversation from './Conversation.svelte';
-import { editsOf } from './composer/queue.svelte';
-import { SessionView } from './session/session.svelte';
+import { editsOf } from './state/queue.svelte';
+import { SessionView } from './state/session.svelte';
 import { client, conversations, navigation, toasts, transcripts } from './state/state';
 import { entry, event, queued, session } from './test/records';
 

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import type { PanelAsk } from '../panel/ask';
+import type { PanelAsk } from '../state/ask';
 import { client } from '../state/state';
 import { session } from '../test/records';
 import Browse from './Browse.svelte';

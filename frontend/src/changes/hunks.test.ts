@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FileDiff, Hunk } from './calls';
-import { coloursOf, countOf, languageOfPath, partsOf, split, unified, windowsEnds, type Row } from './hunks';
+import { coloursOf, countOf, partsOf, split, unified, windowsEnds, type Row } from './hunks';
 
 function hunk(text: string, part: Partial<Hunk> = {}): Hunk {
   const lines = text
@@ -111,16 +111,5 @@ describe('colours', () => {
     expect(partsOf(line, 'const')).toBe(line);
     expect(partsOf(line, 'const\r')).toBe(line);
     expect(partsOf(line, 'var')).toBeUndefined();
-  });
-
-  test.each([
-    ['a/b.go', 'go'],
-    ['Makefile', 'make'],
-    ['x/Dockerfile', 'docker'],
-    ['a.test.TS', 'typescript'],
-    ['.gitignore', 'gitignore'],
-    ['LICENSE', undefined],
-  ])('%s is %s', (path, language) => {
-    expect(languageOfPath(path)).toBe(language);
   });
 });

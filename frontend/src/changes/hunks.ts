@@ -1,4 +1,4 @@
-import { languageOf, type Line } from '../markdown/highlight';
+import { languageOfPath, type Line } from '../markdown/highlight';
 import type { FileDiff, Hunk } from './calls';
 import type { Comment } from './comments';
 
@@ -82,14 +82,6 @@ export function countOf(hunk: Hunk): { added: number; removed: number } {
 export function windowsEnds(hunks: readonly Hunk[]): boolean {
   const lines = hunks.flatMap((hunk) => hunk.lines);
   return lines.length > 0 && lines.every((line) => line.text.endsWith('\r') || line.noNewline === true);
-}
-
-/** Returns the grammar for a file name. */
-export function languageOfPath(path: string): string | undefined {
-  const name = (path.split('/').at(-1) ?? '').toLowerCase();
-  if (name === 'makefile' || name === 'dockerfile') return languageOf(name);
-  const dot = name.lastIndexOf('.');
-  return dot < 0 ? undefined : languageOf(name.slice(dot + 1));
 }
 
 /** Coloured lines by side and line number. */

@@ -1,57 +1,35 @@
-import type Conversation from '../Conversation.svelte';
-import { connection, logins, toasts } from '../state/state';
+import { connection, logins, overlay, toasts } from '../state/state';
 import { commandOf, typing, type CommandId } from '../ui/keys';
-import type * as Part from './part';
+import type { Frame } from './frame';
+import type * as Lazy from './lazy';
 
-// Finds the command of a key, and decides whether it may run at the focus. part.ts has the commands' actions and is loaded later.
+// Finds the command of a key, and decides whether it may run at the focus. lazy.ts has the commands' actions and is loaded later.
 
-/** A line of the palette. */
-export interface Action {
-  id: string;
-  name: string;
-  keys: string;
-  run: () => void;
-}
-
-/** The functions that commands need from App.svelte. */
-export interface Frame {
-  /** The active session's component. */
-  conversation: () => Conversation | undefined;
-  sidebar: () => void;
-  region: (step: 1 | -1) => void;
-}
-
-/** The overlay over the page. */
-export type Shown =
-  | { kind: 'palette'; query: string; list?: { label: string; actions: readonly Action[] } }
-  /** The recent sessions. held: releasing the modifier chooses. */
-  | { kind: 'recent'; step: 1 | -1; held: boolean }
-  | { kind: 'help'; page: string };
-
-class Over {
-  shown = $state.raw<Shown | undefined>();
-  /** The loaded part.ts. It is stored here, because another import() resolves only after the next key. */
-  part = $state.raw<typeof Part | undefined>();
+class Commands {
+  /** The loaded lazy.ts. The module is stored here, because another import() resolves only after the next key. */
+  loaded = $state.raw<typeof Lazy | undefined>();
   /** Set once App.svelte is mounted. */
   frame: Frame | undefined;
 }
 
-export const over = new Over();
+export const commands = new Commands();
 
-export async function loadPart(): Promise<void> {
-  over.part = await import('./part');
+export async function loadActions(): Promise<void> {
+  const loaded = await import('./lazy');
+  commands.loaded = loaded;
+  overlay.behindSlash = () => (commands.frame ? loaded.behindSlash(commands.frame) : []);
 }
 
 /** Runs a command. */
 export function run(id: CommandId, frame: Frame, held = false): void {
-  if (over.part) over.part.act(id, frame, held);
-  else void loadPart().then(() => over.part?.act(id, frame, held));
+  if (commands.loaded) commands.loaded.act(id, frame, held);
+  else void loadActions().then(() => commands.loaded?.act(id, frame, held));
 }
 
 /** Handles a key that no component has handled. */
 export function press(event: KeyboardEvent, frame: Frame): void {
   if (event.defaultPrevented || connection.link === 'signed_out') return;
-  if (event.key === 'Escape' && over.part?.uncover(frame)) {
+  if (event.key === 'Escape' && commands.loaded?.uncover(frame)) {
     event.preventDefault(); // otherwise the session would take the Escape as a request to stop
     return;
   }
@@ -65,7 +43,7 @@ export function press(event: KeyboardEvent, frame: Frame): void {
 function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boolean {
   if (logins.shown !== undefined) return false; // the keys in the login dialog belong to its terminal
   if (id !== 'palette' && target?.closest('[data-terminal]')) return false; // the keys in a terminal belong to its program
-  if (document.querySelector('dialog[open]')) return id === 'palette' && over.shown?.kind === 'palette';
+  if (document.querySelector('dialog[open]')) return id === 'palette' && overlay.shown?.kind === 'palette';
   switch (id) {
     case 'undo':
       return !typing(target ?? null) && toasts.list.some((toast) => toast.undo);

@@ -1,10 +1,10 @@
 // @vitest-environment jsdom
 import { beforeEach, expect, test, vi } from 'vitest';
-import { conversations, navigation } from '../state/state';
+import { conversations, navigation, overlay } from '../state/state';
 import { session } from '../test/records';
 import { commandIds } from '../ui/keys';
-import { act, actionsNow, after, behindSlash } from './acts';
-import { over, type Frame } from './commands.svelte';
+import { act, actionsNow, after, behindSlash } from './actions';
+import type { Frame } from './frame';
 import { inGroups } from './groups';
 import { helpPages, linked, pageParts, parts } from './pages';
 
@@ -13,7 +13,7 @@ const frame: Frame = { conversation: () => undefined, sidebar: vi.fn(), region: 
 beforeEach(() => {
   localStorage.clear();
   conversations.sessions.clear();
-  over.shown = undefined;
+  overlay.shown = undefined;
 });
 
 test('every command has its place in a group, once', () => {
@@ -42,10 +42,9 @@ test('without a conversation nothing is offered that needs one', () => {
 });
 
 test('behind a slash each has a name that can be typed, and no other has it', () => {
-  over.frame = frame;
   conversations.sessions.set('s1', session({ offers: ['fork'] }));
   vi.spyOn(navigation, 'current', 'get').mockReturnValue(conversations.sessions.get('s1'));
-  const names = behindSlash().map((one) => one.name);
+  const names = behindSlash(frame).map((one) => one.name);
   for (const name of names) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
   expect(new Set(names).size).toBe(names.length);
   expect(names).toEqual(expect.arrayContaining(['archive', 'export-md', 'model', 'new', 'new-in', 'stash']));

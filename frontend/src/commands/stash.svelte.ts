@@ -1,6 +1,5 @@
 import { conversations, toasts } from '../state/state';
 import '../strings/keyboard';
-import type Composer from '../composer/Composer.svelte';
 import { t } from '../strings/t';
 import { keysOf } from '../ui/keys';
 
@@ -16,7 +15,11 @@ interface Put {
   text: string;
 }
 
-type Field = Pick<Composer, 'read' | 'write'>;
+/** The composer's field. */
+interface Field {
+  read: () => string;
+  write: (text: string) => void;
+}
 
 /** Restored prompts that are not known to be saved as a draft yet, with the function that ends the wait. */
 const waiting = new Map<string, () => void>();

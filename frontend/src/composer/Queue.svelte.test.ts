@@ -4,7 +4,7 @@ import type { QueueItem } from '../api/records';
 import { toasts } from '../state/state';
 import { queued } from '../test/records';
 import Queue from './Queue.svelte';
-import { editsOf } from './queue.svelte';
+import { editsOf } from '../state/queue.svelte';
 
 const change = vi.fn((_item: string, _patch: object) => Promise.resolve(true));
 const remove = vi.fn(() => Promise.resolve());

@@ -3,7 +3,7 @@
 import { isRefused } from '../api/errors';
 import { backOff } from '../api/limit';
 import { store } from '../ui/storage';
-import type { When } from './queue';
+import type { When } from '../state/queue';
 
 /**
  * Milliseconds from the first unsaved keystroke to the save. A delay from the last keystroke would save nothing while a person types

@@ -4,7 +4,7 @@ import type { Request } from '../api/records';
 import { inbox } from '../state/state';
 import { request } from '../test/records';
 import { check, initialValues, keptValues, readForm, restoredValues } from './form';
-import { forgetTyped } from './kept';
+import { forgetTyped } from '../state/drafts';
 import RequestCard from './RequestCard.svelte';
 
 // Agents may send anything. The tests generate thousands of schemas, questions and addresses, well-formed and broken. None may crash the

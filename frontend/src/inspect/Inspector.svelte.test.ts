@@ -1,6 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { SessionView } from '../session/session.svelte';
+import { SessionView } from '../state/session.svelte';
 import { client } from '../state/state';
 import { session } from '../test/records';
 import Inspector from './Inspector.svelte';

@@ -1,5 +1,5 @@
 import type { AgentProcesses, ProcessList } from '../api/records';
-import type { Sample } from '../status/usage';
+import type { Sample } from '../state/usage';
 
 // The memory and processor time of a session's programs.
 

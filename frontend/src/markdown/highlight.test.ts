@@ -1,6 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { expect, test, vi } from 'vitest';
-import { Highlighter, languageOf, type Line, type Painted, type Wanted } from './highlight';
+import { Highlighter, languageOf, languageOfPath, type Line, type Painted, type Wanted } from './highlight';
 import Page from './Page.svelte';
 
 /** A fake worker that answers when the test says so. */
@@ -35,6 +35,17 @@ test.each([
   [undefined, undefined],
 ])('%s is %s', (info, language) => {
   expect(languageOf(info)).toBe(language);
+});
+
+test.each([
+  ['a/b.go', 'go'],
+  ['Makefile', 'make'],
+  ['x/Dockerfile', 'docker'],
+  ['a.test.TS', 'typescript'],
+  ['.gitignore', 'gitignore'],
+  ['LICENSE', undefined],
+])('%s is %s', (path, language) => {
+  expect(languageOfPath(path)).toBe(language);
 });
 
 test('the worker starts with the first code, and the same code is asked for once', async () => {

@@ -51,6 +51,14 @@ export function languageOf(info: string | undefined): string | undefined {
   return Object.hasOwn(names, name) ? names[name] : name;
 }
 
+/** Returns the grammar for a file name. */
+export function languageOfPath(path: string): string | undefined {
+  const name = (path.split('/').at(-1) ?? '').toLowerCase();
+  if (name === 'makefile' || name === 'dockerfile') return languageOf(name);
+  const dot = name.lastIndexOf('.');
+  return dot < 0 ? undefined : languageOf(name.slice(dot + 1));
+}
+
 /** Longer code stays plain. */
 const longest = 40_000;
 /** The number of characters of code in the cache. Their colours take about twenty times as much memory. */

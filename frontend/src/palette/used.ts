@@ -1,4 +1,4 @@
-import type { Action } from '../commands/commands.svelte';
+import type { Action } from '../state/overlay.svelte';
 import { store } from '../ui/storage';
 
 // Stores the actions that were chosen last; the palette lists them first.

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { SessionView } from '../session/session.svelte';
+import { SessionView } from '../state/session.svelte';
 import { client, navigation } from '../state/state';
 import { session } from '../test/records';
 import Context from './Context.svelte';

@@ -1,7 +1,7 @@
 import type { ApiError } from '../api/errors';
 import { here } from '../api/places';
 import type { NewRule, Rule, RulePatch, Session } from '../api/records';
-import { whereOf, type Effect, type Kind, type Scope } from './rule';
+import { whereOf, type Effect, type Kind, type Scope } from '../state/rule';
 
 // Rules as the settings list and edit them.
 

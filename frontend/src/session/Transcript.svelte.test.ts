@@ -5,7 +5,7 @@ import type { Entry } from '../api/records';
 import { client } from '../state/state';
 import { entry, session } from '../test/records';
 import { toPrompt } from './prompts';
-import { SessionView } from './session.svelte';
+import { SessionView } from '../state/session.svelte';
 import Transcript from './Transcript.svelte';
 
 // jsdom lays nothing out, so positions are tested in a browser.

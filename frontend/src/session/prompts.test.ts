@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { EntryPage } from '../api/records';
 import { entry } from '../test/records';
 import { promptBeside } from './prompts';
-import { plainItem } from './transcript';
+import { plainItem } from '../state/transcript';
 
 const said = (seq: number) => entry(seq, { kind: 'user' });
 const work = (seq: number) => entry(seq, { kind: 'tool' });

@@ -1,6 +1,6 @@
 import type { Client } from '../api/client';
 import { client } from '../state/state';
-import type { SessionView } from './session.svelte';
+import type { SessionView } from '../state/session.svelte';
 import type Transcript from './Transcript.svelte';
 
 // Moves from prompt to prompt by keys.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Entry } from '../api/records';
 import { entry, tool, turn } from '../test/records';
 import { hostOf, rows, seqsOf } from './rows';
-import { plainItem, type Item } from './transcript';
+import { plainItem, type Item } from '../state/transcript';
 
 const list = (entries: Entry[], turns = [turn()]) =>
   rows(entries.map(plainItem), new Map(turns.map((one) => [one.id, one]))).map((row) => row.key);

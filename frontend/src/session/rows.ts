@@ -1,6 +1,6 @@
 import type { Turn } from '../api/records';
 import { isObject } from '../content/blocks';
-import type { Item } from './transcript';
+import type { Item } from '../state/transcript';
 
 // The rows of a transcript: entries, runs of reads folded into one row, and a footer after each turn.
 

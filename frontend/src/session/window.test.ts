@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { plainItem, type Item } from './transcript';
+import { plainItem, type Item } from '../state/transcript';
 import {
   around,
   earlier,

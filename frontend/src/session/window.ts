@@ -1,7 +1,7 @@
 import type { ToolCall } from '../api/records';
 import { briefLines } from '../content/diff';
 import { parts } from '../content/tool';
-import type { Item } from './transcript';
+import type { Item } from '../state/transcript';
 
 // Chooses the part of the held items that is mounted. Mounting a whole long session takes seconds in every engine, so a slice of the tail
 // is mounted, which moves when the person comes near its end. The slice is measured in elements: many short messages, or few long ones.

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { emptyBook } from '../settings/agents';
+import { emptyBook } from '../state/agents';
 import { catalogue, client, conversations, logins, navigation, toasts } from '../state/state';
 import { agent, session } from '../test/records';
 import type { Plan } from '../worktree/calls';

@@ -9,7 +9,7 @@ import {
   upsert,
   withoutFailures,
   type AgentAction,
-} from '../settings/agents';
+} from './agents';
 import { t } from '../strings/t';
 import type { Toasts } from './toasts.svelte';
 

@@ -208,9 +208,7 @@ export class Connection {
           machine.discord = event.data as DiscordState;
           break;
         case 'notice':
-          void import('../status/notices').then(({ handleNotice }) =>
-            handleNotice(conversations, toasts, event),
-          );
+          void import('./notices').then(({ handleNotice }) => handleNotice(conversations, toasts, event));
           break;
         case 'queue.upsert':
         case 'queue.removed':

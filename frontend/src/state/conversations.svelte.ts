@@ -1,7 +1,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import type { Page, QueuePatch, Session, SessionPatch } from '../api/records';
-import { Sessions } from '../session/sessions';
+import { Sessions } from './sessions';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
 import { statusOf } from '../ui/glyph';

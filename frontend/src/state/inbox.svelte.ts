@@ -2,8 +2,8 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { asApiError } from '../api/errors';
 import type { Answer, Request } from '../api/records';
-import { forgetTyped, forgetTypedBut } from '../inbox/kept';
-import { late } from '../inbox/late';
+import { forgetTyped, forgetTypedBut } from './drafts';
+import { late } from './late';
 import { t } from '../strings/t';
 import type { Toasts } from './toasts.svelte';
 

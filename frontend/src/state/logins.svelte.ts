@@ -1,7 +1,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import type { Login } from '../api/records';
-import { newest } from '../login/login';
+import { newest } from './login';
 
 /** Logins to agents. */
 export class Logins {

@@ -1,7 +1,7 @@
 import type { Client } from '../api/client';
 import type { DiscordState } from '../api/discord';
 import type { ProcessSum, StorageState, Verification } from '../api/records';
-import { sumOf } from '../status/usage';
+import { sumOf } from './usage';
 
 /** What the status bar and the settings tell of the program itself: its processes, its data, its line to Discord. */
 export class Machine {

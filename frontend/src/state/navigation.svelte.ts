@@ -1,8 +1,8 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Session } from '../api/records';
-import { PanelState } from '../panel/panel.svelte';
-import { Panes } from '../panel/panes.svelte';
-import { readAt, type Place } from '../session/reading';
+import { PanelState } from './panel.svelte';
+import { Panes } from './panes.svelte';
+import { readAt, type Place } from './reading';
 import type { Dropped } from '../shell/drops';
 import { mayOpen } from '../shell/survived';
 import { t } from '../strings/t';

@@ -2,7 +2,7 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { asApiError } from '../api/errors';
 import type { Rule } from '../api/records';
-import { expired, sameRule } from '../rules/rule';
+import { expired, sameRule } from './rule';
 import { t } from '../strings/t';
 import type { Toasts } from './toasts.svelte';
 import type { WallClock } from './wallclock.svelte';

@@ -7,6 +7,7 @@ import { Lifecycle } from './lifecycle';
 import { Logins } from './logins.svelte';
 import { Machine } from './machine.svelte';
 import { Navigation } from './navigation.svelte';
+import { Overlay } from './overlay.svelte';
 import { Preferences } from './preferences.svelte';
 import { Remotes } from './remotes.svelte';
 import { Rules } from './rules.svelte';
@@ -27,6 +28,7 @@ export function compose(client: Client) {
   const rules = new Rules(client, toasts, wallClock);
   const catalogue = new Catalogue(client, toasts);
   const logins = new Logins(client);
+  const overlay = new Overlay();
   const inbox = new Inbox(client, toasts);
   const conversations = new Conversations(client, toasts, shows);
   const transcripts = new Transcripts(client, toasts, inbox, conversations, shows);
@@ -36,11 +38,11 @@ export function compose(client: Client) {
     ...{ client, toasts, server, machine, preferences, remotes, rules, catalogue, logins },
     ...{ inbox, conversations, transcripts, navigation },
   };
-  return { ...filled, wallClock, lifecycle, connection: new Connection(filled) };
+  return { ...filled, wallClock, overlay, lifecycle, connection: new Connection(filled) };
 }
 
 /** The state of this page. */
 export const shared = compose(new Client());
 export const { client, toasts, wallClock, server, machine, preferences, remotes, rules } = shared;
-export const { catalogue, logins, inbox, conversations, transcripts, navigation, lifecycle, connection } =
-  shared;
+export const { catalogue, logins, inbox, conversations, transcripts, navigation, lifecycle } = shared;
+export const { overlay, connection } = shared;

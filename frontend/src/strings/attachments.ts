@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of attachments, loaded with that part of the page. They follow the rules of en.ts.
 

@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of the side panel's Files and Terminal tabs, loaded with them, and of terminals elsewhere.
 

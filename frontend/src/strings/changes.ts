@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of changes, loaded with the tab or with the first footer that shows changes.
 

@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of Discord, loaded with the first part of the page that shows Discord. Names of Discord's screens are spelt as Discord spells
 // them.

@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of the plan and the inspector, loaded with them.
 

@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of commands, the palette, Help and the keyboard settings, loaded with them.
 

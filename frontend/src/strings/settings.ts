@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of the settings, without the sections that have a file of their own.
 

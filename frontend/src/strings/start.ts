@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of the start of a session: of the start screen, and of a conversation that opens.
 

@@ -4,7 +4,7 @@ import type { browse } from './browse';
 import type { cards } from './cards';
 import type { changes } from './changes';
 import type { discord } from './discord';
-import { en } from './en';
+import type { en } from './en';
 import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
@@ -14,6 +14,7 @@ import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
 import type { start } from './start';
+import { texts } from './texts';
 import type { worktree } from './worktree';
 
 /** Keys of later-loaded texts (see addTexts) look like other keys. */
@@ -37,13 +38,7 @@ export type Key =
   | keyof typeof worktree;
 export type Params = Readonly<Record<string, string | number>>;
 
-const catalogue: Record<string, string> = { ...en };
 const plural = new Intl.PluralRules('en');
-
-/** Adds the texts of a part of the page that is loaded on demand. */
-export function addTexts(texts: Readonly<Record<string, string>>): void {
-  Object.assign(catalogue, texts);
-}
 
 function fill(text: string, params: Params | undefined): string {
   if (!params) return text;
@@ -55,13 +50,13 @@ function fill(text: string, params: Params | undefined): string {
 
 /** Returns the text of a key. */
 export function t(key: Key, params?: Params): string {
-  return fill(catalogue[key] ?? key, params);
+  return fill(texts[key] ?? key, params);
 }
 
 /** Returns the text of a counted key, `key.one` or `key.other`, with {n} replaced. */
 export function tn<K extends CountedKey>(key: K, n: number, params?: Params): string {
   const form = plural.select(n) === 'one' ? 'one' : 'other';
-  const text = catalogue[`${key}.${form}`] ?? key;
+  const text = texts[`${key}.${form}`] ?? key;
   return fill(text, { n: n.toLocaleString(), ...params });
 }
 
@@ -69,6 +64,6 @@ type CountedKey = Key extends infer K ? (K extends `${infer Stem}.other` ? Stem 
 
 /** Returns the text of a key made from an outside code; undefined for an unknown code. */
 export function lookup(key: string, params?: Params): string | undefined {
-  const text = Object.hasOwn(catalogue, key) ? catalogue[key] : undefined;
+  const text = Object.hasOwn(texts, key) ? texts[key] : undefined;
   return text === undefined ? undefined : fill(text, params);
 }

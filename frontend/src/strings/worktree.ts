@@ -1,4 +1,4 @@
-import { addTexts } from './t';
+import { addTexts } from './texts';
 
 // The texts of worktrees, loaded with the start screen or with a session that has a worktree.
 

@@ -31,7 +31,7 @@ async function removing(deleting: boolean, run: string) {
   const close = vi.fn();
   const dialog = mount(RemoveWorktree, {
     target: document.body,
-    props: { session: session(), deleting, close },
+    props: { session: session(), deleting, close, restore: vi.fn() },
   });
   await vi.waitFor(() => expect(button(run)?.disabled).toBe(false));
   button(run)?.focus();

@@ -1,6 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test } from 'vitest';
-import { plainItem } from '../transcript';
+import { plainItem } from '../../state/transcript';
 import { weightOf } from '../window';
 import { entry, tool } from '../../test/records';
 import Tool from './Tool.svelte';

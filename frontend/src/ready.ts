@@ -1,6 +1,6 @@
-import { extras } from '../markdown/late';
-import { lex } from '../markdown/rules';
-import { html } from '../markdown/render';
+import { extras } from './markdown/late';
+import { lex } from './markdown/rules';
+import { html } from './markdown/render';
 
 // Prepares the page for the first answer: patterns are compiled, fonts loaded, and the parts of a turn's end fetched. Without that the
 // frame of the first words took 70 ms in WebKit, and the frame of the end 50.
@@ -21,10 +21,10 @@ export function makeReady(): void {
   sample.remove();
   void extras.load();
   // The components that need these files load them again, and report a failure.
-  void import('../changes/footer').catch(() => undefined);
-  void import('../composer/Queue.svelte').catch(() => undefined);
+  void import('./changes/footer').catch(() => undefined);
+  void import('./composer/Queue.svelte').catch(() => undefined);
   // Keys typed after a shortcut belong to the part that the shortcut opens, so these parts are loaded early too.
-  void import('./finding').catch(() => undefined);
-  void import('../start/NewConversation.svelte').catch(() => undefined);
-  void import('../content/pixels').catch(() => undefined);
+  void import('./session/finding').catch(() => undefined);
+  void import('./start/NewConversation.svelte').catch(() => undefined);
+  void import('./content/pixels').catch(() => undefined);
 }

@@ -1,15 +1,16 @@
 import { tick } from 'svelte';
-import { catalogue, conversations, lifecycle, navigation, server, toasts } from '../state/state';
+import type { Action } from '../state/overlay.svelte';
+import { catalogue, conversations, lifecycle, navigation, overlay, server, toasts } from '../state/state';
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
-import type { PanelTab } from '../panel/ask';
+import type { PanelTab } from '../state/ask';
 import { toPrompt } from '../session/prompts';
 import { groups } from '../sidebar/groups';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
 import { keysOf, type CommandId } from '../ui/keys';
 import { askToDelete } from '../worktree/ask';
-import { over, type Action, type Frame } from './commands.svelte';
+import type { Frame } from './frame';
 import { commandGroups, nameOf } from './groups';
 import { stash } from './stash.svelte';
 
@@ -116,14 +117,14 @@ function list(session: Session, option: ConfigOption): void {
     keys: one.value === option.value ? t('keyboard.now') : '',
     run: () => set(session, option, one.value),
   }));
-  over.shown = { kind: 'palette', query: '', list: { label: option.name, actions } };
+  overlay.shown = { kind: 'palette', query: '', list: { label: option.name, actions } };
 }
 
 function palette(query: string): Act {
   return {
     run: () => {
-      const { shown } = over;
-      over.shown =
+      const { shown } = overlay;
+      overlay.shown =
         shown?.kind === 'palette' && !shown.list && query === '' ? undefined : { kind: 'palette', query };
     },
   };
@@ -168,14 +169,14 @@ function pressInFooter(command: string): void {
 const acts: Record<CommandId, Act> = {
   palette: palette(''),
   quickOpen: palette('@'),
-  help: { run: () => (over.shown = { kind: 'help', page: 'keys' }) },
+  help: { run: () => (overlay.shown = { kind: 'help', page: 'keys' }) },
   new: { run: () => navigation.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !server.readOnly },
   newIn: { run: () => navigation.show({ name: 'new', choose: true }), can: () => !server.readOnly },
   search: { run: (frame) => navigation.search(frame.conversation()?.said()?.seenAt()?.seq) },
   find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
   inbox: { run: () => navigation.show({ name: 'inbox' }) },
-  recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },
-  recentBack: { run: (_, held) => (over.shown = { kind: 'recent', step: -1, held }), rare: true },
+  recent: { run: (_, held) => (overlay.shown = { kind: 'recent', step: 1, held }) },
+  recentBack: { run: (_, held) => (overlay.shown = { kind: 'recent', step: -1, held }), rare: true },
   nth1: nth(1),
   nth2: nth(2),
   nth3: nth(3),
@@ -315,9 +316,8 @@ export function actionsNow(frame: Frame, seldom: boolean): Action[] {
 }
 
 /** Returns the same actions for the slash completion, under their typed names. */
-export function behindSlash(): (Action & { title: string })[] {
-  if (!over.frame) return [];
-  return actionsNow(over.frame, false).map((one) => ({
+export function behindSlash(frame: Frame): (Action & { title: string })[] {
+  return actionsNow(frame, false).map((one) => ({
     ...one,
     name: one.id.replaceAll('.', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     title: one.name,

@@ -1,5 +1,5 @@
-import { type Place, readAt } from '../session/reading';
-import type { SessionView } from '../session/session.svelte';
+import { type Place, readAt } from './reading';
+import type { SessionView } from './session.svelte';
 import { store } from '../ui/storage';
 
 // Up to four sessions beside each other, of which one is active. App.svelte draws the panes; keys and the list choose among them.

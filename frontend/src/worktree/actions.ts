@@ -31,11 +31,12 @@ export function askToRemove(session: Session, deleting = false): void {
       close: () => {
         void unmount(dialog);
       },
+      restore: () => void restore(session),
     },
   });
 }
 
-export async function restore(session: Session): Promise<void> {
+async function restore(session: Session): Promise<void> {
   try {
     await bringBack(client, session.id);
     toasts.show({ text: t('worktree.back.done'), tone: 'info' });

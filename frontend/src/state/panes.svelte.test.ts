@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Place } from '../session/reading';
-import type { SessionView } from '../session/session.svelte';
+import type { Place } from './reading';
+import type { SessionView } from './session.svelte';
 import { neighbour, Panes } from './panes.svelte';
 
 beforeEach(() => localStorage.clear());

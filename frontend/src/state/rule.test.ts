@@ -12,7 +12,7 @@ import {
   patchOf,
   ruleOf,
   type Draft,
-} from './writing';
+} from '../rules/writing';
 
 const now = Date.parse('2026-11-22T10:00:00Z');
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { forgetTyped, forgetTypedBut, keepTyped, keptTyped } from './kept';
+import { forgetTyped, forgetTypedBut, keepTyped, keptTyped } from './drafts';
 
 beforeEach(() => sessionStorage.clear());
 

@@ -1,6 +1,6 @@
 import type { Event } from '../api/records';
-import type { Conversations } from '../state/conversations.svelte';
-import type { Toasts } from '../state/toasts.svelte';
+import type { Conversations } from './conversations.svelte';
+import type { Toasts } from './toasts.svelte';
 import '../strings/settings';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
