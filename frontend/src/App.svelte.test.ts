@@ -5,6 +5,7 @@ import { act } from './commands/actions';
 import { commands, loadActions } from './commands/commands.svelte';
 import { client, connection, conversations, navigation, toasts } from './state/state';
 import { entry, session, turn } from './test/records';
+import { answering } from './test/calls';
 
 // The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes.
 
@@ -29,9 +30,7 @@ beforeEach(async () => {
   vi.spyOn(client, 'queue').mockResolvedValue([]);
   // The keyboard map outlives this file, because test files share a page.
   const keys = { path: '', version: '', bindings: [] };
-  vi.spyOn(client, 'json').mockImplementation(
-    (path) => Promise.resolve(path === '/client/keyboard' ? keys : { items: [] }) as never,
-  );
+  answering(client, (_, address) => (address === '/client/keyboard' ? keys : { items: [] }));
   vi.spyOn(client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
   vi.spyOn(client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
   conversations.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { deleteOldData } from '../settings/calls';
 import { event, request } from '../test/records';
-import { bringBack, remove } from '../worktree/calls';
+import { unlimited } from './limit';
 import { Client } from './client';
 import { ApiError } from './errors';
 
@@ -237,12 +236,31 @@ describe('errors', () => {
     );
     const calls = Promise.allSettled([
       client.createSession({ agent: 'mock', cwd: '/', worktree: true }),
-      remove(client, 's1'),
-      bringBack(client, 's1'),
-      deleteOldData(client),
+      client.forkSession('s1'),
+      client.call('DELETE /client/storage/move/old', { signal: unlimited() }),
     ]);
     await vi.advanceTimersByTimeAsync(600_000);
-    expect((await calls).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'));
+    expect((await calls).map(({ status }) => status)).toEqual(Array(3).fill('fulfilled'));
+    vi.useRealTimers();
+  });
+
+  test('tell of a call that was given up, or that nobody answered in time, where both may end it', async () => {
+    vi.useFakeTimers();
+    vi.spyOn(AbortSignal, 'any').mockImplementation(() => {
+      throw new TypeError('AbortSignal.any is not a function'); // as in an older engine
+    });
+    fetched.mockImplementation(
+      (_, init) =>
+        new Promise((__, fail) => init?.signal?.addEventListener('abort', () => fail(new Error('aborted')))),
+    );
+    const life = new AbortController();
+    const place = () => client.call('GET /client/storage/move', { end: life.signal });
+    const late = expect(place()).rejects.toMatchObject({ code: 'timeout' });
+    await vi.advanceTimersByTimeAsync(40_000);
+    await late;
+    const gone = expect(place()).rejects.toMatchObject({ name: 'AbortError' });
+    life.abort();
+    await gone;
     vi.useRealTimers();
   });
 

@@ -2,59 +2,30 @@ import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
 import { limited, unlimited } from './limit';
-import { Tab, type Granted } from './tab';
-import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch, SiteRemoved } from './places';
+import { addressOf, type AnswerOf, type AnyCall, type Call, type Route } from './route';
+import { Tab } from './tab';
+import type { NewSite, SitePatch } from './places';
 import type {
-  Agent,
   AgentDefinition,
-  AgentList,
-  AgentSessionPage,
   Answer,
-  Approval,
-  Directory,
   Entry,
-  EntryPage,
   Equipment,
   Event,
-  EventBatch,
-  Executable,
   ExportFormat,
-  Found,
-  Hello,
-  InstallPlan,
-  KnownWorkspace,
-  Login,
-  LoginMethods,
   McpServer,
-  McpTest,
   NewRule,
   NewSession,
-  Page,
-  ProcessList,
   QueueItem,
   QueuePatch,
   Request,
-  Rule,
   RulePatch,
-  PartPage,
-  RequestPart,
-  RuleSuggestions,
-  Sent,
-  Session,
   SessionPatch,
-  Settings,
   SettingsPatch,
-  Simulated,
   SkillEntry,
-  StorageState,
-  TerminalOutput,
-  TestReport,
-  Verification,
   StartChoice,
-  StartMode,
 } from './records';
 
-// All calls of the client API. URLs are relative, because the same code runs in the window and in a browser on loopback. In the window the
+// The calls of the client API. URLs are relative, because the same code runs in the window and in a browser on loopback. In the window the
 // routes are mounted beside the assets and need no token; in a browser the client exchanges the link's code for a token (see tab.ts).
 
 /** The parts of the page that the client uses. Tests give parts of their own. */
@@ -65,41 +36,13 @@ export interface Surroundings {
   host: string;
 }
 
-/** A search over conversations. */
-export interface SearchQuery {
-  q: string;
-  agent?: string;
-  /** A workspace's id. */
-  workspace?: string;
-  /** A session's id. A search in one session returns every place that matches. */
-  session?: string;
-  /** The period of the entries: from is inclusive, to is exclusive. */
-  from?: string;
-  to?: string;
-  before?: string;
-  limit?: number;
-}
+/** A search over conversations; session restricts it to one conversation, of which every place is returned. */
+export type SearchQuery = Call<'GET /client/search'>['query'];
 
 const endings: Readonly<Record<ExportFormat, string>> = { md: 'md', json: 'json', recording: 'deskhand.zip' };
 
-interface Call {
-  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  body?: unknown;
-  /** The body, where the body is not JSON. */
-  bytes?: Uint8Array<ArrayBuffer>;
-  signal?: AbortSignal;
-  /**
-   * Values that would otherwise be in the query. Engines keep every address that a page has requested for the life of the page: with a new
-   * address in each of sixty calls a second, a page grew by 30 MiB an hour.
-   */
-  headers?: Record<string, string>;
-  /**
-   * Sends an idempotency key. Calls that create something set once, because a repeated call would create a second record. Calls that set a
-   * value do not: the same value may be set again later, and must then take effect.
-   */
-  once?: boolean;
-  /** Lets the request outlive the page, for a draft that is saved while the page closes. */
-  keepalive?: boolean;
+interface Sending extends Omit<AnyCall, 'path' | 'query'> {
+  method: string;
 }
 
 export class Client {
@@ -117,119 +60,89 @@ export class Client {
     this.#surface = around.surface ?? surface();
   }
 
+  /**
+   * Makes a call. Without a signal the call has a time limit; a caller whose call may take longer gives a signal of its own.
+   */
+  call<R extends Route>(
+    route: R,
+    ...[call]: Record<never, never> extends Call<R> ? [call?: Call<R>] : [call: Call<R>]
+  ): Promise<AnswerOf<R>> {
+    const { path, query, ...rest } = (call ?? {}) as AnyCall;
+    const address = addressOf(route, { ...when({ path, query }) });
+    const method = route.slice(0, route.indexOf(' '));
+    return this.#send(address, { ...rest, method }, async (answer) => {
+      const text = await answer.text();
+      if (text === '' && (answer.status === 202 || answer.status === 204)) return undefined as AnswerOf<R>;
+      try {
+        return filled(JSON.parse(text)) as AnswerOf<R>;
+      } catch (thrown) {
+        throw new ApiError('protocol', {}, answer.status, (thrown as SyntaxError).message);
+      }
+    });
+  }
+
+  /** Reads the bytes at an address of the API. */
+  blob = (address: string, signal?: AbortSignal) =>
+    this.#send(address, { method: 'GET', signal }, (answer) => answer.blob());
+
   /** Exchanges the code of a link for a token. It returns false when the fragment has no code. */
   async login(fragment: string): Promise<boolean> {
     const code = new URLSearchParams(fragment.replace(/^#/, '')).get('code');
     if (!code) return false;
     // The server would refuse the token of an earlier start before it reads the code.
     this.#tab.forget();
-    await this.#tab.take(await this.#json<Granted>('/client/login', { method: 'POST', body: { code } }));
+    await this.#tab.take(await this.call('POST /client/login', { body: { code } }));
     return true;
   }
 
-  hello = (signal?: AbortSignal) => this.#json<Hello>('/client/hello', { ...when({ signal }) });
+  hello = (signal?: AbortSignal) => this.call('GET /client/hello', { signal });
   /** Lists the agents. With fresh the server reads the login shell again, which takes seconds. */
   agents = (signal?: AbortSignal, all?: boolean, fresh?: boolean) =>
-    this.#json<AgentList>(`/client/agents${search({ all, fresh })}`, { ...when({ signal }) });
-  /** Returns the suggestions for a first message: whether the directory has files, a repository, tests. */
-  starters = (session: string) =>
-    this.#json<{ files: boolean; repository: boolean; tests?: string }>(
-      `/client/sessions/${part(session)}/starters`,
-    );
-  /** Returns the branch or commit that is checked out in the session's directory. */
-  branch = (session: string) =>
-    this.#json<{ name?: string; commit?: string }>(`/client/sessions/${part(session)}/branch`);
-  inbox = (signal?: AbortSignal) => this.#list<Request>('/client/inbox', signal);
+    this.call('GET /client/agents', { query: { all, fresh }, signal });
+  inbox = (signal?: AbortSignal) => this.call('GET /client/inbox', { signal }).then(items);
 
   events(after: { gen: string; seq: number } | undefined, wait: number, signal: AbortSignal) {
     const headers = after ? { 'Deskhand-Gen': after.gen, 'Deskhand-After': `${after.seq}` } : {};
-    return this.#json<EventBatch>(`/client/events${after ? search({ wait }) : ''}`, { signal, headers });
+    return this.call('GET /client/events', { ...(after ? { query: { wait } } : {}), signal, headers });
   }
 
-  async sessions(
-    page: { limit?: number; before?: string; archived?: boolean } = {},
-    signal?: AbortSignal,
-  ): Promise<Page<Session>> {
-    const path = `/client/sessions${search(page)}`;
-    const { items, next } = await this.#json<{ items: Session[] | null; next?: string }>(path, {
-      ...when({ signal }),
-    });
-    return { items: items ?? [], ...when({ next: next === '' ? undefined : next }) };
-  }
-
-  session = (id: string) => this.#json<Session>(`/client/sessions/${part(id)}`);
+  sessions = (page: Call<'GET /client/sessions'>['query'] = {}, signal?: AbortSignal) =>
+    this.call('GET /client/sessions', { query: page, signal });
+  session = (id: string) => this.call('GET /client/sessions/{id}', { path: { id } });
   /** Begins a session. With a worktree the call lasts until git has made the worktree. */
   createSession = (body: NewSession) =>
-    this.#json<Session>('/client/sessions', {
-      method: 'POST',
+    this.call('POST /client/sessions', {
       body,
       once: true,
       ...(body.worktree ? { signal: unlimited() } : {}),
     });
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
-    this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
+    this.call('PATCH /client/sessions/{id}', { path: { id }, body, keepalive });
 
   // The life of a session. Calls that start an agent last until the agent has started.
 
-  deleteSession = (id: string) => this.#done(`/client/sessions/${part(id)}`, undefined, 'DELETE');
+  deleteSession = (id: string) => this.call('DELETE /client/sessions/{id}', { path: { id } });
   /** Undoes a deletion. The server allows that for a short time after the deletion. */
-  restoreSession = (id: string) =>
-    this.#json<Session>(`/client/sessions/${part(id)}/restore`, { method: 'POST' });
+  restoreSession = (id: string) => this.call('POST /client/sessions/{id}/restore', { path: { id } });
   forkSession = (id: string) =>
-    this.#json<Session>(`/client/sessions/${part(id)}/fork`, {
-      method: 'POST',
-      once: true,
-      signal: unlimited(),
-    });
+    this.call('POST /client/sessions/{id}/fork', { path: { id }, once: true, signal: unlimited() });
   /** Begins a session with another agent; the server puts the transcript so far into the new session's draft. */
   continueSession = (id: string, agent: string) =>
-    this.#json<Session>(`/client/sessions/${part(id)}/continue`, {
-      method: 'POST',
+    this.call('POST /client/sessions/{id}/continue', {
+      path: { id },
       body: { agent },
       once: true,
       signal: unlimited(),
     });
   /** Lists the sessions that an agent itself has stored. */
-  async agentSessions(
-    agent: string,
-    wanted: { directory?: string; before?: string },
-    signal: AbortSignal,
-  ): Promise<AgentSessionPage> {
-    const path = `/client/agents/${part(agent)}/sessions${search(wanted)}`;
-    const page = await this.#json<AgentSessionPage & { items: AgentSessionPage['items'] | null }>(path, {
-      signal,
-    });
-    return { ...page, items: page.items ?? [] };
-  }
-  importSession = (body: {
-    agent: string;
-    acpSessionId: string;
-    cwd: string;
-    title?: string;
-    directories?: readonly string[];
-  }) =>
-    this.#json<Session>('/client/sessions/import', {
-      method: 'POST',
-      body,
-      once: true,
-      signal: unlimited(),
-    });
+  agentSessions = (id: string, query: { directory?: string; before?: string }, signal: AbortSignal) =>
+    this.call('GET /client/agents/{id}/sessions', { path: { id }, query, signal });
+  importSession = (body: Call<'POST /client/sessions/import'>['body']) =>
+    this.call('POST /client/sessions/import', { body, once: true, signal: unlimited() });
 
-  workspaces = (signal?: AbortSignal) => this.#list<KnownWorkspace>('/client/workspaces', signal);
-  /** Stores the new path of a directory that was moved. */
-  relink = (id: string, path: string) =>
-    this.#json<KnownWorkspace>(`/client/workspaces/${part(id)}/relink`, { method: 'POST', body: { path } });
-
-  storage = (signal?: AbortSignal) => this.#json<StorageState>('/client/storage', { ...when({ signal }) });
-  verification = (signal?: AbortSignal) =>
-    this.#json<Verification>('/client/verify', { ...when({ signal }) });
-  verify = (body: {
-    agents?: boolean;
-    repair?: boolean;
-    takeJournal?: string[];
-    keepTranscript?: string[];
-  }) => this.#json<Verification>('/client/verify', { method: 'POST', body });
-  cancelVerify = () => this.#done('/client/verify', undefined, 'DELETE');
+  workspaces = (signal?: AbortSignal) => this.call('GET /client/workspaces', { signal }).then(items);
+  storage = (signal?: AbortSignal) => this.call('GET /client/storage', { signal });
+  verification = (signal?: AbortSignal) => this.call('GET /client/verify', { signal });
 
   entries = (id: string, before?: number, limit = 200, signal?: AbortSignal) =>
     this.#entries(id, { before, limit }, signal);
@@ -238,44 +151,33 @@ export class Client {
     this.#entries(id, { around, limit }, signal);
   entriesAfter = (id: string, after: number, limit = 200, signal?: AbortSignal) =>
     this.#entries(id, { after, limit }, signal);
-
-  async #entries(
+  #entries = (
     id: string,
-    wanted: { before?: number | undefined; around?: number; after?: number; limit: number },
+    query: { before?: number | undefined; after?: number; around?: number; limit: number },
     signal?: AbortSignal,
-  ): Promise<EntryPage> {
-    const path = `/client/sessions/${part(id)}/entries${search(wanted)}`;
-    const page = await this.#json<{ [K in keyof EntryPage]: EntryPage[K] | null }>(path, {
-      ...when({ signal }),
-    });
-    return {
-      items: page.items ?? [],
-      turns: page.turns ?? [],
-      requests: page.requests ?? [],
-      ...when({ next: page.next ?? undefined, newer: page.newer ?? undefined }),
-    };
-  }
+  ) => this.call('GET /client/sessions/{id}/entries', { path: { id }, query, signal });
 
   /** Searches every session, the newest first. */
-  async find(wanted: SearchQuery, signal: AbortSignal): Promise<Found> {
-    const found = await this.#json<Found & { items: Found['items'] | null }>(
-      `/client/search${search({ ...wanted })}`,
-      { signal },
-    );
-    return { ...found, items: found.items ?? [] };
-  }
+  find = (query: SearchQuery, signal: AbortSignal) => this.call('GET /client/search', { query, signal });
 
   /** Downloads a whole session as a file. Long sessions take long, so the call has no time limit but the caller's signal. */
   exportSession = (id: string, format: ExportFormat, signal: AbortSignal) =>
-    this.#send(`/client/sessions/${part(id)}/export${search({ format })}`, { signal }, async (answer) => ({
-      name: fileNameOf(answer.headers.get('Content-Disposition')) ?? `conversation.${endings[format]}`,
-      content: await answer.blob(),
-    }));
+    this.#send(
+      addressOf('GET /client/sessions/{id}/export', { path: { id }, query: { format } }),
+      { method: 'GET', signal },
+      async (answer) => ({
+        name: fileNameOf(answer.headers.get('Content-Disposition')) ?? `conversation.${endings[format]}`,
+        content: await answer.blob(),
+      }),
+    );
 
-  entryText(id: string, entry: string, signal?: AbortSignal): Promise<string> {
-    const path = `/client/sessions/${part(id)}/entries/${part(entry)}/text`;
-    return this.#send(path, { ...when({ signal }) }, (answer) => answer.text());
-  }
+  entryText = async (id: string, entry: string, signal?: AbortSignal) =>
+    (
+      await this.blob(
+        addressOf('GET /client/sessions/{id}/entries/{entry}/text', { path: { id, entry } }),
+        signal,
+      )
+    ).text();
 
   /**
    * Sends a message with the attachments of the given ids. While a turn runs, the message waits in the queue, replaces the turn, or reaches
@@ -287,8 +189,8 @@ export class Client {
     when: 'queue' | 'interrupt' | 'steer',
     attachments: readonly string[] = [],
   ) =>
-    this.#json<Sent>(`/client/sessions/${part(id)}/prompt`, {
-      method: 'POST',
+    this.call('POST /client/sessions/{id}/prompt', {
+      path: { id },
       body: {
         message,
         when,
@@ -298,108 +200,86 @@ export class Client {
       ...(attachments.length > 0 ? { signal: unlimited() } : {}),
     });
   queue = (id: string, signal?: AbortSignal) =>
-    this.#list<QueueItem>(`/client/sessions/${part(id)}/queue`, signal);
+    this.call('GET /client/sessions/{id}/queue', { path: { id }, signal }).then(items);
   changeQueued = (id: string, item: string, body: QueuePatch) =>
-    this.#json<Sent>(`/client/sessions/${part(id)}/queue/${part(item)}`, { method: 'PATCH', body });
+    this.call('PATCH /client/sessions/{id}/queue/{item}', { path: { id, item }, body });
   removeQueued = (id: string, item: string) =>
-    this.#done(`/client/sessions/${part(id)}/queue/${part(item)}`, undefined, 'DELETE');
-  restoreQueued = (id: string, item: string) =>
-    this.#json<QueueItem>(`/client/sessions/${part(id)}/queue/${part(item)}/restore`, { method: 'POST' });
-  /** Ends a straggler, which the transcript shows as the given entry. */
-  endStraggler = (id: string, entry: string) =>
-    this.#done(`/client/sessions/${part(id)}/stragglers/${part(entry)}/end`);
-  cancel = (id: string) => this.#done(`/client/sessions/${part(id)}/cancel`);
-  restart = (id: string) => this.#done(`/client/sessions/${part(id)}/restart`);
+    this.call('DELETE /client/sessions/{id}/queue/{item}', { path: { id, item } });
+  cancel = (id: string) => this.call('POST /client/sessions/{id}/cancel', { path: { id } });
   setConfig = (id: string, option: string, value: string | boolean) =>
-    this.#json<Session>(`/client/sessions/${part(id)}/config`, {
-      method: 'POST',
-      body: { id: option, value },
-    });
+    this.call('POST /client/sessions/{id}/config', { path: { id }, body: { id: option, value } });
 
   // Returns the mode and model in which new sessions begin in the directory cwd; an empty cwd stands for all directories.
 
   startMode = (id: string, cwd: string, signal?: AbortSignal) =>
-    this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { ...when({ signal }) });
+    this.call('GET /client/agents/{id}/start', { path: { id }, query: { cwd }, signal });
   chooseStart = (id: string, cwd: string, body: StartChoice) =>
-    this.#json<StartMode>(`/client/agents/${part(id)}/start${search({ cwd })}`, { method: 'PUT', body });
+    this.call('PUT /client/agents/{id}/start', { path: { id }, query: { cwd }, body });
 
   // Installation of agents. These calls return when an installation has begun or ended; events report the progress.
 
   install = (id: string, version?: string) =>
-    this.#json<Agent>(`/client/agents/${part(id)}/install`, { method: 'POST', body: when({ version }) });
-  cancelInstall = (id: string) => this.#done(`/client/agents/${part(id)}/install`, undefined, 'DELETE');
-  rollback = (id: string) => this.#json<Agent>(`/client/agents/${part(id)}/rollback`, { method: 'POST' });
-  removeAgent = (id: string) => this.#done(`/client/agents/${part(id)}`, undefined, 'DELETE');
+    this.call('POST /client/agents/{id}/install', { path: { id }, body: { version } });
+  cancelInstall = (id: string) => this.call('DELETE /client/agents/{id}/install', { path: { id } });
+  rollback = (id: string) => this.call('POST /client/agents/{id}/rollback', { path: { id } });
+  removeAgent = (id: string) => this.call('DELETE /client/agents/{id}', { path: { id } });
   /** Starts the agent for a test. The call lasts as long as the agent takes; the caller ends the test by the signal. */
   testAgent = (id: string, signal: AbortSignal) =>
-    this.#json<TestReport>(`/client/agents/${part(id)}/test`, { method: 'POST', signal });
+    this.call('POST /client/agents/{id}/test', { path: { id }, signal });
   /** Returns the size of an installation and whether the disk has room for it. The call may take seconds. */
   installPlan = (id: string, version: string | undefined, signal: AbortSignal) =>
-    this.#json<InstallPlan>(`/client/agents/${part(id)}/plan`, {
-      method: 'POST',
-      body: when({ version }),
-      signal,
-    });
+    this.call('POST /client/agents/{id}/plan', { path: { id }, body: { version }, signal });
 
   // The agents of agents.json.
 
   agentDefinition = (id: string, signal?: AbortSignal) =>
-    this.#json<AgentDefinition>(`/client/agents/${part(id)}/definition`, { ...when({ signal }) });
-  saveAgent = (definition: AgentDefinition & { id: string }) =>
-    this.#json<Agent>(`/client/agents/${part(definition.id)}/definition`, {
-      method: 'PUT',
-      body: definition,
-    });
-  forgetAgent = (id: string) => this.#done(`/client/agents/${part(id)}/definition`, undefined, 'DELETE');
+    this.call('GET /client/agents/{id}/definition', { path: { id }, signal });
+  saveAgent = (body: AgentDefinition & { id: string }) =>
+    this.call('PUT /client/agents/{id}/definition', { path: { id: body.id }, body });
+  forgetAgent = (id: string) => this.call('DELETE /client/agents/{id}/definition', { path: { id } });
   /** Tests an agent that is not saved yet. */
   testDefinition = (definition: AgentDefinition, signal: AbortSignal) =>
-    this.#json<TestReport>('/client/agents/test', { method: 'POST', body: { definition }, signal });
+    this.call('POST /client/agents/test', { body: { definition }, signal });
 
   // Login. Events report how a login goes on.
 
   /** Lists the ways to log in. The server starts an agent that has not been asked yet, and answers when the agent has answered. */
   loginMethods = (id: string, signal: AbortSignal) =>
-    this.#json<LoginMethods>(`/client/agents/${part(id)}/login`, { signal });
+    this.call('GET /client/agents/{id}/login', { path: { id }, signal });
   startLogin = (id: string, method: string, values?: Record<string, string>) =>
-    this.#json<Login>(`/client/agents/${part(id)}/login`, {
-      method: 'POST',
-      body: { method, ...when({ values }) },
-    });
-  loginState = (id: string) => this.#json<Login>(`/client/logins/${part(id)}`);
-  cancelLogin = (id: string) => this.#done(`/client/logins/${part(id)}`, undefined, 'DELETE');
+    this.call('POST /client/agents/{id}/login', { path: { id }, body: { method, values } });
+  loginState = (id: string) => this.call('GET /client/logins/{id}', { path: { id } });
+  cancelLogin = (id: string) => this.call('DELETE /client/logins/{id}', { path: { id } });
   logout = (id: string, signal: AbortSignal) =>
-    this.#empty(`/client/agents/${part(id)}/logout`, { method: 'POST', signal });
+    this.call('POST /client/agents/{id}/logout', { path: { id }, signal });
 
-  // Reads the terminal of a login.
-
+  /** Reads a terminal. */
   terminal = (id: string, after: number, wait: number, signal: AbortSignal) =>
-    this.#json<TerminalOutput>(`/client/terminals/${part(id)}${search({ wait })}`, {
+    this.call('GET /client/terminals/{id}', {
+      path: { id },
+      query: { wait },
       signal,
       headers: { 'Deskhand-After': `${after}` },
     });
   terminalInput = (id: string, bytes: Uint8Array<ArrayBuffer>) =>
-    this.#empty(`/client/terminals/${part(id)}/input`, { method: 'POST', bytes });
+    this.call('POST /client/terminals/{id}/input', { path: { id }, bytes });
   terminalSize = (id: string, cols: number, rows: number) =>
-    this.#done(`/client/terminals/${part(id)}/size`, { cols, rows });
+    this.call('POST /client/terminals/{id}/size', { path: { id }, body: { cols, rows } });
 
   processes = (signal?: AbortSignal, pss?: true) =>
-    this.#json<ProcessList>(`/client/processes${search({ pss })}`, { ...when({ signal }) });
-  settings = (signal?: AbortSignal) => this.#json<Settings>('/client/settings', { ...when({ signal }) });
-  patchSettings = (body: SettingsPatch) =>
-    this.#json<Settings>('/client/settings', { method: 'PATCH', body });
+    this.call('GET /client/processes', { query: { pss }, signal });
+  settings = (signal?: AbortSignal) => this.call('GET /client/settings', { signal });
+  patchSettings = (body: SettingsPatch) => this.call('PATCH /client/settings', { body });
 
   // The MCP servers and skills of a directory. Storing an entry approves the entry. To approve a stored MCP server, a caller sends the hash
-  // that the person has seen in the list; a new server has no hash.
+  // that the person has seen in the list; a new server has no hash. The server passes entries on without checking them: they are objects.
 
   mcpServers = (directory: string, signal?: AbortSignal) =>
-    this.#equipment<McpServer>(`/client/config/mcp${search({ directory })}`, signal);
-  saveMcp = (directory: string, name: string, entry: unknown, seen: string | undefined) =>
-    this.#json<McpServer>(`/client/config/mcp${search({ directory, name, seen })}`, {
-      method: 'PUT',
-      body: entry,
-    });
+    this.call('GET /client/config/mcp', { query: { directory }, signal }) as Promise<Equipment<McpServer>>;
+  saveMcp = (directory: string, name: string, body: unknown, seen: string | undefined) =>
+    this.call('PUT /client/config/mcp', { query: { directory, name, seen }, body }) as Promise<McpServer>;
   removeMcp = (directory: string, name: string, keepalive = false) =>
-    this.#empty(`/client/config/mcp${search({ directory, name })}`, { method: 'DELETE', keepalive });
+    this.call('DELETE /client/config/mcp', { query: { directory, name }, keepalive });
   /** Tests an MCP server, either the stored entry or an unsaved change. The caller ends the test by the signal. */
   testMcp = (
     directory: string,
@@ -408,96 +288,70 @@ export class Client {
     seen: string | undefined,
     signal: AbortSignal,
   ) =>
-    this.#json<McpTest>(`/client/config/mcp/test${search({ directory, name, seen })}`, {
-      method: 'POST',
-      body: when({ entry }),
-      signal,
-    }).then((test) => ({ ...test, tools: (test.tools as McpTest['tools'] | null) ?? [] }));
+    this.call('POST /client/config/mcp/test', { query: { directory, name, seen }, body: { entry }, signal });
 
   skillEntries = (directory: string, signal?: AbortSignal) =>
-    this.#equipment<SkillEntry>(`/client/config/skills${search({ directory })}`, signal);
-  saveSkills = (directory: string, name: string, entry: unknown) =>
-    this.#json<SkillEntry>(`/client/config/skills${search({ directory, name })}`, {
-      method: 'PUT',
-      body: entry,
-    });
+    this.call('GET /client/config/skills', { query: { directory }, signal }) as Promise<
+      Equipment<SkillEntry>
+    >;
+  saveSkills = (directory: string, name: string, body: unknown) =>
+    this.call('PUT /client/config/skills', { query: { directory, name }, body }) as Promise<SkillEntry>;
   removeSkills = (directory: string, name: string, keepalive = false) =>
-    this.#empty(`/client/config/skills${search({ directory, name })}`, { method: 'DELETE', keepalive });
+    this.call('DELETE /client/config/skills', { query: { directory, name }, keepalive });
   /** Fetches a skill source again. The call lasts until git has finished; the caller ends it by the signal. */
   fetchSkills = (directory: string, name: string, signal: AbortSignal) =>
-    this.#json<SkillEntry>(`/client/config/skills/fetch${search({ directory, name })}`, {
-      method: 'POST',
+    this.call('POST /client/config/skills/fetch', {
+      query: { directory, name },
       signal,
-    });
+    }) as Promise<SkillEntry>;
   skillText = (directory: string, name: string, skill: string, path: string, signal?: AbortSignal) =>
-    this.#json<{ text: string }>(`/client/config/skills/file${search({ directory, name, skill, path })}`, {
-      ...when({ signal }),
-    }).then(({ text }) => text);
+    this.call('GET /client/config/skills/file', { query: { directory, name, skill, path }, signal }).then(
+      ({ text }) => text,
+    );
 
   approve = (directory: string, hashes: readonly string[]) =>
-    this.#done('/client/trust', { directory, hashes });
+    this.call('POST /client/trust', { body: { directory, hashes } });
   /** Lists everything in a directory that starts programs. */
   trusted = (directory: string, signal?: AbortSignal) =>
-    this.#json<{ items: Executable[] }>(`/client/trust${search({ directory })}`, {
-      ...when({ signal }),
-    }).then(({ items }) => items);
+    this.call('GET /client/trust', { query: { directory }, signal }).then(items);
   /** Lists the approvals of all directories. */
-  approvals = (signal?: AbortSignal) =>
-    this.#json<{ items: Approval[] }>('/client/trust/approvals', { ...when({ signal }) }).then(
-      ({ items }) => items,
-    );
+  approvals = (signal?: AbortSignal) => this.call('GET /client/trust/approvals', { signal }).then(items);
   revoke = (directory: string, hash: string) =>
-    this.#empty(`/client/trust${search({ directory, hash })}`, { method: 'DELETE' });
-  revokeAll = (directory: string) =>
-    this.#empty(`/client/trust/approvals${search({ directory })}`, { method: 'DELETE' });
+    this.call('DELETE /client/trust', { query: { directory, hash } });
+  revokeAll = (directory: string) => this.call('DELETE /client/trust/approvals', { query: { directory } });
 
   directories = (path?: string, signal?: AbortSignal) =>
-    this.#json<Directory>(`/client/directories${search({ path })}`, { ...when({ signal }) }).then((at) => ({
-      ...at,
-      items: (at.items as Directory['items'] | null) ?? [],
-    }));
+    this.call('GET /client/directories', { query: { path }, signal });
 
   // Remote runtimes. Calls that ask a runtime last as long as the network takes.
 
-  places = (signal?: AbortSignal) => this.#list<Site>('/client/places', signal);
-  addPlace = (body: NewSite) =>
-    this.#json<Site>('/client/places', { method: 'POST', body, once: true, signal: unlimited() });
+  places = (signal?: AbortSignal) => this.call('GET /client/places', { signal }).then(items);
+  addPlace = (body: NewSite) => this.call('POST /client/places', { body, once: true, signal: unlimited() });
   patchPlace = (id: string, body: SitePatch) =>
-    this.#json<Site>(`/client/places/${part(id)}`, { method: 'PATCH', body, signal: unlimited() });
+    this.call('PATCH /client/places/{id}', { path: { id }, body, signal: unlimited() });
   removePlace = (id: string) =>
-    this.#json<SiteRemoved>(`/client/places/${part(id)}`, { method: 'DELETE', signal: unlimited() });
+    this.call('DELETE /client/places/{id}', { path: { id }, signal: unlimited() });
   checkPlace = (id: string) =>
-    this.#json<Site>(`/client/places/${part(id)}/check`, { method: 'POST', signal: unlimited() });
+    this.call('POST /client/places/{id}/check', { path: { id }, signal: unlimited() });
   placeAgents = (id: string, signal?: AbortSignal) =>
-    this.#list<SiteAgent>(`/client/places/${part(id)}/agents`, signal);
+    this.call('GET /client/places/{id}/agents', { path: { id }, signal }).then(items);
   placeDirectories = (id: string, path?: string) =>
-    this.#json<SiteDirectory>(`/client/places/${part(id)}/directories${search({ path })}`);
+    this.call('GET /client/places/{id}/directories', { path: { id }, query: { path } });
 
-  answer = (request: string, body: Answer) => this.#done(`/client/requests/${part(request)}/answer`, body);
+  answer = (id: string, body: Answer) =>
+    this.call('POST /client/requests/{id}/answer', { path: { id }, body });
 
   // The rulebook.
 
-  rules = (signal?: AbortSignal) => this.#list<Rule>('/client/rules', signal);
-  addRule = (body: NewRule) => this.#json<Rule>('/client/rules', { method: 'POST', body, once: true });
-  changeRule = (id: string, body: RulePatch) =>
-    this.#json<Rule>(`/client/rules/${part(id)}`, { method: 'PATCH', body });
-  removeRule = (id: string) => this.#done(`/client/rules/${part(id)}`, undefined, 'DELETE');
+  rules = (signal?: AbortSignal) => this.call('GET /client/rules', { signal }).then(items);
+  addRule = (body: NewRule) => this.call('POST /client/rules', { body, once: true });
+  changeRule = (id: string, body: RulePatch) => this.call('PATCH /client/rules/{id}', { path: { id }, body });
+  removeRule = (id: string) => this.call('DELETE /client/rules/{id}', { path: { id } });
   /** Returns how a rule would have answered earlier requests. replaces is the id of the rule that the given rule changes. */
   simulateRule = (rule: NewRule, replaces: string | undefined, signal: AbortSignal) =>
-    this.#json<Simulated>('/client/rules/simulate', {
-      method: 'POST',
-      body: { rule, ...when({ replaces }) },
-      signal,
-    });
-  requestParts = (request: string, signal: AbortSignal) =>
-    this.#json<{ items: RequestPart[] }>(`/client/requests/${part(request)}/parts`, { signal });
-  requestPart = (request: string, index: number, offset: number, signal: AbortSignal) =>
-    this.#json<PartPage>(
-      `/client/requests/${part(request)}/parts/${String(index)}?offset=${String(offset)}&limit=32768`,
-      { signal },
-    );
-  suggestRules = (request: string, signal: AbortSignal) =>
-    this.#json<RuleSuggestions>(`/client/requests/${part(request)}/rules`, { signal });
+    this.call('POST /client/rules/simulate', { body: { rule, replaces, limit: 200 }, signal });
+  suggestRules = (id: string, signal: AbortSignal) =>
+    this.call('GET /client/requests/{id}/rules', { path: { id }, signal });
 
   // The names and routes of questions are older than this client, and other programs use them: they stay.
 
@@ -508,24 +362,16 @@ export class Client {
   }
 
   /** Answers all questions of a request: for each question a list of chosen ids, or free text. */
-  replyQuestion = (of: Pick<Request, 'id' | 'session'>, answers: string[][]) =>
-    this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reply`, { answers });
-  rejectQuestion = (of: Pick<Request, 'id' | 'session'>) =>
-    this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reject`);
+  replyQuestion = ({ id, session }: Pick<Request, 'id' | 'session'>, answers: string[][]) =>
+    this.call('POST /client/sessions/{session}/questions/{question}/reply', {
+      path: { session, question: id },
+      body: { answers },
+    });
+  rejectQuestion = ({ id, session }: Pick<Request, 'id' | 'session'>) =>
+    this.call('POST /client/sessions/{session}/questions/{question}/reject', {
+      path: { session, question: id },
+    });
 
-  // attachments/calls.ts and discord.ts use the following methods for their calls. Those files are loaded later, with the components that
-  // need them.
-
-  /** Makes a call whose answer is JSON. */
-  json = <T>(path: string, signal: AbortSignal, body?: unknown, method: 'POST' | 'PUT' = 'POST') =>
-    this.#json<T>(path, { signal, ...(body === undefined ? {} : { method, body }) });
-  // The next two make calls without an answer body. A caller gives a signal of its own where a call may take longer than others.
-  remove = (path: string, signal?: AbortSignal) =>
-    this.#empty(path, { method: 'DELETE', ...when({ signal }) });
-  post = (path: string, body?: unknown, signal?: AbortSignal) =>
-    this.#empty(path, { method: 'POST', ...when({ body, signal }) });
-  put = <T>(path: string, body: unknown) => this.#json<T>(path, { method: 'PUT', body });
-  blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
   /** Returns the headers for a request that the caller makes itself. The caller calls doubt when nobody has answered. */
   async headers(): Promise<Headers> {
     await this.#tab.ready();
@@ -555,38 +401,6 @@ export class Client {
     }
   }
 
-  async #equipment<T>(path: string, signal?: AbortSignal): Promise<Equipment<T>> {
-    const found = await this.#json<Equipment<T> & { items: T[] | null }>(path, { ...when({ signal }) });
-    return { ...found, items: found.items ?? [] };
-  }
-
-  async #list<T>(path: string, signal?: AbortSignal): Promise<T[]> {
-    const { items } = await this.#json<{ items: T[] | null }>(path, { ...when({ signal }) });
-    return items ?? [];
-  }
-
-  #done(path: string, body?: unknown, method: 'POST' | 'DELETE' = 'POST'): Promise<void> {
-    return this.#empty(path, { method, ...when({ body }) });
-  }
-
-  #empty(path: string, call: Call): Promise<void> {
-    return this.#send(path, call, async (answer) => {
-      await answer.arrayBuffer(); // the connection stays in use until the empty body has ended
-    });
-  }
-
-  #json<T>(path: string, call: Call = {}): Promise<T> {
-    return this.#send(path, call, async (answer) => {
-      try {
-        return (await answer.json()) as T;
-      } catch (thrown) {
-        throw thrown instanceof SyntaxError
-          ? new ApiError('protocol', {}, answer.status, thrown.message)
-          : thrown;
-      }
-    });
-  }
-
   /**
    * Returns the idempotency key of a call. A call that failed less than a minute ago and is made again has the same key, so that a person
    * who presses the button twice does not send the message twice.
@@ -610,12 +424,16 @@ export class Client {
     const { kind, text, message = kind === 'user' ? text : undefined } = data as Partial<Entry & QueueItem>;
     if (session === undefined || message === undefined) return;
     for (const what of this.#unanswered.keys())
-      if (what.startsWith(`/client/sessions/${part(session)}/prompt {"message":${JSON.stringify(message)},`))
+      if (
+        what.startsWith(
+          `/client/sessions/${encodeURIComponent(session)}/prompt {"message":${JSON.stringify(message)},`,
+        )
+      )
         this.#unanswered.delete(what);
   }
 
   /** Makes a call and reads the answer. The caller's signal limits the time; without a signal the default limit holds. */
-  #send<T>(path: string, call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
+  #send<T>(path: string, call: Sending, read: (answer: Response) => Promise<T>): Promise<T> {
     const what = `${path} ${JSON.stringify(call.body)}`;
     const key = call.once ? this.#keyOf(what) : '';
     const run = async (signal: AbortSignal) => {
@@ -627,17 +445,18 @@ export class Client {
         const answered = thrown instanceof ApiError;
         if (key && (!answered || thrown.code === 'protocol')) this.#lost(what, key);
         if (answered) throw thrown;
-        if (call.signal?.aborted) throw call.signal.reason;
+        const given = call.signal ?? call.end;
+        if (given?.aborted) throw given.reason;
         this.#tab.doubt();
         if (signal.aborted) throw new ApiError('timeout');
         throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
       }
     };
-    return call.signal ? run(call.signal) : limited(run);
+    return call.signal ? run(call.signal) : limited(run, call.end);
   }
 
   /** Sends a call to the server once the server has proved its identity, and once more after a restart of the server. */
-  async #ask(path: string, call: Call, key: string, signal: AbortSignal): Promise<Response> {
+  async #ask(path: string, call: Sending, key: string, signal: AbortSignal): Promise<Response> {
     const wait = this.#tab.ready();
     if (wait) await wait;
     const { token } = this.#tab;
@@ -646,14 +465,14 @@ export class Client {
     return this.#fetch(path, this.#request(call, key, signal));
   }
 
-  #request(call: Call, key: string, signal: AbortSignal): RequestInit {
+  #request(call: Sending, key: string, signal: AbortSignal): RequestInit {
     const headers = this.#headers();
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
     if (key) headers.set('Idempotency-Key', `"${key}"`);
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');
     if (call.bytes) headers.set('Content-Type', 'application/octet-stream');
     return {
-      method: call.method ?? 'GET',
+      method: call.method,
       headers,
       cache: 'no-store',
       signal,
@@ -665,17 +484,14 @@ export class Client {
   }
 }
 
-function part(id: string): string {
-  return encodeURIComponent(id);
+/** The server writes an empty list as null. Nothing else at the top of an answer is null. */
+function filled(answer: unknown): unknown {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return answer;
+  return Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, value ?? []]));
 }
 
-function search(values: Record<string, string | number | boolean | undefined>): string {
-  const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(values)) {
-    if (value !== undefined && value !== '') query.set(key, String(value));
-  }
-  const text = query.toString();
-  return text ? `?${text}` : '';
+function items<T>(page: { items: T[] }): T[] {
+  return page.items;
 }
 
 /** Leaves out undefined members: exactOptionalPropertyTypes does not accept undefined for an optional member. */

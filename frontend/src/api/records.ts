@@ -21,6 +21,7 @@ export type StartMode = Schemas['StartMode'];
 export type StartChoice = Schemas['Choice'];
 export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
+export type SessionPage = Schemas['PageSession'];
 /** The origin of a session that was imported, or that continues another session. */
 export type Origin = Schemas['Origin'];
 /** A session that an agent itself has stored. */
@@ -127,7 +128,61 @@ export interface Equipment<T> {
   problem?: string;
 }
 
-export interface Page<T> {
-  items: T[];
-  next?: string;
-}
+// The files of a session's directories.
+
+export type TreeEntry = Schemas['TreeEntry'];
+export type TreeListing = Schemas['TreeListing'];
+export type TreePreview = Schemas['TreePreview'];
+
+// The changes of a session's turns, and their undoing.
+
+export type Changes = Schemas['Changes'];
+export type ChangedTurn = Schemas['ChangedTurn'];
+export type ChangedFile = Schemas['ChangedFile'];
+export type FileDiff = Schemas['FileDiff'];
+export type Hunk = Schemas['Hunk'];
+/** The last restoration, which can be undone. */
+export type LastRestoration = Schemas['LastRestoration'];
+/** The result of a restoration for each file. */
+export type Restored = Schemas['Restored'];
+export type RestoredFile = Schemas['RestoredFile'];
+
+/** The worktree that a session in a directory would get. */
+export type WorktreePlan = Schemas['WorktreePlan'];
+/** The branches and files that a removal keeps and deletes. */
+export type WorktreeRemoval = Schemas['WorktreeRemoval'];
+/** A person's terminal. */
+export type Shell = Schemas['Shell'];
+
+/** A message between Deskhand and an agent, or a note of Deskhand. */
+export type Frame = Schemas['Frame'];
+export type FramePage = Schemas['FramePage'];
+export type Stderr = Schemas['Stderr'];
+/** The settings that an agent got when its session was last opened. */
+export type Given = Schemas['Given'];
+/** A call of the API by another program or a browser. */
+export type ApiCall = Schemas['Call'];
+
+/** An API token that a person has made. */
+export type Token = Schemas['Token'];
+export type NewToken = Schemas['NewToken'];
+/** A new token with its secret, which the server shows only once. */
+export type MadeToken = Schemas['MadeToken'];
+export type LocalApi = Schemas['LocalAPI'];
+
+/** A maintenance job that runs or has ended. */
+export type Work = Schemas['Work'];
+export type StoragePart = Schemas['StoragePart'];
+/** The path of the data, and moving the data. */
+export type DataPlace = Schemas['DataPlace'];
+export type DataMove = Schemas['DataMove'];
+export type MovePlan = Schemas['MovePlan'];
+
+/** The bot, the people that the bot answers, and the bound channels. */
+export type DiscordState = Schemas['DiscordState'];
+export type DiscordBinding = Schemas['DiscordBinding'];
+export type DiscordSetup = Schemas['DiscordSetup'];
+/** A condition that must hold for the Discord surface to work, and whether it does. */
+export type DiscordCheck = Schemas['DiscordCheck'];
+export type DiscordServer = Schemas['DiscordServer'];
+export type DiscordChannel = Schemas['DiscordChannel'];

@@ -7,7 +7,7 @@ import Shelf from './Shelf.svelte';
 test('the focus goes on when an upload is cancelled', async () => {
   const client = {
     patchSession: vi.fn(() => Promise.resolve({})),
-    json: () => new Promise(() => undefined),
+    call: () => new Promise(() => undefined),
     headers: () => new Headers(),
   } as never;
   const chips = new Chips({ id: 's1' }, client);

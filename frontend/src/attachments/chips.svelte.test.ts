@@ -35,8 +35,8 @@ class Line {
 }
 
 const patchSession = vi.fn((_id: string, _patch: object, _last?: boolean) => Promise.resolve({}));
-const json = vi.fn();
-const client = { patchSession, json, headers: () => new Headers({ Authorization: 'Bearer x' }) } as never;
+const call = vi.fn();
+const client = { patchSession, call, headers: () => new Headers({ Authorization: 'Bearer x' }) } as never;
 const saved = () =>
   patchSession.mock.calls.map(([, patch]) => (patch as { attachments: string[] }).attachments.join());
 const names = (chips: Chips) => chips.items.map((one) => one.id).join();
@@ -50,12 +50,12 @@ beforeEach(() => {
 afterEach(() => {
   vi.unstubAllGlobals();
   vi.clearAllMocks();
-  json.mockReset();
+  call.mockReset();
 });
 
 test('paths are taken in together; what is wrong with one keeps the others', async () => {
   const chips = new Chips({ id: 's1', attachments: [file('a')] }, client);
-  json.mockResolvedValueOnce({
+  call.mockResolvedValueOnce({
     items: [file('b'), file('other', { path: '/work/a.txt' })],
     problems: [
       { name: 'gone.txt', code: 'attachment.missing', params: {} },
@@ -71,11 +71,13 @@ test('paths are taken in together; what is wrong with one keeps the others', asy
     ['gone.txt', undefined],
     ['link.txt', '/x/link.txt'],
   ]);
-  json.mockResolvedValueOnce({ items: [file('link')], problems: [] });
+  call.mockResolvedValueOnce({ items: [file('link')], problems: [] });
   const [, link] = chips.troubles;
   if (link) chips.follow(link);
   await chips.ended();
-  expect(json.mock.lastCall?.[2]).toEqual({ paths: ['/x/link.txt'], session: 's1', follow: true });
+  expect(call.mock.lastCall?.[1]).toMatchObject({
+    body: { paths: ['/x/link.txt'], session: 's1', follow: true },
+  });
   expect([names(chips), chips.troubles.length]).toEqual(['a,b,link', 1]);
 });
 
@@ -108,7 +110,7 @@ test('what is too much is not sent', () => {
     { id: 's1', attachments: Array.from({ length: 99 }, (_, n) => file(`f${n}`)) },
     client,
   );
-  json.mockReturnValue(new Promise(() => undefined));
+  call.mockReturnValue(new Promise(() => undefined));
   const large = new File([], 'large.mov');
   Object.defineProperty(large, 'size', { value: mostBytes + 1 });
   chips.addFiles([large]);
@@ -158,12 +160,12 @@ test('what is under way outlives the composer', async () => {
   const session = { id: 's9', attachments: [] };
   const chips = chipsOf(session, client);
   let done: (result: object) => void = () => undefined;
-  json.mockReturnValueOnce(new Promise((taken) => (done = taken)));
+  call.mockReturnValueOnce(new Promise((taken) => (done = taken)));
   chips.addPaths(['/a']);
   leaveChips(chips);
   expect(chipsOf(session, client)).toBe(chips);
   leaveChips(chips);
-  done({ items: [file('a')], problems: null });
+  done({ items: [file('a')], problems: [] });
   await chips.ended();
   await settle();
   expect(saved()).toEqual(['a']);

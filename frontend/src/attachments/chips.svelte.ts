@@ -5,7 +5,7 @@ import type { Dropped } from '../shell/drops';
 import { t } from '../strings/t';
 import { baseName, errorText } from '../ui/format';
 import { pastePicture } from '../shell/files';
-import { attachmentOf, attachPaths, upload } from './calls';
+import { upload } from './upload';
 import { mostBytes, mostFiles, mostText, pastedName, pathOf, troubleText } from './limits';
 import type { Attachment, AttachResult } from '../api/records';
 
@@ -30,7 +30,7 @@ export interface Trouble {
   follow: string | undefined;
 }
 
-type Files = Pick<Client, 'patchSession' | 'json' | 'headers'>;
+type Files = Pick<Client, 'patchSession' | 'call' | 'headers'>;
 
 interface Told {
   id: string;
@@ -108,7 +108,10 @@ export class Chips {
     // The paths are sent together, under the name of the first until the answer comes.
     const name = wanted.length === 1 ? baseName(wanted[0] ?? '') : t('attach.coming', { n: wanted.length });
     this.#take(name, undefined, async (signal) => {
-      const result = await attachPaths(this.#client, this.session, wanted, follow, signal);
+      const result = await this.#client.call('POST /client/attachments', {
+        body: { paths: wanted, session: this.session, ...(follow ? { follow } : {}) },
+        signal,
+      });
       return { ...result, asked: wanted };
     });
   }
@@ -141,7 +144,10 @@ export class Chips {
     const name = pastedName('image/png', new Date());
     this.#take(name, undefined, async (signal) => {
       const id = await pastePicture(name);
-      const items = id === undefined ? [] : [await attachmentOf(this.#client, id, signal)];
+      const items =
+        id === undefined
+          ? []
+          : [await this.#client.call('GET /client/attachments/{id}', { path: { id }, signal })];
       return { items, problems: [], asked: [] };
     });
   }

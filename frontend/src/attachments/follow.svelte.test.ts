@@ -3,14 +3,14 @@ import '../strings/attachments';
 import { Chips } from './chips.svelte';
 
 test('each question is about its own link', async () => {
-  const json = vi.fn();
+  const call = vi.fn();
   const client = {
     patchSession: vi.fn(() => Promise.resolve({})),
-    json,
+    call,
     headers: () => new Headers(),
   } as never;
   const chips = new Chips({ id: 's1' }, client);
-  json.mockResolvedValueOnce({
+  call.mockResolvedValueOnce({
     items: [],
     problems: [
       {

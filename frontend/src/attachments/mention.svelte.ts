@@ -1,5 +1,4 @@
 import type { Client } from '../api/client';
-import { findPaths } from './calls';
 import type { FoundPath } from '../api/records';
 
 /** Milliseconds without a keystroke before the search begins. */
@@ -10,14 +9,14 @@ export class PathSearch {
   items = $state.raw<readonly FoundPath[]>([]);
   more = $state(false);
   looking = $state(true);
-  #client: Pick<Client, 'json'>;
+  #client: Pick<Client, 'call'>;
   #session: string;
   #typed: string | undefined;
   #cancel: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #found: (() => void)[] = [];
 
-  constructor(client: Pick<Client, 'json'>, session: string) {
+  constructor(client: Pick<Client, 'call'>, session: string) {
     this.#client = client;
     this.#session = session;
   }
@@ -36,7 +35,11 @@ export class PathSearch {
 
   async #ask(typed: string, signal: AbortSignal): Promise<void> {
     try {
-      const found = await findPaths(this.#client as Client, this.#session, typed, signal);
+      const found = await this.#client.call('GET /client/sessions/{id}/paths', {
+        path: { id: this.#session },
+        query: { limit: 20, q: typed },
+        signal,
+      });
       if (signal.aborted) return;
       this.items = found.items;
       this.more = found.more;

@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { client } from '../state/state';
 import '../strings/attachments';
 import type { Attachment } from '../api/records';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Attached from './Attached.svelte';
 import { Chips } from './chips.svelte';
@@ -25,7 +26,7 @@ const places: [string, () => object][] = [
   [
     'that waits to be sent',
     () => {
-      const client = { json: () => new Promise(() => undefined) } as never;
+      const client = { call: () => new Promise(() => undefined) } as never;
       const chips = new Chips({ id: 's1', attachments: [of] }, client);
       chips.addPaths([`/other/${filename}`]);
       chips.drop({ paths: [], files: [], directories: [filename] });
@@ -38,7 +39,7 @@ const places: [string, () => object][] = [
       const items = [
         { entry: 'e1', seq: 1, at: '2026-11-21T14:00:00.000Z', direction: 'out', attachment: of },
       ];
-      vi.spyOn(client, 'json').mockResolvedValue({ items });
+      answering(client, () => ({ items }));
       return mount(Files, { target: document.body, props: { session: session(), close: () => undefined } });
     },
   ],

@@ -1,11 +1,12 @@
 import { flushSync, mount, unmount } from 'svelte';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { PanelAsk } from '../state/ask';
 import { client } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Browse from './Browse.svelte';
-import type { TreeEntry } from './calls';
+import type { TreeEntry } from '../api/records';
 
 // The Files tab on a fake server.
 
@@ -29,15 +30,15 @@ let ended: (() => void) | undefined;
 
 beforeEach(() => {
   previews = [];
-  vi.spyOn(client, 'json').mockImplementation(((path: string) => {
-    const { pathname, searchParams } = new URL(path, 'http://x');
+  answering(client, (_, address) => {
+    const { pathname, searchParams } = new URL(address, 'http://x');
     const of = searchParams.get('path') ?? '';
     const preview = pathname.endsWith('/preview');
     if (preview) previews.push(of);
     const items = preview ? undefined : directories[of];
-    if (items) return Promise.resolve({ items });
-    return Promise.reject(new ApiError('tree.invalid', { name: of }, 400)); // neither a regular file nor a directory
-  }) as never);
+    if (items) return { items };
+    throw new ApiError('tree.invalid', { name: of }, 400); // neither a regular file nor a directory
+  });
 });
 
 afterEach(() => {

@@ -2,16 +2,17 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { client, toasts } from '../state/state';
 import '../strings/browse';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
-import type { Preview } from './calls';
+import type { TreePreview } from '../api/records';
 import File from './File.svelte';
 import { draftOf, dropDraft, keepDraft, storedDraft } from './text';
 
 const path = '/home/ada/app/a.txt';
-const look = vi.fn<() => Promise<Preview>>();
+const look = vi.fn<() => Promise<TreePreview>>();
 let ended: (() => void) | undefined;
 
-const preview = (version: string, text: string): Preview => ({
+const preview = (version: string, text: string): TreePreview => ({
   path,
   name: 'a.txt',
   version,
@@ -26,9 +27,8 @@ const preview = (version: string, text: string): Preview => ({
 beforeEach(() => {
   localStorage.clear();
   look.mockReset().mockResolvedValue(preview('v1', 'old'));
-  vi.spyOn(client, 'json').mockImplementation(look as never);
   const written = { version: 'v2', size: 4, modified: '2026-11-21T15:00:00.000Z' };
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(written))));
+  answering(client, (method) => (method === 'PUT' ? written : look()));
 });
 
 afterEach(() => {
@@ -121,7 +121,7 @@ test('what is kept is dropped with what was saved, also where there was no room 
 test('a look that was under way when the file was saved does not show what it was before', async () => {
   const props = await show();
   await write('mine');
-  let answer!: (found: Preview) => void;
+  let answer!: (found: TreePreview) => void;
   look.mockReturnValueOnce(new Promise((done) => (answer = done)));
   props.looks++;
   await settle();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TreeEntry } from './calls';
+import type { TreeEntry } from '../api/records';
 import { joined, relativeTo, rowsOf, seenRows, wayTo, type Known } from './rows';
 
 const entry = (path: string, more: Partial<TreeEntry> = {}): TreeEntry => ({

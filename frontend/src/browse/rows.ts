@@ -1,4 +1,4 @@
-import type { Listing, TreeEntry } from './calls';
+import type { TreeEntry, TreeListing } from '../api/records';
 
 // Flattens the open directories of a file tree into a list of rows.
 
@@ -15,7 +15,8 @@ export type Row =
   | { kind: 'note'; id: string; level: number; what: 'loading' | 'empty' | 'more' | 'fault'; text: string };
 
 /** The state of a directory: loading, failed, or listed. */
-export type Known = { state: 'loading' } | { state: 'fault'; text: string } | ({ state: 'there' } & Listing);
+export type Known =
+  { state: 'loading' } | { state: 'fault'; text: string } | ({ state: 'there' } & TreeListing);
 
 /** Reports whether an entry can be opened as a directory. */
 export function isDirectory({ kind, leads, missing, unnamed }: TreeEntry): boolean {

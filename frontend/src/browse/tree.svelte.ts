@@ -1,7 +1,7 @@
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { errorText } from '../ui/format';
-import { listTree, type TreeEntry } from './calls';
+import type { TreeEntry } from '../api/records';
 import { rowsOf, wayTo, type Known } from './rows';
 
 /** The files of a session as far as they were read. The tree outlives the tab. */
@@ -38,7 +38,7 @@ export class Tree {
   /** Reads all open directories again. The earlier lists stay until the answers come. */
   async look(signal: AbortSignal): Promise<void> {
     try {
-      const { items } = await listTree(this.#client, this.session, undefined, signal);
+      const { items } = await this.#list(undefined, signal);
       const first = !this.loaded;
       this.roots = items;
       this.fault = '';
@@ -55,6 +55,12 @@ export class Tree {
     await Promise.all([...wanted].map((path) => this.list(path, signal)));
   }
 
+  /** Lists a directory, or the session's directories where no path is given. */
+  #list(path: string | undefined, signal: AbortSignal) {
+    const { session: id } = this;
+    return this.#client.call('GET /client/sessions/{id}/tree', { path: { id }, query: { path }, signal });
+  }
+
   /** Reads a directory. */
   async list(path: string, signal: AbortSignal): Promise<void> {
     const number = ++this.#count;
@@ -62,7 +68,7 @@ export class Tree {
     if (!this.known.has(path)) this.known.set(path, { state: 'loading' });
     let now: Known;
     try {
-      now = { state: 'there', ...(await listTree(this.#client, this.session, path, signal)) };
+      now = { state: 'there', ...(await this.#list(path, signal)) };
     } catch (thrown) {
       if (signal.aborted) return;
       now = { state: 'fault', text: errorText(thrown) };

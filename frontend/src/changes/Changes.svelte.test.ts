@@ -7,8 +7,9 @@ import { highlighter } from '../markdown/highlight';
 import type { PanelAsk } from '../state/ask';
 import type { SessionView } from '../state/session.svelte';
 import { client, conversations, toasts } from '../state/state';
+import { answering } from '../test/calls';
 import { session, turn } from '../test/records';
-import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from './calls';
+import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from '../api/records';
 import Actions from './Actions.svelte';
 import Changes from './Changes.svelte';
 import { forgetNotes, type Comment } from './comments';
@@ -78,6 +79,9 @@ let refuseReads: ApiError | undefined;
 let held: Promise<void> | undefined;
 /** Answers to GET requests wait for this promise, with the state at the time of the request. */
 let heldReads: Promise<void> | undefined;
+/** Calls that mark hunks as kept are answered after this. */
+let heldMarks: Promise<void> | undefined;
+let signals: AbortSignal[];
 let calls: string[];
 let bodies: unknown[];
 let view: { items: unknown[]; turns: SvelteMap<string, Turn> };
@@ -124,26 +128,17 @@ beforeEach(() => {
   refuse = undefined;
   refuseReads = undefined;
   held = undefined;
-  heldReads = undefined;
+  heldReads = heldMarks = undefined;
   calls = [];
+  signals = [];
   bodies = [];
   view = { items: [], turns: new SvelteMap() };
   vi.spyOn(highlighter, 'paint').mockResolvedValue(undefined);
-  vi.spyOn(client, 'json').mockImplementation(<T>(path: string, _: AbortSignal, body?: unknown) => {
-    try {
-      const found = answer(path, body) as T;
-      return (body === undefined ? heldReads : held)?.then(() => found) ?? Promise.resolve(found);
-    } catch (thrown) {
-      return Promise.reject(thrown as Error);
-    }
-  });
-  vi.spyOn(client, 'post').mockImplementation((path: string, body?: unknown) => {
-    try {
-      answer(path, body);
-      return Promise.resolve();
-    } catch (thrown) {
-      return Promise.reject(thrown as Error);
-    }
+  answering(client, (method, address, { body, signal }) => {
+    if (signal) signals.push(signal);
+    const found = answer(address, body);
+    if (address.endsWith('/keep')) return heldMarks?.then(() => found) ?? found;
+    return (method === 'GET' ? heldReads : held)?.then(() => found) ?? found;
   });
   conversations.sessions.set('s1', session());
 });
@@ -353,7 +348,7 @@ test('who goes on while a change is taken back, or looks at the file once more, 
 test('who begins to write while a change is being kept is not led away', async () => {
   await show();
   const { promise, resolve } = later();
-  vi.spyOn(client, 'post').mockImplementation(() => promise);
+  heldMarks = promise;
   await key('y');
   await key('c');
   resolve();
@@ -662,10 +657,10 @@ test('a turn that ends meanwhile takes nothing out of the hands', async () => {
 test('a turn that changed nothing does not hide the one before', async () => {
   const before = list;
   list = { state: 'ready', turn: 't3', turns, files: [] };
-  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) => {
-    calls.push(path);
-    if (path.includes('/file')) return Promise.resolve(diffs['src/a.ts'] as T);
-    return Promise.resolve((path.includes('turn=t2') ? before : list) as T);
+  answering(client, (_, address) => {
+    calls.push(address);
+    if (address.includes('/file')) return diffs['src/a.ts'];
+    return address.includes('turn=t2') ? before : list;
   });
   await show();
   expect(spot()).toBe('src/a.ts src/a.ts-1 1');
@@ -791,12 +786,6 @@ test('what may be somebody else’s work is told of', async () => {
 
 test('undoing a turn is not left while it goes on, and its way back is known however it ends', async () => {
   restored = { id: 'back3', files: [{ path: 'src/a.ts', outcome: 'restored' }], mixed: true };
-  const signals: AbortSignal[] = [];
-  const json = vi.mocked(client.json).getMockImplementation();
-  vi.mocked(client.json).mockImplementation((path: string, signal: AbortSignal, body?: unknown) => {
-    signals.push(signal);
-    return json?.(path, signal, body) as never;
-  });
   askUndo({ id: 't2', session: 's1' });
   await settle();
   expect(text('dialog')).toContain('Another conversation worked in this directory');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FileDiff, Hunk } from './calls';
+import type { FileDiff, Hunk } from '../api/records';
 import { coloursOf, countOf, partsOf, split, unified, windowsEnds, type Row } from './hunks';
 
 function hunk(text: string, part: Partial<Hunk> = {}): Hunk {

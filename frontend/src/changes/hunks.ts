@@ -1,5 +1,5 @@
 import { languageOfPath, type Line } from '../markdown/highlight';
-import type { FileDiff, Hunk } from './calls';
+import type { FileDiff, Hunk } from '../api/records';
 import type { Comment } from './comments';
 
 // Converts the server's hunks to rows with one or two cells.

@@ -4,21 +4,15 @@ import { client, conversations, server, toasts } from '../state/state';
 import { lookup, t, tn } from '../strings/t';
 import { errorText } from '../ui/format';
 import { store } from '../ui/storage';
-import {
-  changes,
-  fileDiff,
-  keep,
-  revert,
-  undoRestoration,
-  type ChangedFile,
-  type ChangedTurn,
-  type Changes,
-  type FileDiff,
-  type Hunk,
-  type LastRestoration,
-  type Restored,
-  type Scope,
-} from './calls';
+import type {
+  ChangedFile,
+  ChangedTurn,
+  Changes,
+  FileDiff,
+  Hunk,
+  LastRestoration,
+  Restored,
+} from '../api/records';
 import { keepNotes, keptNotes, messageOf, type Comment } from './comments';
 import { split, unified, type Row } from './hunks';
 import { inOrder } from './tree';
@@ -26,6 +20,9 @@ import { inOrder } from './tree';
 // A person's review of a session's changes: the scope, the position, and the comments. The review outlives the tab.
 
 const splitKey = 'deskhand.changes.split';
+
+/** The compared states: the begin and the end of a turn, or the begin of the session and the present. */
+type Scope = { turn: string } | { since: 'start' };
 
 /** The person's position in a file. */
 export interface Spot {
@@ -156,17 +153,25 @@ export class Review {
     }
   }
 
+  #changes(query: Scope | undefined, signal: AbortSignal): Promise<Changes> {
+    return client.call('GET /client/sessions/{id}/changes', {
+      path: { id: this.session },
+      ...(query ? { query } : {}),
+      signal,
+    });
+  }
+
   async #list(ours: AbortController): Promise<void> {
     await this.#keeping;
     if (ours.signal.aborted) return;
     const wanted = this.#wanted;
     const asked = wanted ?? (this.#held ? this.#scope : undefined);
     try {
-      let list = await changes(client, this.session, asked, ours.signal);
+      let list = await this.#changes(asked, ours.signal);
       // A newest turn without changes gives way to the last turn with changes, unless the person chose it.
       const better = asked === undefined && list.state === 'ready' && list.files.length === 0;
       const last = better ? newestFirst(list.turns).find((one) => one.files > 0) : undefined;
-      if (last) list = await changes(client, this.session, { turn: last.id }, ours.signal);
+      if (last) list = await this.#changes({ turn: last.id }, ours.signal);
       if (ours.signal.aborted) return;
       if (this.#shown !== wanted) this.file = undefined; // its hunks belong to the earlier scope
       this.#shown = wanted;
@@ -211,7 +216,11 @@ export class Review {
     const ours = (this.#reading = new AbortController());
     this.#asking++;
     try {
-      const file = await fileDiff(client, this.session, this.#scope, path, ours.signal);
+      const file = await client.call('GET /client/sessions/{id}/changes/file', {
+        path: { id: this.session },
+        query: { ...this.#scope, path },
+        signal: ours.signal,
+      });
       if (ours.signal.aborted) return;
       const spot = this.#spotOf(file, place === 'here' ? this.#placeOf(this.spot) : place);
       this.file = file;
@@ -392,7 +401,10 @@ export class Review {
     let again = this.#asking > 0;
     this.stop();
     this.#mark(path, hunk, kept);
-    const sent = keep(client, this.session, this.#scope, [{ path, hunk }], kept);
+    const sent = client.call('POST /client/sessions/{id}/changes/keep', {
+      path: { id: this.session },
+      body: { ...this.#scope, hunks: [{ path, hunk }], kept },
+    });
     this.#keeping = Promise.allSettled([this.#keeping, sent]);
     try {
       await sent;
@@ -451,7 +463,10 @@ export class Review {
   }
 
   /** Reverts hunks or files. It reports whether that was done, and shows an error. */
-  async #revert(what: Parameters<typeof revert>[3], text: string): Promise<boolean> {
+  async #revert(
+    what: { hunks: { path: string; hunk: string }[] } | { paths: string[] },
+    text: string,
+  ): Promise<boolean> {
     if (this.busy || server.readOnly) return false;
     if (this.running) {
       toasts.show({ text: reasonText('changes.turn_running'), tone: 'danger' });
@@ -461,7 +476,12 @@ export class Review {
     this.busy = true;
     let done = false;
     try {
-      this.done(await revert(client, this.session, this.#scope, what, unlimited()), text);
+      const restored = await client.call('POST /client/sessions/{id}/changes/revert', {
+        path: { id: this.session },
+        body: { ...this.#scope, ...what },
+        signal: unlimited(),
+      });
+      this.done(restored, text);
       done = true;
     } catch (thrown) {
       toasts.fail(thrown);
@@ -492,7 +512,13 @@ export class Review {
   async takeBack(id: string): Promise<void> {
     if (this.last?.id === id) this.last = undefined;
     try {
-      const { files } = await undoRestoration(client, this.session, id, unlimited());
+      const { files } = await client.call(
+        'POST /client/sessions/{id}/changes/restorations/{restoration}/undo',
+        {
+          path: { id: this.session, restoration: id },
+          signal: unlimited(),
+        },
+      );
       const left = files.filter(({ outcome }) => outcome === 'conflict');
       if (!tellLeft(left)) toasts.announce(t('changes.taken_back'));
     } catch (thrown) {

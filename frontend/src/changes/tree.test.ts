@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChangedFile } from './calls';
+import type { ChangedFile } from '../api/records';
 import { inOrder, parentOf, treeRows } from './tree';
 
 const file = (path: string): ChangedFile => ({

@@ -1,4 +1,4 @@
-import type { ChangedFile } from './calls';
+import type { ChangedFile } from '../api/records';
 
 // Arranges changed files as a tree, directories first. A directory that contains only another directory shares its row.
 

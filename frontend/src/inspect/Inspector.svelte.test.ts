@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { SessionView } from '../state/session.svelte';
 import { client } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Inspector from './Inspector.svelte';
 
@@ -11,7 +12,7 @@ afterEach(() => {
 });
 
 test('who asks for the error output of an agent finds it open', () => {
-  vi.spyOn(client, 'json').mockReturnValue(new Promise<never>(() => undefined));
+  answering(client, () => new Promise(() => undefined));
   const inspector = mount(Inspector, {
     target: document.body,
     props: {

@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { Client } from '../api/client';
 import { ApiError } from '../api/errors';
-import type { Frame, FramePage } from './calls';
+import type { Frame, FramePage } from '../api/records';
 import { everything, inSight, Wire } from './wire.svelte';
+import { answering } from '../test/calls';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -38,15 +39,15 @@ function journal(length: number, fits: (seq: number) => boolean = () => true) {
       if (one(--seq)) items.push(frame(seq));
     return seq > 1 ? { items, next: seq, more: true } : { items };
   };
-  vi.spyOn(client, 'json').mockImplementation(async (path: string, signal: AbortSignal) => {
-    const query = new URLSearchParams(path.split('?')[1]);
+  answering(client, async (_, address, { end: given }) => {
+    const query = new URLSearchParams(address.split('?')[1]);
     asked.push(query);
     if (query.has('wait') && Number(query.get('after')) >= end)
       await new Promise<void>((done, fail) => {
         waiting.push(done);
-        signal.addEventListener('abort', () => fail(new Error('aborted')));
+        given?.addEventListener('abort', () => fail(new Error('aborted')));
       });
-    return page(query) as never;
+    return page(query);
   });
   return {
     client,
@@ -113,12 +114,12 @@ test('what is paused asks for nothing, and has all of it afterwards', async () =
 
 test('what the server refuses is shown and not asked for again until a person wants it, who goes on from where it was', async () => {
   const server = journal(10);
-  const answer = vi.mocked(server.client.json).getMockImplementation();
-  vi.mocked(server.client.json).mockRejectedValueOnce(refused);
+  const answer = vi.mocked(server.client.call).getMockImplementation();
+  vi.mocked(server.client.call).mockRejectedValueOnce(refused);
   const wire = new Wire(server.client, 's1', everything);
   await wire.open();
   expect(wire.error).toBeInstanceOf(Error);
-  vi.mocked(server.client.json).mockImplementation(answer ?? (() => Promise.reject(new Error())));
+  vi.mocked(server.client.call).mockImplementation(answer ?? (() => Promise.reject(new Error())));
   wire.again();
   await vi.waitFor(() => expect(ends(wire)).toEqual([1, 10]));
   wire.close();
@@ -130,7 +131,7 @@ test('trying again what is older asks for that, and no second one follows the en
   void wire.open();
   const held = () => server.asked.filter((query) => query.has('wait')).length;
   await vi.waitFor(() => expect(held()).toBe(1));
-  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  vi.mocked(server.client.call).mockRejectedValueOnce(new Error('no way'));
   await wire.loadOlder();
   expect(wire.error).toBeInstanceOf(Error);
   wire.again();
@@ -146,7 +147,7 @@ test('trying again what is older asks for that, and no second one follows the en
 
 test('opening that was refused is tried again once, however often it is asked for', async () => {
   const server = journal(10);
-  vi.mocked(server.client.json).mockRejectedValueOnce(refused);
+  vi.mocked(server.client.call).mockRejectedValueOnce(refused);
   const wire = new Wire(server.client, 's1', everything);
   await wire.open();
   expect(wire.error).toBeInstanceOf(Error);
@@ -159,15 +160,15 @@ test('opening that was refused is tried again once, however often it is asked fo
 
 test('a call that fails is shown, and made again from where it was: nothing is missed, and nothing there twice', async () => {
   const server = journal(10);
-  const json = vi.mocked(server.client.json);
-  json.mockRejectedValueOnce(new Error('no network'));
+  const call = vi.mocked(server.client.call);
+  call.mockRejectedValueOnce(new Error('no network'));
   const wire = new Wire(server.client, 's1', everything);
   void wire.open();
   await vi.waitFor(() => expect(wire.error).toBeInstanceOf(Error));
   await vi.waitFor(() => expect(server.asked.some((query) => query.has('wait'))).toBe(true));
   expect(wire.error).toBeUndefined();
   expect(ends(wire)).toEqual([1, 10]);
-  json.mockRejectedValueOnce(new ApiError('internal', {}, 502));
+  call.mockRejectedValueOnce(new ApiError('internal', {}, 502));
   server.grow(1);
   await vi.waitFor(() => expect(wire.error).toBeInstanceOf(ApiError));
   server.grow(1);
@@ -182,12 +183,12 @@ test('what is older and could not be had comes as well when the server answers a
   const wire = new Wire(server.client, 's1', everything);
   void wire.open();
   await vi.waitFor(() => expect(server.asked.some((query) => query.has('wait'))).toBe(true));
-  const json = vi.mocked(server.client.json);
-  json.mockRejectedValueOnce(new Error('no network'));
+  const call = vi.mocked(server.client.call);
+  call.mockRejectedValueOnce(new Error('no network'));
   await wire.loadOlder();
-  json.mockRejectedValueOnce(new Error('no network'));
+  call.mockRejectedValueOnce(new Error('no network'));
   server.grow(1); // and then the next call fails
-  await vi.waitFor(() => expect(json.mock.calls.length).toBeGreaterThan(server.asked.length + 1));
+  await vi.waitFor(() => expect(call.mock.calls.length).toBeGreaterThan(server.asked.length + 1));
   server.grow(1);
   await vi.waitFor(() => expect(ends(wire)).toEqual([1_001, 2_002]));
   expect(wire.error).toBeUndefined();

@@ -1,7 +1,8 @@
 import type { Client } from '../api/client';
+import type { Call } from '../api/route';
 import { asApiError } from '../api/errors';
 import { backOff } from '../api/limit';
-import { frames, type Filter, type Frame, type FramePage } from './calls';
+import type { Frame, FramePage } from '../api/records';
 
 // The frames of a session's wire. Wire follows the end, and reads older frames as far as a person scrolls.
 
@@ -14,6 +15,19 @@ const pace = 250;
 const longestPause = 5_000;
 /** The least number of frames in a page. With fewer the search goes on. */
 const enough = 100;
+
+export interface Filter {
+  text: string;
+  method: string;
+  dir: '' | 'in' | 'out';
+  notes: boolean;
+}
+
+/** The frames of a page. wait is the number of seconds that the server may hold the call until new frames come. */
+type Wanted = Pick<
+  NonNullable<Call<'GET /client/sessions/{id}/frames'>['query']>,
+  'after' | 'before' | 'limit' | 'wait'
+>;
 
 export const everything: Filter = { text: '', method: '', dir: '', notes: false };
 
@@ -169,8 +183,20 @@ export class Wire {
     });
   }
 
-  #ask(wanted: Parameters<typeof frames>[2], filter: Filter): Promise<FramePage> {
-    return frames(this.#client, this.#session, wanted, filter, this.#end.signal);
+  #ask(wanted: Wanted, { text, method, dir, notes }: Filter): Promise<FramePage> {
+    const query = {
+      ...wanted,
+      bodies: false,
+      q: text,
+      method,
+      dir: dir || undefined,
+      notes: notes || undefined,
+    };
+    return this.#client.call('GET /client/sessions/{id}/frames', {
+      path: { id: this.#session },
+      query,
+      end: this.#end.signal,
+    });
   }
 
   #fail(thrown: unknown): void {

@@ -1,6 +1,6 @@
 import { t } from '../strings/t';
 import { bytes } from '../ui/format';
-import type { Frame } from './calls';
+import type { Frame } from '../api/records';
 
 /** Formats a time of day with the precision that the value has. */
 export function clock(at: string): string {

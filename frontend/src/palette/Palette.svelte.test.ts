@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { FoundPath } from '../api/records';
 import { client, navigation } from '../state/state';
 import '../strings/keyboard';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Palette from './Palette.svelte';
 
@@ -19,7 +20,7 @@ test('the Files tab is told which of what was found is a directory', async () =>
     { path: '/home/ada/app/src/main.go', relative: 'src/main.go' },
   ];
   vi.spyOn(navigation, 'current', 'get').mockReturnValue(session());
-  vi.spyOn(client, 'json').mockResolvedValue({ items });
+  answering(client, () => ({ items }));
   const open = vi.spyOn(navigation.panel, 'open').mockReturnValue();
   const props = { start: '@src', actions: () => [], help: [], close: () => undefined };
   const palette = mount(Palette, { target: document.body, props });

@@ -3,12 +3,13 @@ import { expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { SessionView } from '../state/session.svelte';
 import { client, navigation } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Context from './Context.svelte';
 
 test('the Files tab is told that what is asked for is a directory', () => {
   const refused = new ApiError('not_found', {}, 404);
-  vi.spyOn(client, 'json').mockRejectedValue(refused);
+  vi.spyOn(client, 'call').mockRejectedValue(refused);
   vi.spyOn(client, 'mcpServers').mockRejectedValue(refused);
   vi.spyOn(client, 'skillEntries').mockRejectedValue(refused);
   const open = vi.spyOn(navigation.panel, 'open').mockReturnValue();
@@ -22,7 +23,7 @@ test('the Files tab is told that what is asked for is a directory', () => {
 });
 
 test('what could not be asked for is said, whatever else is answered, and is not called none', async () => {
-  const json = vi.spyOn(client, 'json').mockResolvedValue({ items: [] });
+  const call = answering(client, () => ({ items: [] }));
   const servers = vi.spyOn(client, 'mcpServers').mockRejectedValue(new ApiError('not_found', {}, 404));
   vi.spyOn(client, 'skillEntries').mockResolvedValue({ items: [], path: '' });
   const view = new SessionView('s1', client, () => undefined);
@@ -35,7 +36,7 @@ test('what could not be asked for is said, whatever else is answered, and is not
   flushSync();
   expect(none()).toBe(1); // none of them yet
   await settle();
-  expect(json).toHaveBeenCalled();
+  expect(call).toHaveBeenCalled();
   expect(document.querySelector('[role=alert]')).not.toBeNull();
   expect(none()).toBe(2); // the skills
   servers.mockResolvedValue({ items: [], path: '' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { McpServer, SkillEntry } from '../api/records';
+import type { Given, McpServer, SkillEntry } from '../api/records';
 import { serversOf, usageRows, useOf } from './equipment';
 
 const server = (name: string, part: Partial<McpServer> = {}): McpServer => ({
@@ -14,7 +14,7 @@ const server = (name: string, part: Partial<McpServer> = {}): McpServer => ({
 });
 
 test('the servers of a conversation, each with what became of it', () => {
-  const given = {
+  const given: Given = {
     generation: 1,
     skills: true,
     turns: 0,

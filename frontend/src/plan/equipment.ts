@@ -1,5 +1,5 @@
 import type { McpServer, SkillEntry } from '../api/records';
-import type { Given } from '../inspect/calls';
+import type { Given } from '../api/records';
 
 // Compares the servers and skills of a directory with those that a session's agent was given.
 

@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import type { Entry } from '../api/records';
 import { client } from '../state/state';
+import { answering } from '../test/calls';
 import { entry, session } from '../test/records';
 import { toPrompt } from './prompts';
 import { SessionView } from '../state/session.svelte';
@@ -69,7 +70,7 @@ test('keys lead to the prompt before and after, however much of a turn stands be
 });
 
 test('where the agent has lost what was said, a summary of it can be put into the message', async () => {
-  const asked = vi.spyOn(client, 'json').mockResolvedValue({ text: 'You have not seen it.' });
+  const asked = answering(client, () => ({ text: 'You have not seen it.' }));
   const lost = (seq: number) => entry(seq, { kind: 'divider', divider: { code: 'session.fresh' } });
   const preface = vi.fn<(text: string) => void>();
   await show(
@@ -85,7 +86,7 @@ test('where the agent has lost what was said, a summary of it can be put into th
   expect(document.querySelectorAll('[data-row=divider] button').length).toBe(1);
   document.querySelector<HTMLElement>('[data-key=e4] button')?.click();
   await vi.waitFor(() => expect(preface).toHaveBeenCalledWith('You have not seen it.'));
-  expect(asked.mock.calls.map(([path]) => path)).toEqual(['/client/sessions/s1/summary']);
+  expect(asked.mock.calls.map(([route]) => route)).toEqual(['GET /client/sessions/{id}/summary']);
 });
 
 test('the view knows where the mounted part ends while somebody reads, and no longer than that', async () => {

@@ -3,7 +3,7 @@ import { ApiError } from '../api/errors';
 import type { Found } from '../api/records';
 import { Find, nearest } from './find.svelte';
 
-const client = { find: vi.fn<(wanted: { q: string; session?: string }) => Promise<Found>>() };
+const client = { find: vi.fn<(wanted: { q: string; session?: string | undefined }) => Promise<Found>>() };
 const went: number[] = [];
 
 /** Waits until the typed query was sent and answered. */

@@ -1,8 +1,9 @@
 import { flushSync, mount, unmount } from 'svelte';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { DiscordState } from '../api/discord';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { DiscordState } from '../api/records';
 import { ApiError } from '../api/errors';
 import { client, conversations, machine, navigation } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
@@ -45,19 +46,13 @@ beforeEach(() => {
   localStorage.clear();
   refuse = undefined;
   pending = new Set();
-  vi.spyOn(client, 'json').mockImplementation(
-    <T>(path: string, signal: AbortSignal, body?: unknown, method = 'POST') => {
-      const how = body === undefined ? 'GET' : method;
-      calls.push([how, path, body]);
-      if (refuse) return Promise.reject(refuse);
-      if (pending.has(`${how} ${path}`)) return new Promise<T>((_done, fail) => signalled(signal, fail));
-      if (how === 'PUT' && path === '/client/discord') return Promise.resolve(afterwards(body) as T);
-      return Promise.resolve((answers[`${how} ${path}`] ?? {}) as T);
-    },
-  );
-  vi.spyOn(client, 'remove').mockImplementation((path) => {
-    calls.push(['DELETE', path, undefined]);
-    return Promise.resolve();
+  answering(client, (method, path, { body, signal }) => {
+    calls.push([method, path, body]);
+    if (method === 'DELETE') return undefined;
+    if (refuse) throw refuse;
+    if (pending.has(`${method} ${path}`)) return new Promise((_, fail) => signalled(signal, fail));
+    if (method === 'PUT' && path === '/client/discord') return afterwards(body);
+    return answers[`${method} ${path}`] ?? { items: [] };
   });
 });
 
@@ -68,8 +63,8 @@ afterEach(() => {
   conversations.sessions.clear();
 });
 
-function signalled(signal: AbortSignal, fail: (why: unknown) => void) {
-  signal.addEventListener('abort', () => fail(signal.reason));
+function signalled(signal: AbortSignal | undefined, fail: (why: unknown) => void) {
+  signal?.addEventListener('abort', () => fail(signal.reason));
 }
 
 /** Returns the server's state after a change. */

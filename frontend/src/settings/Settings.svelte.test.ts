@@ -50,12 +50,7 @@ beforeEach(() => {
   );
   // Calls of other sections get no answer.
   const none = new Promise<never>(() => undefined);
-  vi.spyOn(client, 'json').mockReturnValue(none);
-  vi.spyOn(client, 'storage').mockReturnValue(none);
-  vi.spyOn(client, 'verification').mockReturnValue(none);
-  vi.spyOn(client, 'places').mockReturnValue(none);
-  vi.spyOn(client, 'approvals').mockReturnValue(none);
-  vi.spyOn(client, 'rules').mockReturnValue(none);
+  vi.spyOn(client, 'call').mockReturnValue(none);
 });
 
 afterEach(() => {

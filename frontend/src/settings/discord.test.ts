@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DiscordBinding, DiscordCheck, DiscordServer, DiscordState } from '../api/discord';
+import type { DiscordBinding, DiscordCheck, DiscordServer, DiscordState } from '../api/records';
 import { ApiError } from '../api/errors';
 import { discord as texts } from '../strings/discord';
 import {

@@ -4,7 +4,7 @@ import type {
   DiscordCheck,
   DiscordServer,
   DiscordState,
-} from '../api/discord';
+} from '../api/records';
 import { asApiError } from '../api/errors';
 import '../strings/discord';
 import { lookup, t, tn } from '../strings/t';

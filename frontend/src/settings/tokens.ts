@@ -1,4 +1,4 @@
-import type { NewToken } from './calls';
+import type { NewToken } from '../api/records';
 
 /** The possible lifetimes of a token in days; 0 means until it is revoked. */
 export const lives = [1, 7, 30, 90, 365, 0] as const;

@@ -20,10 +20,7 @@ beforeEach(() => {
     this.open = true;
   };
   const none = new Promise<never>(() => undefined);
-  vi.spyOn(client, 'json').mockReturnValue(none);
-  vi.spyOn(client, 'places').mockReturnValue(none);
-  vi.spyOn(client, 'agents').mockReturnValue(none);
-  vi.spyOn(client, 'simulateRule').mockReturnValue(none);
+  vi.spyOn(client, 'call').mockReturnValue(none);
 });
 
 afterEach(() => {

@@ -1,6 +1,5 @@
-import type { Terminal } from '../api/records';
+import type { Shell, Terminal } from '../api/records';
 import { commandLine } from '../content/terminals';
-import type { Shell } from './calls';
 
 // The entries of the Terminal tab's list: the person's terminals, the agent's terminals, and an output that was too long for its row.
 

@@ -3,13 +3,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { emptyBook } from '../state/agents';
 import { catalogue, client, conversations, logins, navigation, toasts } from '../state/state';
+import { answering } from '../test/calls';
 import { agent, session } from '../test/records';
-import type { Plan } from '../worktree/calls';
+import type { WorktreePlan } from '../api/records';
 import NewConversation from './NewConversation.svelte';
 
 // The start screen on a fake server: its calls, and the sessions that begin.
 
-const plan: Plan = {
+const plan: WorktreePlan = {
   base: 'main',
   branch: 'deskhand/new',
   changed: 0,
@@ -19,7 +20,7 @@ const plan: Plan = {
 };
 
 let ended: (() => void) | undefined;
-let plans: { cwd: string; done: (plan: Plan) => void; fail: (error: Error) => void }[];
+let plans: { cwd: string; done: (plan: WorktreePlan) => void; fail: (error: Error) => void }[];
 let begun: ReturnType<typeof vi.spyOn>;
 
 beforeEach(() => {
@@ -27,13 +28,10 @@ beforeEach(() => {
   plans = [];
   catalogue.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
   navigation.view = { name: 'new', cwd: '/home/ada/app' };
-  vi.spyOn(client, 'json').mockImplementation(
-    ((path: string) =>
-      new Promise((done, fail) => {
-        const cwd = new URL(path, 'http://x').searchParams.get('cwd') ?? '';
-        plans.push({ cwd, done: done as (plan: Plan) => void, fail });
-      })) as never,
-  );
+  answering(client, (_, address, { query }) => {
+    if (!address.startsWith('/client/worktrees/plan')) throw new ApiError('network');
+    return new Promise<WorktreePlan>((done, fail) => plans.push({ cwd: String(query?.['cwd']), done, fail }));
+  });
   begun = vi.spyOn(client, 'createSession').mockResolvedValue(session());
 });
 

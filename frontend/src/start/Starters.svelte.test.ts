@@ -2,6 +2,7 @@ import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { client } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import Starters from './Starters.svelte';
 
@@ -15,12 +16,11 @@ afterEach(() => {
 
 /** Returns the suggestions for a directory; changed is git's answer. */
 async function offered(repository: boolean, changed: number | ApiError) {
-  vi.spyOn(client, 'starters').mockResolvedValue({ files: true, repository });
-  const asked = vi
-    .spyOn(client, 'json')
-    .mockImplementation(
-      () => (typeof changed === 'number' ? Promise.resolve({ changed }) : Promise.reject(changed)) as never,
-    );
+  const asked = answering(client, (_, address) => {
+    if (address.endsWith('/starters')) return { files: true, repository };
+    if (typeof changed === 'number') return { changed };
+    throw changed;
+  });
   const starters = mount(Starters, {
     target: document.body,
     props: { session: session(), choose: () => undefined },
@@ -33,7 +33,7 @@ async function offered(repository: boolean, changed: number | ApiError) {
   for (let turn = 0; turn < 10; turn++) await tick(); // git's answer comes after the list
   flushSync();
   const texts = [...document.querySelectorAll('li')].map((one) => one.textContent.trim());
-  return { review: texts.includes('Review what is not committed yet'), asked: asked.mock.calls.length };
+  return { review: texts.includes('Review what is not committed yet'), asked: asked.mock.calls.length - 1 };
 }
 
 test('a repository in which everything is committed has nothing to review', async () => {

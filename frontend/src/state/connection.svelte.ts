@@ -1,4 +1,4 @@
-import type { DiscordState } from '../api/discord';
+import type { DiscordState } from '../api/records';
 import { asApiError, isRefused, type ApiError } from '../api/errors';
 import { Feed } from '../api/events';
 import { FrameBatch } from '../api/frame';

@@ -1,6 +1,6 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
-import type { Page, QueuePatch, Session, SessionPatch } from '../api/records';
+import type { QueuePatch, Session, SessionPage, SessionPatch } from '../api/records';
 import { Sessions } from './sessions';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
@@ -11,8 +11,8 @@ const pageSize = 200;
 
 /** The first page of the list, and that of the archived conversations when those are listed too. */
 export interface ListStart {
-  active: Page<Session>;
-  archived: Page<Session>;
+  active: SessionPage;
+  archived: SessionPage;
 }
 
 /** The list of conversations, and the changes of one conversation whose failures are toasts. */
@@ -48,7 +48,7 @@ export class Conversations {
       this.#client.sessions({ limit: pageSize }, signal),
       this.showArchived
         ? this.#client.sessions({ limit: pageSize, archived: true }, signal)
-        : Promise.resolve<Page<Session>>({ items: [] }),
+        : Promise.resolve<SessionPage>({ items: [] }),
     ]);
     return { active, archived };
   }
@@ -149,7 +149,7 @@ export class Conversations {
   }
 
   async restart(id: string): Promise<void> {
-    await this.#try(this.#client.restart(id));
+    await this.#try(this.#client.call('POST /client/sessions/{id}/restart', { path: { id } }));
   }
 
   changeQueued(id: string, item: string, patch: QueuePatch): Promise<boolean> {
@@ -162,7 +162,10 @@ export class Conversations {
     this.#toasts.show({
       text: t('queue.deleted'),
       tone: 'info',
-      undo: () => void this.#try(this.#client.restoreQueued(id, item)),
+      undo: () =>
+        void this.#try(
+          this.#client.call('POST /client/sessions/{id}/queue/{item}/restore', { path: { id, item } }),
+        ),
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Client } from '../api/client';
-import type { DiscordState } from '../api/discord';
+import type { DiscordState } from '../api/records';
 import type { ProcessSum, StorageState, Verification } from '../api/records';
 import { sumOf } from './usage';
 
@@ -23,7 +23,7 @@ export class Machine {
       this.#client.processes(signal).then((list) => (this.processes = sumOf(list))),
       this.#client.storage(signal).then((storage) => (this.storage = storage)),
       this.#client.verification(signal).then((verification) => (this.verification = verification)),
-      this.#client.json<DiscordState>('/client/discord', signal).then((discord) => (this.discord = discord)),
+      this.#client.call('GET /client/discord', { signal }).then((discord) => (this.discord = discord)),
     ]);
   }
 }

@@ -1,6 +1,6 @@
 import type { Client } from '../api/client';
 import type { Settings } from '../api/records';
-import { takeKeyboard, type Keyboard } from '../ui/keys';
+import { takeKeyboard } from '../ui/keys';
 
 /** What a person has chosen: the settings, and the keys of commands, which ui/keys.ts keeps. */
 export class Preferences {
@@ -15,7 +15,7 @@ export class Preferences {
   async load(signal: AbortSignal): Promise<void> {
     await Promise.allSettled([
       this.#client.settings(signal).then((settings) => (this.settings = settings)),
-      this.#client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
+      this.#client.call('GET /client/keyboard', { signal }).then(takeKeyboard),
     ]);
   }
 }

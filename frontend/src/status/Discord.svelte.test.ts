@@ -1,6 +1,6 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test } from 'vitest';
-import type { DiscordState } from '../api/discord';
+import type { DiscordState } from '../api/records';
 import { machine, navigation } from '../state/state';
 import StatusBar from './StatusBar.svelte';
 

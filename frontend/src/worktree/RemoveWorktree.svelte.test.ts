@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { client, lifecycle, toasts } from '../state/state';
+import { answering } from '../test/calls';
 import { session } from '../test/records';
 import RemoveWorktree from './RemoveWorktree.svelte';
 
@@ -23,6 +24,14 @@ const would = {
   others: [],
 };
 
+/** Answers the calls; removed is the answer to the removal. */
+function server(removed: unknown, worktree?: { left: string }) {
+  answering(client, (method, address) => {
+    if (method === 'DELETE') return removed;
+    return address.endsWith('/worktree') ? would : session({ worktree: worktree as never });
+  });
+}
+
 const button = (name: string) =>
   [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === name);
 
@@ -41,9 +50,8 @@ async function removing(deleting: boolean, run: string) {
 }
 
 test('who does something else while the worktree is removed learns what failed', async () => {
-  vi.spyOn(client, 'json').mockResolvedValue(would);
   let fail: (error: Error) => void = () => undefined;
-  vi.spyOn(client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
+  server(new Promise((_, no) => (fail = no)));
   const { close, dialog } = await removing(false, 'Remove it');
   expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the worktree…');
   button('Close')?.click();
@@ -60,11 +68,8 @@ test('who does something else while the worktree is removed learns what failed',
 });
 
 test('a worktree that is removed while the person does something else is told of', async () => {
-  let done: () => void = () => undefined;
-  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) =>
-    Promise.resolve((path.endsWith('/worktree') ? would : session()) as T),
-  );
-  vi.spyOn(client, 'remove').mockReturnValue(new Promise((yes) => (done = yes)));
+  let done: (nothing: undefined) => void = () => undefined;
+  server(new Promise((yes) => (done = yes)));
   const told = vi.spyOn(toasts, 'show').mockReturnValue(undefined);
   const { close, dialog } = await removing(false, 'Remove it');
   document
@@ -72,7 +77,7 @@ test('a worktree that is removed while the person does something else is told of
     ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }));
   flushSync();
   expect(document.querySelector('dialog')).toBeNull();
-  done();
+  done(undefined);
   await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1));
   expect(close).toHaveBeenCalledTimes(1);
   void unmount(dialog);
@@ -80,10 +85,7 @@ test('a worktree that is removed while the person does something else is told of
 
 test('where what could not be deleted lies is told before the dialog goes, and the conversation with it', async () => {
   const left = '/home/ada/app.worktrees/.left-fix';
-  vi.spyOn(client, 'json').mockImplementation(<T>(path: string) =>
-    Promise.resolve((path.endsWith('/worktree') ? would : session({ worktree: { left } as never })) as T),
-  );
-  vi.spyOn(client, 'remove').mockResolvedValue(undefined);
+  server(undefined, { left });
   const deleted = vi.spyOn(lifecycle, 'delete').mockResolvedValue(undefined);
   const { close, dialog } = await removing(true, 'Remove it and delete');
   await vi.waitFor(() => expect(document.querySelector('dialog')?.textContent).toContain(left));

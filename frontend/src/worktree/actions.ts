@@ -1,9 +1,9 @@
 import { mount, unmount } from 'svelte';
 import type { Session } from '../api/records';
+import { unlimited } from '../api/limit';
 import { client, toasts } from '../state/state';
 import { t } from '../strings/t';
 import type { Item } from '../ui/Menu.svelte';
-import { bringBack } from './calls';
 import RemoveWorktree from './RemoveWorktree.svelte';
 import '../strings/worktree';
 
@@ -38,7 +38,11 @@ export function askToRemove(session: Session, deleting = false): void {
 
 async function restore(session: Session): Promise<void> {
   try {
-    await bringBack(client, session.id);
+    // The call lasts as long as git takes.
+    await client.call('POST /client/sessions/{id}/worktree/restore', {
+      path: { id: session.id },
+      signal: unlimited(),
+    });
     toasts.show({ text: t('worktree.back.done'), tone: 'info' });
   } catch (thrown) {
     toasts.fail(thrown);

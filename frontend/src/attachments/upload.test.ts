@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { multipart, upload } from './calls';
+import { multipart, upload } from './upload';
 
 const desktop = window as unknown as { go?: unknown };
 

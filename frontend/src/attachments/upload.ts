@@ -1,41 +1,11 @@
 import type { Client } from '../api/client';
 import { ApiError, problem } from '../api/errors';
 import { surface } from '../shell/wails';
-import type { Attachment, AttachResult, FoundPath, SessionFile } from '../api/records';
+import type { AttachResult } from '../api/records';
 
-// The attachment calls of the client API.
+// The upload of attachments, and their addresses.
 
 const part = encodeURIComponent;
-
-interface Lists {
-  items: Attachment[] | null;
-  problems?: AttachResult['problems'] | null;
-}
-
-const taken = ({ items, problems }: Lists): AttachResult => ({
-  items: items ?? [],
-  problems: problems ?? [],
-});
-
-/** Attaches files of this computer by their paths. With follow, links may lead out of the session's directories. */
-export async function attachPaths(
-  client: Client,
-  session: string,
-  paths: readonly string[],
-  follow: boolean,
-  signal: AbortSignal,
-): Promise<AttachResult> {
-  return taken(
-    await client.json<Lists>('/client/attachments', signal, {
-      paths,
-      session,
-      ...(follow ? { follow } : {}),
-    }),
-  );
-}
-
-export const attachmentOf = (client: Client, id: string, signal: AbortSignal) =>
-  client.json<Attachment>(`/client/attachments/${part(id)}`, signal);
 
 /** Uploads a file that has no path, and reports how many bytes have been sent. */
 export async function upload(
@@ -63,7 +33,7 @@ export async function upload(
         if (status < 200 || status >= 300) fail(problem(status, response));
         else if (response === null)
           fail(new ApiError('protocol', {}, status)); // the body is not JSON
-        else done(taken(response as Lists));
+        else done(response as AttachResult);
       };
       request.onerror = () => {
         client.doubt();
@@ -97,26 +67,3 @@ export async function multipart(file: File): Promise<{ body: Blob | ArrayBuffer;
 export const contentPath = (id: string, download = false) =>
   `/client/attachments/${part(id)}/content${download ? '?download=1' : ''}`;
 export const thumbnailPath = (id: string) => `/client/attachments/${part(id)}/thumbnail`;
-
-/** Lists the files that were sent or given in a session, the newest first. */
-export async function sessionFiles(
-  client: Client,
-  session: string,
-  before: string | undefined,
-  signal: AbortSignal,
-) {
-  const page = await client.json<{ items: SessionFile[] | null; next?: string | number }>(
-    `/client/sessions/${part(session)}/files?limit=100${before ? `&before=${part(before)}` : ''}`,
-    signal,
-  );
-  return { items: page.items ?? [], next: page.next === undefined ? undefined : String(page.next) };
-}
-
-/** Finds the paths below the session's directory that match the typed text. */
-export async function findPaths(client: Client, session: string, typed: string, signal: AbortSignal) {
-  const found = await client.json<{ items: FoundPath[] | null; more?: boolean }>(
-    `/client/sessions/${part(session)}/paths?limit=20&q=${part(typed)}`,
-    signal,
-  );
-  return { items: found.items ?? [], more: found.more === true };
-}
