@@ -34,6 +34,7 @@ export default defineConfig({
     restoreMocks: true,
     // One of them types out a long document; a busy machine takes seven seconds for it.
     testTimeout: 30_000,
+    hookTimeout: 30_000,
     // Every test cleans up after itself, so that the files can share a page: that takes a third of the time.
     isolate: false,
     setupFiles: 'src/test/jsdom.ts',

@@ -85,7 +85,8 @@ const armed = () => document.body.textContent.includes('Press Esc again to stop'
 /** The Files tab with its field. */
 async function files() {
   act('files', frame(), false);
-  await vi.waitFor(() => expect(part('aside.panel input')).not.toBeNull());
+  // The panel's part of the page is loaded first, however long that takes.
+  await vi.waitFor(() => expect(part('aside.panel input')).not.toBeNull(), 20_000);
 }
 
 test('Escape closes the drawer before it is a wish to stop, wherever the focus is', async () => {
