@@ -32,6 +32,7 @@ import (
 	"deskhand/backend/remotes"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
@@ -75,20 +76,21 @@ type Config struct {
 
 // Backend is an open backend.
 type Backend struct {
-	cfg     Config
-	lock    *datadir.Lock      // nil when another process holds the data directory
-	holder  *datadir.HeldError // that process
-	beside  *datadir.Beside    // our share beside the holder, once we serve
-	db      *store.DB
-	runtime *proxy.Set // the agents of /v1
-	own     *proxy.Set // the agents of the client's sessions
-	agents  *agents.Catalogue
-	skills  *skills.Library
-	kept    *snapshot.Library // the snapshots around turns
-	remotes *remotes.Library
-	search  *search.Index
-	client  *session.Client
-	discord *discord.Surface
+	cfg      Config
+	lock     *datadir.Lock      // nil when another process holds the data directory
+	holder   *datadir.HeldError // that process
+	beside   *datadir.Beside    // our share beside the holder, once we serve
+	db       *store.DB
+	runtime  *proxy.Set // the agents of /v1
+	own      *proxy.Set // the agents of the client's sessions
+	agents   *agents.Catalogue
+	skills   *skills.Library
+	kept     *snapshot.Library // the snapshots around turns
+	remotes  *remotes.Library
+	settings *settings.Library
+	search   *search.Index
+	client   *session.Client
+	discord  *discord.Surface
 
 	discordProblem string // why Discord is absent, when its stored data is damaged
 
@@ -171,6 +173,7 @@ func (b *Backend) open(ctx context.Context) error {
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
 	})
+	b.settings = settings.New(b.cfg.Places.Settings())
 	var client http.Handler
 	if b.lock != nil {
 		c, err := b.openClient(ctx, token, clientToken)
@@ -259,16 +262,16 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
-		Skills:       b.skills,
-		Snapshots:    b.kept,
-		Replace:      files.Replace,
-		Files:        b.agentFiles(),
-		SettingsFile: b.cfg.Places.Settings(),
-		LeastIdle:    b.cfg.LeastIdle,
-		Tools:        &host.Tools{Give: b.tools.Give, End: b.tools.End},
-		Remotes:      b.remotes,
-		Search:       b.search,
-		Vaults:       []*agents.Vault{ofPlaces, ofDiscord},
+		Skills:    b.skills,
+		Snapshots: b.kept,
+		Replace:   files.Replace,
+		Files:     b.agentFiles(),
+		Settings:  b.settings,
+		LeastIdle: b.cfg.LeastIdle,
+		Tools:     &host.Tools{Give: b.tools.Give, End: b.tools.End},
+		Remotes:   b.remotes,
+		Search:    b.search,
+		Vaults:    []*agents.Vault{ofPlaces, ofDiscord},
 	})
 	if err != nil {
 		return nil, b.blame(err)
@@ -286,7 +289,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil

@@ -30,7 +30,7 @@ func (b *Backend) OpenLocal(ctx context.Context, port int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.port = true, port
-	switch s := b.client.Settings(); {
+	switch s := b.settings.Get(); {
 	case s.LocalAPI:
 		b.listenLocalLocked(ctx)
 	case s.Problem != "":
@@ -77,7 +77,7 @@ func (b *Backend) switchLocal(ctx context.Context, on bool) (httpapi.LocalAPI, e
 	if !on {
 		b.endLocalLocked()
 	}
-	if err := b.client.PutLocalAPI(on); err != nil {
+	if err := b.settings.PutLocalAPI(on); err != nil {
 		return httpapi.LocalAPI{}, err
 	}
 	if on && l.listener == nil {

@@ -16,7 +16,7 @@ import (
 	"deskhand/backend"
 	"deskhand/backend/datadir"
 	"deskhand/backend/httpapi"
-	"deskhand/backend/session"
+	"deskhand/backend/settings"
 )
 
 // bySocket calls the client API as the command line does.
@@ -134,14 +134,14 @@ func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
 		b.OpenLocal(t.Context(), 0)
 		return b
 	}
-	for _, settings := range []string{`{"localApi": false`, `{"localApi": "off"}`} {
-		t.Run(settings, func(t *testing.T) {
-			window(t, settings)
+	for _, content := range []string{`{"localApi": false`, `{"localApi": "off"}`} {
+		t.Run(content, func(t *testing.T) {
+			window(t, content)
 			var now httpapi.LocalAPI
 			if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On || now.Fixed {
 				t.Errorf(`bySocket("GET", "local-api", ""): got code %d, now %+v, want code 200, not now.On and not now.Fixed`, code, now)
 			}
-			var told session.Settings
+			var told settings.Settings
 			if code := bySocket(t, dir, "GET", "settings", "", &told); code != 200 || told.LocalAPI || told.Problem == "" {
 				t.Errorf(`bySocket("GET", "settings", ""): got code %d, told %+v, want code 200, not told.LocalAPI and told.Problem other than ""`, code, told)
 			}

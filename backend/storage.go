@@ -8,7 +8,7 @@ import (
 	"deskhand/backend/datadir"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/salvage"
-	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 )
 
@@ -51,4 +51,4 @@ func Salvage(ctx context.Context, places datadir.Paths, to string) (r SalvageRep
 }
 
 // CatalogueURL is the address of the agents' registry in the settings, or empty.
-func CatalogueURL(places datadir.Paths) string { return session.StoredCatalogueURL(places.Settings()) }
+func CatalogueURL(places datadir.Paths) string { return settings.CatalogueURL(places.Settings()) }

@@ -44,7 +44,7 @@ func (in *inbound) fetch(ctx context.Context, h *heard) {
 
 func (in *inbound) fetchFile(ctx context.Context, f rawAttachment, left int64) (id string, size int64, err error) {
 	client := in.s.cfg.Sessions
-	hosts := client.Settings().Hosts()
+	hosts := client.Settings().Get().Hosts()
 	switch {
 	case len(hosts) == 0:
 		return "", 0, refuse(codeNoHosts)

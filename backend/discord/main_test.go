@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
 )
@@ -58,8 +59,8 @@ func openFixtureWith(tb testing.TB, dir string, cfg session.Config) *fixture {
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version, cfg.Replace = db, catalogue, set, "test", files.Replace
 	cfg.Patience = 300 * time.Millisecond
-	if cfg.SettingsFile == "" {
-		cfg.SettingsFile = filepath.Join(dir, "settings.json")
+	if cfg.Settings == nil {
+		cfg.Settings = settings.New(filepath.Join(dir, "settings.json"))
 	}
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {

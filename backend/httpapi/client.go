@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
@@ -37,7 +38,8 @@ import (
 type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
-	Remotes        *remotes.Library // required where Sessions is
+	Settings       *settings.Library // required where Sessions is
+	Remotes        *remotes.Library  // required where Sessions is
 	Attachments    *attachments.Library
 	Workspaces     *workspace.Library
 	Rules          *rulebook.Book
@@ -145,7 +147,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
-		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
+		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[settings.Settings](),
 		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[maintenance.Storage](), reflect.TypeFor[maintenance.Verification](),
 		reflect.TypeFor[discord.State](),
 	} {

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 )
 
@@ -46,7 +47,7 @@ func openPinboard(t *testing.T) *pinboard {
 	t.Cleanup(func() { _ = set.Close() })
 	catalogue := agents.Open(agents.Config{Dir: filepath.Join(dir, "agents"), File: filepath.Join(dir, "agents.json"), WriteFile: store.WriteFile})
 	t.Cleanup(func() { _ = catalogue.Close() })
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, SettingsFile: filepath.Join(dir, "settings.json")})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Settings: settings.New(filepath.Join(dir, "settings.json"))})
 	if err != nil {
 		t.Fatal(err)
 	}

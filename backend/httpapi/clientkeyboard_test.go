@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/settings"
 )
 
 func TestKeyboardOverHTTP(t *testing.T) {
 	dir := t.TempDir()
 	c := openSettings(t, filepath.Join(dir, "settings.json"))
 	file := filepath.Join(dir, "keyboard.json")
-	var k session.Keyboard
+	var k settings.Keyboard
 	c.call("GET", "keyboard", "", http.StatusOK, &k)
 	if k.Path != file || k.Version != "" || k.Bindings == nil || len(k.Bindings) != 0 {
 		t.Errorf("keyboard: got %+v, want no bindings in %s", k, file)
@@ -24,7 +24,7 @@ func TestKeyboardOverHTTP(t *testing.T) {
 		t.Errorf("keyboard: got %+v, want inbox and an unbound key", k)
 	}
 	c.until(func(kind string, data []byte) bool {
-		var told session.Keyboard
+		var told settings.Keyboard
 		return kind == "keyboard.upsert" && json.Unmarshal(data, &told) == nil && told.Version == k.Version
 	})
 	c.refused("PUT", "keyboard", `{"version":"","bindings":[]}`, http.StatusConflict, "keyboard.changed")
@@ -36,7 +36,7 @@ func TestKeyboardOverHTTP(t *testing.T) {
 	}
 	// A watcher notices the change without a request.
 	c.until(func(kind string, data []byte) bool {
-		var told session.Keyboard
+		var told settings.Keyboard
 		return kind == "keyboard.upsert" && json.Unmarshal(data, &told) == nil && told.Problem != ""
 	})
 	c.refused("PUT", "keyboard", `{"version":"`+k.Version+`","bindings":[]}`, http.StatusConflict, "keyboard.broken")

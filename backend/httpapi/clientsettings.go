@@ -6,17 +6,17 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/settings"
 )
 
 // settingsRoutes adds the routes for the Settings screen.
 func (c *Client) settingsRoutes() {
 	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "Get the settings of the program", http.StatusOK),
-		func(context.Context, *struct{}) (*body[session.Settings], error) {
-			return answer(c.cfg.Sessions.Settings(), nil)
+		func(context.Context, *struct{}) (*body[settings.Settings], error) {
+			return answer(c.cfg.Settings.Get(), nil)
 		})
 	huma.Register(c.api, op("changeSettings", http.MethodPatch, "settings", "Change settings; absent settings stay as they are", http.StatusOK),
-		func(_ context.Context, in *body[session.SettingsPatch]) (*body[session.Settings], error) {
-			return answer(c.cfg.Sessions.ChangeSettings(in.Body))
+		func(_ context.Context, in *body[settings.SettingsPatch]) (*body[settings.Settings], error) {
+			return answer(c.cfg.Settings.Change(in.Body))
 		})
 }

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 )
 
@@ -28,11 +29,11 @@ func openSettings(t *testing.T, file string) *clinic {
 		t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{})
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, SettingsFile: file})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Settings: settings.New(file)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Settings: sessions.Settings(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
 	c := &clinic{t: t, client: &http.Client{Transport: &http.Transport{}}, url: server.URL, gen: sessions.Feed().Gen()}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -49,7 +50,7 @@ func openSettings(t *testing.T, file string) *clinic {
 func TestSettingsOverHTTP(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config", "settings.json")
 	c := openSettings(t, file)
-	var s session.Settings
+	var s settings.Settings
 	c.call("GET", "settings", "", http.StatusOK, &s)
 	if s.MemoryBudgetMiB <= 0 || s.MemoryBudgetMiB > 4096 || s.MemoryBudgetMiB != s.MemoryBudgetDefaultMiB || s.Path != file || s.Problem != "" || s.MemoryBudgetWorks != proxy.Measures {
 		t.Errorf("settings: got %+v, want the default budget in %s", s, file)
@@ -59,7 +60,7 @@ func TestSettingsOverHTTP(t *testing.T) {
 		t.Errorf("settings: got %+v, want no budget", s)
 	}
 	c.until(func(kind string, data []byte) bool {
-		var told session.Settings
+		var told settings.Settings
 		return kind == "settings.upsert" && json.Unmarshal(data, &told) == nil && told == s
 	})
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{\n  \"memoryBudgetMiB\": 0\n}\n" {

@@ -36,6 +36,7 @@ import (
 	"deskhand/backend/remotes"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
+	"deskhand/backend/settings"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
@@ -76,11 +77,11 @@ type Config struct {
 	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
 	Files *host.Files
 
-	SettingsFile string        // settings.json; it need not exist. "" = the defaults, for ever
-	SamplePace   time.Duration // how often the processes are looked at while any run; 0 = 10 s
-	LeastIdle    time.Duration // how long an agent has been idle before it is put to sleep; 0 = a minute
-	Undo         time.Duration // how long the deletion of a session can be undone; 0 = 5 s
-	CloseWait    time.Duration // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
+	Settings   *settings.Library // nil = a library without files
+	SamplePace time.Duration     // how often the processes are looked at while any run; 0 = 10 s
+	LeastIdle  time.Duration     // how long an agent has been idle before it is put to sleep; 0 = a minute
+	Undo       time.Duration     // how long the deletion of a session can be undone; 0 = 5 s
+	CloseWait  time.Duration     // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
 
 	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
 	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
@@ -117,11 +118,9 @@ type Client struct {
 	loginNews  loginNews
 	shells     shells
 	undo       *undo.Library
-	settings   *settings
 	starts     *startmode.Library
 	rules      *rulebook.Book
 	launch     *launch.Gate
-	keyboard   *keyboard
 	sampler    *sampler
 	maintainer *maintenance.Maintainer
 	remotes    *remotes.Library
@@ -145,9 +144,8 @@ const (
 	unattached = 24 * time.Hour
 )
 
-// Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
-// is expired, and both are told in the transcript.
-func Open(ctx context.Context, cfg Config) (*Client, error) {
+// withDefaults returns the config with a value in each field that may be left out.
+func (cfg Config) withDefaults() Config {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -160,10 +158,20 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Search == nil {
 		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
 	}
+	if cfg.Settings == nil {
+		cfg.Settings = settings.New("")
+	}
 	if cfg.Remotes == nil {
 		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
 	}
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), starts: startmode.NewLibrary(cfg.Store), keyboard: newKeyboard(cfg.SettingsFile), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	return cfg
+}
+
+// Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
+// is expired, and both are told in the transcript.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, starts: startmode.NewLibrary(cfg.Store), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -172,10 +180,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.workspaces = c.openWorkspaces()
 	c.undo = c.openUndo()
 	c.maintainer = c.newMaintenance()
-	c.remotes.Use(remotes.Sessions{
-		Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt,
-		Publish: func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) },
-	})
+	publish := func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) }
+	c.remotes.Use(remotes.Sessions{Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt, Publish: publish})
 	var err error
 	if err = c.openLaunch(); err != nil {
 		return nil, err
@@ -185,6 +191,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.launch.Close())
 	}
 	c.sampler = newSampler(c)
+	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.maintainer.Start(c.ctx)               //nolint:contextcheck // the maintenance lives as long as the client
 	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
@@ -195,7 +202,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg.Agents.Watch(c.announce)
 	c.wg.Go(func() { c.loadSecretsLogged(c.ctx, agents.IfUnlocked) })
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
-	c.wg.Go(func() { c.keyboard.watch(c.ctx, c.tellKeyboard) })
+	c.wg.Go(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {
 		c.wg.Go(f)
 	}
@@ -250,6 +257,9 @@ func (c *Client) Close() error {
 	c.wg.Wait()
 	return errors.Join(c.worktrees.git.Close(), c.launch.Close())
 }
+
+// Settings returns what the person has set.
+func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
 
 // Feed is the order of everything that is shown.
 func (c *Client) Feed() *Feed { return c.feed }

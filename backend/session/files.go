@@ -11,12 +11,6 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// The limits of the files that an agent gives to people, unless the settings say otherwise.
-const (
-	usualGiven     = 8  // MiB per file
-	usualGivenCall = 16 // MiB per call
-)
-
 func (c *Client) openAttachments() *attachments.Library {
 	return attachments.New(attachments.Deps{
 		Store:    c.cfg.Store,
@@ -53,7 +47,7 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 	if err != nil {
 		return nil, err
 	}
-	s, set := v.look(), c.Settings()
+	s, set := v.look(), c.cfg.Settings.Get()
 	given, err := c.attachments.Give(ctx, c.where(&s), list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib)
 	if err != nil {
 		return nil, err

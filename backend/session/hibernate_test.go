@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -33,8 +34,9 @@ func withBudget(t *testing.T, dir, words string, budget int, cfg session.Config)
 		t.Skip("this system does not tell how much memory agents take")
 	}
 	forgetfulAgent(t, dir, words)
-	cfg.SettingsFile = filepath.Join(dir, "settings.json")
-	if err := os.WriteFile(cfg.SettingsFile, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
+	file := filepath.Join(dir, "settings.json")
+	cfg.Settings = settings.New(file)
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
@@ -96,7 +98,7 @@ func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	one := int(*list.Items[0].PSSBytes >> 20)
-	if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // room for one, and not for two
+	if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // room for one, and not for two
 		t.Fatal(err)
 	}
 	b := d.forgetful()
@@ -414,11 +416,11 @@ func TestAnAgentThatWasNeverSpokenTo(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
-			if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
+			if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
 				t.Fatal(err)
 			}
 			d.sleeps(id)
-			if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(0)}); err != nil {
+			if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(0)}); err != nil {
 				t.Fatal(err)
 			}
 			d.prompt(id, "one")
@@ -530,7 +532,7 @@ func sleepingDesk(dir string) error {
 	}
 	c, err := session.Open(ctx, session.Config{
 		Store: db, Agents: agents.Open(agents.Config{File: filepath.Join(dir, "agents.json")}), Proxy: set,
-		SettingsFile: filepath.Join(dir, "settings.json"), SamplePace: hasty, LeastIdle: hasty,
+		Settings: settings.New(filepath.Join(dir, "settings.json")), SamplePace: hasty, LeastIdle: hasty,
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	settle    = 250 * time.Millisecond // what comes and goes together is looked at once
 	tellFrom  = 20                     // a change by less than a 20th is no news
 	busyShare = 0.1                    // of one processor: who takes more is not idle, whatever the protocol says
-	measures  = proxy.Measures
+	mib       = 1 << 20
 )
 
 const eventProcess = "process.upsert"
@@ -102,8 +102,8 @@ func (s *sampler) look(ctx context.Context, news bool) {
 	}
 	s.tell(summarize(all), news)
 	s.compare(all.Usage)
-	budget := int64(s.c.Settings().MemoryBudgetMiB) * mib
-	if budget == 0 || !measures {
+	budget := int64(s.c.cfg.Settings.Get().MemoryBudgetMiB) * mib
+	if budget == 0 || !proxy.Measures {
 		return
 	}
 	if total, _ := weigh(s.c.serving(all.Usage)); total > budget {

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
+	"deskhand/backend/settings"
 )
 
 // polite is an agent in memory that can take a session up again. A prompt "hang" is never answered, "ask" ends when a permission was
@@ -107,8 +108,9 @@ func (s *scale) count() int {
 // weighed is a desk whose agents are in memory and weigh what the scale says.
 func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg session.Config) (*desk, *scale) {
 	t.Helper()
-	cfg.SettingsFile = filepath.Join(dir, "settings.json")
-	if err := os.WriteFile(cfg.SettingsFile, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
+	file := filepath.Join(dir, "settings.json")
+	cfg.Settings = settings.New(file)
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &scale{titles: map[string]string{}, weight: map[string]int64{}, shared: map[string]int64{}, cpu: map[string]time.Duration{}, began: time.Now()}
@@ -187,7 +189,7 @@ func TestNothingIsLookedAtWhileNothingRuns(t *testing.T) {
 		if s.count() != ended || ended != 8 {
 			t.Errorf("%d looks when the agent had ended, %d a day later", ended, s.count())
 		}
-		if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
+		if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Hour)
@@ -402,9 +404,9 @@ func TestChangedSettingsCountAtOnce(t *testing.T) {
 			t.Errorf("%s sleeps without a budget", got)
 		}
 		q := session.Query{Gen: d.Feed().Gen(), After: d.seq(), Types: []string{"settings.upsert"}}
-		now, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(50)})
+		now, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(50)})
 		synctest.Wait()
-		if err != nil || now.MemoryBudgetMiB != 50 || d.Settings() != now {
+		if err != nil || now.MemoryBudgetMiB != 50 || d.Settings().Get() != now {
 			t.Errorf("%+v, %v", now, err)
 		}
 		if got := d.asleep(); got != "a" {

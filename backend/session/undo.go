@@ -9,7 +9,7 @@ import (
 func (c *Client) openUndo() *undo.Library {
 	return undo.New(undo.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Snapshots: c.cfg.Snapshots, Host: c.hosts.At, Writable: c.writable,
-		Enabled: func() bool { return c.Settings().Snapshots }, Publish: c.publishTurn, Running: c.withTurns, Find: c.findForUndo,
+		Enabled: func() bool { return c.cfg.Settings.Get().Snapshots }, Publish: c.publishTurn, Running: c.withTurns, Find: c.findForUndo,
 		HoldPrompt: c.cfg.HoldPrompt, LastLook: c.cfg.LastLook,
 	})
 }

@@ -51,7 +51,7 @@ func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, wish down
 	}
 	defer dir.Close()
 	out := downloadOutput{OK: true, DownloadDir: dir.Name(), Files: []attachment.Downloaded{}}
-	hosts := client.Settings().Hosts()
+	hosts := client.Settings().Get().Hosts()
 	switch {
 	case len(in.Items) == 0:
 		out.Files, err = c.save(ctx, client, in.Own, dir)

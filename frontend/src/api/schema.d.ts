@@ -2293,7 +2293,7 @@ export interface components {
             keys: string;
             /**
              * Format: int64
-             * @description In which line of the file it stands; not read when it is written
+             * @description Line of the file in which the binding stands; ignored in a change
              */
             line?: number;
         };
@@ -3145,18 +3145,18 @@ export interface components {
             ref: string;
         };
         Keyboard: {
-            /** @description In the order of the file, in which the later one counts */
+            /** @description In the order of the file; of two bindings of the same keys the later counts */
             bindings: components["schemas"]["Binding"][];
-            /** @description The file; empty = there is none, and nothing can be changed */
+            /** @description The file; empty = no file, and nothing can be changed */
             path: string;
             /** @description What is wrong with the file, and in which line */
             problem?: string;
-            /** @description Of the file's content; empty = it is not there */
+            /** @description Version of the file's content; empty = no file */
             version: string;
         };
         KeyboardChange: {
             bindings: components["schemas"]["Binding"][];
-            /** @description Of what was changed: when the file is another one by now, nothing is written */
+            /** @description Version that the change is based on: when the file has changed since, nothing is written */
             version: string;
         };
         KnownWorkspace: {
@@ -4221,7 +4221,7 @@ export interface components {
         Settings: {
             /**
              * Format: int64
-             * @description How long all files may be together that it gives at a time
+             * @description How long all files of one call of an agent may be together
              */
             attachmentCallMiB: number;
             /**
@@ -4229,7 +4229,7 @@ export interface components {
              * @description How long a file may be that an agent gives
              */
             attachmentFileMiB: number;
-            /** @description Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it */
+            /** @description Where the registry of agents is, such as a mirror; empty = the public registry, off = none is asked. A change counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before this setting */
             catalogueUrl: string;
             /**
              * @description How far the colours of the page are apart
@@ -4247,12 +4247,12 @@ export interface components {
             localApi: boolean;
             /**
              * Format: int64
-             * @description What it is when nobody has set it: a quarter of the machine's memory, 4096 at most
+             * @description The budget when nobody has set one: a quarter of the machine's memory, 4096 at most
              */
             memoryBudgetDefaultMiB: number;
             /**
              * Format: int64
-             * @description How much memory the agents of sessions may take together before idle ones are put to sleep; 0 = as much as they like
+             * @description How much memory the agents of sessions may take together before idle agents are put to sleep; 0 = no limit
              */
             memoryBudgetMiB: number;
             /** @description False on a system that does not tell how much memory agents take: there the budget does nothing */

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package session
+package settings
 
-// machineMemory is unknown.
+// machineMemory returns 0: the size is unknown.
 func machineMemory() int64 { return 0 }

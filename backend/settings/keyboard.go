@@ -1,4 +1,4 @@
-package session
+package settings
 
 import (
 	"bytes"
@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,36 +17,37 @@ import (
 	"time"
 
 	"deskhand/backend/jsonerr"
-	"deskhand/backend/store"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
 )
 
-// Keyboard is what a person has changed about the keys. It stands in keyboard.json beside the settings, as
+// Keyboard is the key bindings of a person, which keyboard.json holds beside the settings:
 //
 //	{"bindings": [{"keys": "Mod+Shift+X", "command": "inbox"}, {"keys": "Mod+I", "command": null}]}
 //
-// and goes over what the page has by itself; null takes keys away. Which commands there are, and what keys are called, only the page
-// knows. A file that cannot be read as this is told with its line, what can be read of it counts, and it is never written over.
+// The bindings override those of the page; null removes a binding. Only the page knows the commands and the names of keys. When part of the
+// file is invalid, Problem names the line, the other bindings count, and the file is never overwritten.
 type Keyboard struct {
-	Path     string    `json:"path" doc:"The file; empty = there is none, and nothing can be changed"`
-	Version  string    `json:"version" doc:"Of the file's content; empty = it is not there"`
-	Bindings []Binding `json:"bindings" doc:"In the order of the file, in which the later one counts" nullable:"false"`
+	Path     string    `json:"path" doc:"The file; empty = no file, and nothing can be changed"`
+	Version  string    `json:"version" doc:"Version of the file's content; empty = no file"`
+	Bindings []Binding `json:"bindings" doc:"In the order of the file; of two bindings of the same keys the later counts" nullable:"false"`
 	Problem  string    `json:"problem,omitempty" doc:"What is wrong with the file, and in which line"`
 }
 
-// Binding says what keys do.
+// Binding is the command of keys.
 type Binding struct {
 	Keys    string  `json:"keys" minLength:"1" maxLength:"100" doc:"Such as Mod+Shift+X; Mod is Command on a Mac and Control elsewhere"`
 	Command *string `json:"command" maxLength:"100" doc:"null = nothing"`
-	Line    int     `json:"line,omitempty" doc:"In which line of the file it stands; not read when it is written"`
+	Line    int     `json:"line,omitempty" doc:"Line of the file in which the binding stands; ignored in a change"`
 }
 
-// KeyboardChange is all bindings anew.
+// KeyboardChange replaces all bindings.
 type KeyboardChange struct {
-	Version  string    `json:"version" doc:"Of what was changed: when the file is another one by now, nothing is written"`
+	Version  string    `json:"version" doc:"Version that the change is based on: when the file has changed since, nothing is written"`
 	Bindings []Binding `json:"bindings" maxItems:"1000" nullable:"false"`
 }
 
-// Codes of keys that cannot be changed; params path, detail.
+// The codes of refused changes of key bindings; params path, detail.
 const (
 	refusedKeysBroken     = "keyboard.broken"
 	refusedKeysChanged    = "keyboard.changed"
@@ -56,41 +55,40 @@ const (
 )
 
 const (
-	eventKeyboard = "keyboard.upsert"
-	keyboardName  = "keyboard.json"
-	bindingsKey   = "bindings"
-	keyboardPace  = 2 * time.Second // how often the file is looked at, once anybody has asked for it
+	keyboardName = "keyboard.json"
+	bindingsKey  = "bindings"
+	keyboardPace = 2 * time.Second // how often Watch looks at the file
 )
 
-// keyboard is the file.
-type keyboard struct {
-	file  string // "" = there is none
-	asked chan struct{}
+// keyboardFile is keyboard.json.
+type keyboardFile struct {
+	file  string        // "" = no file
+	asked chan struct{} // has a value once somebody has read the bindings
 
-	mu   sync.Mutex // one reads, changes and writes at a time; it protects what is below
-	told Keyboard   // what was published or answered last
-	seen fileState  // of the file, when it was read last
-	soon bool       // it was read so soon after it was written that the same clock may stand for two contents
+	mu   sync.Mutex // held while the file is read or changed; protects the fields below
+	told Keyboard   // the last answer
+	seen fileState  // of the file at the last reading
+	soon bool       // the file was read so soon after a write that a later write may have the same time
 }
 
-// fileState is what tells that a file may have been written.
+// fileState changes when a file is written.
 type fileState struct {
 	size     int64
 	modified time.Time
-	problem  string // it cannot be looked at
+	problem  string // the error of os.Stat
 }
 
-// newKeyboard is the file beside that of the settings.
-func newKeyboard(settings string) *keyboard {
-	k := &keyboard{asked: make(chan struct{}, 1)}
+// newKeyboardFile returns the keyboard.json beside a settings.json.
+func newKeyboardFile(settings string) *keyboardFile {
+	k := &keyboardFile{asked: make(chan struct{}, 1)}
 	if settings != "" {
 		k.file = filepath.Join(filepath.Dir(settings), keyboardName)
 	}
 	return k
 }
 
-// look reads the file. fresh says that it is not what was told last.
-func (k *keyboard) look() (now Keyboard, fresh bool) {
+// read reads the file. fresh tells whether its content differs from the last answer.
+func (k *keyboardFile) read() (now Keyboard, fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.noteLocked()
@@ -100,13 +98,13 @@ func (k *keyboard) look() (now Keyboard, fresh bool) {
 	return now, fresh
 }
 
-// noteLocked keeps what tells that the file is still the one that is read now.
-func (k *keyboard) noteLocked() {
+// noteLocked keeps the state of a file that is about to be read.
+func (k *keyboardFile) noteLocked() {
 	k.seen = k.state()
 	k.soon = time.Since(k.seen.modified) < keyboardPace
 }
 
-func (k *keyboard) state() fileState {
+func (k *keyboardFile) state() fileState {
 	info, err := os.Stat(k.file)
 	if err != nil {
 		return fileState{problem: err.Error()}
@@ -114,8 +112,8 @@ func (k *keyboard) state() fileState {
 	return fileState{size: info.Size(), modified: info.ModTime()}
 }
 
-// readLocked gives the members of the file as they are written, and what they mean. broken is why the file may not be written.
-func (k *keyboard) readLocked() (file keyboardFile, now Keyboard, broken error) {
+// readLocked returns the content of the file, and the bindings in it. broken is the reason that the file may not be written.
+func (k *keyboardFile) readLocked() (file keyboardContent, now Keyboard, broken error) {
 	now = Keyboard{Path: k.file, Bindings: []Binding{}}
 	data, err := readByHand(k.file)
 	if err == nil && data != nil {
@@ -129,14 +127,14 @@ func (k *keyboard) readLocked() (file keyboardFile, now Keyboard, broken error) 
 	return file, now, err
 }
 
-// keyboardFile is what stands in the file: the bindings in their order, and members that nobody knows.
-type keyboardFile struct {
+// keyboardContent is the content of the file: the bindings in their order, and the other members.
+type keyboardContent struct {
 	bindings []json.RawMessage
 	others   map[string]json.RawMessage
 }
 
-// parseKeyboard reads what a person wrote. What is no binding is left out and told; what is no JSON is only told.
-func parseKeyboard(data []byte) (file keyboardFile, bindings []Binding, err error) {
+// parseKeyboard reads a keyboard.json. Invalid bindings are left out, and err is the error of the first; text that is no JSON gives no bindings.
+func parseKeyboard(data []byte) (file keyboardContent, bindings []Binding, err error) {
 	bindings = []Binding{}
 	data = jsonerr.Text(data)
 	members, err := parseObject(data)
@@ -166,13 +164,13 @@ func parseKeyboard(data []byte) (file keyboardFile, bindings []Binding, err erro
 	return file, bindings, nil
 }
 
-// placed is a value of the file, and where it stands.
+// placed is a value in the file, with its line.
 type placed struct {
 	text json.RawMessage
 	line int
 }
 
-// bindingsIn finds the elements of the list. data is one JSON object.
+// bindingsIn returns the elements of the list of bindings. data is one JSON object.
 func bindingsIn(data []byte) (list []placed, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -190,7 +188,7 @@ func bindingsIn(data []byte) (list []placed, err error) {
 			err = from.Decode(&skipped)
 			continue
 		}
-		list = nil // of a name that stands there twice the last one counts
+		list = nil // of two members with the same name the last counts
 		var open json.Token
 		if open, err = from.Token(); err == nil && open != json.Delim('[') {
 			return nil, fmt.Errorf("line %d: bindings has to be a list", line())
@@ -198,7 +196,7 @@ func bindingsIn(data []byte) (list []placed, err error) {
 		for err == nil && from.More() {
 			var text json.RawMessage
 			err = from.Decode(&text)
-			// The decoder stands behind the value: it begins on the line that it ends on, less those that it has.
+			// The decoder stands behind the value, so the line breaks of the value are subtracted.
 			list = append(list, placed{text: text, line: line() - bytes.Count(text, []byte("\n"))})
 		}
 		if err == nil {
@@ -224,8 +222,8 @@ func parseBinding(text json.RawMessage) (Binding, error) {
 	return b, nil
 }
 
-// change writes the file with other bindings, and with all else that stands in it.
-func (k *keyboard) change(p KeyboardChange) (now Keyboard, err error) {
+// change replaces the bindings in the file, and keeps its other members.
+func (k *keyboardFile) change(p KeyboardChange) (now Keyboard, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	file, now, err := k.readLocked()
@@ -239,17 +237,17 @@ func (k *keyboard) change(p KeyboardChange) (now Keyboard, err error) {
 		return now, k.refused(refusedKeysUnwritable, err)
 	}
 	k.noteLocked()
-	_, now, err = k.readLocked() // what counts is what stands there
+	_, now, err = k.readLocked() // the answer is the content of the file
 	k.told = now
 	return now, err
 }
 
-func (k *keyboard) refused(code string, err error) error {
-	return &RefusedError{Code: code, Params: map[string]string{"path": k.file, "detail": err.Error()}}
+func (k *keyboardFile) refused(code string, err error) error {
+	return &refusal.Error{Code: code, Params: map[string]string{"path": k.file, "detail": err.Error()}}
 }
 
-// with is the file's new content: a binding that was there stays as it was written, with what a person noted beside it.
-func (f keyboardFile) with(bindings []Binding) []byte {
+// with returns the content of the file with other bindings. A binding that was in the file keeps its text, notes of a person included.
+func (f keyboardContent) with(bindings []Binding) []byte {
 	before := map[string]json.RawMessage{}
 	for _, text := range f.bindings {
 		if b, err := parseBinding(text); err == nil {
@@ -261,7 +259,7 @@ func (f keyboardFile) with(bindings []Binding) []byte {
 		b.Line = 0
 		text := before[b.means()]
 		if text == nil {
-			text = mustJSON(b)
+			text = record.JSON(b)
 		}
 		lines = append(lines, "    "+compacted(text))
 	}
@@ -272,13 +270,13 @@ func (f keyboardFile) with(bindings []Binding) []byte {
 	}
 	out.WriteString("]")
 	for _, name := range slices.Sorted(maps.Keys(f.others)) {
-		fmt.Fprintf(&out, ",\n  %s: %s", compacted(mustJSON(name)), compacted(f.others[name]))
+		fmt.Fprintf(&out, ",\n  %s: %s", compacted(record.JSON(name)), compacted(f.others[name]))
 	}
 	out.WriteString("\n}\n")
 	return []byte(out.String())
 }
 
-// means is the same for bindings that mean the same.
+// means returns a text that is equal for bindings of the same keys and command.
 func (b Binding) means() string {
 	if b.Command == nil {
 		return b.Keys + "\n"
@@ -286,7 +284,7 @@ func (b Binding) means() string {
 	return b.Keys + "\n" + *b.Command
 }
 
-// compacted is JSON without line breaks.
+// compacted returns JSON without line breaks.
 func compacted(text json.RawMessage) string {
 	var out bytes.Buffer
 	if json.Compact(&out, text) != nil {
@@ -295,8 +293,8 @@ func compacted(text json.RawMessage) string {
 	return out.String()
 }
 
-// watch tells of each change of the file, from the first time on that somebody has asked for it: nothing is looked at for nobody.
-func (k *keyboard) watch(ctx context.Context, tell func(Keyboard)) {
+// watch passes each change of the file to tell until ctx ends. It looks at the file only after a value came over asked.
+func (k *keyboardFile) watch(ctx context.Context, tell func(Keyboard)) {
 	select {
 	case <-k.asked:
 	case <-ctx.Done():
@@ -316,75 +314,8 @@ func (k *keyboard) watch(ctx context.Context, tell func(Keyboard)) {
 		if same {
 			continue
 		}
-		if now, fresh := k.look(); fresh {
+		if now, fresh := k.read(); fresh {
 			tell(now)
 		}
 	}
-}
-
-func (c *Client) tellKeyboard(now Keyboard) {
-	c.feed.publish(Event{Type: eventKeyboard, Data: mustJSON(now)})
-}
-
-// Keyboard is what a person has changed about the keys, as it is now. From the first call on changes of the file are told.
-func (c *Client) Keyboard() Keyboard {
-	now, fresh := c.keyboard.look()
-	select {
-	case c.keyboard.asked <- struct{}{}:
-	default: // it is watched, or is about to be
-	}
-	if fresh {
-		c.tellKeyboard(now)
-	}
-	return now
-}
-
-// ChangeKeyboard writes the bindings.
-func (c *Client) ChangeKeyboard(p KeyboardChange) (Keyboard, error) {
-	now, err := c.keyboard.change(p)
-	if err != nil {
-		return Keyboard{}, err
-	}
-	c.tellKeyboard(now)
-	return now, nil
-}
-
-// readByHand reads a file that people write; nil when it is not there.
-func readByHand(file string) ([]byte, error) {
-	if file == "" {
-		return nil, nil
-	}
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file") // a FIFO would hold us until somebody writes to it
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, largestFile+1))
-	if err == nil && len(data) > largestFile {
-		err = fmt.Errorf("it has more than %d bytes", largestFile)
-	}
-	return data, err
-}
-
-// writeByHand writes such a file.
-func writeByHand(file string, data []byte) error {
-	if file == "" {
-		return errors.New("there is no file for it")
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // people keep such files elsewhere, and link them here
-	}
-	return store.WriteFile(file, data, 0o600)
 }

@@ -1,4 +1,4 @@
-package session
+package settings
 
 import (
 	"encoding/json"
@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"deskhand/backend/refusal"
 )
 
-func settingsIn(t *testing.T, content string) *settings {
+func settingsIn(t *testing.T, content string) *settingsFile {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config", "settings.json")
 	if content != "" {
@@ -21,10 +23,10 @@ func settingsIn(t *testing.T, content string) *settings {
 			t.Fatal(err)
 		}
 	}
-	return newSettings(file)
+	return newSettingsFile(file)
 }
 
-func content(t *testing.T, s *settings) string {
+func content(t *testing.T, s *settingsFile) string {
 	t.Helper()
 	data, err := os.ReadFile(s.file)
 	if err != nil {
@@ -33,22 +35,22 @@ func content(t *testing.T, s *settings) string {
 	return string(data)
 }
 
-func TestTheUsualBudgetIsAQuarterOfTheMachine(t *testing.T) {
-	s := newSettings("")
-	now, fresh := s.look()
+func TestMemoryBudgetDefaultIsAQuarterOfTheMachine(t *testing.T) {
+	s := newSettingsFile("")
+	now, fresh := s.read()
 	if fresh || now.Problem != "" || now.MemoryBudgetMiB != now.MemoryBudgetDefaultMiB {
-		t.Errorf("%+v, %v", now, fresh)
+		t.Errorf("read without a file: got %+v, fresh %v, want the default budget, not fresh", now, fresh)
 	}
 	want := usualBudget
 	if machine := int(machineMemory() / mib); machine > 0 {
 		want = min(machine/4, usualBudget)
 	}
 	if now.MemoryBudgetMiB != want || want < 1 {
-		t.Errorf("%d MiB, want %d", now.MemoryBudgetMiB, want)
+		t.Errorf("budget: got %d MiB, want %d", now.MemoryBudgetMiB, want)
 	}
-	var refused *RefusedError
+	var refused *refusal.Error
 	if _, err := s.change(SettingsPatch{MemoryBudgetMiB: new(1)}); !errors.As(err, &refused) || refused.Code != refusedUnwritable {
-		t.Errorf("without a file: %v", err)
+		t.Errorf("change without a file: got %v, want %s", err, refusedUnwritable)
 	}
 }
 
@@ -83,77 +85,77 @@ func TestSettingsOfAFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settingsIn(t, tc.content)
-			now, fresh := s.look()
+			now, fresh := s.read()
 			if tc.budget == usual {
 				tc.budget = s.usual
 			}
 			if now.MemoryBudgetMiB != tc.budget || (now.Problem == "") != (tc.problem == "") || !strings.Contains(now.Problem, tc.problem) {
-				t.Errorf("%+v", now)
+				t.Errorf("%s: got %+v, want budget %d and problem %q", tc.content, now, tc.budget, tc.problem)
 			}
 			if differs := now.Problem != "" || tc.budget != s.usual; fresh != differs {
-				t.Errorf("news: %v, want %v", fresh, differs)
+				t.Errorf("first read: got fresh %v, want %v", fresh, differs)
 			}
-			if _, fresh := s.look(); fresh {
-				t.Error("the same is news again")
+			if _, fresh := s.read(); fresh {
+				t.Error("second read: got fresh, want not fresh")
 			}
 		})
 	}
 }
 
-func TestSettingsKeepWhatTheyDoNotKnow(t *testing.T) {
+func TestSettingsKeepUnknownMembers(t *testing.T) {
 	s := settingsIn(t, `{"later": {"deep": [1.50, "<ü>", null]}, "memoryBudgetMiB": "bad", "z": 12345678901234567890}`)
 	now, err := s.change(SettingsPatch{MemoryBudgetMiB: new(300)})
 	if err != nil || now.MemoryBudgetMiB != 300 || now.Problem != "" {
-		t.Fatalf("%+v, %v", now, err)
+		t.Fatalf("change: got %+v, %v, want budget 300 and no problem", now, err)
 	}
 	text := content(t, s)
 	for _, part := range []string{`1.50`, `"<ü>"`, `null`, `"z": 12345678901234567890`, `"memoryBudgetMiB": 300`} {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s is lost in %s", part, text)
+			t.Errorf("file: got %s, want %s in it", text, part)
 		}
 	}
-	if _, fresh := s.look(); fresh {
-		t.Error("what was answered is news")
+	if _, fresh := s.read(); fresh {
+		t.Error("read after a change: got fresh, want not fresh")
 	}
 	if now, err := s.change(SettingsPatch{}); err != nil || now.MemoryBudgetMiB != 300 || content(t, s) != text {
-		t.Errorf("an empty patch: %+v, %v", now, err)
+		t.Errorf("empty patch: got %+v, %v, want budget 300 and the same file", now, err)
 	}
 	if list, err := os.ReadDir(filepath.Dir(s.file)); err != nil || len(list) != 1 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("directory: got %v, %v, want one file", list, err)
 	}
-	// An edit counts at the next look.
+	// An edit counts at the next reading.
 	if err := os.WriteFile(s.file, []byte(`{"memoryBudgetMiB": 301}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if now, fresh := s.look(); now.MemoryBudgetMiB != 301 || !fresh {
-		t.Errorf("%+v, %v", now, fresh)
+	if now, fresh := s.read(); now.MemoryBudgetMiB != 301 || !fresh {
+		t.Errorf("read after an edit: got %+v, fresh %v, want budget 301, fresh", now, fresh)
 	}
 }
 
-func TestSettingsThatAreRefused(t *testing.T) {
+func TestSettingsRefuseInvalidChanges(t *testing.T) {
 	for _, budget := range []int{-1, largestBudget + 1} {
 		s := settingsIn(t, "{}")
-		var refused *RefusedError
+		var refused *refusal.Error
 		if _, err := s.change(SettingsPatch{MemoryBudgetMiB: &budget}); !errors.As(err, &refused) || refused.Code != refusedSetting || !refused.Bad {
-			t.Errorf("%d: %v", budget, err)
+			t.Errorf("budget %d: got %v, want %s", budget, err, refusedSetting)
 		}
 		if text := content(t, s); text != "{}" {
-			t.Errorf("it was written: %s", text)
+			t.Errorf("file after a refused budget %d: got %s, want {}", budget, text)
 		}
 	}
 	for _, broken := range []string{"{", "[]", "null", "{}x"} {
 		s := settingsIn(t, broken)
-		var refused *RefusedError
+		var refused *refusal.Error
 		if _, err := s.change(SettingsPatch{MemoryBudgetMiB: new(1)}); !errors.As(err, &refused) || refused.Code != refusedBroken || refused.Params["detail"] == "" || refused.Bad {
-			t.Errorf("%s: %v", broken, err)
+			t.Errorf("change of %s: got %v, want %s", broken, err, refusedBroken)
 		}
 		if text := content(t, s); text != broken {
-			t.Errorf("%q was written over %q", text, broken)
+			t.Errorf("broken file: got %q, want %q", text, broken)
 		}
 	}
 }
 
-func TestSettingsOfWhatIsShownBesideTheWindow(t *testing.T) {
+func TestSettingsOfDialogsAndNotifications(t *testing.T) {
 	for content, want := range map[string]struct {
 		dialogs string
 		notices bool
@@ -172,32 +174,32 @@ func TestSettingsOfWhatIsShownBesideTheWindow(t *testing.T) {
 		`{"notifications": null}`:     {dialogsUnfocused, true, "notifications"},
 		`{"nativeDialogs":1,"notifications":1,"memoryBudgetMiB":-1}`: {dialogsUnfocused, true, "; nativeDialogs"}, // all are told
 	} {
-		now, _ := settingsIn(t, content).look()
+		now, _ := settingsIn(t, content).read()
 		if now.NativeDialogs != want.dialogs || now.Notifications != want.notices || (now.Problem == "") != (want.problem == "") || !strings.Contains(now.Problem, want.problem) {
-			t.Errorf("%s: %+v", content, now)
+			t.Errorf("%s: got %+v, want %+v", content, now, want)
 		}
 	}
 
 	s := settingsIn(t, `{"kept": 1}`)
 	now, err := s.change(SettingsPatch{NativeDialogs: new(dialogsAlways), Notifications: new(false)})
 	if err != nil || now.NativeDialogs != dialogsAlways || now.Notifications {
-		t.Fatalf("%+v, %v", now, err)
+		t.Fatalf("change: got %+v, %v, want always and no notifications", now, err)
 	}
 	if now, err = s.change(SettingsPatch{Notifications: new(true)}); err != nil || now.NativeDialogs != dialogsAlways || !now.Notifications {
-		t.Fatalf("%+v, %v", now, err)
+		t.Fatalf("change: got %+v, %v, want always and notifications", now, err)
 	}
 	text := content(t, s)
-	var refused *RefusedError
+	var refused *refusal.Error
 	if _, err := s.change(SettingsPatch{NativeDialogs: new("sometimes")}); !errors.As(err, &refused) || refused.Code != refusedChoice || !refused.Bad || refused.Params["choices"] != "never, unfocused, always" {
-		t.Errorf("%v", err)
+		t.Errorf("change to sometimes: got %v, want %s", err, refusedChoice)
 	}
 	if content(t, s) != text || !strings.Contains(text, `"kept": 1`) {
-		t.Errorf("%s became %s", text, content(t, s))
+		t.Errorf("file after a refused change: got %s, want %s", content(t, s), text)
 	}
 }
 
-// Who has switched the API off has it off, whatever has become of the file since.
-func TestLocalAPIIsOffWhereNobodyCanTell(t *testing.T) {
+// An API that a person has switched off stays off, even when the file is broken later.
+func TestLocalAPIIsOffWhenUnclear(t *testing.T) {
 	for content, want := range map[string]struct {
 		on      bool
 		problem string
@@ -214,9 +216,9 @@ func TestLocalAPIIsOffWhereNobodyCanTell(t *testing.T) {
 		`[]`:                  {false, "line 1"},
 		`{"theme": 1}`:        {true, "theme"}, // of another one
 	} {
-		now, _ := settingsIn(t, content).look()
+		now, _ := settingsIn(t, content).read()
 		if now.LocalAPI != want.on || (now.Problem == "") != (want.problem == "") || !strings.Contains(now.Problem, want.problem) {
-			t.Errorf("%s: %+v", content, now)
+			t.Errorf("%s: got %+v, want %+v", content, now, want)
 		}
 	}
 }
@@ -227,18 +229,18 @@ func TestSettingsOfManyAtOnce(t *testing.T) {
 	for n := range 20 {
 		all.Go(func() {
 			if _, err := s.change(SettingsPatch{MemoryBudgetMiB: &n}); err != nil {
-				t.Error(err)
+				t.Errorf("change to %d: got %v, want no error", n, err)
 			}
 		})
 		all.Go(func() {
-			if now, _ := s.look(); now.Problem != "" {
-				t.Error(now.Problem)
+			if now, _ := s.read(); now.Problem != "" {
+				t.Errorf("read: got problem %q, want none", now.Problem)
 			}
 		})
 	}
 	all.Wait()
 	if text := content(t, s); !strings.Contains(text, `"kept": true`) {
-		t.Error(text)
+		t.Errorf("file: got %s, want kept in it", text)
 	}
 }
 
@@ -258,23 +260,23 @@ func FuzzSettings(f *testing.F) {
 		now, err := s.change(SettingsPatch{MemoryBudgetMiB: new(77)})
 		if err != nil {
 			if text := content(t, s); text != string(data) {
-				t.Fatalf("%q became %q", data, text)
+				t.Fatalf("file after a refused change: got %q, want %q", text, data)
 			}
 			return
 		}
 		var after map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(content(t, s)), &after); err != nil || now.MemoryBudgetMiB != 77 || now.Problem != "" {
-			t.Fatalf("%+v, %v", now, err)
+			t.Fatalf("change of %q: got %+v, %v, want budget 77", data, now, err)
 		}
 		for name := range before {
 			if _, ok := after[name]; !ok {
-				t.Fatalf("%q is lost", name)
+				t.Fatalf("change of %q: got no member %q, want every member", data, name)
 			}
 		}
 	})
 }
 
-func TestTheAddressOfTheRegistry(t *testing.T) {
+func TestSettingsOfCatalogueURL(t *testing.T) {
 	for content, want := range map[string]struct{ url, problem string }{
 		`{}`: {"", ""},
 		`{"catalogueUrl": "https://mirror.example/registry.json"}`: {"https://mirror.example/registry.json", ""},
@@ -285,18 +287,18 @@ func TestTheAddressOfTheRegistry(t *testing.T) {
 		`{"catalogueUrl": null}`:                                   {"", catalogueKey},
 	} {
 		s := settingsIn(t, content)
-		now, _ := s.look()
-		if now.CatalogueURL != want.url || StoredCatalogueURL(s.file) != want.url || want.problem == "" != (now.Problem == "") || !strings.Contains(now.Problem, want.problem) {
-			t.Errorf("%s: %+v", content, now)
+		now, _ := s.read()
+		if now.CatalogueURL != want.url || CatalogueURL(s.file) != want.url || want.problem == "" != (now.Problem == "") || !strings.Contains(now.Problem, want.problem) {
+			t.Errorf("%s: got %+v, want %+v", content, now, want)
 		}
 	}
 	s := settingsIn(t, `{"colours": 1, "memoryBudgetMiB": 512}`)
 	now, err := s.change(SettingsPatch{CatalogueURL: new("http://127.0.0.1:1/r.json")})
 	if err != nil || now.CatalogueURL != "http://127.0.0.1:1/r.json" || now.MemoryBudgetMiB != 512 || !strings.Contains(content(t, s), `"colours": 1`) {
-		t.Errorf("%+v, %v, %s", now, err, content(t, s))
+		t.Errorf("change: got %+v, %v, file %s, want the new address, budget 512 and colours", now, err, content(t, s))
 	}
-	var refused *RefusedError
+	var refused *refusal.Error
 	if _, err := s.change(SettingsPatch{CatalogueURL: new("ftp://x")}); !errors.As(err, &refused) || refused.Code != refusedURL {
-		t.Error(err)
+		t.Errorf("change to ftp: got %v, want %s", err, refusedURL)
 	}
 }

@@ -1,8 +1,8 @@
-package session
+package settings
 
 import "golang.org/x/sys/unix"
 
-// machineMemory is how much memory the machine has, in bytes; 0 = the system does not tell.
+// machineMemory returns the size of the machine's memory in bytes; 0 = the system does not tell.
 func machineMemory() int64 {
 	size, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
