@@ -32,6 +32,7 @@ import (
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
 )
 
 // ClientConfig is the configuration of a Client.
@@ -47,6 +48,7 @@ type ClientConfig struct {
 	Launch         *launch.Gate
 	Undo           *undo.Library
 	Maintenance    *maintenance.Maintainer
+	Worktrees      *worktrees.Library
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged

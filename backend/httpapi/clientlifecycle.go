@@ -8,6 +8,7 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
 )
 
 // lifecycleRoutes adds the routes that delete, restore and relink sessions.
@@ -33,8 +34,8 @@ func (c *Client) lifecycleRoutes() {
 			return answer(s.Restore(ctx, in.ID))
 		})
 	huma.Register(c.api, op("branch", http.MethodGet, "sessions/{id}/branch", "Get the branch that is checked out in a session's directory", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.Branch], error) {
-			return answer(s.Branch(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[worktrees.Branch], error) {
+			return answer(c.cfg.Worktrees.Branch(ctx, in.ID))
 		})
 	huma.Register(c.api, op("starters", http.MethodGet, "sessions/{id}/starters", "Get the properties of a session's directory that suggest a first message", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Starters], error) {

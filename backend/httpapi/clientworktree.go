@@ -7,36 +7,40 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/session"
+	"deskhand/backend/worktrees"
 )
 
 // worktreeRoutes adds the routes about the worktrees of sessions. A worktree is made together with its session.
 func (c *Client) worktreeRoutes() {
-	s := c.cfg.Sessions
+	w := c.cfg.Worktrees
 	huma.Register(c.api, op("planWorktree", http.MethodGet, "worktrees/plan", "Describe the worktree that a new session in a directory would get, or the reason that there can be none", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Cwd  string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`
 			Name string `query:"name" maxLength:"1000" doc:"Purpose of the worktree in a person's words; the branch is named after it"`
 		},
-		) (*body[session.WorktreePlan], error) {
-			return answer(s.PlanWorktree(ctx, in.Cwd, in.Name))
+		) (*body[worktrees.WorktreePlan], error) {
+			return answer(w.Plan(ctx, in.Cwd, in.Name))
 		})
 	huma.Register(c.api, op("previewWorktreeRemoval", http.MethodGet, "sessions/{id}/worktree", "Describe what removing a session's worktree would keep and delete", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.WorktreeRemoval], error) {
-			return answer(s.PreviewRemoval(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[worktrees.WorktreeRemoval], error) {
+			return answer(w.Preview(ctx, in.ID))
 		})
 	huma.Register(c.api, op("removeWorktree", http.MethodDelete, "sessions/{id}/worktree", "Remove the worktree of a session: uncommitted files are kept first, ignored files are deleted", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`
 			Preview bool   `query:"preview" doc:"Return what would be kept and removed, as GET does, and change nothing"`
 		},
-		) (*body[session.WorktreeRemoval], error) {
+		) (*body[worktrees.WorktreeRemoval], error) {
 			if in.Preview {
-				return answer(s.PreviewRemoval(ctx, in.ID))
+				return answer(w.Preview(ctx, in.ID))
 			}
-			return answer(s.RemoveWorktree(ctx, in.ID))
+			return answer(w.Remove(ctx, in.ID))
 		})
 	huma.Register(c.api, op("restoreWorktree", http.MethodPost, "sessions/{id}/worktree/restore", "Restore a removed worktree as it was", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
-			return answer(s.RestoreWorktree(ctx, in.ID))
+			if err := w.Restore(ctx, in.ID); err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(c.cfg.Sessions.Get(ctx, in.ID))
 		})
 }

@@ -152,7 +152,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 }
 
 func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.closed(cwd) {
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
 	a.v.c.rememberSecrets(agent)

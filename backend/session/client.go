@@ -44,7 +44,7 @@ import (
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
-	"deskhand/backend/worktree"
+	"deskhand/backend/worktrees"
 )
 
 // Errors of the client; a RefusedError carries a code for everything that a person could have known.
@@ -125,7 +125,7 @@ type Client struct {
 	maintainer *maintenance.Maintainer
 	remotes    *remotes.Library
 	alike      alike
-	worktrees  worktrees
+	worktrees  *worktrees.Library
 	erasing    *erasing
 	taking     sync.Mutex // one session of an agent's own at a time
 
@@ -171,7 +171,7 @@ func (cfg Config) withDefaults() Config {
 // is expired, and both are told in the transcript.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, starts: startmode.NewLibrary(cfg.Store), erasing: newErasing(), remotes: cfg.Remotes, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, starts: startmode.NewLibrary(cfg.Store), erasing: newErasing(), remotes: cfg.Remotes}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -183,12 +183,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	publish := func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) }
 	c.remotes.Use(remotes.Sessions{Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt, Publish: publish})
 	var err error
-	if err = c.openLaunch(); err != nil {
+	if err = c.openWorktrees(ctx); err != nil {
 		return nil, err
 	}
-	c.worktrees.git, err = worktree.Open(ctx, worktree.Config{Beside: cfg.Proxy, Environ: cfg.Agents.Environ, Logger: cfg.Logger})
-	if err != nil {
-		return nil, errors.Join(err, c.launch.Close())
+	if err = c.openLaunch(); err != nil {
+		return nil, errors.Join(err, c.worktrees.Close())
 	}
 	c.sampler = newSampler(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
@@ -211,7 +210,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 
 // takeOver makes of the data what it is without a program that runs, and gives what is done to it from then on.
 func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
-	err = errors.Join(c.remotes.Load(ctx), c.loadWorktrees(ctx))
+	err = errors.Join(c.remotes.Load(ctx), c.worktrees.Load(ctx))
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}
@@ -220,7 +219,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.outlived(ctx)
-	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, c.eraseAll, func() { c.endOutlived(left) }, c.settleTrees}, err
+	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, c.eraseAll, func() { c.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -255,7 +254,7 @@ func (c *Client) Close() error {
 	c.stop()
 	c.maintainer.Close()
 	c.wg.Wait()
-	return errors.Join(c.worktrees.git.Close(), c.launch.Close())
+	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }
 
 // Settings returns what the person has set.
@@ -359,15 +358,15 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	defer c.worktrees.giveBack(id)
+	defer tree.Release()
 	s, err := c.create(context.WithoutCancel(ctx), id, n, start, tree)
 	if err != nil {
-		return Session{}, errors.Join(err, c.unmakeWorktree(ctx, tree))
+		return Session{}, errors.Join(err, tree.Discard(ctx))
 	}
 	return s, nil
 }
 
-func (c *Client) create(ctx context.Context, id string, n New, start *transcript.Start, tree *treeRow) (Session, error) {
+func (c *Client) create(ctx context.Context, id string, n New, start *transcript.Start, tree *worktrees.Pending) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
 		return Session{}, err
@@ -384,7 +383,7 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	r.showFacts()
 	save := func(tx *sql.Tx) error { return r.save(ctx, tx) }
 	if tree != nil {
-		err = c.putTree(ctx, tree.settled(), save)
+		err = tree.Store(ctx, save)
 	} else if err = c.cfg.Store.Write(ctx, save); err != nil {
 		err = fmt.Errorf("%w: %w", ErrStorage, err)
 	}
@@ -463,7 +462,7 @@ func (c *Client) show(r row) Session {
 	}
 	if at := c.hosts.At(s.Place).Directories; at != nil {
 		s.Workspace.Missing = at.Missing(s.Cwd)
-		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing, at.Missing)
+		s.Worktree = c.worktrees.Show(s.Cwd, s.Workspace.Missing)
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
 )
 
 // move is a workspace on its way to another path, with its sessions. Every session of the workspace is held between two of its steps meanwhile,
@@ -21,8 +22,7 @@ type move struct {
 
 	c     *Client
 	at    Time
-	trees []treeRow // as they are after the move
-	taken []string  // the ids of the worktrees that nobody else is at
+	trees *worktrees.Move
 	held  []*conversation
 	ended sync.WaitGroup // the steps of the held conversations
 	over  chan struct{}  // closed when the conversations may go on
@@ -31,11 +31,12 @@ type move struct {
 
 // follow has the sessions of a workspace follow its directory.
 func (c *Client) follow(ctx context.Context, w *workspace.Move) error {
-	m := &move{Move: w, c: c, at: Time{Time: time.Now()}, over: make(chan struct{})}
-	defer m.giveBack()
-	if err := m.claimTrees(ctx); err != nil {
+	trees, err := c.worktrees.BeginMove(ctx, w.From.Path, w.To.Path)
+	if err != nil {
 		return err
 	}
+	defer trees.End()
+	m := &move{Move: w, c: c, trees: trees, at: Time{Time: time.Now()}, over: make(chan struct{})}
 	defer m.wait()
 	if err := m.holdAll(ctx); err != nil {
 		return err
@@ -43,10 +44,10 @@ func (c *Client) follow(ctx context.Context, w *workspace.Move) error {
 	if err := c.cfg.Store.WriteSync(ctx, func(tx *sql.Tx) error { return m.save(ctx, tx) }); err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	c.worktrees.put(m.trees...)
+	trees.Saved()
 	m.done = true
 	m.wait() // until every conversation has shown the move
-	m.repairTrees(ctx)
+	trees.Repair(ctx)
 	return nil
 }
 
@@ -133,12 +134,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	for _, r := range m.trees {
-		if err := r.save(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.trees.Save(ctx, tx)
 }
 
 // frame returns the next frame in the journal of a session, which tells of the move.

@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
 )
 
 // The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
@@ -44,7 +45,7 @@ type Session struct {
 	Place           string                    `json:"place" doc:"Where the session runs: the id of a place"`
 	Workspace       workspace.Workspace       `json:"workspace"`
 	Cwd             string                    `json:"cwd"`
-	Worktree        *Worktree                 `json:"worktree,omitempty" doc:"Of one whose directory is a work tree that was made for a session"`
+	Worktree        *worktrees.Worktree       `json:"worktree,omitempty" doc:"Worktree that the session works in; absent where the session works in none"`
 	Directories     []string                  `json:"directories" doc:"Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them"`
 	Agent           string                    `json:"agent" doc:"The agent's id, as in /client/agents"`
 	AgentName       string                    `json:"agentName"`

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/terminal"
 	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
 )
 
 // The terminals of a person, beside a conversation: their own shell, in one of its directories. They belong to the program and not to a
@@ -89,7 +90,7 @@ func (s *shells) add(sh *shell, closed func(dir string) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if closed(sh.record.Directory) {
-		return &RefusedError{Code: refusedWorktreeWorking}
+		return worktrees.ErrWorking()
 	}
 	taken, running := map[int]bool{}, 0
 	for _, other := range s.all {
@@ -140,6 +141,21 @@ func (s *shells) get(id string) *shell {
 		}
 	}
 	return nil
+}
+
+// endIn ends the terminals that were started in a directory, and those that are about to start there. Each channel is closed when nothing of
+// its terminal is left.
+func (s *shells) endIn(path string) (ends []<-chan struct{}) {
+	at := host.Resolve(path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sh := range s.all {
+		if host.Within(at, host.Resolve(sh.record.Directory)) && sh.record.Running {
+			sh.end()
+			ends = append(ends, sh.ended)
+		}
+	}
+	return ends
 }
 
 // opened notes that it runs.
@@ -226,7 +242,7 @@ func (c *Client) startShell(ctx context.Context, session string, cmd proxy.Comma
 	sh := &shell{end: end, ended: make(chan struct{}), record: Shell{
 		ID: id, Session: session, Name: filepath.Base(cmd.Path), Directory: cmd.Dir, Running: true, StartedAt: Time{Time: time.Now()},
 	}}
-	if err := c.shells.add(sh, c.worktrees.closed); err != nil {
+	if err := c.shells.add(sh, c.worktrees.Closed); err != nil {
 		end()
 		return Shell{}, err
 	}

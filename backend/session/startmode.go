@@ -97,7 +97,7 @@ func (c *Client) project(place, directory string) string {
 	if directory == "" || c.hosts.At(place).Directories == nil {
 		return directory
 	}
-	return c.worktrees.standsFor(filepath.Clean(directory))
+	return c.worktrees.StandsFor(filepath.Clean(directory))
 }
 
 // knownModes are those that the catalogue tells of, for an agent that has begun no conversation here.

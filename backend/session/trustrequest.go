@@ -24,7 +24,7 @@ const problemDeclined = "trust.declined"
 func (c *Client) openLaunch() (err error) {
 	c.launch, err = launch.Open(launch.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
-		Secrets: c.secret, StandsFor: c.worktrees.standsFor,
+		Secrets: c.secret, StandsFor: c.worktrees.StandsFor,
 		Approved: func(directory string, list []launch.Executable) { c.approvedElsewhere(directory, list, "") },
 	})
 	return err

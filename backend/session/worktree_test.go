@@ -74,6 +74,15 @@ func beside(t *testing.T, folder string) (d *desk, own, tree session.Session) {
 	return d, own, tree
 }
 
+// restoreTree restores the worktree of a session, and returns the session.
+func (d *desk) restoreTree(ctx context.Context, id string) (session.Session, error) {
+	d.t.Helper()
+	if err := d.Worktrees().Restore(ctx, id); err != nil {
+		return session.Session{}, err
+	}
+	return d.Get(ctx, id)
+}
+
 func (d *desk) writeTo(dir, name, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -95,7 +104,7 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
-	plan, err := d.PlanWorktree(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday")
+	plan, err := d.Worktrees().Plan(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday")
 	if err != nil || plan.Repository != d.work || plan.On != "main" || plan.Changed != 0 || !strings.HasPrefix(plan.Branch, "deskhand/fix-the-login-please-it-is-") {
 		t.Fatalf("%+v %v", plan, err)
 	}
@@ -114,14 +123,14 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 	d.writeTo(w.Path, "new.txt", "new\n")
 	d.writeTo(w.Path, "noise.log", "12345")
 
-	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if err != nil || preview.ChangedTotal != 2 || preview.IgnoredTotal != 1 || preview.IgnoredBytes != 5 || !preview.BranchStays || preview.Kept != nil || preview.Running != "" || len(preview.Others) != 0 {
 		t.Fatalf("%+v %v", preview, err)
 	}
 	if d.get(s.ID).Phase != session.Ready || d.textAt(w.Path, "noise.log") != "12345" {
 		t.Error("a preview has changed something")
 	}
-	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil || removed.Kept.Files != 2 || removed.Kept.Ref != "refs/deskhand/kept/"+s.ID {
 		t.Fatalf("%+v %v", removed, err)
 	}
@@ -129,21 +138,21 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 	if _, err := os.Lstat(w.Path); err == nil || now.Phase != session.Closed || now.Worktree.State != "removed" || now.Worktree.Kept.Commit != d.git(d.work, "rev-parse", removed.Kept.Ref) {
 		t.Fatalf("%+v %+v", now, now.Worktree)
 	}
-	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.removed")
 
 	// The record outlives the program, and so does what was kept.
 	dir := d.dir
 	d.close()
 	d = open(t, dir)
-	back, err := d.RestoreWorktree(t.Context(), s.ID)
+	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || back.Worktree.State != "ready" || back.Worktree.Kept != nil {
 		t.Fatalf("%+v %v", back.Worktree, err)
 	}
 	if d.textAt(w.Path, "code.go")+d.textAt(w.Path, "new.txt")+d.textAt(w.Path, "noise.log") != "two\nnew\n(gone)" {
 		t.Error("it is not as it was")
 	}
-	_, err = d.RestoreWorktree(t.Context(), s.ID)
+	_, err = d.restoreTree(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.there")
 	d.prompt(s.ID, "markdown")
 	d.idle(s.ID)
@@ -156,11 +165,11 @@ func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	d.asRepository()
 	s := d.createTree(session.New{Title: "Nothing"})
 	d.ready(s.ID)
-	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.BranchStays || removed.Kept != nil || d.git(d.work, "branch", "--list", "deskhand/*") != "" {
 		t.Fatalf("%+v %v", removed, err)
 	}
-	back, err := d.RestoreWorktree(t.Context(), s.ID)
+	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || d.git(back.Cwd, "branch", "--show-current") != s.Worktree.Branch {
 		t.Fatalf("%+v %v", back, err)
 	}
@@ -169,7 +178,7 @@ func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	if now := d.get(s.ID); now.Worktree.State != "missing" || !now.Workspace.Missing {
 		t.Errorf("%+v", now.Worktree)
 	}
-	if back, err = d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" {
+	if back, err = d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" {
 		t.Fatalf("%+v %v", back, err)
 	}
 }
@@ -184,25 +193,25 @@ func TestWhereAnAgentWorksNothingIsRemoved(t *testing.T) {
 	}
 	d.prompt(other.ID, "question")
 	r := d.request(other.ID)
-	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if err != nil || preview.Running != "The other" || len(preview.Others) != 1 {
 		t.Errorf("%+v %v", preview, err)
 	}
-	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.busy")
 	if now := d.get(s.ID); now.Worktree.State != "ready" || d.textAt(s.Cwd, "code.go") != "one\n" {
 		t.Errorf("%+v", now.Worktree)
 	}
 	d.answer(r, session.Answer{Reject: true})
 	d.idle(other.ID)
-	if _, err = d.RemoveWorktree(t.Context(), s.ID); err != nil {
+	if _, err = d.Worktrees().Remove(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
 	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != session.Closed {
 		t.Errorf("%+v", now)
 	}
 	// What is said there now fails as in a directory that is not there, and the worktree comes back for both.
-	if _, err = d.RestoreWorktree(t.Context(), other.ID); err != nil || d.get(s.ID).Worktree.State != "ready" {
+	if _, err = d.restoreTree(t.Context(), other.ID); err != nil || d.get(s.ID).Worktree.State != "ready" {
 		t.Fatal(err)
 	}
 }
@@ -216,7 +225,7 @@ func TestWhereNoWorkTreeCanBe(t *testing.T) {
 		_, err := d.Create(t.Context(), n)
 		return err
 	}
-	_, plan := d.PlanWorktree(t.Context(), d.work, "x")
+	_, plan := d.Worktrees().Plan(t.Context(), d.work, "x")
 	refusedWith(t, plan, "worktree.no_repository")
 	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.no_repository")
 	d.git(d.work, "init", "--quiet")
@@ -249,7 +258,7 @@ func TestWhereNoWorkTreeCanBe(t *testing.T) {
 		t.Errorf("%+v %v", page, err)
 	}
 	s := d.create()
-	_, err = d.PreviewRemoval(t.Context(), s.ID)
+	_, err = d.Worktrees().Preview(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.none")
 }
 
@@ -317,7 +326,7 @@ func TestAKillBetweenTheSteps(t *testing.T) {
 		t.Error("it is lost")
 	}
 
-	if _, err := d.RemoveWorktree(t.Context(), s.ID); err != nil {
+	if _, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
 	var kept string
@@ -339,14 +348,14 @@ func TestAKillBetweenTheSteps(t *testing.T) {
 	d.git(d.work, "worktree", "add", "--quiet", w.Path, w.Branch)
 	d = d.again()
 	d.until("settled", func() bool { // and given back by who did it
-		_, err := d.PreviewRemoval(t.Context(), s.ID)
+		_, err := d.Worktrees().Preview(t.Context(), s.ID)
 		refused, is := errors.AsType[*session.RefusedError](err)
 		return is && refused.Code == "worktree.removed"
 	})
 	if d.textAt(w.Path, "code.go") != "(gone)" {
 		t.Error("what was half brought back is still there")
 	}
-	if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || d.textAt(w.Path, "new.txt") != "new\n" || back.Worktree.State != "ready" {
+	if back, err := d.restoreTree(t.Context(), s.ID); err != nil || d.textAt(w.Path, "new.txt") != "new\n" || back.Worktree.State != "ready" {
 		t.Fatal(err)
 	}
 
@@ -434,7 +443,7 @@ func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 	}
 	back := func(how string) {
 		t.Helper()
-		if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" || d.git(path, "rev-parse", "HEAD") != head {
+		if back, err := d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" || d.git(path, "rev-parse", "HEAD") != head {
 			t.Fatalf("%s: %+v %v", how, back.Worktree, err)
 		}
 		if d.git(d.work, "for-each-ref", "--contains="+head, "refs/deskhand/kept") == "" {
@@ -442,7 +451,7 @@ func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 		}
 	}
 	detached("removed")
-	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil {
 		t.Fatalf("%+v %v", removed, err)
 	}
@@ -530,7 +539,7 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 	if _, err := d.Workspaces().Relink(t.Context(), s.Workspace.ID, tree); err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != tree {
+	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != tree {
 		t.Errorf("%+v %v", removed, err)
 	}
 }
@@ -549,11 +558,11 @@ func TestAWorkTreeOfAFreshCloneIsTheClones(t *testing.T) {
 		d.ready(s.ID)
 	}
 	d.writeTo(removed.Worktree.Path, "draft.txt", "draft\n")
-	if _, err := d.RemoveWorktree(t.Context(), removed.ID); err != nil {
+	if _, err := d.Worktrees().Remove(t.Context(), removed.ID); err != nil {
 		t.Fatal(err)
 	}
 	d.in("mock", d.work)
-	if _, err := d.RestoreWorktree(t.Context(), removed.ID); err != nil || d.textAt(removed.Worktree.Path, "draft.txt") != "draft\n" {
+	if _, err := d.restoreTree(t.Context(), removed.ID); err != nil || d.textAt(removed.Worktree.Path, "draft.txt") != "draft\n" {
 		t.Errorf("%v", err)
 	}
 	for id, want := range map[string]string{theirs.ID: d.work, removed.ID: d.work, tree.ID: renamed} {

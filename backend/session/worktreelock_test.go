@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/worktrees"
 )
 
 // TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew: git is told by a lock that it lies on a disk which is not plugged in. What it was it is
@@ -13,8 +13,8 @@ import (
 func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]func(d *desk, id string) error{
-		"removed": func(d *desk, id string) error { _, err := d.RemoveWorktree(d.t.Context(), id); return err },
-		"made":    func(d *desk, id string) error { _, err := d.RestoreWorktree(d.t.Context(), id); return err },
+		"removed": func(d *desk, id string) error { _, err := d.Worktrees().Remove(d.t.Context(), id); return err },
+		"made":    func(d *desk, id string) error { _, err := d.restoreTree(d.t.Context(), id); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +33,7 @@ func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 				t.Errorf("%+v", now)
 			}
 			d.git(d.work, "worktree", "unlock", path)
-			if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Kept == nil {
+			if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Kept == nil {
 				t.Errorf("%+v %v", removed, err)
 			}
 		})
@@ -47,7 +47,7 @@ func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
 	path := s.Worktree.Path
 	d.ready(s.ID)
 	d.writeTo(path, "new.txt", "new\n")
-	first, err := d.RemoveWorktree(t.Context(), s.ID)
+	first, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
 	}
 	d.writeTo(path, "mine.txt", "mine\n")
 	d = d.again()
-	removed, err := freed(func() (session.WorktreeRemoval, error) { return d.RemoveWorktree(t.Context(), s.ID) })
+	removed, err := freed(func() (worktrees.WorktreeRemoval, error) { return d.Worktrees().Remove(t.Context(), s.ID) })
 	if err != nil || removed.Kept == nil {
 		t.Fatalf("%+v %v", removed, err)
 	}

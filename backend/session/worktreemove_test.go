@@ -121,7 +121,7 @@ func TestARepositoryMovesDuringARemoval(t *testing.T) {
 	letGo := d.refHeld("deskhand/kept/" + s.ID)
 	removed := make(chan error, 1)
 	go func() {
-		_, err := d.RemoveWorktree(d.t.Context(), s.ID)
+		_, err := d.Worktrees().Remove(d.t.Context(), s.ID)
 		removed <- err
 	}()
 	d.untilStored("removing")
@@ -131,7 +131,7 @@ func TestARepositoryMovesDuringARemoval(t *testing.T) {
 		t.Errorf("%s of %s", state, main)
 	}
 	d.movedTo(moved)
-	if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.Repository != moved || d.textAt(s.Cwd, "new.txt") != "new\n" {
+	if back, err := d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.Repository != moved || d.textAt(s.Cwd, "new.txt") != "new\n" {
 		t.Errorf("%+v %v", back.Worktree, err)
 	}
 }
@@ -257,7 +257,7 @@ func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
 			t.Errorf("it is of %s", main)
 		}
 	}
-	if _, err := d.RemoveWorktree(t.Context(), second.ID); err != nil {
+	if _, err := d.Worktrees().Remove(t.Context(), second.ID); err != nil {
 		t.Error(err)
 	}
 }
@@ -279,7 +279,7 @@ func TestAWorkTreeFollowsAFolderOfItsRepository(t *testing.T) {
 	if now := d.get(s.ID); now.Worktree == nil || now.Worktree.Path != to || now.Worktree.From != filepath.Join(moved, "sub") {
 		t.Fatalf("%+v", now.Worktree)
 	}
-	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != to {
+	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != to {
 		t.Errorf("%+v %v", removed, err)
 	}
 }
@@ -311,7 +311,7 @@ func TestAKillInTheMiddleOfAMove(t *testing.T) {
 	d.store(`UPDATE worktree SET main = ?, repository = ?`, moved, moved)
 	d.work = moved
 	d = d.again()
-	if preview, err := d.PreviewRemoval(t.Context(), s.ID); err != nil || preview.ChangedTotal != 1 {
+	if preview, err := d.Worktrees().Preview(t.Context(), s.ID); err != nil || preview.ChangedTotal != 1 {
 		t.Fatalf("%+v %v", preview, err)
 	}
 	rename(t, s.Cwd, tree)
@@ -319,7 +319,7 @@ func TestAKillInTheMiddleOfAMove(t *testing.T) {
 	d.store(`UPDATE workspace SET path = ?`, tree)
 	d.store(`UPDATE session SET cwd = ?`, tree)
 	d = d.again()
-	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != tree || removed.Kept == nil {
+	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != tree || removed.Kept == nil {
 		t.Errorf("%+v %v", removed, err)
 	}
 	if list := d.git(moved, "worktree", "list"); strings.Contains(list, s.Cwd) {

@@ -33,14 +33,14 @@ func TestARemovalIsOverThoughSomethingCannotBeDeleted(t *testing.T) {
 		})
 	})
 	unprivileged.Bind(t)
-	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil || d.get(s.ID).Worktree.State != "removed" {
 		t.Fatalf("%+v %v", removed, err)
 	}
 	if _, err := os.Lstat(filepath.Join(removed.Left, "pg")); removed.Left == "" || err != nil || d.get(s.ID).Worktree.Left != removed.Left {
 		t.Errorf("it is in %q, and later in %q: %v", removed.Left, d.get(s.ID).Worktree.Left, err)
 	}
-	back, err := d.RestoreWorktree(t.Context(), s.ID)
+	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || back.Worktree.State != "ready" || back.Worktree.Left != "" || d.textAt(w.Path, "new.txt") != "new\n" {
 		t.Errorf("%+v %v", back.Worktree, err)
 	}

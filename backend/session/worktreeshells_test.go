@@ -40,13 +40,13 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	}
 	linked := create(session.New{Title: "By a link", Cwd: link})
 	further := create(session.New{Title: "Further", Cwd: t.TempDir(), Directories: []string{tree}})
-	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if slices.Sort(preview.Others); err != nil || !slices.Equal(preview.Others, []string{"By a link", "Further"}) {
 		t.Errorf("%q %v", preview.Others, err)
 	}
 	d.prompt(further.ID, "question")
 	r := d.request(further.ID)
-	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.busy")
 	d.answer(r, session.Answer{Reject: true})
 	d.idle(further.ID)
@@ -69,7 +69,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	d.writeTo(tree, "new.txt", "new\n")
 	done := make(chan error, 1)
 	go func() {
-		_, err := d.RemoveWorktree(t.Context(), s.ID)
+		_, err := d.Worktrees().Remove(t.Context(), s.ID)
 		done <- err
 	}()
 	d.until("it is being removed", func() bool { _, err := os.Lstat(at); return err == nil })
@@ -100,7 +100,7 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	d.shell(s.ID, session.NewShell{})
 	d.writeTo(s.Cwd, ".gitattributes", "*.nb text\n")
 	d.writeTo(s.Cwd, "book.nb", "in\r\nOUT precious\n")
-	_, err := d.RemoveWorktree(t.Context(), s.ID)
+	_, err := d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.filter")
 	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != session.Ready {
 		t.Errorf("%+v, %s", list, d.get(s.ID).Phase)

@@ -2301,7 +2301,7 @@ export interface components {
             sha256: string;
         };
         Branch: {
-            /** @description What is checked out where it is no branch */
+            /** @description Commit that is checked out where no branch is */
             commit?: string;
             /** @description Absent where no branch is checked out, or the directory is in no repository */
             name?: string;
@@ -3141,7 +3141,7 @@ export interface components {
             commit: string;
             /** Format: int64 */
             files: number;
-            /** @description Of the repository, with the shape of a stash: git stash apply brings it back */
+            /** @description Ref of the repository, with the shape of a stash: git stash apply brings the files back */
             ref: string;
         };
         Keyboard: {
@@ -4191,7 +4191,7 @@ export interface components {
              */
             waiting: number;
             workspace: components["schemas"]["Workspace"];
-            /** @description Of one whose directory is a work tree that was made for a session */
+            /** @description Worktree that the session works in; absent where the session works in none */
             worktree?: components["schemas"]["Worktree"];
         };
         SessionFile: {
@@ -4950,21 +4950,21 @@ export interface components {
             path: string;
         };
         Worktree: {
-            /** @description The commit that it began with */
+            /** @description Commit with which the worktree began */
             base: string;
-            /** @description That was made for it; another one may be checked out by now */
+            /** @description Branch that was made for the worktree; another branch may be checked out by now */
             branch: string;
-            /** @description The directory there that the session's own stands for */
+            /** @description Directory of the repository that the session's directory stands for */
             from: string;
-            /** @description Of a removed one: what nobody had committed */
+            /** @description Of a removed worktree: the files that nobody had committed */
             kept?: components["schemas"]["KeptWork"];
-            /** @description Of a removed one: where what could not be deleted of it lies. Nothing there is needed */
+            /** @description Of a removed worktree: the folder with the files that could not be deleted. Nothing there is needed */
             left?: string;
             path: string;
-            /** @description The work tree that it was made from */
+            /** @description Worktree from which this worktree was made */
             repository: string;
             /**
-             * @description missing: somebody else has removed it
+             * @description missing: another program has removed the directory
              * @enum {string}
              */
             state: "ready" | "removed" | "missing";
@@ -4982,56 +4982,56 @@ export interface components {
             path: string;
         };
         WorktreePlan: {
-            /** @description The commit that it would begin with */
+            /** @description Commit with which the worktree would begin */
             base: string;
-            /** @description A name that is free */
+            /** @description Free name of a branch */
             branch: string;
             /**
              * Format: int64
-             * @description Files that nobody has committed, which it would not have
+             * @description Number of uncommitted files, which the worktree would not have
              */
             changed: number;
-            /** @description Where a session would work: the directory's place in it */
+            /** @description Directory in which the session would work: the directory's place in the worktree */
             cwd: string;
-            /** @description The branch that is checked out now; absent where none is */
+            /** @description Branch that is checked out now; absent where none is */
             on?: string;
             path: string;
-            /** @description The work tree that the directory is in */
+            /** @description Worktree that the directory is in */
             repository: string;
         };
         WorktreeRemoval: {
-            /** @description That is checked out; absent where none is */
+            /** @description Branch that is checked out; absent where none is */
             branch?: string;
-            /** @description false: it has no commit of its own, and goes */
+            /** @description false: the branch has no commit of its own, and is deleted */
             branchStays: boolean;
-            /** @description What nobody has committed: it is kept, and comes back with the work tree. At most 500 */
+            /** @description Uncommitted files, which are kept and come back with the worktree. At most 500 */
             changed: components["schemas"]["WorktreeFile"][];
             /** Format: int64 */
             changedTotal: number;
             /**
              * Format: int64
-             * @description Of the branch, beyond the one that it began with: they stay
+             * @description Number of commits of the branch after the commit with which the worktree began; they stay
              */
             commits: number;
-            /** @description What the repository's rules leave out: it goes. The largest first, at most 200 */
+            /** @description Files that the repository's rules ignore, which are deleted. The largest first, at most 200 */
             ignored: components["schemas"]["WorktreeGoing"][];
             /** Format: int64 */
             ignoredBytes: number;
             /**
              * Format: int64
-             * @description Files, of all
+             * @description Number of all ignored files
              */
             ignoredTotal: number;
-            /** @description Of a removal: where it is */
+            /** @description Of a removal: the kept files */
             kept?: components["schemas"]["KeptWork"];
-            /** @description Of a removal: where what could not be deleted lies. Nothing there is needed */
+            /** @description Of a removal: the folder with the files that could not be deleted. Nothing there is needed */
             left?: string;
-            /** @description Somebody has deleted the directory: what git still has of it is kept */
+            /** @description Another program has deleted the directory; what git still has of the worktree is kept */
             missing?: boolean;
-            /** @description The titles of other conversations that work there */
+            /** @description Titles of other conversations that work there */
             others: string[];
             path: string;
-            /** @description The title of one whose turn runs: nothing is removed then */
+            /** @description Title of a conversation whose turn runs; nothing is removed then */
             running?: string;
         };
     };

@@ -1,4 +1,4 @@
-package session
+package worktrees
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 // Branch is what is checked out in a session's directory.
 type Branch struct {
 	Name   string `json:"name,omitempty" doc:"Absent where no branch is checked out, or the directory is in no repository"`
-	Commit string `json:"commit,omitempty" doc:"What is checked out where it is no branch"`
+	Commit string `json:"commit,omitempty" doc:"Commit that is checked out where no branch is"`
 }
 
-// maxHead is more than a name of a branch, or a path, can be.
+// maxHead is longer than any name of a branch, and than any path.
 const maxHead = 8 << 10
 
-// Branch tells what is checked out where a session works. It reads what git keeps beside the files, and starts nothing: it is asked
-// often, and no git need be there.
-func (c *Client) Branch(ctx context.Context, id string) (Branch, error) {
-	s, err := c.Get(ctx, id)
-	if err != nil || c.hosts.At(s.Place).Directories == nil {
+// Branch returns the branch that is checked out in a session's directory. Branch reads git's own files and starts no process, because surfaces
+// ask often, and git may not be installed.
+func (l *Library) Branch(ctx context.Context, session string) (Branch, error) {
+	s, err := l.deps.Sessions.Find(ctx, session)
+	if err != nil || !s.Local {
 		return Branch{}, err
 	}
 	head, ok := headAbove(s.Cwd)
@@ -45,7 +45,7 @@ func headAbove(dir string) (string, bool) {
 	}
 }
 
-// headOf reads HEAD of the repository whose work tree a directory is. In a linked work tree .git is a file that names where it is.
+// headOf reads HEAD of a worktree. In a linked worktree .git is a file that names the git directory.
 func headOf(dir string) (string, bool) {
 	git := filepath.Join(dir, ".git")
 	if text, ok := firstLine(git); ok {
@@ -65,12 +65,12 @@ func branchOf(head string) Branch {
 		return Branch{Name: strings.TrimPrefix(ref, "refs/heads/")}
 	}
 	if strings.Trim(head, "0123456789abcdef") != "" {
-		return Branch{} // nothing that git writes
+		return Branch{} // git writes no such text
 	}
 	return Branch{Commit: head}
 }
 
-// firstLine of a plain file, and of nothing else: whoever opens a pipe waits for its writer.
+// firstLine reads the first line of a regular file. Opening a FIFO would wait for its writer.
 func firstLine(path string) (string, bool) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return "", false
