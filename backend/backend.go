@@ -289,7 +289,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil

@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
+	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
@@ -49,6 +50,7 @@ type ClientConfig struct {
 	Undo           *undo.Library
 	Maintenance    *maintenance.Maintainer
 	Worktrees      *worktrees.Library
+	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
 )
@@ -55,7 +56,7 @@ func openPorch(t *testing.T) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Shells: sessions.Shells(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
 	c := &clinic{t: t, url: server.URL, gen: sessions.Feed().Gen(), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -111,10 +112,10 @@ func TestLoginOverHTTP(t *testing.T) {
 	c.refused("POST", "agents/porch/login", `{"method":"key","values":{"PORCH_KEY":"x"}}`, 409, "login.running")
 	c.refused("POST", "agents/porch/logout", "", 409, "login.running")
 	screen, after := "", int64(0)
-	read := func(until func(session.TerminalOutput) bool) {
+	read := func(until func(shells.TerminalOutput) bool) {
 		t.Helper()
 		for deadline := time.Now().Add(testkit.Limit); ; {
-			var out session.TerminalOutput
+			var out shells.TerminalOutput
 			c.call("GET", "terminals/"+login.Terminal+"?wait=2&after="+jsonOf(after), "", 200, &out)
 			if after, screen = out.Next, screen+string(out.Data); until(out) {
 				return
@@ -124,7 +125,7 @@ func TestLoginOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	read(func(session.TerminalOutput) bool { return strings.Contains(screen, "Sure? ") })
+	read(func(shells.TerminalOutput) bool { return strings.Contains(screen, "Sure? ") })
 	c.call("POST", "terminals/"+login.Terminal+"/size", `{"cols":99,"rows":17}`, 204, nil)
 	c.refused("POST", "terminals/"+login.Terminal+"/size", `{"cols":0,"rows":17}`, 400, "request.invalid")
 	if status := c.typing(login.Terminal, "no\r", "text/plain"); status != 415 {
@@ -136,7 +137,7 @@ func TestLoginOverHTTP(t *testing.T) {
 	if status := c.typing(login.Terminal, "yes\r", "application/octet-stream"); status != 204 {
 		t.Errorf("typed: %d", status)
 	}
-	read(func(out session.TerminalOutput) bool { return out.Exited && out.ExitCode != nil && *out.ExitCode == 0 })
+	read(func(out shells.TerminalOutput) bool { return out.Exited && out.ExitCode != nil && *out.ExitCode == 0 })
 	if !strings.Contains(screen, "24 80\r\n") || !strings.Contains(screen, "17 99\r\n") {
 		t.Errorf("terminal: got %q, want the sizes 24 80 and 17 99", screen)
 	}

@@ -6,22 +6,22 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/shells"
 )
 
 // shellRoutes adds the routes about the person's terminals. terminalRoutes has those for their input and output.
 func (c *Client) shellRoutes() {
-	s := c.cfg.Sessions
+	s := c.cfg.Shells
 	huma.Register(c.api, op("listShells", http.MethodGet, "sessions/{id}/shells", "List the person's terminals of a session", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.ShellList], error) {
-			return answer(s.Shells(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[shells.ShellList], error) {
+			return answer(s.List(ctx, in.ID))
 		})
 	huma.Register(c.api, op("openShell", http.MethodPost, "sessions/{id}/shells", "Start the person's own shell in a terminal", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
-			Body session.NewShell
+			Body shells.NewShell
 		},
-		) (*body[session.Shell], error) {
-			return answer(s.OpenShell(ctx, in.ID, in.Body))
+		) (*body[shells.Shell], error) {
+			return answer(s.Open(ctx, in.ID, in.Body))
 		})
 }

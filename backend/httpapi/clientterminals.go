@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/shells"
 	"deskhand/backend/terminal"
 )
 
@@ -23,7 +23,7 @@ const maxTyped = 64 << 10
 
 // terminalRoutes adds the routes for a terminal in a window. Logins and people open terminals.
 func (c *Client) terminalRoutes() {
-	s := c.cfg.Sessions
+	s := c.cfg.Shells
 	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "Read a program's output after a number of bytes; waits until there is some", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string  `path:"id" maxLength:"64"`
@@ -31,8 +31,8 @@ func (c *Client) terminalRoutes() {
 			AfterHeader int64   `header:"Deskhand-After" minimum:"0" doc:"Same as after, for callers that need one address for all calls"`
 			Wait        float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds to wait for output"`
 		},
-		) (*body[session.TerminalOutput], error) {
-			return answer(s.ReadTerminal(ctx, in.ID, cmp.Or(in.After, in.AfterHeader), time.Duration(in.Wait*float64(time.Second))))
+		) (*body[shells.TerminalOutput], error) {
+			return answer(s.Read(ctx, in.ID, cmp.Or(in.After, in.AfterHeader), time.Duration(in.Wait*float64(time.Second))))
 		})
 	input := op("typeInTerminal", http.MethodPost, "terminals/{id}/input", "Write input to a terminal", http.StatusNoContent)
 	input.MaxBodyBytes = maxTyped
@@ -40,7 +40,7 @@ func (c *Client) terminalRoutes() {
 		if in.Type != "application/octet-stream" { // a type that no form of a foreign page can send
 			return nil, newClientError(http.StatusUnsupportedMediaType, "request.invalid", nil, "what is typed comes as application/octet-stream")
 		}
-		return done(s.TypeInTerminal(in.ID, in.RawBody))
+		return done(s.Type(in.ID, in.RawBody))
 	})
 	huma.Register(c.api, op("resizeTerminal", http.MethodPost, "terminals/{id}/size", "Set the size of a terminal's window", http.StatusNoContent),
 		func(_ context.Context, in *struct {
@@ -51,10 +51,10 @@ func (c *Client) terminalRoutes() {
 			}
 		},
 		) (*none, error) {
-			return done(s.ResizeTerminal(in.ID, terminal.Size{Cols: in.Body.Cols, Rows: in.Body.Rows}))
+			return done(s.Resize(in.ID, terminal.Size{Cols: in.Body.Cols, Rows: in.Body.Rows}))
 		})
 	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End a terminal's program, and the login that uses the terminal; a terminal of the person is also forgotten", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
-			return done(s.EndTerminal(ctx, in.ID))
+			return done(s.End(ctx, in.ID))
 		})
 }

@@ -37,6 +37,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
 	"deskhand/backend/settings"
+	"deskhand/backend/shells"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
@@ -116,7 +117,7 @@ type Client struct {
 	failures   failures   // of installations
 	logins     logins
 	loginNews  loginNews
-	shells     shells
+	shells     *shells.Library
 	undo       *undo.Library
 	starts     *startmode.Library
 	rules      *rulebook.Book
@@ -192,6 +193,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.sampler = newSampler(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.shells = c.openShells()
 	c.maintainer.Start(c.ctx)               //nolint:contextcheck // the maintenance lives as long as the client
 	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
@@ -253,6 +255,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.stop()
 	c.maintainer.Close()
+	c.shells.Close()
 	c.wg.Wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }

@@ -203,7 +203,7 @@ func (v *conversation) erase() {
 	v.deletion.timer.Stop()
 	v.deletion.over = true
 	v.release(!v.isHadAgain())
-	v.c.endShells(v.id)
+	v.c.shells.EndOf(v.id)
 	v.c.mu.Lock()
 	defer v.c.mu.Unlock()
 	v.c.erasing.add(v.id)

@@ -15,6 +15,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
+	"deskhand/backend/shells"
 	"deskhand/backend/terminal"
 	"deskhand/backend/transcript"
 )
@@ -438,7 +439,7 @@ func (c *Client) refusedLogin(agent string, err error) error {
 		{agents.ErrLeft, refusedLoginLeft, false},
 		{agents.ErrNotInstalled, transcript.ProblemMissing, false},
 		{agents.ErrFile, refusedFile, false},
-		{proxy.ErrTerminal, refusedTerminal, false},
+		{proxy.ErrTerminal, shells.Unavailable, false},
 	} {
 		if errors.Is(err, row.err) && !errors.Is(err, agents.ErrUnknown) {
 			params := map[string]string{"agent": agent, "detail": c.secret.Text(err.Error())}

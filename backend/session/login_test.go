@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
 	"deskhand/backend/session"
+	"deskhand/backend/shells"
 	"deskhand/backend/terminal"
 	"deskhand/backend/testkit"
 )
@@ -106,7 +107,7 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		ways["by-terminal"] = func(d *desk) session.Login {
 			l := d.login("by-terminal", "demo-terminal", nil)
-			if err := d.TypeInTerminal(l.Terminal, []byte("yes\r")); err != nil {
+			if err := d.Shells().Type(l.Terminal, []byte("yes\r")); err != nil {
 				d.t.Error(err)
 			}
 			return l
@@ -316,14 +317,14 @@ func TestTerminalOfALogin(t *testing.T) {
 	}
 	d := locked(t)
 	l := d.login("by-terminal", "demo-terminal", nil)
-	if err := d.ResizeTerminal(l.Terminal, terminal.Size{Cols: 120, Rows: 40}); err != nil {
+	if err := d.Shells().Resize(l.Terminal, terminal.Size{Cols: 120, Rows: 40}); err != nil {
 		t.Error(err)
 	}
 	text, after := "", int64(0)
-	read := func(until func(session.TerminalOutput) bool) session.TerminalOutput {
+	read := func(until func(shells.TerminalOutput) bool) shells.TerminalOutput {
 		t.Helper()
 		for deadline := time.Now().Add(testkit.Limit); ; {
-			out, err := d.ReadTerminal(t.Context(), l.Terminal, after, time.Second)
+			out, err := d.Shells().Read(t.Context(), l.Terminal, after, time.Second)
 			if err != nil || time.Now().After(deadline) {
 				t.Fatal(text, err)
 			}
@@ -333,27 +334,27 @@ func TestTerminalOfALogin(t *testing.T) {
 			}
 		}
 	}
-	read(func(session.TerminalOutput) bool { return strings.Contains(text, "Type yes to sign in: ") })
-	if err := d.TypeInTerminal(l.Terminal, []byte("no\r")); err != nil {
+	read(func(shells.TerminalOutput) bool { return strings.Contains(text, "Type yes to sign in: ") })
+	if err := d.Shells().Type(l.Terminal, []byte("no\r")); err != nil {
 		t.Fatal(err)
 	}
-	out := read(func(out session.TerminalOutput) bool { return out.Exited })
+	out := read(func(out shells.TerminalOutput) bool { return out.Exited })
 	if out.ExitCode == nil || *out.ExitCode != 1 || !strings.Contains(text, "nobody has signed in") {
 		t.Errorf("%+v, %q", out, text)
 	}
 	if l := d.ended(l); l.State != "failed" || l.Code != "login.exit" {
 		t.Errorf("%+v", l)
 	}
-	refusedWith(t, d.TypeInTerminal(l.Terminal, []byte("x")), "terminal.ended")
+	refusedWith(t, d.Shells().Type(l.Terminal, []byte("x")), "terminal.ended")
 
 	l = d.login("by-terminal", "demo-terminal", nil)
-	if err := d.EndTerminal(t.Context(), l.Terminal); err != nil {
+	if err := d.Shells().End(t.Context(), l.Terminal); err != nil {
 		t.Error(err)
 	}
 	if l, err := d.GetLogin(l.ID); err != nil || l.Code != "login.cancelled" {
 		t.Errorf("%+v, %v", l, err)
 	}
-	if _, err := d.ReadTerminal(t.Context(), "none", 0, 0); !errors.Is(err, session.ErrNotFound) {
+	if _, err := d.Shells().Read(t.Context(), "none", 0, 0); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
+	"deskhand/backend/shells"
 )
 
 // What processes are started for, in the list of all that run, beside what package agents names.
@@ -69,7 +70,7 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 	for _, u := range all.Usage {
 		a := showUsage(u, pss)
 		switch a.Owner {
-		case ForSession, ForPerson:
+		case ForSession, shells.ForPerson:
 			a.Session, a.Title = c.served(sessionOf(u.ServerID))
 		case ForTerminal:
 			a.Session, a.Title = c.served(u.For)
@@ -91,7 +92,7 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 
 // place is where an owner stands in the list: agents first, ours last.
 func place(owner string) int {
-	order := []string{ForSession, ForTerminal, ForPerson, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
+	order := []string{ForSession, ForTerminal, shells.ForPerson, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
 	if at := slices.Index(order, owner); at >= 0 {
 		return at
 	}

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/shells"
 	"deskhand/backend/testkit"
 )
 
@@ -30,18 +31,18 @@ func openShells(t *testing.T, cfg session.Config) *desk {
 	return openAs(t, t.TempDir(), proxy.Config{Purpose: session.ForSession}, cfg)
 }
 
-func (d *desk) shell(id string, n session.NewShell) session.Shell {
+func (d *desk) shell(id string, n shells.NewShell) shells.Shell {
 	d.t.Helper()
-	sh, err := d.OpenShell(d.t.Context(), id, n)
+	sh, err := d.Shells().Open(d.t.Context(), id, n)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return sh
 }
 
-func (d *desk) shells(id string) []session.Shell {
+func (d *desk) shells(id string) []shells.Shell {
 	d.t.Helper()
-	list, err := d.Shells(d.t.Context(), id)
+	list, err := d.Shells().List(d.t.Context(), id)
 	if err != nil || list.Off != "" {
 		d.t.Fatal(list, err)
 	}
@@ -54,13 +55,13 @@ type page struct {
 	id   string
 	next int64
 	text string
-	last session.TerminalOutput
+	last shells.TerminalOutput
 }
 
 func (p *page) until(words string) {
 	p.d.t.Helper()
 	for deadline := time.Now().Add(testkit.Limit); !strings.Contains(p.text, words); {
-		out, err := p.d.ReadTerminal(p.d.t.Context(), p.id, p.next, time.Second)
+		out, err := p.d.Shells().Read(p.d.t.Context(), p.id, p.next, time.Second)
 		if err != nil || time.Now().After(deadline) {
 			p.d.t.Fatalf("%q does not come: %q %v", words, p.text, err)
 		}
@@ -70,7 +71,7 @@ func (p *page) until(words string) {
 
 func (p *page) types(line string) {
 	p.d.t.Helper()
-	if err := p.d.TypeInTerminal(p.id, []byte(line+"\r")); err != nil {
+	if err := p.d.Shells().Type(p.id, []byte(line+"\r")); err != nil {
 		p.d.t.Fatal(err)
 	}
 }
@@ -78,7 +79,7 @@ func (p *page) types(line string) {
 func TestShellOfThePerson(t *testing.T) {
 	d := openShells(t, session.Config{})
 	s := d.create()
-	sh := d.shell(s.ID, session.NewShell{Cols: 101, Rows: 33})
+	sh := d.shell(s.ID, shells.NewShell{Cols: 101, Rows: 33})
 	if sh.Number != 1 || sh.Name != "sh" || !sh.Running || sh.Directory != d.work || sh.Session != s.ID {
 		t.Errorf("%+v", sh)
 	}
@@ -101,7 +102,7 @@ func TestShellOfThePerson(t *testing.T) {
 	}
 	found := false
 	for _, p := range list.Items {
-		if p.Owner == session.ForPerson {
+		if p.Owner == shells.ForPerson {
 			found = p.Session == s.ID && p.Agent == "sh"
 		}
 	}
@@ -110,14 +111,14 @@ func TestShellOfThePerson(t *testing.T) {
 	}
 
 	// The number of one that was put away is free again; another session has its own.
-	second := d.shell(s.ID, session.NewShell{})
-	if err := d.EndTerminal(t.Context(), sh.ID); err != nil {
+	second := d.shell(s.ID, shells.NewShell{})
+	if err := d.Shells().End(t.Context(), sh.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ReadTerminal(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
+	if _, err := d.Shells().Read(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
-	third := d.shell(s.ID, session.NewShell{})
+	third := d.shell(s.ID, shells.NewShell{})
 	if second.Number != 2 || third.Number != 1 || len(d.shells(s.ID)) != 2 || len(d.shells(d.create().ID)) != 0 {
 		t.Errorf("%+v %+v", second, third)
 	}
@@ -131,7 +132,7 @@ func TestShellOfThePerson(t *testing.T) {
 	if now := d.shells(s.ID)[1]; now.ExitCode == nil || *now.ExitCode != 7 || now.EndedAt == nil {
 		t.Errorf("%+v", now)
 	}
-	refusedWith(t, d.TypeInTerminal(second.ID, []byte("x")), "terminal.ended")
+	refusedWith(t, d.Shells().Type(second.ID, []byte("x")), "terminal.ended")
 }
 
 func TestWhereAShellStarts(t *testing.T) {
@@ -147,21 +148,21 @@ func TestWhereAShellStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{below, further} {
-		p := &page{d: d, id: d.shell(s.ID, session.NewShell{Directory: dir}).ID}
+		p := &page{d: d, id: d.shell(s.ID, shells.NewShell{Directory: dir}).ID}
 		p.until("ready> ")
 		p.types(`echo "in <$(pwd)>"`)
 		p.until("in <" + dir + ">")
 	}
 	for _, dir := range []string{"below", t.TempDir(), "/", filepath.Join(d.work, "none")} {
-		_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{Directory: dir})
+		_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{Directory: dir})
 		refusedWith(t, err, "terminal.directory")
 	}
 	if err := os.RemoveAll(d.work); err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	_, err = d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refusedWith(t, err, "directory.missing")
-	if _, err := d.OpenShell(t.Context(), "none", session.NewShell{}); !errors.Is(err, session.ErrNotFound) {
+	if _, err := d.Shells().Open(t.Context(), "none", shells.NewShell{}); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -170,9 +171,9 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 	d := openShells(t, session.Config{})
 	s := d.create()
 	for range 12 {
-		d.shell(s.ID, session.NewShell{})
+		d.shell(s.ID, shells.NewShell{})
 	}
-	_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refusedWith(t, err, "terminal.too_many")
 	// Those that have ended count no more, and the oldest of them are forgotten.
 	for _, sh := range d.shells(s.ID) {
@@ -187,7 +188,7 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 		}
 		return len(list) == 8
 	})
-	if sh := d.shell(s.ID, session.NewShell{}); !sh.Running {
+	if sh := d.shell(s.ID, shells.NewShell{}); !sh.Running {
 		t.Errorf("%+v", sh)
 	}
 }
@@ -195,14 +196,14 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 func TestShellsEndWithTheirSession(t *testing.T) {
 	d := openShells(t, session.Config{Undo: time.Hour})
 	s, other := d.create(), d.create()
-	sh, left := d.shell(s.ID, session.NewShell{}), d.shell(other.ID, session.NewShell{})
+	sh, left := d.shell(s.ID, shells.NewShell{}), d.shell(other.ID, shells.NewShell{})
 	running := func() (ids []string) {
 		list, err := d.Processes(false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range list.Items {
-			if p.Owner == session.ForPerson {
+			if p.Owner == shells.ForPerson {
 				ids = append(ids, p.Session)
 			}
 		}
@@ -219,7 +220,7 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.until("end of the shell", func() bool { ids := running(); return len(ids) == 1 && ids[0] == other.ID })
-	if _, err := d.ReadTerminal(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
+	if _, err := d.Shells().Read(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
 	p := &page{d: d, id: left.ID}
@@ -234,10 +235,10 @@ func TestNoShellForAnAgentElsewhere(t *testing.T) {
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	s := d.createAt(d.addPlace(e, placeToken).ID)
-	if list, err := d.Shells(t.Context(), s.ID); err != nil || list.Off != "terminal.elsewhere" || len(list.Items) != 0 {
+	if list, err := d.Shells().List(t.Context(), s.ID); err != nil || list.Off != "terminal.elsewhere" || len(list.Items) != 0 {
 		t.Errorf("%+v %v", list, err)
 	}
-	_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refusedWith(t, err, "terminal.elsewhere")
 	_, err = d.Roots(t.Context(), s.ID)
 	refusedWith(t, err, "paths.elsewhere")

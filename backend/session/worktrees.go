@@ -123,7 +123,7 @@ func (c *Client) endIn(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	return c.awaitEnds(append(ends, c.shells.endIn(path)...))
+	return c.awaitEnds(append(ends, c.shells.EndIn(path)...))
 }
 
 // vacate ends the agent. The channel is closed when the agent's process has ended, with everything that the process had started; the channel is

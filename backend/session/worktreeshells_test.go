@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/session"
+	"deskhand/backend/shells"
 )
 
 // TestWhoElseWorksInAWorkTree: by another path of it, and as a further directory; their terminals there end, and none opens while it goes.
@@ -50,8 +51,8 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	refusedWith(t, err, "worktree.busy")
 	d.answer(r, session.Answer{Reject: true})
 	d.idle(further.ID)
-	there := d.shell(further.ID, session.NewShell{Directory: tree})
-	stays := d.shell(further.ID, session.NewShell{})
+	there := d.shell(further.ID, shells.NewShell{Directory: tree})
+	stays := d.shell(further.ID, shells.NewShell{})
 
 	// It is held in its middle, where what is there is read by way of a filter of the person's own.
 	at, hold := filepath.Join(d.work, "at.log"), filepath.Join(d.work, "hold.log")
@@ -73,8 +74,8 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 		done <- err
 	}()
 	d.until("it is being removed", func() bool { _, err := os.Lstat(at); return err == nil })
-	for id, n := range map[string]session.NewShell{s.ID: {}, linked.ID: {}, further.ID: {Directory: tree}} {
-		_, err := d.OpenShell(t.Context(), id, n)
+	for id, n := range map[string]shells.NewShell{s.ID: {}, linked.ID: {}, further.ID: {Directory: tree}} {
+		_, err := d.Shells().Open(t.Context(), id, n)
 		refusedWith(t, err, "worktree.working")
 	}
 	release()
@@ -97,7 +98,7 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	d.asRepository()
 	s := d.createTree(session.New{})
 	d.ready(s.ID)
-	d.shell(s.ID, session.NewShell{})
+	d.shell(s.ID, shells.NewShell{})
 	d.writeTo(s.Cwd, ".gitattributes", "*.nb text\n")
 	d.writeTo(s.Cwd, "book.nb", "in\r\nOUT precious\n")
 	_, err := d.Worktrees().Remove(t.Context(), s.ID)

@@ -3425,7 +3425,7 @@ export interface components {
         NewShell: {
             /** Format: int64 */
             cols?: number;
-            /** @description Absolute, in one of the session's directories; the first of these when it is left out */
+            /** @description Absolute path in one of the session's directories; by default the first of these */
             directory?: string;
             /** Format: int64 */
             rows?: number;
@@ -4325,22 +4325,22 @@ export interface components {
             theme?: "system" | "light" | "dark";
         };
         Shell: {
-            /** @description Where it was started */
+            /** @description Directory in which the shell was started */
             directory: string;
             /** Format: date-time */
             endedAt?: string;
             /**
              * Format: int64
-             * @description Absent when a signal ended it
+             * @description Absent when a signal ended the shell
              */
             exitCode?: number;
-            /** @description Of its terminal; terminals/{id} is about it */
+            /** @description Id of the terminal, for terminals/{id} */
             id: string;
-            /** @description What the shell's program is called */
+            /** @description Name of the shell's program */
             name: string;
             /**
              * Format: int64
-             * @description Among those of the session, from 1 on
+             * @description Number among the terminals of the session, from 1 on
              */
             number: number;
             running: boolean;
@@ -4352,7 +4352,7 @@ export interface components {
         ShellList: {
             /** @description By their numbers */
             items: components["schemas"]["Shell"][];
-            /** @description Why none can be opened: terminal.elsewhere, terminal.unavailable */
+            /** @description Why no terminal can be opened: terminal.elsewhere, terminal.unavailable */
             off?: string;
         };
         SimulateRuleRequest: {
@@ -4615,24 +4615,24 @@ export interface components {
             data: string;
             /**
              * Format: int64
-             * @description Absent when a signal ended it
+             * @description Absent when a signal ended the program
              */
             exitCode?: number;
             /** @description Nothing will follow */
             exited?: boolean;
             /**
              * Format: int64
-             * @description The number of the first byte; later than asked for when those before are no longer kept
+             * @description Number of the first byte; later than asked for when the bytes before are no longer kept
              */
             from: number;
             /**
              * Format: int64
-             * @description What to pass as after next time
+             * @description Value of after for the next call
              */
             next: number;
             /**
              * Format: int64
-             * @description Up to this byte somebody has had it before: what asks the screen something there has its answer, and a screen that shows it anew gives no other
+             * @description Up to this byte the output was read before: a question to the screen there has its answer, and a screen that shows the output anew gives no second answer
              */
             seen: number;
             signal?: string;
