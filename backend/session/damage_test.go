@@ -248,7 +248,13 @@ func TestAFullDiskKeepsNothingShut(t *testing.T) {
 	d.alter(`DROP TRIGGER refused`)
 	for _, id := range []string{s.ID, other.ID} {
 		d.until("end of the turn", func() bool { return lastTurn(d.transcript(id)).StopReason == "interrupted" })
-		d.prompt(id, "echo after")
+		d.until("prompt that is taken", func() bool { // a moment after the step is stored
+			_, err := d.Prompt(t.Context(), id, "echo after")
+			if err != nil && !errors.Is(err, session.ErrStorage) {
+				t.Fatalf("Prompt on a disk with room: got error %v, want none or ErrStorage", err)
+			}
+			return err == nil
+		})
 		d.idle(id)
 		d.sameAsRebuilt(id)
 		said := 0
