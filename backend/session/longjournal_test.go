@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,21 +27,28 @@ type storyteller struct {
 	at     time.Time
 }
 
-func newStoryteller(tb testing.TB, seed uint64) *storyteller {
-	tb.Helper()
-	s := &storyteller{rng: rand.New(rand.NewPCG(seed, seed)), at: time.UnixMilli(1_700_000_000_000)}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+// corpus is the source text of the backend, which stories quote.
+//
+//nolint:gochecknoglobals // it is read once
+var corpus = sync.OnceValues(func() (texts []string, err error) {
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		s.corpus = append(s.corpus, string(text))
+		texts = append(texts, string(text))
 		return err
 	})
-	if err != nil || len(s.corpus) == 0 {
-		tb.Fatal(err)
+	return texts, err
+})
+
+func newStoryteller(tb testing.TB, seed uint64) *storyteller {
+	tb.Helper()
+	texts, err := corpus()
+	if err != nil || len(texts) == 0 {
+		tb.Fatalf("corpus: got %d texts, error %v, want the backend's files", len(texts), err)
 	}
-	return s
+	return &storyteller{corpus: texts, rng: rand.New(rand.NewPCG(seed, seed)), at: time.UnixMilli(1_700_000_000_000)}
 }
 
 func (s *storyteller) frame(dir journal.Direction, data string) {
