@@ -154,8 +154,11 @@ func (l *Library) complete(ctx context.Context, s *Session, row *turnRow, p *pen
 	}
 	list, err := l.store(s).Differ(ctx, row.was, row.became) // the numbers of lines only: nobody has asked for the lines
 	if err != nil {
-		l.Logger.Error("two looks at a directory cannot be compared", "session", s.ID, "error", err)
-		row.was, row.became, row.data = "", "", offBy(reasonFailed)
+		row.was, row.became, row.data = "", "", offBy(reasonSlow)
+		if ctx.Err() == nil {
+			l.Logger.Error("two snapshots of a directory cannot be compared", "session", s.ID, "error", err)
+			row.data = offBy(reasonFailed)
+		}
 		return nil
 	}
 	row.data = summed(withLeft(list, row.left))
