@@ -108,8 +108,8 @@ part_cases() { # small inputs that failed for other people, each with a scripted
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent cases)
 }
 
-part_window() { # the real window under Xvfb; the timeout is also that of a whole file
-	build/programs.sh frontend headless window && node --test --test-timeout=300000 e2e/window/*.test.mjs
+part_window() { # the real window under Xvfb; the timeout is that of a whole file, which only ends a run that hangs: each wait has its own
+	build/programs.sh frontend headless window && node --test --test-timeout=1800000 e2e/window/*.test.mjs
 }
 
 part_agents() { # real agents from npm, a scripted model, no network; and agents on the libraries of the protocol
