@@ -586,15 +586,6 @@ const standardAuth = "Authentication required"
 // longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
 const longestWords = 8 << 10
 
-// words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
-func (c *Client) words(failure *acp.Error) string {
-	return transcript.Clip(c.secret.Text(failure.Sentence()), longestWords)
-}
-
-func (c *Client) turnError(failure *acp.Error) *transcript.TurnError {
-	return &transcript.TurnError{Code: int64(failure.Code), Message: c.words(failure)}
-}
-
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
 func (a *agentProcess) open() {
 	failed := unopenedLately(a.v.fold.Facts.Unopened, time.Now())

@@ -147,7 +147,7 @@ type loginNews struct {
 
 // noteLogin tells the catalogue that an agent has refused for want of a login, or, with nil, that it has not. The catalogue looks for the agent on
 // the disk then, which may take for ever: no conversation waits for that.
-func (c *Client) noteLogin(id string, refused *acp.Error) {
+func (c *core) noteLogin(id string, refused *acp.Error) {
 	if refused != nil {
 		refused = &acp.Error{Code: refused.Code, Message: c.words(refused)}
 	}
@@ -164,7 +164,7 @@ func (c *Client) noteLogin(id string, refused *acp.Error) {
 }
 
 // tellLogins tells it what each of them said last, one after the other.
-func (c *Client) tellLogins() {
+func (c *core) tellLogins() {
 	for {
 		id, refused, some := c.loginNews.next()
 		if !some {

@@ -14,9 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -25,154 +22,45 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
-	"deskhand/backend/attachments"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
-	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
-	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
-	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
-	"deskhand/backend/rulebook"
-	"deskhand/backend/search"
 	"deskhand/backend/settings"
-	"deskhand/backend/shells"
-	"deskhand/backend/skills"
-	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
-	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
 )
 
-// Errors of the client; a RefusedError carries a code for everything that a person could have known.
-var (
-	ErrNotFound = refusal.ErrNotFound
-	ErrStorage  = refusal.ErrStorage
-	ErrClosed   = refusal.ErrClosed
-)
-
-// RefusedError is the refusal of a command.
-type RefusedError = refusal.Error
-
-func bad(code string, params ...string) *RefusedError { return refusal.Bad(code, params...) }
-
-// Config of a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
-type Config struct {
-	Store    *store.DB
-	Agents   *agents.Catalogue
-	Proxy    *proxy.Set
-	Logger   *slog.Logger
-	Version  string        // told to agents
-	Secrets  []string      // texts that must never be written, such as our own tokens
-	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
-
-	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
-
-	// Replace replaces a file of an open directory atomically (files.Replace); without it no configuration can be changed.
-	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
-
-	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
-	Files *host.Files
-
-	Settings   *settings.Library // nil = a library without files
-	SamplePace time.Duration     // how often the processes are looked at while any run; 0 = 10 s
-	LeastIdle  time.Duration     // how long an agent has been idle before it is put to sleep; 0 = a minute
-	Undo       time.Duration     // how long the deletion of a session can be undone; 0 = 5 s
-	CloseWait  time.Duration     // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
-
-	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
-	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
-	Vaults  []*agents.Vault  // whose secrets must never be written
-
-	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
-	Tools *host.Tools
-
-	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
-	// the client.
-	Snapshots  *snapshot.Library
-	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 300 ms
-	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
-
-	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
-
-	// Gone tells that there is no directory at a path; nil = as a look at the disk does. It may take as long as it likes.
-	Gone func(path string) bool
-}
-
 // Client is all conversations of one data directory.
 type Client struct {
-	cfg     Config
-	feed    *Feed
-	journal journal.Journal
-	secret  redact.Redactor
-	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
-	stop    context.CancelFunc
-	wg      sync.WaitGroup
+	*core
 
 	announcing sync.Mutex // an agent is looked up and told in one go
 	failures   failures   // of installations
 	logins     logins
-	loginNews  loginNews
-	shells     *shells.Library
-	undo       *undo.Library
-	starts     *startmode.Library
-	rules      *rulebook.Book
-	launch     *launch.Gate
 	sampler    *sampler
 	maintainer *maintenance.Maintainer
-	remotes    *remotes.Library
-	alike      alike
-	worktrees  *worktrees.Library
-	erasing    *erasing
 	taking     sync.Mutex // one session of an agent's own at a time
-
-	attachments *attachments.Library
-	workspaces  *workspace.Library
-
-	hosts host.Hosts
-
-	mu     sync.Mutex // protects what is below
-	live   map[string]*conversation
-	closed bool
-}
-
-const (
-	patience   = 4 * time.Second
-	unattached = 24 * time.Hour
-)
-
-// withDefaults returns the config with a value in each field that may be left out.
-func (cfg Config) withDefaults() Config {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = patience
-	}
-	if cfg.Unattached == 0 {
-		cfg.Unattached = unattached
-	}
-	if cfg.Search == nil {
-		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
-	}
-	if cfg.Settings == nil {
-		cfg.Settings = settings.New("")
-	}
-	if cfg.Remotes == nil {
-		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
-	}
-	return cfg
 }
 
 // Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
 // is expired, and both are told in the transcript.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
-	c := &Client{cfg: cfg, journal: journal.Of(cfg.Store), feed: newFeed(), secret: redact.New(cfg.Secrets, cfg.enteredSecrets), live: map[string]*conversation{}, starts: startmode.NewLibrary(cfg.Store), erasing: newErasing(), remotes: cfg.Remotes}
+	c := &Client{core: &core{
+		cfg:     cfg,
+		journal: journal.Of(cfg.Store),
+		feed:    newFeed(),
+		secret:  redact.New(cfg.Secrets, cfg.enteredSecrets),
+		live:    map[string]*conversation{},
+		starts:  startmode.NewLibrary(cfg.Store),
+		erasing: newErasing(),
+		remotes: cfg.Remotes,
+	}}
 	c.rules = c.openRules()
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -323,7 +211,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	if c.erasing.knows(r.ID) { // since it was read
 		return nil, notFound(r.ID)
 	}
-	v := newConversation(c, r, lastFrame)
+	v := newConversation(c.core, r, lastFrame)
 	c.live[r.ID] = v
 	c.wg.Go(v.run)
 	c.wg.Go(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
@@ -446,28 +334,6 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 		page.Next = last.UpdatedAt.UTC().Format(timeLayout) + "~" + last.ID
 	}
 	return page, nil
-}
-
-// show is the session as it is now: the live one where there is one.
-func (c *Client) show(r row) Session {
-	c.mu.Lock()
-	v := c.live[r.ID]
-	c.mu.Unlock()
-	s := r.Session
-	if v != nil {
-		s = v.look()
-	} else if len(s.Attachments) > 0 {
-		s.Attachments = c.attachments.Plan(s.Agent, r.facts.Takes, c.where(&s), s.Attachments)
-	}
-	if s.AgentName == "" {
-		s.AgentName = c.cfg.Agents.Name(s.Agent)
-		s.Modes = judged(startmode.Of(c.cfg.Agents.Modes(s.Agent)), s.ConfigOptions)
-	}
-	if at := c.hosts.At(s.Place).Directories; at != nil {
-		s.Workspace.Missing = at.Missing(s.Cwd)
-		s.Worktree = c.worktrees.Show(s.Cwd, s.Workspace.Missing)
-	}
-	return s
 }
 
 // Get gives one session.
@@ -732,4 +598,14 @@ func (c *Client) count(is func(Session) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// openNewer is the rest of Open for data of a newer version.
+func (c *Client) openNewer(loaded error) error {
+	if loaded != nil {
+		return fmt.Errorf("%w, and it cannot be read: %w", store.ErrNewer, loaded)
+	}
+	n := c.cfg.Store.Newer()
+	c.cfg.Logger.Warn("the data is of a newer version: it can be read, and nothing of it is changed", "schema", n.Schema, "known", n.Known, "by", n.By)
+	return nil
 }

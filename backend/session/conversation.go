@@ -26,7 +26,7 @@ import (
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
 // belong to that goroutine alone.
 type conversation struct {
-	c       *Client
+	c       *core
 	id      string
 	work    chan func()
 	ended   chan struct{} // closed when the goroutine is gone
@@ -74,7 +74,7 @@ type conversation struct {
 	filing    atomic.Int32            // what of their work on files has not ended
 }
 
-func newConversation(c *Client, r row, lastFrame int64) *conversation {
+func newConversation(c *core, r row, lastFrame int64) *conversation {
 	c.alike.share(&r)
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),

@@ -188,13 +188,6 @@ func (v *conversation) awaitErasure() {
 	v.deletion.timer = timer
 }
 
-func (c *Client) undoTime() time.Duration {
-	if c.cfg.Undo > 0 {
-		return c.cfg.Undo
-	}
-	return undoTime
-}
-
 // erase hands the session over to who erases it; nothing is written about it after that.
 func (v *conversation) erase() {
 	if !v.state.deleted {

@@ -36,10 +36,6 @@ func (c *Client) findForAttachments(ctx context.Context, id string) (attachments
 	return c.where(&s), nil
 }
 
-func (c *Client) where(s *Session) attachments.Where {
-	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
-}
-
 // AddFiles shows files of an agent to people: each file is an entry of the transcript and an event of the bus, in order. All files are stored
 // before the first is shown.
 func (c *Client) AddFiles(ctx context.Context, session string, list []attachment.Wanted) ([]transcript.Attachment, error) {

@@ -49,7 +49,7 @@ func TestAnAnswerThatNobodyTookCounts(t *testing.T) {
 		asked bool
 	}{"it was not taken": {1, true}, "there is none": {2, false}} {
 		agent := &says{said: []proxy.Message{{Seq: 1, Data: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)}, {Seq: 2, Data: []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`)}}}
-		v := &conversation{c: &Client{ctx: t.Context(), cfg: Config{CloseWait: time.Minute}}, fold: transcript.New("", transcript.Facts{})}
+		v := &conversation{c: &core{ctx: t.Context(), cfg: Config{CloseWait: time.Minute}}, fold: transcript.New("", transcript.Facts{})}
 		a := newAgentProcess(v)
 		a.can.Delete, a.taken = true, c.taken
 		a.pending["3"], a.prompted.key = nil, "3"

@@ -2,7 +2,6 @@ package session
 
 import (
 	"deskhand/backend/emptychat"
-	"deskhand/backend/host"
 )
 
 // An agent that takes a conversation for broken deletes it at its next start, whichever conversation that is of. So what makes one look broken is
@@ -31,14 +30,4 @@ func (a *agentProcess) keepOwnChat() {
 	}
 	agent, environ, id := a.v.row.Agent, a.environ, a.v.row.ACPSessionID
 	a.work.Go(func() { a.keepChats(agent, environ, []string{id}) })
-}
-
-// chatsOf are the agent's ids of its conversations on this machine.
-func (c *Client) chatsOf(agent string) []string {
-	ids, err := query(c.ctx, c.cfg.Store.Read(), scanText,
-		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, host.Local)
-	if err != nil {
-		c.cfg.Logger.Warn("the conversations of an agent cannot be read", "agent", agent, "error", err)
-	}
-	return ids
 }

@@ -337,16 +337,6 @@ func (c *Client) endLogin(a *attempt, err error) Login {
 	})
 }
 
-// background runs f until Close has waited for it; after Close it does not.
-func (c *Client) background(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.wg.Go(f)
-	}
-	return !c.closed
-}
-
 // GetLogin gives one attempt of this run of the program.
 func (c *Client) GetLogin(id string) (Login, error) {
 	_, l, err := c.logins.get(id)

@@ -16,7 +16,7 @@ import (
 // agent elsewhere while the agent may run; when the row no longer does, the agent is a stray of package remotes.
 
 // forgetProgress notes that an agent elsewhere has ended, in the row of the agent's session and among the strays.
-func (c *Client) forgetProgress(session, server string) error {
+func (c *core) forgetProgress(session, server string) error {
 	ctx := context.WithoutCancel(c.ctx)
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
@@ -42,7 +42,7 @@ func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
 }
 
 // lastProgress returns the progress of the newest agent elsewhere of a session, which may have outlived this program.
-func (c *Client) lastProgress(ctx context.Context, session string) (progress, error) {
+func (c *core) lastProgress(ctx context.Context, session string) (progress, error) {
 	var text string
 	var p progress
 	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT line FROM session WHERE id = ?`, session).Scan(&text)
@@ -54,7 +54,7 @@ func (c *Client) lastProgress(ctx context.Context, session string) (progress, er
 
 // endPredecessor ends the session's agent elsewhere of the generation before, unless that agent is the server named next: one ACP session must
 // not have two agents. An agent that cannot be ended now becomes a stray, since the row is about to name the next agent.
-func (c *Client) endPredecessor(ctx context.Context, p *remotes.Remote, session, next string) {
+func (c *core) endPredecessor(ctx context.Context, p *remotes.Remote, session, next string) {
 	left, err := c.lastProgress(ctx, session)
 	if err != nil || left.Server == "" || left.Server == next {
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -160,19 +159,6 @@ func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string
 	}
 	v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
 	return nil
-}
-
-// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
-// each session.
-func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
-	c.mu.Lock()
-	live := slices.Collect(maps.Values(c.live))
-	c.mu.Unlock()
-	for _, v := range live {
-		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
-			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
-		}
-	}
 }
 
 // reconsider answers a request all of whose executables were approved elsewhere, at once or one by one.

@@ -225,7 +225,7 @@ func TestRebuildWakesTheIndex(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 1).tell(1))
-	c := &Client{cfg: Config{Store: s.db, Search: s.index()}, feed: newFeed()}
+	c := &Client{core: &core{cfg: Config{Store: s.db, Search: s.index()}, feed: newFeed()}}
 	c.maintainer = maintenance.New(maintenance.Deps{Store: s.db, Search: c.cfg.Search})
 	c.cfg.Search.Start(t.Context())
 	defer c.cfg.Search.Close()
@@ -258,7 +258,7 @@ func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
 		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, r, until+1); err != nil {
 			t.Fatal(err)
 		}
-		return (&conversation{c: c, id: id, row: r}).unspokenFork()
+		return (&conversation{c: c.core, id: id, row: r}).unspokenFork()
 	}
 	if again := unspoken("early", until); again != "" || s.number(`SELECT count(*) FROM turn WHERE session = 'early'`) != 2 {
 		t.Errorf("%d turns, and it is made again of %q", s.number(`SELECT count(*) FROM turn WHERE session = 'early'`), again)

@@ -51,7 +51,7 @@ func (v *conversation) readWhole(r *openRequest) {
 }
 
 // wholeRequest is a request with the whole of its tool call. pending are frames that the journal does not have yet.
-func (c *Client) wholeRequest(ctx context.Context, r Request, pending []journal.Frame) (Request, error) {
+func (c *core) wholeRequest(ctx context.Context, r Request, pending []journal.Frame) (Request, error) {
 	if !r.Clipped || r.Tool == nil {
 		return r, nil
 	}
@@ -79,7 +79,7 @@ func (c *Client) wholeRequest(ctx context.Context, r Request, pending []journal.
 }
 
 // framesOf are the messages of the agent that may tell of a request's tool call, as far as the journal has them.
-func (c *Client) framesOf(ctx context.Context, r *Request) (frames []journal.Frame, err error) {
+func (c *core) framesOf(ctx context.Context, r *Request) (frames []journal.Frame, err error) {
 	err = c.journal.Between(ctx, r.Session, r.Told, r.Frame, journal.In, func(f journal.Frame) {
 		if _, ok := patchOf(f, r.ToolCallID); ok {
 			frames = append(frames, f)

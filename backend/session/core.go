@@ -1,0 +1,278 @@
+package session
+
+import (
+	"context"
+	"deskhand/backend/acp"
+	"deskhand/backend/agents"
+	"deskhand/backend/attachments"
+	"deskhand/backend/host"
+	"deskhand/backend/journal"
+	"deskhand/backend/launch"
+	"deskhand/backend/mcp"
+	"deskhand/backend/proxy"
+	"deskhand/backend/redact"
+	"deskhand/backend/refusal"
+	"deskhand/backend/remotes"
+	"deskhand/backend/rulebook"
+	"deskhand/backend/search"
+	"deskhand/backend/settings"
+	"deskhand/backend/shells"
+	"deskhand/backend/skills"
+	"deskhand/backend/snapshot"
+	"deskhand/backend/startmode"
+	"deskhand/backend/store"
+	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
+	"deskhand/backend/worktrees"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Errors of the client; a RefusedError carries a code for everything that a person could have known.
+var (
+	ErrNotFound = refusal.ErrNotFound
+	ErrStorage  = refusal.ErrStorage
+	ErrClosed   = refusal.ErrClosed
+)
+
+// RefusedError is the refusal of a command.
+type RefusedError = refusal.Error
+
+func bad(code string, params ...string) *RefusedError { return refusal.Bad(code, params...) }
+
+// Config of a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
+type Config struct {
+	Store    *store.DB
+	Agents   *agents.Catalogue
+	Proxy    *proxy.Set
+	Logger   *slog.Logger
+	Version  string        // told to agents
+	Secrets  []string      // texts that must never be written, such as our own tokens
+	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
+
+	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
+
+	// Replace replaces a file of an open directory atomically (files.Replace); without it no configuration can be changed.
+	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
+
+	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
+	Files *host.Files
+
+	Settings   *settings.Library // nil = a library without files
+	SamplePace time.Duration     // how often the processes are looked at while any run; 0 = 10 s
+	LeastIdle  time.Duration     // how long an agent has been idle before it is put to sleep; 0 = a minute
+	Undo       time.Duration     // how long the deletion of a session can be undone; 0 = 5 s
+	CloseWait  time.Duration     // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
+
+	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
+	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
+	Vaults  []*agents.Vault  // whose secrets must never be written
+
+	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
+	Tools *host.Tools
+
+	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
+	// the client.
+	Snapshots  *snapshot.Library
+	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 300 ms
+	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
+
+	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
+
+	// Gone tells that there is no directory at a path; nil = as a look at the disk does. It may take as long as it likes.
+	Gone func(path string) bool
+}
+
+// withDefaults returns the config with a value in each field that may be left out.
+func (cfg Config) withDefaults() Config {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = patience
+	}
+	if cfg.Unattached == 0 {
+		cfg.Unattached = unattached
+	}
+	if cfg.Search == nil {
+		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
+	}
+	if cfg.Settings == nil {
+		cfg.Settings = settings.New("")
+	}
+	if cfg.Remotes == nil {
+		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
+	}
+	return cfg
+}
+
+// enteredSecrets returns the secrets that people have entered for agents and in vaults.
+func (cfg Config) enteredSecrets() []string {
+	list := slices.Clone(cfg.Agents.Secrets())
+	for _, v := range cfg.Vaults {
+		list = append(list, v.Secrets()...)
+	}
+	return slices.DeleteFunc(list, mcp.Usual)
+}
+
+// core is what all conversations of a client share: the stores, the feed, and the rooms that a conversation calls. The methods of core change
+// and start no conversation; Client, which embeds core, finds, starts and ends them.
+type core struct {
+	cfg     Config
+	feed    *Feed
+	journal journal.Journal
+	secret  redact.Redactor
+	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
+	hosts   host.Hosts
+	alike   alike
+	erasing *erasing
+
+	attachments *attachments.Library
+	launch      *launch.Gate
+	loginNews   loginNews
+	remotes     *remotes.Library
+	rules       *rulebook.Book
+	shells      *shells.Library
+	starts      *startmode.Library
+	undo        *undo.Library
+	workspaces  *workspace.Library
+	worktrees   *worktrees.Library
+
+	mu     sync.Mutex // protects live and closed
+	live   map[string]*conversation
+	closed bool
+}
+
+const (
+	patience   = 4 * time.Second
+	unattached = 24 * time.Hour
+)
+
+// words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
+func (c *core) words(failure *acp.Error) string {
+	return transcript.Clip(c.secret.Text(failure.Sentence()), longestWords)
+}
+
+func (c *core) turnError(failure *acp.Error) *transcript.TurnError {
+	return &transcript.TurnError{Code: int64(failure.Code), Message: c.words(failure)}
+}
+
+// show is the session as it is now: the live one where there is one.
+func (c *core) show(r row) Session {
+	c.mu.Lock()
+	v := c.live[r.ID]
+	c.mu.Unlock()
+	s := r.Session
+	if v != nil {
+		s = v.look()
+	} else if len(s.Attachments) > 0 {
+		s.Attachments = c.attachments.Plan(s.Agent, r.facts.Takes, c.where(&s), s.Attachments)
+	}
+	if s.AgentName == "" {
+		s.AgentName = c.cfg.Agents.Name(s.Agent)
+		s.Modes = judged(startmode.Of(c.cfg.Agents.Modes(s.Agent)), s.ConfigOptions)
+	}
+	if at := c.hosts.At(s.Place).Directories; at != nil {
+		s.Workspace.Missing = at.Missing(s.Cwd)
+		s.Worktree = c.worktrees.Show(s.Cwd, s.Workspace.Missing)
+	}
+	return s
+}
+
+func (c *core) where(s *Session) attachments.Where {
+	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
+}
+
+// background runs f until Close has waited for it; after Close it does not.
+func (c *core) background(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.wg.Go(f)
+	}
+	return !c.closed
+}
+
+// ReadOnly is why nothing can be changed; nil = it can.
+func (c *core) ReadOnly() *RefusedError {
+	n := c.cfg.Store.Newer()
+	if n == nil {
+		return nil
+	}
+	params := map[string]string{"schema": strconv.Itoa(n.Schema), "known": strconv.Itoa(n.Known), "version": n.By}
+	params["detail"] = fmt.Sprintf("%s (schema %d, this program knows %d); it is not changed", store.ErrNewer, n.Schema, n.Known)
+	return &RefusedError{Code: refusedNewer, Params: params}
+}
+
+// writable is ReadOnly as an error, for the features that change stored data.
+func (c *core) writable() error {
+	if err := c.ReadOnly(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// rememberSecrets has the secrets that agents.json gives an agent redacted. It is called before the agent is started.
+func (c *core) rememberSecrets(agent string) {
+	c.secret.Remember(mcp.CertainIn(c.cfg.Agents.Env(agent)))
+}
+
+// loadSecrets has the secrets redact.Mark that agents were given by earlier runs of the program: those of agents.json, and those of the
+// vaults as far as reach allows. The error names the secrets that could not be read.
+func (c *core) loadSecrets(ctx context.Context, reach agents.Reach) error {
+	for _, env := range c.cfg.Agents.Envs() {
+		c.secret.Remember(mcp.CertainIn(env))
+	}
+	err := c.cfg.Agents.Recall(ctx, reach)
+	for _, v := range c.cfg.Vaults {
+		if err != nil {
+			reach = min(reach, agents.IfUnlocked) // the person who was asked for a password has not given one
+		}
+		err = errors.Join(err, v.Recall(ctx, reach))
+	}
+	return err
+}
+
+func (c *core) undoTime() time.Duration {
+	if c.cfg.Undo > 0 {
+		return c.cfg.Undo
+	}
+	return undoTime
+}
+
+// chatsOf are the agent's ids of its conversations on this machine.
+func (c *core) chatsOf(agent string) []string {
+	ids, err := query(c.ctx, c.cfg.Store.Read(), scanText,
+		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, host.Local)
+	if err != nil {
+		c.cfg.Logger.Warn("the conversations of an agent cannot be read", "agent", agent, "error", err)
+	}
+	return ids
+}
+
+// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
+// each session.
+func (c *core) approvedElsewhere(directory string, list []launch.Executable, surface string) {
+	c.mu.Lock()
+	live := slices.Collect(maps.Values(c.live))
+	c.mu.Unlock()
+	for _, v := range live {
+		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
+			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
+		}
+	}
+}
+
+const refusedNewer = "storage.newer"
