@@ -12,14 +12,13 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/attachments"
 	"deskhand/backend/export"
-	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
 
 // A message for the running turn has its files too; stopped while they are made ready, it waits with them.
-func TestFilesTravelIntoARunningTurn(t *testing.T) {
+func TestSteeringCarriesAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -27,12 +26,12 @@ func TestFilesTravelIntoARunningTurn(t *testing.T) {
 	d.works(s.ID)
 	shot := d.upload("shot.png", picture(t, 6, 6))
 	if sent := d.sendFiles(s.ID, "see this", session.Steer, byID(shot)...); sent.QueueItem == nil || len(sent.QueueItem.Attachments) != 1 {
-		t.Fatalf("%+v", sent)
+		t.Fatalf("steering Send with an attachment: got %+v, want a queue item with it", sent)
 	}
 	d.until("answer to it", func() bool { return strings.Contains(said(d.transcript(s.ID)), "You add: *see this*") })
 	f := d.promptFrames(s.ID)
 	if got := f[len(f)-1]; got.Method != "_session/steering" || got.types() != "text image" || !strings.Contains(got.raw, `"idleBehavior":"promptRequired"`) {
-		t.Errorf("%s %s", got.Method, got.types())
+		t.Errorf("frame sent: got %s with %s, want _session/steering with text and image", got.Method, got.types())
 	}
 	large := d.upload("large.png", picture(t, 8100, 7000))
 	item := d.sendFiles(s.ID, "and this", session.Steer, byID(large)...).QueueItem
@@ -42,20 +41,20 @@ func TestFilesTravelIntoARunningTurn(t *testing.T) {
 	tr := d.idle(s.ID)
 	queue, err := d.Queue(t.Context(), s.ID)
 	if err != nil || len(queue) != 1 || queue[0].ID != item.ID || queue[0].Held != "stopped" || !slices.Equal(idsOf(queue[0].Attachments), []string{large.ID}) {
-		t.Errorf("%+v, %v", queue, err)
+		t.Errorf("Queue: got %+v, %v; want item %s, held as stopped, with large.png", queue, err, item.ID)
 	}
 	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "user" && e.Text == "see this" })
 	if i < 0 || travels(tr.Items[i].Attachments) != "image" {
-		t.Errorf("%+v", tr.Items)
+		t.Errorf("transcript: got %+v, want a user entry %q with an image", tr.Items, "see this")
 	}
 	if again := d.promptFrames(s.ID); len(again) != len(f) {
-		t.Errorf("%+v", again[len(again)-1])
+		t.Errorf("prompts sent after the cancel: got %d, the last %+v; want %d", len(again), again[len(again)-1], len(f))
 	}
 	d.sameAsRebuilt(s.ID)
 }
 
 // An agent that runs elsewhere gets what can travel within the prompt; a link would lead to nowhere, and is refused.
-func TestFilesTravelElsewhere(t *testing.T) {
+func TestAttachmentsTravelToPlace(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -66,7 +65,7 @@ func TestFilesTravelElsewhere(t *testing.T) {
 	d.sendFiles(s.ID, "echo", session.Now, attachments.PromptAttachment{Path: text}, attachments.PromptAttachment{ID: d.upload("p.png", picture(t, 2, 2)).ID})
 	d.idle(s.ID)
 	if f := d.promptFrames(s.ID); len(f) != 1 || f[0].types() != "text resource image" || f[0].Params.Prompt[1].Resource.Text != "from here" {
-		t.Errorf("%+v", f)
+		t.Errorf("prompts sent: got %+v, want one with text, the file embedded and the image", f)
 	}
 	for _, p := range []attachments.PromptAttachment{{Path: data}, {ID: d.upload("b.bin", []byte{0, 1}).ID}, {Path: here}} {
 		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: []attachments.PromptAttachment{p}})
@@ -80,7 +79,7 @@ func TestFilesTravelElsewhere(t *testing.T) {
 }
 
 // Killed in the middle, the program has lost nothing of what it said it had taken.
-func TestFilesOutlastAKill(t *testing.T) {
+func TestAttachmentsOutliveKill(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -97,7 +96,7 @@ func TestFilesOutlastAKill(t *testing.T) {
 	d.close()
 	d = openAs(t, dir, proxy.Config{}, session.Config{})
 	if now := d.get(s.ID); !slices.Equal(idsOf(now.Attachments), []string{chip.ID}) {
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("draft after a kill: got attachments %+v, want chip.txt", now.Attachments)
 	}
 	if _, err := d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Send: true}); err != nil {
 		t.Fatal(err)
@@ -105,16 +104,14 @@ func TestFilesOutlastAKill(t *testing.T) {
 	d.idle(s.ID)
 	f := d.promptFrames(s.ID)
 	if got := f[len(f)-1]; got.types() != "text image" || got.Params.Prompt[1].Data != base64.StdEncoding.EncodeToString(picture(t, 9, 9)) {
-		t.Errorf("%s", got.types())
+		t.Errorf("prompt from the queue after a kill: got %s, want text and the picture that was queued", got.types())
 	}
-	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	d.wantVerified()
 	d.sameAsRebuilt(s.ID)
 }
 
 // A recording with files in it is played again as it was: the replaying agent takes the same prompt, and the transcript comes out the same.
-func TestARecordingWithFilesIsReplayed(t *testing.T) {
+func TestRecordingWithAttachmentsIsReplayed(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -132,7 +129,7 @@ func TestARecordingWithFilesIsReplayed(t *testing.T) {
 }
 
 // An agent that takes nothing is told the paths, as the seed has it.
-func TestAnAgentWithoutCapabilitiesGetsTheTextForm(t *testing.T) {
+func TestAttachmentsAreTextForAgentWithoutCapabilities(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -140,23 +137,23 @@ func TestAnAgentWithoutCapabilitiesGetsTheTextForm(t *testing.T) {
 	path, pasted := d.file("a b.txt", []byte("x")), d.upload("pasted.txt", []byte("pasted"))
 	list := append(d.attach(id, path), pasted)
 	if shown := d.chips(id, list...); travels(shown.Attachments) != "text text_only, text text_only" {
-		t.Errorf("%s", travels(shown.Attachments))
+		t.Errorf("attachments in the draft travel as %s, want both as text only", travels(shown.Attachments))
 	}
 	d.sendFiles(id, "look", session.Now, byID(list...)...) // which is no list of steps, so the agent dies of it
 	d.until("prompt", func() bool { return len(d.promptFrames(id)) == 1 })
 	f := d.promptFrames(id)[0]
 	copied := filepath.Join(d.work, ".deskhand", "attachments", "pasted.txt")
 	if want := "look\n\nAttachments:\n- " + path + "\n- " + copied + "\n"; f.types() != "text" || f.Params.Prompt[0].Text != want {
-		t.Errorf("%q, want %q", f.Params.Prompt[0].Text, want)
+		t.Errorf("prompt: got %q, want the text alone: %q", f.Params.Prompt[0].Text, want)
 	}
 	if data, err := os.ReadFile(copied); err != nil || string(data) != "pasted" {
-		t.Error(err)
+		t.Errorf("copy at %s: got %q, %v; want %q", copied, data, err, "pasted")
 	}
 	d.checkFrames(t, id)
 }
 
 // A disk that takes no bytes is told as such, nothing is sent, and the draft stays.
-func TestADiskThatTakesNoFiles(t *testing.T) {
+func TestAttachmentsFailWholeWithoutBlobs(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -168,16 +165,16 @@ func TestADiskThatTakesNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.Attachments().Upload(t.Context(), "b.txt", "", strings.NewReader("b")); !errors.Is(err, session.ErrStorage) {
-		t.Error(err)
+		t.Errorf("Upload without a directory of blobs = %v, want ErrStorage", err)
 	}
 	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: byID(list...)}); !errors.Is(err, session.ErrStorage) {
-		t.Error(err)
+		t.Errorf("Send without a directory of blobs = %v, want ErrStorage", err)
 	}
 	if _, err := d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: "a.txt"}}); !errors.Is(err, session.ErrStorage) {
-		t.Error(err)
+		t.Errorf("AddFiles without a directory of blobs = %v, want ErrStorage", err)
 	}
 	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Turn != nil || len(d.promptFrames(s.ID)) > 0 || find(d.transcript(s.ID), "attachment") != nil {
-		t.Errorf("%+v", now)
+		t.Errorf("session after the failures: got %+v, want its draft kept, no turn, nothing sent, no attachment entry", now)
 	}
 	if err := os.Remove(blobs); err != nil {
 		t.Fatal(err)
@@ -187,7 +184,7 @@ func TestADiskThatTakesNoFiles(t *testing.T) {
 }
 
 // The seed's request: paths, with a type and a name of the caller's choice. A link that leads out of the directory wants a person's word.
-func TestPathsOfAPrompt(t *testing.T) {
+func TestPromptTakesAttachmentsByPath(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -216,17 +213,17 @@ func TestPathsOfAPrompt(t *testing.T) {
 		}
 	}
 	if b := f.Params.Prompt[1]; b.Type != "resource_link" || b.Name != "other.bin" || b.MimeType != "application/x-thing" || b.Size == nil || *b.Size != 3 {
-		t.Errorf("%+v", b)
+		t.Errorf("block of thing.bin: got %+v, want a link with the name and type of the caller and size 3", b)
 	}
 	_, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []attachments.PromptAttachment{{Path: "link"}}})
 	refused(t, err, "attachment.link_outside")
 	r, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{"link", "/dev/null", "thing.bin"}, Session: s.ID})
 	if err != nil || len(r.Items) != 1 || len(r.Problems) != 2 || r.Problems[0].Code != "attachment.link_outside" || r.Problems[1].Code != "attachment.not_a_file" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Attach: got %+v, %v; want thing.bin taken, the link and the device refused", r, err)
 	}
 	r, err = d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{"link"}, Session: s.ID, Follow: true})
 	if err != nil || len(r.Items) != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Attach(link, follow): got %+v, %v; want it taken", r, err)
 	}
 	d.sendFiles(s.ID, "echo", session.Now, byID(r.Items...)...) // which was agreed to
 	d.idle(s.ID)

@@ -63,7 +63,7 @@ func (d *desk) attach(id string, paths ...string) []transcript.Attachment {
 	d.t.Helper()
 	r, err := d.Attachments().Attach(d.t.Context(), attachments.AttachInput{Paths: paths, Session: id})
 	if err != nil || len(r.Problems) > 0 {
-		d.t.Fatalf("%v, %+v", err, r.Problems)
+		d.t.Fatalf("Attach(%q): got problems %+v, error %v; want all taken", paths, r.Problems, err)
 	}
 	return r.Items
 }
@@ -166,7 +166,7 @@ func shaOf(data []byte) string {
 }
 
 // A prompt with a file of each kind: how each would travel is told in the draft, and is how it travels.
-func TestFilesTravelWithAPrompt(t *testing.T) {
+func TestPromptCarriesAttachmentsOfEachKind(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -180,60 +180,60 @@ func TestFilesTravelWithAPrompt(t *testing.T) {
 	}
 	pasted := d.upload("shot.png", shot)
 	if pasted.SHA256 != shaOf(shot) || pasted.Width != 20 || pasted.Height != 10 || pasted.MimeType != "image/png" || pasted.Path != "" {
-		t.Fatalf("%+v", pasted)
+		t.Fatalf("Upload(shot.png): got %+v, want a PNG of 20x10 with its SHA-256 and no path", pasted)
 	}
 	list := append([]transcript.Attachment{pasted}, d.attach(s.ID, inside, "folder", "file://"+strings.ReplaceAll(outside, "%", "%25"))...)
 	shown := d.chips(s.ID, list...)
 	if got := travels(shown.Attachments); got != "image, embedded, link, link copied" {
-		t.Fatalf("%s: %+v", got, shown.Attachments)
+		t.Fatalf("attachments in the draft travel as %s, want image, embedded, link, link copied: %+v", got, shown.Attachments)
 	}
 	if !shown.Attachments[3].Copied || shown.Attachments[1].SHA256 != "" || !slices.Equal(idsOf(shown.Attachments), idsOf(list)) {
-		t.Errorf("%+v", shown.Attachments)
+		t.Errorf("attachments in the draft: got %+v, want those given, in order, the last one copied and the embedded one not hashed yet", shown.Attachments)
 	}
 	d.sendFiles(s.ID, "echo look at these", session.Now, byID(list...)...)
 	tr := d.idle(s.ID)
 
 	f := d.promptFrames(s.ID)
 	if len(f) != 1 || f[0].types() != "text image resource resource_link resource_link" {
-		t.Fatalf("%d, %s", len(f), f[0].types())
+		t.Fatalf("prompts sent: got %+v, want one with text, image, resource and two links", f)
 	}
 	p := f[0].Params.Prompt
 	copied := filepath.Join(d.work, ".deskhand", "attachments", "data 100%.bin")
 	if p[0].Text != "echo look at these" || p[1].Data != base64.StdEncoding.EncodeToString(shot) || p[2].Resource.Text != string(code) ||
 		p[3].URI != "file://"+folder || p[4].URI != "file://"+strings.ReplaceAll(strings.ReplaceAll(copied, "%", "%25"), " ", "%20") {
-		t.Errorf("%+v", p)
+		t.Errorf("blocks of the prompt: got %+v, want the text, the picture, the code and links to %s and %s", p, folder, copied)
 	}
 	if at := f[0].Params.Meta["sandboxagent.dev"].Attachments; len(at) != 4 || at[1].Path != inside || at[1].Filename != "main.go" || at[3].Path != copied {
-		t.Errorf("%+v", at)
+		t.Errorf("_meta attachments: got %+v, want 4 with %s the second and %s the last", at, inside, copied)
 	} else if data, err := os.ReadFile(at[0].Path); err != nil || !bytes.Equal(data, shot) { // what has no path is in the list by its stored copy
 		t.Errorf("the copy of the picture at %s: got %d bytes, %v; want %d", at[0].Path, len(data), err, len(shot))
 	}
 	if data, err := os.ReadFile(copied); err != nil || string(data) != "\x00\x01\x02\x03" {
-		t.Error(err)
+		t.Errorf("copy at %s: got %q, %v; want the bytes of the attached file", copied, data, err)
 	}
 	if data, err := os.ReadFile(filepath.Join(d.work, ".deskhand", "attachments", ".gitignore")); err != nil || string(data) != "*\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf(".gitignore beside the copies: got %q, %v; want %q", data, err, "*\n")
 	}
 	e := find(tr, "user")
 	if e == nil || e.Text != "echo look at these" || travels(e.Attachments) != "image, embedded, link, link copied" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("user entry: got %+v, want the text and how its four attachments travelled", e)
 	}
 	if a := e.Attachments[1]; a.SHA256 != shaOf(code) || a.ID == list[1].ID { // snapshotted: another record
-		t.Errorf("%+v", a)
+		t.Errorf("embedded attachment in the entry: got %+v, want a record of its own, not %s, with the SHA-256 of what was sent", a, list[1].ID)
 	}
 	if now := d.get(s.ID); len(now.Attachments) > 0 {
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("attachments in the draft after the send: got %+v, want none", now.Attachments)
 	}
 	d.sameAsRebuilt(s.ID)
 	d.checkFrames(t, s.ID)
 	files, err := d.SessionFiles(t.Context(), s.ID, 0, 10)
 	if err != nil || len(files.Items) != 4 || files.Items[0].Direction != "in" || files.Items[0].Turn != e.Turn || files.Next != "" {
-		t.Errorf("%+v, %v", files, err)
+		t.Errorf("SessionFiles: got %+v, %v; want 4 in one page, the first of them inbound in turn %s", files, err, e.Turn)
 	}
 }
 
 // A prompt without files goes out as it always has, to the byte.
-func TestAPromptWithoutFilesIsAsItWas(t *testing.T) {
+func TestPromptWithoutAttachmentsKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -242,12 +242,12 @@ func TestAPromptWithoutFilesIsAsItWas(t *testing.T) {
 	d.idle(s.ID)
 	want := fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"prompt":[{"text":"echo \u003cb\u003e\u0026\"ö","type":"text"}],"sessionId":%q}}`, d.get(s.ID).ACPSessionID)
 	if f := d.promptFrames(s.ID); len(f) != 1 || f[0].raw != want {
-		t.Errorf("%s\nwant %s", f[0].raw, want)
+		t.Errorf("prompts sent: got %+v\nwant one: %s", f, want)
 	}
 }
 
 // What travels inline is what the file was when the prompt was taken; a link to what is gone by then is refused, and nothing is sent.
-func TestAFileThatChangesOrVanishes(t *testing.T) {
+func TestAttachmentIsReadWhenPromptIsTaken(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -258,7 +258,7 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 	d.sendFiles(s.ID, "echo", session.Queue, byID(list...)...)
 	queue, err := d.Queue(t.Context(), s.ID)
 	if err != nil || len(queue) != 1 || len(queue[0].Attachments) != 3 {
-		t.Fatalf("%+v, %v", queue, err)
+		t.Fatalf("Queue: got %+v, %v; want one item with 3 attachments", queue, err)
 	}
 	d.file("note.txt", []byte("after"))
 	if err := errors.Join(os.Remove(shot)); err != nil {
@@ -274,7 +274,7 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 	d.idle(s.ID)
 	f := d.promptFrames(s.ID)
 	if got := f[len(f)-1]; got.types() != "text resource image resource_link" || got.Params.Prompt[1].Resource.Text != "before" || got.Params.Prompt[2].Data != base64.StdEncoding.EncodeToString(picture(t, 3, 3)) {
-		t.Errorf("%s: %+v", got.types(), got.Params.Prompt)
+		t.Errorf("prompt from the queue: got %s: %+v; want the note's first text and the picture inline, and a link", got.types(), got.Params.Prompt)
 	}
 	// Now what is gone before the prompt is taken.
 	chips := d.attach(s.ID, big)
@@ -283,12 +283,12 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now, err := d.Look(t.Context(), s.ID); err != nil || len(now.Attachments) != 1 || !now.Attachments[0].Missing {
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("Look: got attachments %+v, %v; want one, missing", now.Attachments, err)
 	}
 	for _, when := range []session.When{session.Now, session.Queue, session.Steer, session.Interrupt} {
 		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: byID(chips...), When: when})
 		if r := refused(t, err, "attachment.missing"); r.Bad || r.Params["name"] != "big.bin" {
-			t.Errorf("%+v", r)
+			t.Errorf("Send(%s) with a missing file: got refusal %+v, want one that names big.bin and is not Bad", when, r)
 		}
 	}
 	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Turn != nil || len(d.promptFrames(s.ID)) != len(f) {
@@ -303,7 +303,7 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 }
 
 // A hundred files at once, with names as people give them.
-func TestAHundredFilesOfAnyName(t *testing.T) {
+func TestPromptCarriesHundredAttachmentsOfAnyName(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -323,26 +323,26 @@ func TestAHundredFilesOfAnyName(t *testing.T) {
 	tr := d.transcript(s.ID)
 	f := d.promptFrames(s.ID)
 	if len(f[0].Params.Prompt) != 100 {
-		t.Fatalf("%d blocks", len(f[0].Params.Prompt))
+		t.Fatalf("blocks of the prompt: got %d, want 100", len(f[0].Params.Prompt))
 	}
 	for i, b := range f[0].Params.Prompt {
 		if b.Resource.Text != "content of "+names[i] || strings.ContainsAny(b.Resource.URI, " \n\"") {
-			t.Errorf("%q: %+v", names[i], b)
+			t.Errorf("block of %q: got %+v, want its text under an escaped URI", names[i], b)
 		}
 	}
 	if e := find(tr, "user"); len(e.Attachments) != 100 || e.Attachments[1].Filename != "line\nbreak.txt" {
-		t.Errorf("%d", len(e.Attachments))
+		t.Errorf("user entry: got %d attachments, want 100, the second named %q", len(e.Attachments), names[1])
 	}
 	_, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: append(paths, paths[0])})
 	refused(t, err, "attachment.too_many")
 	page, err := d.SessionFiles(t.Context(), s.ID, 0, 40)
 	if err != nil || len(page.Items) != 100 { // those of one entry stay together
-		t.Errorf("%d, %v", len(page.Items), err)
+		t.Errorf("SessionFiles(limit 40): got %d items, %v; want all 100 of the entry", len(page.Items), err)
 	}
 }
 
 // Making a large image smaller takes a while. Whoever stops the turn meanwhile has sent nothing, and has the message and its files back.
-func TestACancelWhileThePromptIsMadeSendsNothing(t *testing.T) {
+func TestCancelWhileAttachmentsAreComposedSendsNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -379,23 +379,21 @@ func TestACancelWhileThePromptIsMadeSendsNothing(t *testing.T) {
 	d = open(t, d.dir)
 	f := d.promptFrames(s.ID)
 	if len(f) != 1 || f[0].Params.Prompt[0].Text != "echo instead" {
-		t.Errorf("%d prompts went out: %+v", len(f), f)
+		t.Errorf("prompts sent: got %d: %+v; want only %q", len(f), f, "echo instead")
 	}
-	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "interrupted" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.transcript(s.ID), "interrupted")
 	d.sameAsRebuilt(s.ID)
 }
 
 // Without a cancel the same image travels, smaller.
-func TestALargeImageIsMadeSmaller(t *testing.T) {
+func TestAttachedLargeImageIsDownscaled(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.isReady(s.ID)
 	large := d.upload("large.png", picture(t, 8100, 60))
 	if shown := d.chips(s.ID, large); travels(shown.Attachments) != "image downscaled" {
-		t.Errorf("%+v", shown.Attachments)
+		t.Errorf("large image in the draft: got %+v, want it to travel downscaled", shown.Attachments)
 	}
 	d.sendFiles(s.ID, "echo see", session.Now, byID(large)...)
 	d.idle(s.ID)
@@ -405,12 +403,12 @@ func TestALargeImageIsMadeSmaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg, _, err := image.DecodeConfig(bytes.NewReader(data)); err != nil || cfg.Width > 8000 {
-		t.Errorf("%+v, %v", cfg, err)
+		t.Errorf("image sent: got %+v, %v; want at most 8000 wide", cfg, err)
 	}
 }
 
 // The files of a draft and of the queue outlast the program; so do their bytes.
-func TestDraftsAndQueuesWithFilesOutlastTheProgram(t *testing.T) {
+func TestAttachmentsOfDraftAndQueueOutliveProgram(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -424,11 +422,11 @@ func TestDraftsAndQueuesWithFilesOutlastTheProgram(t *testing.T) {
 	d = open(t, d.dir)
 	now := d.get(s.ID)
 	if !slices.Equal(idsOf(now.Attachments), []string{second.ID, first.ID}) || travels(now.Attachments) != "embedded, image" {
-		t.Fatalf("%+v", now.Attachments)
+		t.Fatalf("draft after reopening: got %+v, want second.txt embedded, then first.png", now.Attachments)
 	}
 	list, err := d.List(t.Context(), false, "", 10)
 	if err != nil || travels(list.Items[0].Attachments) != "embedded, image" {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("List after reopening: got %+v, %v; want the draft's attachments", list, err)
 	}
 	if _, err := d.ChangeQueued(t.Context(), s.ID, sent.QueueItem.ID, session.QueuePatch{Send: true}); err != nil {
 		t.Fatal(err)
@@ -436,15 +434,15 @@ func TestDraftsAndQueuesWithFilesOutlastTheProgram(t *testing.T) {
 	d.idle(s.ID)
 	f := d.promptFrames(s.ID)
 	if got := f[len(f)-1]; got.types() != "text resource" || got.Params.Prompt[1].Resource.Text != "three" {
-		t.Errorf("%+v", got)
+		t.Errorf("prompt from the queue after reopening: got %+v, want its attachment's text %q", got, "three")
 	}
 	if now := d.get(s.ID); len(now.Attachments) != 2 { // which were not sent
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("attachments in the draft: got %+v, want the 2 that were not sent", now.Attachments)
 	}
 }
 
 // What waits can be given other files, and none; a message of nothing is refused.
-func TestTheFilesOfAQueuedPromptCanBeChanged(t *testing.T) {
+func TestQueuedPromptTakesOtherAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -455,7 +453,7 @@ func TestTheFilesOfAQueuedPromptCanBeChanged(t *testing.T) {
 	ids := []string{b.ID, a.ID}
 	sent, err := d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Attachments: &ids})
 	if err != nil || !slices.Equal(idsOf(sent.QueueItem.Attachments), ids) {
-		t.Fatalf("%+v, %v", sent, err)
+		t.Fatalf("ChangeQueued: got %+v, %v; want attachments %q", sent, err, ids)
 	}
 	none := []string{}
 	_, err = d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Attachments: &none})
@@ -476,7 +474,7 @@ func (d *desk) attachmentRows() (n int) {
 }
 
 // Bytes are kept as long as a draft, a queue or a journal names them, and go after that: with an undo, not before it is over.
-func TestBytesGoWhenNothingNamesThem(t *testing.T) {
+func TestAttachmentBytesGoWhenNothingNamesThem(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 2 * time.Second})
 	s, other := d.create(), d.create()
@@ -499,7 +497,7 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 	d.until("sweep", func() bool { return d.attachmentRows() == 4 })
 	for name, sha := range map[string]string{"draft": shaOf([]byte("draft")), "sent": sent.SHA256, "given": shaOf([]byte("given")), "queued": queued.SHA256} {
 		if _, err := d.Attachments().Blob(sha); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Blob of %s: got %v, want it kept", name, err)
 		}
 	}
 	d.until("end of what nothing names", func() bool { _, err := d.Attachments().Blob(shaOf([]byte("unused"))); return err != nil })
@@ -509,7 +507,7 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 	}
 	d.restore(s.ID)
 	if e := find(d.transcript(s.ID), "attachment"); e == nil || len(e.Attachments) != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("attachment entry of the restored session: got %+v, want one with its attachment", e)
 	}
 	if err := d.Erase(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -525,7 +523,7 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 }
 
 // Data of a newer version shows its files, and takes none.
-func TestFilesOfNewerDataAreShown(t *testing.T) {
+func TestAttachmentsOfNewerDataAreShown(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -538,13 +536,13 @@ func TestFilesOfNewerDataAreShown(t *testing.T) {
 	raise(t, d.dir, "ALTER TABLE attachment ADD COLUMN colour TEXT NOT NULL DEFAULT ''")
 	d = open(t, d.dir)
 	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Attachments[0].Travels != "embedded" {
-		t.Errorf("%+v", now.Attachments)
+		t.Errorf("draft of newer data: got %+v, want one embedded attachment", now.Attachments)
 	}
 	if e := find(d.transcript(s.ID), "user"); len(e.Attachments) != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("user entry of newer data: got %+v, want one attachment", e)
 	}
 	if files, err := d.SessionFiles(t.Context(), s.ID, 0, 10); err != nil || len(files.Items) != 1 {
-		t.Errorf("%+v, %v", files, err)
+		t.Errorf("SessionFiles of newer data: got %+v, %v; want one", files, err)
 	}
 	_, r, err := d.Attachments().Content(t.Context(), a.ID)
 	if err != nil {
@@ -562,7 +560,7 @@ func TestFilesOfNewerDataAreShown(t *testing.T) {
 }
 
 // The agent dies, or the disk is what it is not: a verification says so, and a rebuild makes what the journal holds.
-func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
+func TestVerifyRepairsAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -570,9 +568,7 @@ func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
 	kept, lost := d.upload("kept.txt", []byte("kept")), d.upload("lost.png", picture(t, 5, 5))
 	d.sendFiles(s.ID, "echo", session.Now, byID(kept, lost)...)
 	d.idle(s.ID)
-	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
-		t.Fatalf("%+v", found)
-	}
+	d.wantVerified()
 	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `DELETE FROM attachment_use`)
 		_, rows := tx.ExecContext(t.Context(), `UPDATE entry SET attachments = 0`)
@@ -582,14 +578,14 @@ func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
 	}
 	found := d.verified(maintenance.Verify{Repair: true})
 	if len(found) != 1 || found[0].Code != "attachments.differ" || !found[0].Repaired || found[0].Params["missing"] != "2" {
-		t.Errorf("%+v", found)
+		t.Errorf("Verify with repair: got %+v, want attachments.differ repaired, 2 missing", found)
 	}
 	if err := os.Remove(filepath.Join(d.dir, "blobs", lost.SHA256[:2], lost.SHA256+".zst")); err != nil {
 		t.Fatal(err)
 	}
 	found = d.verified(maintenance.Verify{})
 	if len(found) != 1 || found[0].Code != "attachment.lost" || found[0].Params["name"] != "lost.png" {
-		t.Errorf("%+v", found)
+		t.Errorf("Verify without a blob: got %+v, want attachment.lost of lost.png", found)
 	}
 }
 
@@ -602,8 +598,16 @@ func (d *desk) verified(wish maintenance.Verify) []maintenance.Finding {
 	return slices.DeleteFunc(d.Maintenance().Verification().Findings, func(f maintenance.Finding) bool { return f.Code == "blob.unused" })
 }
 
+// wantVerified fails the test where a verification finds anything but unused blobs.
+func (d *desk) wantVerified() {
+	d.t.Helper()
+	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
+		d.t.Errorf("Verify: got findings %+v, want none", found)
+	}
+}
+
 // An export has the files: by name for people, and whole for programs. A fork has them too, and keeps them when its parent is gone.
-func TestFilesAreExportedAndForked(t *testing.T) {
+func TestAttachmentsAreExportedAndForked(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -616,7 +620,7 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	}
 	d.chips(s.ID, shot)
 	if _, text := d.export(s.ID, export.Markdown); !strings.Contains(string(text), "- **file** `shot.png` (image/png, ") || !strings.Contains(string(text), "`table.csv`") {
-		t.Errorf("%s", text)
+		t.Errorf("export as Markdown: got %s, want shot.png and table.csv named", text)
 	}
 	_, data := d.export(s.ID, export.JSON)
 	var out struct {
@@ -646,18 +650,16 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	}
 	d.until("end of the draft's record", func() bool { return d.attachmentRows() == 2 })
 	if files, err := d.SessionFiles(t.Context(), fork.ID, 0, 10); err != nil || len(files.Items) != 2 || files.Items[0].Direction != "out" {
-		t.Errorf("%+v, %v", files, err)
+		t.Errorf("SessionFiles of the fork: got %+v, %v; want 2, the newest outbound", files, err)
 	}
 	if _, err := d.Attachments().Blob(shot.SHA256); err != nil {
 		t.Error(err)
 	}
-	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	d.wantVerified()
 }
 
 // A message of a surface with its attachments waits where it was written, as the others do.
-func TestMessagesOfASurfaceKeepTheirOrder(t *testing.T) {
+func TestSurfaceMessagesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -672,7 +674,7 @@ func TestMessagesOfASurfaceKeepTheirOrder(t *testing.T) {
 	d.queueIs(s.ID, "one, two, "+with+", four")
 }
 
-func TestWhatToolsAskOfASession(t *testing.T) {
+func TestToolsReadAndAddAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -691,7 +693,7 @@ func TestWhatToolsAskOfASession(t *testing.T) {
 		t.Fatalf("the newest message with files: got %+v, %v, want shot.png", in, err)
 	}
 	if data, err := d.Attachments().Read(ctx, in.Own[0]); err != nil || !bytes.Equal(data, picture(t, 4, 4)) {
-		t.Error(err)
+		t.Errorf("Read(%s): got %d bytes, %v; want the picture", in.Own[0].Filename, len(data), err)
 	}
 	d.prompt(s.ID, "echo\n"+attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png", Filename: "a.png"}}))
 	d.idle(s.ID)
@@ -703,7 +705,7 @@ func TestWhatToolsAskOfASession(t *testing.T) {
 	one, two := d.file("one.png", picture(t, 1, 2)), d.file("two.txt", []byte("two"))
 	given, err := d.AddFiles(ctx, s.ID, []attachment.Wanted{{Path: "one.png"}, {Path: two, Filename: "second.txt", MimeType: "text/x-two"}})
 	if err != nil || len(given) != 2 || given[0].MimeType != "image/png" || given[1].Filename != "second.txt" {
-		t.Fatalf("%+v, %v", given, err)
+		t.Fatalf("AddFiles: got %+v, %v; want a PNG and second.txt", given, err)
 	}
 	if err := errors.Join(os.Remove(one), os.Remove(two)); err != nil {
 		t.Fatal(err)
@@ -729,7 +731,7 @@ func TestWhatToolsAskOfASession(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestAskUser(t *testing.T) {
+func TestAskUserReturnsEachOutcome(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
@@ -753,23 +755,23 @@ func TestAskUser(t *testing.T) {
 	done := ask(t.Context())
 	r := d.request(s.ID)
 	if r.Kind != "question" || len(r.Questions) != 2 || !r.Questions[1].AllowFreeText || r.Turn == "" || d.get(s.ID).Phase != session.Waiting {
-		t.Fatalf("%+v", r)
+		t.Fatalf("AskUser: got request %+v, want a question of 2 in the turn, the second with free text, and the session waiting", r)
 	}
 	d.answer(r, session.Answer{Answers: [][]string{{"b"}, {"because"}}})
 	if got := <-done; got.err != nil || got.status != "answered" || fmt.Sprint(got.answers) != "[[b] [because]]" {
-		t.Errorf("%+v", got)
+		t.Errorf("AskUser after an answer: got %+v, want answered with [[b] [because]]", got)
 	}
 	done = ask(t.Context())
 	d.answer(d.request(s.ID), session.Answer{Reject: true})
 	if got := <-done; got.err != nil || got.status != "rejected" || got.answers != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("AskUser after a rejection: got %+v, want rejected", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done = ask(ctx)
 	d.request(s.ID)
 	cancel()
 	if got := <-done; got.err != nil || got.status != "cancelled" {
-		t.Errorf("%+v", got)
+		t.Errorf("AskUser whose caller left: got %+v, want cancelled", got)
 	}
 	d.until("end of the request", func() bool { return d.get(s.ID).Waiting == 0 })
 	done = ask(t.Context())
@@ -778,14 +780,14 @@ func TestAskUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-done; got.status != "cancelled" {
-		t.Errorf("%+v", got)
+		t.Errorf("AskUser in a cancelled turn: got %+v, want cancelled", got)
 	}
 	d.idle(s.ID)
 	done = ask(t.Context()) // also while no turn runs
 	d.request(s.ID)
 	d.close()
 	if got := <-done; got.status != "expired" {
-		t.Errorf("%+v", got)
+		t.Errorf("AskUser at the end of the program: got %+v, want expired", got)
 	}
 	for dir, data := range open(t, d.dir).journal(s.ID) {
 		if dir == "out" && strings.Contains(string(data), "because") {
@@ -795,7 +797,7 @@ func TestAskUser(t *testing.T) {
 }
 
 // The agent gets our tools at every opening of its session, and their secret is written nowhere.
-func TestAgentsGetOurTools(t *testing.T) {
+func TestToolsAreGivenAtEveryOpening(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef-0123456789abcdef"
 	var given, ended []string
@@ -815,7 +817,7 @@ func TestAgentsGetOurTools(t *testing.T) {
 	opened := 0
 	for dir, data := range d.journal(s.ID) {
 		if strings.Contains(string(data), secret) {
-			t.Errorf("%s", data)
+			t.Errorf("journal: got the secret of the tools in %s", data)
 		}
 		if dir == "out" && strings.Contains(string(data), `"mcpServers"`) && strings.Contains(string(data), "/mcp/"+s.ID) {
 			opened++
@@ -823,18 +825,18 @@ func TestAgentsGetOurTools(t *testing.T) {
 	}
 	d.close()
 	if opened != 2 || len(given) != 2 || !strings.Contains(given[0], "http") || len(ended) != 2 {
-		t.Errorf("%d, %q, %q", opened, given, ended)
+		t.Errorf("tools: got %d session openings with our server, given for %q, ended for %q; want 2 of each", opened, given, ended)
 	}
 	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: &host.Tools{Give: func(string, []string) (json.RawMessage, <-chan struct{}, bool) { return nil, nil, false }, End: func(string) {}}})
 	none := d.create()
 	d.isReady(none.ID)
 	if n := find(d.transcript(none.ID), "notice"); n == nil || !strings.Contains(n.Notice.Title, "tools") {
-		t.Errorf("%+v", n)
+		t.Errorf("session without tools: got notice %+v, want one that says so", n)
 	}
 }
 
 // The bus tells of a conversation in its own words, to who asks for them, in the order of what is stored.
-func TestTheBus(t *testing.T) {
+func TestFeedTellsBusEventsToWhoAsks(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -882,20 +884,20 @@ func TestTheBus(t *testing.T) {
 				files = append(files, b)
 			case "evt.adapter.message.created", "cmd.request.message":
 				if b.RequestID != turn.ID || b.Text != "markdown" || len(b.Attachments) != 1 {
-					t.Errorf("%s: %+v", e.Type, b)
+					t.Errorf("%s: got %+v, want text %q and one attachment in request %s", e.Type, b, "markdown", turn.ID)
 				}
 			}
 		}
 	}
 	if order[0] != "evt.adapter.message.created" || order[1] != "cmd.request.message" || order[2] != "evt.request.lifecycle.changed" {
-		t.Errorf("%q", order)
+		t.Errorf("order of events: got %q, want the message, the request, its lifecycle first", order)
 	}
 	want := find(tr, "agent").Text
 	if said != want || final != want || want == "" {
-		t.Errorf("%q, %q, want %q", said, final, want)
+		t.Errorf("text of the agent: got deltas %q, final %q; want %q", said, final, want)
 	}
 	if files[0].Filename != "a.png" || files[0].DataBase64 == nil || *files[0].DataBase64 != base64.StdEncoding.EncodeToString(picture(t, 1, 1)) || files[0].Blob != nil || files[1].Filename != "b.txt" || files[1].MimeType != "text/plain" && !strings.HasPrefix(files[1].MimeType, "text/plain") {
-		t.Errorf("%+v", files)
+		t.Errorf("binary events: got %+v, want a.png with its bytes, then b.txt as text/plain", files)
 	}
 	all, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: from.Seq, Session: s.ID})
 	if err != nil {

@@ -273,6 +273,14 @@ func refused(t *testing.T, err error, code string) *session.RefusedError {
 
 func lastTurn(t session.Transcript) session.Turn { return t.Turns[len(t.Turns)-1] }
 
+// wantStop fails the test unless the last turn of a transcript has ended for a reason.
+func wantStop(t testing.TB, tr session.Transcript, reason string) {
+	t.Helper()
+	if last := lastTurn(tr); last.StopReason != reason {
+		t.Errorf("last turn: got %+v, want stop reason %s", last, reason)
+	}
+}
+
 // sameAsRebuilt checks that what is stored is what the journal folds to, ids and all.
 func (d *desk) sameAsRebuilt(id string) {
 	d.t.Helper()
@@ -296,12 +304,12 @@ func (d *desk) sameAsRebuilt(id string) {
 	}
 }
 
-func TestTheWholeStoryOfOneTurn(t *testing.T) {
+func TestTurnFromPromptToEnd(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	if s.Phase != session.Starting && s.Phase != session.Ready || s.AgentName == "" {
-		t.Fatalf("%+v", s)
+		t.Fatalf("Create: got %+v, want it starting or ready, with the agent's name", s)
 	}
 	turn := d.prompt(s.ID, "please write a note\nsecond line") // held while the agent starts
 	if _, err := d.Prompt(t.Context(), s.ID, "another"); err != nil {
@@ -311,10 +319,10 @@ func TestTheWholeStoryOfOneTurn(t *testing.T) {
 	}
 	r := d.request(s.ID)
 	if r.Kind != "permission" || r.Turn != turn.ID || r.Tool == nil || r.Agent == "" {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want a permission for a tool of turn %s, with the agent's name", r, turn.ID)
 	}
 	if s := d.get(s.ID); s.Phase != session.Waiting || s.Waiting != 1 || s.Turn.State != "requires_action" || !s.Unread {
-		t.Fatalf("%+v", s)
+		t.Fatalf("session with a request: got %+v, want it unread and waiting for 1, its turn in requires_action", s)
 	}
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
@@ -327,11 +335,11 @@ func TestTheWholeStoryOfOneTurn(t *testing.T) {
 		}
 	}
 	if last := lastTurn(tr); last.StopReason != "end_turn" || last.State != "done" || last.EndedAt == nil {
-		t.Errorf("turn %+v", last)
+		t.Errorf("last turn: got %+v, want it done with end_turn and a time", last)
 	}
 	now := d.get(s.ID)
 	if now.Phase != session.Ready || now.Title == "" || len(now.ConfigOptions) == 0 || len(now.Commands) == 0 || now.Usage == nil {
-		t.Errorf("%+v", now)
+		t.Errorf("session after the turn: got %+v, want it ready, with title, options, commands and usage", now)
 	}
 	if got := tr.Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" || got.ResolvedAt == nil {
 		t.Errorf("request %+v", got)
@@ -343,7 +351,7 @@ func TestTheWholeStoryOfOneTurn(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestAnswersOfEveryKind(t *testing.T) {
+func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -354,13 +362,13 @@ func TestAnswersOfEveryKind(t *testing.T) {
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
 	tr := d.idle(s.ID)
 	if tr.Requests[0].Status != "rejected" {
-		t.Errorf("%+v", tr.Requests[0])
+		t.Errorf("request: got %+v, want it rejected", tr.Requests[0])
 	}
 
 	d.prompt(s.ID, "question")
 	r = d.request(s.ID)
 	if r.Kind != "question" || len(r.Questions) == 0 || len(r.Questions[0].Options) == 0 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want a question with options", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{"a"}, {"b"}, {"c"}}}, "window"), "answer.count")
 	chosen := r.Questions[0].Options[0].ID
@@ -376,7 +384,7 @@ func TestAnswersOfEveryKind(t *testing.T) {
 	d.prompt(s.ID, "form")
 	r = d.request(s.ID)
 	if r.Kind != "form" || len(r.Schema) == 0 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want a form with its schema", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept", Content: json.RawMessage(`[]`)}, "window"), "answer.invalid")
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")
@@ -386,13 +394,11 @@ func TestAnswersOfEveryKind(t *testing.T) {
 	d.prompt(s.ID, "unknown request")
 	r = d.request(s.ID)
 	if r.Kind != "raw" || len(r.Raw) == 0 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request of an unknown method: got %+v, want it raw", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
 	d.answer(r, session.Answer{Action: "cancel"})
-	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.idle(s.ID), "end_turn")
 	d.prompt(s.ID, "vendor request") // must not keep the turn waiting
 	if e := find(d.idle(s.ID), "raw"); e == nil || e.Reason != "unknown_method" {
 		t.Errorf("vendor request: %+v", e)
@@ -400,7 +406,7 @@ func TestAnswersOfEveryKind(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
+func TestJunkOfAgentIsShownAndSessionGoesOn(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -418,13 +424,11 @@ func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
 		}
 	}
 	d.prompt(s.ID, "markdown")
-	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
-		t.Errorf("after junk: %+v", last)
-	}
+	wantStop(t, d.idle(s.ID), "end_turn")
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelEndsTurnAndRequest(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
@@ -433,9 +437,7 @@ func TestCancel(t *testing.T) {
 	if err := d.Cancel(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if last := lastTurn(d.idle(s.ID)); last.StopReason != "cancelled" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.idle(s.ID), "cancelled")
 	if s := d.get(s.ID); s.Phase != session.Ready {
 		t.Errorf("after a cancel that was heeded: %s", s.Phase)
 	}
@@ -448,7 +450,7 @@ func TestCancel(t *testing.T) {
 	}
 	tr := d.idle(s.ID)
 	if lastTurn(tr).StopReason != "cancelled" || tr.Requests[len(tr.Requests)-1].Status != "cancelled" {
-		t.Errorf("%+v %+v", lastTurn(tr), tr.Requests)
+		t.Errorf("cancel while a request waits: got turn %+v and requests %+v, want both cancelled", lastTurn(tr), tr.Requests)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
 	var out []string // as the agent hears it: that it shall stop, and then that nobody answers
@@ -458,11 +460,11 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	if len(out) != 3 || !strings.Contains(out[1], `"session/cancel"`) {
-		t.Errorf("%v", out)
+		t.Errorf("cancels sent: got %q, want 3, the second of them session/cancel", out)
 	}
 }
 
-func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
+func TestCancelEndsAgentThatDoesNotListen(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"hang", "stubborn"} {
 		t.Run(word, func(t *testing.T) {
@@ -475,17 +477,13 @@ func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
 				t.Fatal(err)
 			}
 			tr := d.idle(s.ID)
-			if lastTurn(tr).StopReason != "cancelled" {
-				t.Errorf("%+v", lastTurn(tr))
-			}
+			wantStop(t, tr, "cancelled")
 			if e := find(tr, "divider"); e == nil || e.Divider.Code != "turn.interrupt_sent" {
 				t.Errorf("the escalation is not told: %+v", e)
 			}
 			d.prompt(s.ID, "markdown") // wakes the agent again
 			tr = d.idle(s.ID)
-			if lastTurn(tr).StopReason != "end_turn" {
-				t.Errorf("after the kill: %+v", lastTurn(tr))
-			}
+			wantStop(t, tr, "end_turn")
 			d.sameAsRebuilt(s.ID)
 		})
 	}
@@ -534,7 +532,7 @@ func (p clinging) Kill(patience time.Duration) error {
 }
 
 // Whatever the agent does, a cancel has ended in a state that is shown within ten seconds; and yet never are there two processes of one session.
-func TestACancelEndsInTime(t *testing.T) {
+func TestCancelEndsInTime(t *testing.T) {
 	for name, clings := range map[string]bool{"deaf": false, "deaf, and something of it does not die": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -563,10 +561,10 @@ func TestACancelEndsInTime(t *testing.T) {
 				}
 				tr := d.idle(s.ID)
 				if took := time.Since(begun); took >= 10*time.Second {
-					t.Errorf("it took %v", took)
+					t.Errorf("cancel took %v, want less than 10s", took)
 				}
 				if now := d.get(s.ID); now.Phase != session.Closed || now.Exit == nil || lastTurn(tr).StopReason != "cancelled" {
-					t.Errorf("%s, %+v, %+v", now.Phase, now.Exit, lastTurn(tr))
+					t.Errorf("session after the cancel: got %s, exit %+v, turn %+v; want it closed, with an exit, the turn cancelled", now.Phase, now.Exit, lastTurn(tr))
 				}
 				if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
 					t.Error(got)
@@ -594,13 +592,11 @@ func TestCrashIsToldAndRestartResumes(t *testing.T) {
 	tr := d.idle(s.ID)
 	now := d.get(s.ID)
 	if now.Phase != session.Closed || now.Exit == nil || now.Exit.Code == nil || *now.Exit.Code != 3 || now.Exit.StderrTail == "" {
-		t.Fatalf("%+v", now.Exit)
+		t.Fatalf("exit after a crash: got %+v, want code 3 with the end of stderr", now.Exit)
 	}
-	if lastTurn(tr).StopReason != "agent_exited" {
-		t.Errorf("%+v", lastTurn(tr))
-	}
+	wantStop(t, tr, "agent_exited")
 	if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.exited" || e.Divider.Exit == nil {
-		t.Errorf("%+v", e)
+		t.Errorf("divider after a crash: got %+v, want agent.exited with its exit", e)
 	}
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -608,17 +604,17 @@ func TestCrashIsToldAndRestartResumes(t *testing.T) {
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
 	tr = d.transcript(s.ID)
 	if e := tr.Items[len(tr.Items)-1]; e.Kind != "divider" || e.Divider.Code != "session.resumed" {
-		t.Errorf("%+v", e)
+		t.Errorf("last entry after Restart: got %+v, want the divider session.resumed", e)
 	}
 	if now := d.get(s.ID); now.Exit != nil || now.Generation != 2 {
-		t.Errorf("%+v", now)
+		t.Errorf("session after Restart: got %+v, want generation 2 without an exit", now)
 	}
 	d.prompt(s.ID, "markdown")
 	d.idle(s.ID)
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestEverythingIsThereAfterReopening(t *testing.T) {
+func TestSessionsAreThereAfterReopening(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -637,11 +633,11 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 	d = open(t, dir)
 	page, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(page.Items) != 1 {
-		t.Fatalf("%+v %v", page, err)
+		t.Fatalf("List after reopening: got %+v, %v; want one session", page, err)
 	}
 	now := page.Items[0]
 	if now.Title != title || !slices.Equal(now.Labels, labels) || now.Draft != draft || now.Phase != session.Closed || now.Exit != nil {
-		t.Errorf("%+v", now)
+		t.Errorf("session after reopening: got %+v, want title %q, labels %q, draft %q, closed without an exit", now, title, labels, draft)
 	}
 	after := d.transcript(s.ID)
 	if len(after.Items) != len(before.Items) || textOf(after, "agent") != textOf(before, "agent") {
@@ -652,9 +648,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 	if !slices.ContainsFunc(tr.Items, func(e transcript.Entry) bool { return e.Divider != nil && e.Divider.Code == "session.resumed" }) {
 		t.Error("the transcript does not tell that the session was resumed")
 	}
-	if lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%+v", lastTurn(tr))
-	}
+	wantStop(t, tr, "end_turn")
 	d.sameAsRebuilt(s.ID)
 }
 
@@ -669,15 +663,15 @@ func TestQuitInATurnIsToldAtTheNextStart(t *testing.T) {
 	d = open(t, dir)
 	tr := d.transcript(s.ID)
 	if lastTurn(tr).StopReason != "interrupted" || tr.Requests[0].Status != "expired" {
-		t.Errorf("%+v %+v", lastTurn(tr), tr.Requests)
+		t.Errorf("after a quit in a turn: got turn %+v, requests %+v; want interrupted and expired", lastTurn(tr), tr.Requests)
 	}
 	got := refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
 	if got.Params["status"] != "expired" {
-		t.Errorf("%v", got.Params)
+		t.Errorf("Answer after a quit: got parameters %v, want status expired", got.Params)
 	}
 }
 
-func TestAgentsThatDoNotStart(t *testing.T) {
+func TestAgentThatDoesNotStartTellsWhy(t *testing.T) {
 	dir := t.TempDir()
 	file := fmt.Sprintf(`{"agents":[
 		{"id":"gone","command":"no-such-agent"},
@@ -700,13 +694,13 @@ func TestAgentsThatDoNotStart(t *testing.T) {
 			d.until("failure", func() bool { return d.get(s.ID).Phase == session.Closed })
 			now := d.get(s.ID)
 			if now.Exit == nil || now.Exit.Problem != want {
-				t.Fatalf("%+v, want %s", now.Exit, want)
+				t.Fatalf("exit: got %+v, want problem %s", now.Exit, want)
 			}
 			if agent == "dies" && (now.Exit.Code == nil || *now.Exit.Code != 7 || !strings.Contains(now.Exit.StderrTail, "bad luck")) {
-				t.Errorf("%+v", now.Exit)
+				t.Errorf("exit: got %+v, want code 7 and its words on stderr", now.Exit)
 			}
 			if e := find(d.transcript(s.ID), "divider"); e == nil || e.Divider.Code != "agent.start_failed" {
-				t.Errorf("%+v", e)
+				t.Errorf("divider: got %+v, want agent.start_failed", e)
 			}
 		})
 	}
@@ -714,7 +708,7 @@ func TestAgentsThatDoNotStart(t *testing.T) {
 	refused(t, err, "agent.unknown")
 }
 
-func TestDirectories(t *testing.T) {
+func TestSessionDirectoriesAreChecked(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	for path, code := range map[string]string{
@@ -740,7 +734,7 @@ func TestDirectories(t *testing.T) {
 	d2.prompt(a.ID, "hello")
 	tr := d2.idle(a.ID)
 	if s := d2.get(a.ID); s.Exit == nil || s.Exit.Problem != "directory.missing" || lastTurn(tr).State != "done" {
-		t.Errorf("%+v", s)
+		t.Errorf("prompt in a vanished directory: got %+v, want problem directory.missing and the turn done", s)
 	}
 	if textOf(tr, "user") == "" {
 		t.Error("the prompt is lost")
@@ -798,17 +792,15 @@ func TestSecretsOfRequestsAndFailuresAreNotWritten(t *testing.T) {
 	d.prompt(s.ID, "go")
 	r := d.request(s.ID)
 	if r.Options[0].Name != "Always curl -H [redacted]" || r.Title == "" {
-		t.Errorf("%q %+v", r.Title, r.Options)
+		t.Errorf("permission: got title %q, options %+v; want the secret redacted in both", r.Title, r.Options)
 	}
 	d.answer(r, session.Answer{OptionID: "a"})
 	r = d.request(s.ID)
 	if q := r.Questions[0]; q.Prompt != "Use [redacted]?" || q.Options[0].Label != "Yes, [redacted]" || q.Options[0].ID != "y" || r.Title != q.Prompt {
-		t.Errorf("%+v", r)
+		t.Errorf("question: got %+v, want the secret redacted in its prompt, title and option", r)
 	}
 	d.answer(r, session.Answer{Answers: [][]string{{"y"}}})
-	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.idle(s.ID), "end_turn")
 	d.sameAsRebuilt(s.ID)
 }
 
@@ -841,7 +833,7 @@ func TestRestartWaitsUntilTheProcessHasEnded(t *testing.T) {
 	d.until("second process", said(2))
 	data, err := os.ReadFile(life)
 	if err != nil || string(data) != "begins\nbegins\n" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("lives of the agent: got %q, %v; want two beginnings, the first before the second", data, err)
 	}
 }
 
@@ -873,7 +865,7 @@ func TestRestartInTheMiddleOfASpawnLeavesNoProcess(t *testing.T) {
 	<-spawning
 }
 
-func TestADiskThatIsFullForLongLosesNothing(t *testing.T) {
+func TestFullDiskLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	const chunks = 300
 	agent := proxytest.Spawn(func(stdin io.Reader, stdout, _ io.Writer) int {
@@ -939,7 +931,7 @@ func (d *desk) alter(text string) {
 	}
 }
 
-func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
+func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -947,11 +939,11 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 	d.alter(`ALTER TABLE frame RENAME TO away`)
 	for range 2 {
 		if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
-			t.Errorf("%v", err)
+			t.Errorf("Prompt while the disk refuses = %v, want ErrStorage", err)
 		}
 	}
 	if err := d.Cancel(t.Context(), s.ID); !errors.Is(err, session.ErrStorage) {
-		t.Errorf("%v", err)
+		t.Errorf("Cancel while the disk refuses = %v, want ErrStorage", err)
 	}
 	if now := d.get(s.ID); now.Turn != nil {
 		t.Errorf("shown before it is stored: %+v", now.Turn)
@@ -964,7 +956,7 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 	d.alter(`ALTER TABLE frame RENAME TO away`)
 	if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
-		t.Errorf("%v", err)
+		t.Errorf("Prompt while the disk refuses = %v, want ErrStorage", err)
 	}
 	q := session.Query{Gen: d.Feed().Gen(), After: 0}
 	if batch, _ := d.Feed().After(t.Context(), q); len(batch.Events) == 0 {
@@ -979,14 +971,14 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 		q.After = batch.Seq
 		for _, e := range batch.Events {
 			if strings.Contains(string(e.Data), `"interrupted"`) {
-				t.Errorf("%s %s", e.Type, e.Data)
+				t.Errorf("feed: got %s %s, want no turn told as interrupted", e.Type, e.Data)
 			}
 		}
 	}
 }
 
 // Who can ask again for the same waits for the outcome: told that the disk refuses, it would ask again for what is done by itself.
-func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
+func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -1110,7 +1102,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	}
 }
 
-func TestBurst(t *testing.T) {
+func TestBurstOfUpdatesIsStoredWhole(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -1125,7 +1117,7 @@ func TestBurst(t *testing.T) {
 
 // One of 20 MiB is sent by the demo agent, and kept whole, in the browser's tests: to take it apart again and again would take the race
 // detector a minute.
-func TestHugeMessage(t *testing.T) {
+func TestHugeMessageIsStoredWhole(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -1144,7 +1136,7 @@ func TestHugeMessage(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestConfigOptions(t *testing.T) {
+func TestConfigureSetsOptions(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -1158,7 +1150,7 @@ func TestConfigOptions(t *testing.T) {
 		}
 		now, err := d.Configure(t.Context(), s.ID, o.ID, value)
 		if err != nil {
-			t.Fatalf("%s: %v", o.ID, err)
+			t.Fatalf("Configure(%s, %s): got %v, want it taken", o.ID, value, err)
 		}
 		i := slices.IndexFunc(now.ConfigOptions, func(n transcript.ConfigOption) bool { return n.ID == o.ID })
 		if got := now.ConfigOptions[i]; got.Value != want || o.Type != "select" && !got.Checked {
@@ -1169,7 +1161,7 @@ func TestConfigOptions(t *testing.T) {
 	refused(t, d.SetConfig(t.Context(), s.ID, "nonsense", json.RawMessage(`"x"`)), "config.unknown")
 }
 
-func TestPages(t *testing.T) {
+func TestListIsReadByPages(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	var ids []string
@@ -1201,13 +1193,13 @@ func TestPages(t *testing.T) {
 		}
 	}
 	if len(seen) != 4 || seen[ids[0]] {
-		t.Errorf("%v", seen)
+		t.Errorf("List by pages: got %v, want 4 sessions without the archived %s", seen, ids[0])
 	}
 	if page, err := d.List(t.Context(), true, "", 2); err != nil || len(page.Items) != 1 || page.Items[0].ArchivedAt == nil {
-		t.Errorf("%+v %v", page, err)
+		t.Errorf("List of the archived: got %+v, %v; want one with its time", page, err)
 	}
 	if _, err := d.Get(t.Context(), "nope"); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("Get(nope) = %v, want ErrNotFound", err)
 	}
 
 	d.prompt(ids[1], "markdown")
