@@ -61,27 +61,27 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		erasing: newErasing(),
 		remotes: cfg.Remotes,
 	}}
-	c.rules = c.openRules()
+	c.rules = openRules(c)
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
 	}
-	c.attachments = c.openAttachments()
-	c.workspaces = c.openWorkspaces()
-	c.undo = c.openUndo()
-	c.maintainer = c.newMaintenance()
+	c.attachments = openAttachments(c)
+	c.workspaces = openWorkspaces(c)
+	c.undo = openUndo(c)
+	c.maintainer = openMaintenance(c)
 	publish := func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) }
-	c.remotes.Use(remotes.Sessions{Clean: c.secret.Text, InUse: usesOf, EndAgents: c.endAgentsAt, Publish: publish})
+	c.remotes.Use(remotes.Sessions{Clean: c.secret.Text, InUse: usesOf, EndAgents: remoteSessions{c}.endAgentsAt, Publish: publish})
 	var err error
-	if err = c.openWorktrees(ctx); err != nil {
+	if c.worktrees, err = openWorktrees(ctx, c); err != nil {
 		return nil, err
 	}
-	if err = c.openLaunch(); err != nil {
+	if c.launch, err = openLaunch(c); err != nil {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
 	c.sampler = newSampler(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	c.shells = c.openShells()
+	c.shells = openShells(c)
 	c.maintainer.Start(c.ctx)               //nolint:contextcheck // the maintenance lives as long as the client
 	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
@@ -108,8 +108,8 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	if err := errors.Join(err, unseen, c.recover(ctx)); err != nil {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
-	left, err := c.outlived(ctx)
-	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, c.eraseAll, func() { c.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
+	left, err := remoteSessions{c}.outlived(ctx)
+	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, eraser{c}.run, func() { remoteSessions{c}.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (c *Client) recover(ctx context.Context) error {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}
-	return errors.Join(c.recoverDeleted(ctx), c.dropHalfImported(ctx))
+	return errors.Join(eraser{c}.recover(ctx), c.dropHalfImported(ctx))
 }
 
 // Close ends every conversation and its agent, and waits for them. What does not return from a look at a disk it leaves to the end of the
@@ -147,12 +147,6 @@ func (c *Client) Close() error {
 	c.wg.Wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }
-
-// Settings returns what the person has set.
-func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
-
-// Feed is the order of everything that is shown.
-func (c *Client) Feed() *Feed { return c.feed }
 
 // conversation finds the live one, or makes it from what is stored. One that is deleted is not there.
 func (c *Client) conversation(ctx context.Context, id string) (*conversation, error) {

@@ -129,7 +129,7 @@ func (c *Client) Stderr(ctx context.Context, id string) (Stderr, error) {
 
 // lastWords is what the journal has of the stderr of an agent that has ended.
 func (c *Client) lastWords(ctx context.Context, id string) (string, error) {
-	notes, _, err := c.notesBefore(ctx, id, lastSeq)
+	notes, _, err := attachmentSessions{c}.notes(ctx, id, lastSeq)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrStorage, err)
 	}

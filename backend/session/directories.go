@@ -9,18 +9,6 @@ import (
 	"deskhand/backend/workspace"
 )
 
-func (c *Client) openWorkspaces() *workspace.Library {
-	return workspace.New(workspace.Deps{
-		Store:  c.cfg.Store,
-		Logger: c.cfg.Logger,
-		Host:   c.hosts.At,
-		Follow: c.follow,
-	})
-}
-
-// Workspaces returns the directories that sessions work in.
-func (c *Client) Workspaces() *workspace.Library { return c.workspaces }
-
 // whereabouts returns the place and the directories of a new session.
 func (c *Client) whereabouts(ctx context.Context, n New) (place string, w workspace.Workspace, further []string, err error) {
 	if c.hosts.At(n.Place).Directories == nil {
@@ -61,9 +49,6 @@ func (c *Client) refound(path string) {
 		}
 	})
 }
-
-// roots returns the directories that the files and the programs of the agent may be in, the session's own first.
-func (v *conversation) roots() []string { return append([]string{v.row.Cwd}, v.row.Directories...) }
 
 // Roots returns the directories of a session, its own first. Roots refuses a session whose files are elsewhere.
 func (c *Client) Roots(ctx context.Context, id string) ([]string, error) {

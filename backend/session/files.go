@@ -2,39 +2,11 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"deskhand/backend/attachment"
-	"deskhand/backend/attachments"
-	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
 )
-
-func (c *Client) openAttachments() *attachments.Library {
-	return attachments.New(attachments.Deps{
-		Store:    c.cfg.Store,
-		Agents:   c.cfg.Agents,
-		Proxy:    c.cfg.Proxy,
-		Logger:   c.cfg.Logger,
-		Writable: c.writable,
-		Find:     c.findForAttachments,
-		Notes:    c.notesBefore,
-		Unnamed:  c.cfg.Unattached,
-	})
-}
-
-// Attachments returns the files that travel with prompts, and those that agents give to people.
-func (c *Client) Attachments() *attachments.Library { return c.attachments }
-
-func (c *Client) findForAttachments(ctx context.Context, id string) (attachments.Where, error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return attachments.Where{}, err
-	}
-	s := v.look()
-	return c.where(&s), nil
-}
 
 // AddFiles shows files of an agent to people: each file is an entry of the transcript and an event of the bus, in order. All files are stored
 // before the first is shown.
@@ -56,19 +28,6 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 		v.touched()
 		return nil
 	})
-}
-
-// notesBefore returns some notes in the journal of a session, the newest first, and the number of the last of them.
-func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error) {
-	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
-		last = f.N
-		var n transcript.Note
-		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // a damaged note is told by a verification
-			n = transcript.Note{}
-		}
-		notes = append(notes, n)
-	})
-	return notes, last, err
 }
 
 // SessionFile is a file of a conversation.

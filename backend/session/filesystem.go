@@ -299,3 +299,6 @@ func fileFailure(err error) outcome {
 	}
 	return failed(acp.CodeInternalError, err.Error())
 }
+
+// roots returns the directories that the files and the programs of the agent may be in, the session's own first.
+func (v *conversation) roots() []string { return append([]string{v.row.Cwd}, v.row.Directories...) }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/transcript"
+	"deskhand/backend/worktrees"
 )
 
 // A graceful close ends an agent on our side: an agent that offers session/close gets that request, and a moment to answer before the
@@ -154,4 +156,18 @@ func (p *gracefulClose) awaitAnswer(ctx context.Context, inst transport, key acp
 			}
 		}
 	}
+}
+
+// vacate ends the agent. The channel is closed when the agent's process has ended, with everything that the process had started; the channel is
+// nil when there was no agent.
+func (v *conversation) vacate() (end <-chan struct{}, err error) {
+	if v.state.turn != "" {
+		return nil, &RefusedError{Code: worktrees.Busy, Params: map[string]string{"title": v.row.Title}}
+	}
+	if at := v.row.UpdatedAt; v.state.base != Closed {
+		v.do(doExited{transcript.ProblemQuit})
+		v.row.UpdatedAt = at // the session keeps its place in the list
+		v.saveRow()
+	}
+	return v.gone, nil
 }

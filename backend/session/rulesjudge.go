@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
 	"deskhand/backend/permission"
-	"deskhand/backend/redact"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
 	"deskhand/backend/transcript"
@@ -31,18 +28,6 @@ type RequestRule struct {
 	Effect string `json:"effect" enum:"allow,deny"`
 	Text   string `json:"text"`
 }
-
-func (c *Client) openRules() *rulebook.Book {
-	return rulebook.New(rulebook.Config{
-		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: c.judgeAgain,
-		Writable: c.writable,
-		Publish:  func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
-		Newest:   c.newestPermissions, Find: c.findPermission,
-	})
-}
-
-// Rules returns the rules of the person.
-func (c *Client) Rules() *rulebook.Book { return c.rules }
 
 // subjectOf returns a session as the rules see it.
 func subjectOf(s *Session) rulebook.Subject {
@@ -72,50 +57,6 @@ func askedOf(r *Request) rulebook.Asked {
 func (v *conversation) askedWhole(r *openRequest) rulebook.Asked {
 	whole, _ := v.c.wholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames) // it stays clipped with an error
 	return askedOf(&whole)
-}
-
-func (c *Client) findPermission(ctx context.Context, request string) (rulebook.Permission, error) {
-	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("request %s: %w", request, ErrNotFound)
-	}
-	if err != nil || found[0].Kind != kindPermission {
-		return rulebook.Permission{}, err
-	}
-	s, err := c.Get(ctx, found[0].Session)
-	whole, _ := c.wholeRequest(ctx, found[0], nil) // it stays clipped with an error
-	return permissionOf(&whole, &s), err
-}
-
-func permissionOf(r *Request, s *Session) rulebook.Permission {
-	return rulebook.Permission{Request: r.ID, Title: r.Title, At: r.CreatedAt, Asked: askedOf(r), Subject: subjectOf(s)}
-}
-
-// newestPermissions returns the newest stored permissions of sessions that are not deleted.
-func (c *Client) newestPermissions(ctx context.Context, limit int) ([]rulebook.Permission, error) {
-	requests, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT r.data FROM request r JOIN session s ON s.id = r.session
-		WHERE s.deleted_at = 0 AND `+storedKind+` = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
-	if err != nil {
-		return nil, err
-	}
-	known := map[string]*Session{}
-	list := make([]rulebook.Permission, 0, len(requests))
-	for _, r := range requests {
-		s := known[r.Session]
-		if s == nil {
-			rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ?", r.Session)
-			if err != nil {
-				return nil, err
-			}
-			if len(rows) == 0 {
-				continue
-			}
-			s = &rows[0].Session
-			known[r.Session] = s
-		}
-		list = append(list, permissionOf(&r, s))
-	}
-	return list, nil
 }
 
 // decision is the answer of the rules to a request, and the option of the agent that gives this answer once.
@@ -183,16 +124,6 @@ func (r *Request) option(kind string) string {
 		return ""
 	}
 	return r.Options[i].ID
-}
-
-// judgeAgain has every conversation judge its permissions that wait by the rules of now.
-func (c *Client) judgeAgain() {
-	c.mu.Lock()
-	live := slices.Collect(maps.Values(c.live))
-	c.mu.Unlock()
-	for _, v := range live { // a conversation shows that it waits only after the step is stored, so none is left out
-		c.background(func() { v.post(v.judgeWaiting) })
-	}
 }
 
 func (v *conversation) judgeWaiting() {

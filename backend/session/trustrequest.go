@@ -19,19 +19,6 @@ import (
 // problemDeclined ends a generation in which a person did not want to start the agent with what the agent reads by itself.
 const problemDeclined = "trust.declined"
 
-// openLaunch opens the executables of directories and their approvals.
-func (c *Client) openLaunch() (err error) {
-	c.launch, err = launch.Open(launch.Deps{
-		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
-		Secrets: c.secret, StandsFor: c.worktrees.StandsFor,
-		Approved: func(directory string, list []launch.Executable) { c.approvedElsewhere(directory, list, "") },
-	})
-	return err
-}
-
-// Launch returns the executables of directories and their approvals.
-func (c *Client) Launch() *launch.Gate { return c.launch }
-
 // prepare returns the plan of the start. prepare ends the generation when a person declines the start, and reports false then, and when the
 // generation has ended meanwhile.
 func (a *agentProcess) prepare(agent, cwd, serverID string) bool {

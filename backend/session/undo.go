@@ -6,17 +6,6 @@ import (
 	"deskhand/backend/undo"
 )
 
-func (c *Client) openUndo() *undo.Library {
-	return undo.New(undo.Deps{
-		Store: c.cfg.Store, Logger: c.cfg.Logger, Snapshots: c.cfg.Snapshots, Host: c.hosts.At, Writable: c.writable,
-		Enabled: func() bool { return c.cfg.Settings.Get().Snapshots }, Publish: c.publishTurn, Running: c.withTurns, Find: c.findForUndo,
-		HoldPrompt: c.cfg.HoldPrompt, LastLook: c.cfg.LastLook,
-	})
-}
-
-// Undo returns the changes of the turns, which can be shown and taken back.
-func (c *Client) Undo() *undo.Library { return c.undo }
-
 // undoSession returns the part of a session that its changes depend on.
 func undoSession(s *Session) undo.Session {
 	u := undo.Session{ID: s.ID, Place: s.Place, Workspace: s.Workspace.ID, Cwd: s.Cwd, Directories: s.Directories}
@@ -24,44 +13,6 @@ func undoSession(s *Session) undo.Session {
 		u.Turn = s.Turn.ID
 	}
 	return u
-}
-
-// findForUndo finds a session that is not deleted. A session that is not loaded is read from the database, and stays unloaded.
-func (c *Client) findForUndo(ctx context.Context, id string) (undo.Session, error) {
-	c.mu.Lock()
-	v := c.live[id]
-	c.mu.Unlock()
-	if v == nil {
-		r, _, err := c.load(ctx, id, false)
-		return undoSession(&r.Session), err
-	}
-	if v.deleted.Load() {
-		return undo.Session{}, notFound(id)
-	}
-	s := v.look()
-	return undoSession(&s), nil
-}
-
-// withTurns returns the sessions whose turn runs.
-func (c *Client) withTurns() (list []undo.Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range c.live {
-		if s := v.look(); s.Turn != nil {
-			list = append(list, undoSession(&s))
-		}
-	}
-	return list
-}
-
-// publishTurn publishes a turn that is over, with its changes.
-func (c *Client) publishTurn(ctx context.Context, turn string) error {
-	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
-		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
-	for _, t := range turns {
-		c.feed.publish(Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
-	}
-	return err
 }
 
 // letPromptGo sends the prompt of a turn, as soon as the snapshot before the turn allows.

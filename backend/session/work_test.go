@@ -82,7 +82,7 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	words := func() int { // of a word there may be only the end: its beginning is the one's before
 		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('apiquagga' AS BLOB)) > 0`)
 	}
-	if err := c.eraseRows(t.Context(), "erased"); err != nil {
+	if err := (eraser{c}).erase(t.Context(), "erased"); err != nil {
 		t.Fatal(err)
 	}
 	if words() == 0 {

@@ -12,6 +12,9 @@ import (
 	"deskhand/backend/transcript"
 )
 
+// remoteSessions ends the agents of sessions that run elsewhere.
+type remoteSessions struct{ *Client }
+
 // An agent elsewhere may outlive this program, or the conversation that the agent was started for. The row of a session names the session's
 // agent elsewhere while the agent may run; when the row no longer does, the agent is a stray of package remotes.
 
@@ -73,7 +76,7 @@ func (c *core) endPredecessor(ctx context.Context, p *remotes.Remote, session, n
 type leftAgent struct{ session, place, server string }
 
 // leftAgents lists the strays of a place and the agents of the sessions that further selects, of all places where place is empty.
-func (c *Client) leftAgents(ctx context.Context, place, further string) ([]leftAgent, error) {
+func (c remoteSessions) leftAgents(ctx context.Context, place, further string) ([]leftAgent, error) {
 	strays, err := c.remotes.Strays(ctx, place)
 	if err != nil {
 		return nil, err
@@ -88,12 +91,12 @@ func (c *Client) leftAgents(ctx context.Context, place, further string) ([]leftA
 }
 
 // outlived lists the agents elsewhere that no turn goes on with. outlived must be called before the first turn starts.
-func (c *Client) outlived(ctx context.Context) ([]leftAgent, error) {
+func (c remoteSessions) outlived(ctx context.Context) ([]leftAgent, error) {
 	return c.leftAgents(ctx, "", ` AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
 // endLeft ends an agent elsewhere, and logs a failure. An agent of a removed place is only forgotten: its runtime can no longer be asked.
-func (c *Client) endLeft(ctx context.Context, l leftAgent) (err error) {
+func (c remoteSessions) endLeft(ctx context.Context, l leftAgent) (err error) {
 	if p, unknown := c.remotes.Get(l.place); unknown == nil {
 		err = p.Runtime().Remove(ctx, l.server)
 	}
@@ -107,7 +110,7 @@ func (c *Client) endLeft(ctx context.Context, l leftAgent) (err error) {
 }
 
 // endOutlived ends agents elsewhere. An agent of a place that cannot be reached now is tried again at the next start.
-func (c *Client) endOutlived(list []leftAgent) {
+func (c remoteSessions) endOutlived(list []leftAgent) {
 	for _, l := range list {
 		_ = c.endLeft(c.ctx, l) // which has logged the error
 	}
@@ -123,7 +126,7 @@ func usesOf(ctx context.Context, q remotes.Querier, place string) (used int, err
 }
 
 // endAgentsAt ends every agent of a session at a place, and returns how many agents may not have ended.
-func (c *Client) endAgentsAt(ctx context.Context, place string) (unended int, err error) {
+func (c remoteSessions) endAgentsAt(ctx context.Context, place string) (unended int, err error) {
 	limited, cancel := context.WithTimeout(ctx, remoteEndLimit)
 	defer cancel()
 	ends, err := c.detachAt(ctx, place)
@@ -149,7 +152,7 @@ func (c *Client) endAgentsAt(ctx context.Context, place string) (unended int, er
 }
 
 // detachAt detaches the conversations at a place from their agents. Each channel is closed when an agent's process has ended.
-func (c *Client) detachAt(ctx context.Context, place string) (ends []<-chan struct{}, err error) {
+func (c remoteSessions) detachAt(ctx context.Context, place string) (ends []<-chan struct{}, err error) {
 	c.mu.Lock()
 	var list []*conversation
 	for _, v := range c.live {

@@ -8,29 +8,15 @@ import (
 	"time"
 
 	"deskhand/backend/host"
-	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktree"
 	"deskhand/backend/worktrees"
 )
 
-// openWorktrees opens the worktrees of the sessions.
-func (c *Client) openWorktrees(ctx context.Context) error {
-	git, err := worktree.Open(ctx, worktree.Config{Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environ, Logger: c.cfg.Logger})
-	c.worktrees = worktrees.New(worktrees.Deps{
-		Store: c.cfg.Store, Git: git, Logger: c.cfg.Logger, Directories: c.hosts.Local.Directories, Writable: c.writable,
-		Sessions: worktrees.Sessions{
-			Clean: c.secret.Text, Find: c.findForWorktree, Occupants: c.occupants, End: c.endIn, Show: c.publishIn,
-			Record: c.workspaces.MakeRoom,
-		},
-	})
-	return err
-}
+// worktreeSessions is what the worktrees need of the sessions that work in them.
+type worktreeSessions struct{ *Client }
 
-// Worktrees returns the worktrees of the sessions.
-func (c *Client) Worktrees() *worktrees.Library { return c.worktrees }
-
-func (c *Client) findForWorktree(ctx context.Context, id string) (worktrees.Session, error) {
+func (c worktreeSessions) find(ctx context.Context, id string) (worktrees.Session, error) {
 	s, err := c.Stored(ctx, id)
 	return worktrees.Session{ID: s.ID, Cwd: s.Cwd, Local: c.hosts.At(s.Place).Directories != nil}, err
 }
@@ -57,9 +43,9 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 	return tree, err
 }
 
-// sessionsIn returns the ids of all sessions that work in a directory, under any path of the directory, or have it as a further directory.
+// in returns the ids of all sessions that work in a directory, under any path of the directory, or have it as a further directory.
 // Sessions whose deletion can be undone are included.
-func (c *Client) sessionsIn(ctx context.Context, path string) ([]string, error) {
+func (c worktreeSessions) in(ctx context.Context, path string) ([]string, error) {
 	list, err := query(ctx, c.cfg.Store.Read(), func(row scanner) (s Session, err error) {
 		var further string
 		if err = row.Scan(&s.ID, &s.Cwd, &further); err == nil {
@@ -79,8 +65,8 @@ func (c *Client) sessionsIn(ctx context.Context, path string) ([]string, error) 
 }
 
 // occupants returns the sessions in a directory that are not deleted.
-func (c *Client) occupants(ctx context.Context, path string) (list []worktrees.Occupant, err error) {
-	ids, err := c.sessionsIn(ctx, path)
+func (c worktreeSessions) occupants(ctx context.Context, path string) (list []worktrees.Occupant, err error) {
+	ids, err := c.in(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +87,9 @@ func (c *Client) occupants(ctx context.Context, path string) (list []worktrees.O
 // untilEnded is how long agents and terminals have to end before their directory goes.
 const untilEnded = 30 * time.Second
 
-// endIn ends the agents and terminals in a directory, and waits for them. endIn refuses where a turn runs.
-func (c *Client) endIn(ctx context.Context, path string) error {
-	ids, err := c.sessionsIn(ctx, path)
+// end ends the agents and terminals in a directory, and waits for them. end refuses where a turn runs.
+func (c worktreeSessions) end(ctx context.Context, path string) error {
+	ids, err := c.in(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -126,21 +112,7 @@ func (c *Client) endIn(ctx context.Context, path string) error {
 	return c.awaitEnds(append(ends, c.shells.EndIn(path)...))
 }
 
-// vacate ends the agent. The channel is closed when the agent's process has ended, with everything that the process had started; the channel is
-// nil when there was no agent.
-func (v *conversation) vacate() (end <-chan struct{}, err error) {
-	if v.state.turn != "" {
-		return nil, &RefusedError{Code: worktrees.Busy, Params: map[string]string{"title": v.row.Title}}
-	}
-	if at := v.row.UpdatedAt; v.state.base != Closed {
-		v.do(doExited{transcript.ProblemQuit})
-		v.row.UpdatedAt = at // the session keeps its place in the list
-		v.saveRow()
-	}
-	return v.gone, nil
-}
-
-func (c *Client) awaitEnds(ends []<-chan struct{}) error {
+func (c worktreeSessions) awaitEnds(ends []<-chan struct{}) error {
 	enough := time.NewTimer(untilEnded)
 	defer enough.Stop()
 	for _, end := range ends {
@@ -155,9 +127,9 @@ func (c *Client) awaitEnds(ends []<-chan struct{}) error {
 	return nil
 }
 
-// publishIn publishes the sessions in a directory anew.
-func (c *Client) publishIn(ctx context.Context, path string) {
-	ids, err := c.sessionsIn(ctx, path)
+// show publishes the sessions in a directory anew.
+func (c worktreeSessions) show(ctx context.Context, path string) {
+	ids, err := c.in(ctx, path)
 	for _, id := range ids {
 		v, found := c.conversation(ctx, id)
 		if found == nil {

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"context"
+	"deskhand/backend/attachments"
+	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
+	"encoding/json"
+)
+
+// attachmentSessions is what attachments need of the sessions that they belong to.
+type attachmentSessions struct{ *Client }
+
+func (c attachmentSessions) find(ctx context.Context, id string) (attachments.Where, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return attachments.Where{}, err
+	}
+	s := v.look()
+	return c.where(&s), nil
+}
+
+// notes returns some notes in the journal of a session, the newest first, and the number of the last of them.
+func (c attachmentSessions) notes(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error) {
+	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
+		last = f.N
+		var n transcript.Note
+		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // a damaged note is told by a verification
+			n = transcript.Note{}
+		}
+		notes = append(notes, n)
+	})
+	return notes, last, err
+}

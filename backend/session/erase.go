@@ -1,0 +1,194 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// eraser erases what is stored of deleted sessions.
+type eraser struct{ *Client }
+
+// Delete deletes a session: a turn that runs is cancelled, and its agent ends. Deleting it again changes nothing.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	v, err := c.any(ctx, id)
+	if err == nil {
+		err = v.reach(ctx, func() error { v.delete(); return nil })
+	}
+	if errors.Is(err, ErrNotFound) && c.erasing.knows(id) {
+		return nil
+	}
+	return err
+}
+
+// Erase deletes a session for good, and returns when nothing of it is stored any more. An agent that offers to forget it is told so.
+func (c *Client) Erase(ctx context.Context, id string) error {
+	if err := c.Delete(ctx, id); err != nil {
+		return err
+	}
+	for {
+		if done := c.erasing.done(id); done != nil {
+			select {
+			case <-done:
+				return nil
+			case <-c.ctx.Done():
+				return ErrClosed
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		// In a step of its own: what the deletion itself writes must be written before it is erased.
+		v, err := c.any(ctx, id)
+		if err == nil {
+			err = v.reach(ctx, func() error { v.delete(); return nil })
+		}
+		if err == nil {
+			err = v.reach(ctx, func() error { v.erase(); return nil })
+		}
+		if err != nil && !c.erasing.knows(id) {
+			return err
+		}
+	}
+}
+
+// EraseUnused is Erase for a session that was made for somebody who wants it no more, unless anybody has begun something in it: written
+// or attached, queued or sent. Then it is refused. Nobody could have undone that deletion, for nobody has asked for it.
+func (c *Client) EraseUnused(ctx context.Context, id string) error {
+	v, err := c.any(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = v.reach(ctx, func() error {
+		used, err := v.used(ctx)
+		switch {
+		case err != nil:
+			return err
+		case used:
+			return &RefusedError{Code: refusedUsed}
+		}
+		v.delete()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.Erase(ctx, id)
+}
+
+// Restore takes a deletion back. The agent does not start by it; what waited in the queue is held.
+func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
+	v, err := c.any(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := v.reach(ctx, func() error { v.do(doUndelete{}); return nil }); err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+const refusedUsed = "session.used" // a person has done something in it
+
+// run erases what waits to be, until the client is closed. What is left then, the next start erases.
+func (c eraser) run() {
+	for {
+		id := c.erasing.first()
+		if id == "" {
+			select {
+			case <-c.erasing.more:
+				continue
+			case <-c.ctx.Done():
+				return
+			}
+		}
+		err := c.erase(c.ctx, id)
+		if c.ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.erasing.erased()
+			c.maintainer.Tidy() // blobs that only this session had
+			continue
+		}
+		c.cfg.Logger.Error("a deleted session cannot be erased", "session", id, "error", err)
+		select {
+		case <-time.After(eraseAgain):
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+const (
+	eraseAgain   = 10 * time.Second
+	eraseEntries = 50 // at a time: they are longer than frames
+)
+
+// erase erases what is stored of a session. Its own row goes last: as long as it is there, a start finds what is left.
+func (c eraser) erase(ctx context.Context, id string) error {
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return markErased(ctx, tx, id) })
+	if err != nil {
+		return err
+	}
+	if err := c.journal.Erase(ctx, id); err != nil {
+		return err
+	}
+	for more := true; more; {
+		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { // and of the index, by a trigger
+			result, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE session = ?1 LIMIT ?2)`, id, eraseEntries)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			more = n > 0
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := keepStray(ctx, tx, id)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM session WHERE id = ?`, id) // and of every table, by its foreign key
+		}
+		return err
+	})
+}
+
+// recover takes up what was deleted before the program ended: what is due is erased, the rest can still be undone.
+func (c eraser) recover(ctx context.Context) error {
+	type deleted struct {
+		id string
+		at time.Time
+	}
+	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (d deleted, err error) {
+		var at int64
+		err = s.Scan(&d.id, &at)
+		d.at = fromMillis(at).Time
+		return d, err
+	}, `SELECT id, deleted_at FROM session WHERE deleted_at <> 0`)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if time.Since(d.at) >= c.undoTime() {
+			c.erasing.add(d.id)
+			continue
+		}
+		r, last, err := c.load(ctx, d.id, true)
+		if err != nil {
+			return err
+		}
+		r.deletedAt = d.at
+		v, err := c.enliven(r, last)
+		if err != nil {
+			return err
+		}
+		if err := v.reach(ctx, func() error { v.awaitErasure(); return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

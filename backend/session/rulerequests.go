@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+	"deskhand/backend/rulebook"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ruleRequests is what the rules need of the requests.
+type ruleRequests struct{ *Client }
+
+func (c ruleRequests) find(ctx context.Context, request string) (rulebook.Permission, error) {
+	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("request %s: %w", request, ErrNotFound)
+	}
+	if err != nil || found[0].Kind != kindPermission {
+		return rulebook.Permission{}, err
+	}
+	s, err := c.Get(ctx, found[0].Session)
+	whole, _ := c.wholeRequest(ctx, found[0], nil) // it stays clipped with an error
+	return permissionOf(&whole, &s), err
+}
+
+// newest returns the newest stored permissions of sessions that are not deleted.
+func (c ruleRequests) newest(ctx context.Context, limit int) ([]rulebook.Permission, error) {
+	requests, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT r.data FROM request r JOIN session s ON s.id = r.session
+		WHERE s.deleted_at = 0 AND `+storedKind+` = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*Session{}
+	list := make([]rulebook.Permission, 0, len(requests))
+	for _, r := range requests {
+		s := known[r.Session]
+		if s == nil {
+			rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ?", r.Session)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) == 0 {
+				continue
+			}
+			s = &rows[0].Session
+			known[r.Session] = s
+		}
+		list = append(list, permissionOf(&r, s))
+	}
+	return list, nil
+}
+
+// judgeAgain has every conversation judge its permissions that wait by the rules of now.
+func (c ruleRequests) judgeAgain() {
+	c.mu.Lock()
+	live := slices.Collect(maps.Values(c.live))
+	c.mu.Unlock()
+	for _, v := range live { // a conversation shows that it waits only after the step is stored, so none is left out
+		c.background(func() { v.post(v.judgeWaiting) })
+	}
+}
+
+func permissionOf(r *Request, s *Session) rulebook.Permission {
+	return rulebook.Permission{Request: r.ID, Title: r.Title, At: r.CreatedAt, Asked: askedOf(r), Subject: subjectOf(s)}
+}

@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+	"deskhand/backend/undo"
+)
+
+// undoSessions is what the changes of turns need of the sessions.
+type undoSessions struct{ *Client }
+
+// find finds a session that is not deleted. A session that is not loaded is read from the database, and stays unloaded.
+func (c undoSessions) find(ctx context.Context, id string) (undo.Session, error) {
+	c.mu.Lock()
+	v := c.live[id]
+	c.mu.Unlock()
+	if v == nil {
+		r, _, err := c.load(ctx, id, false)
+		return undoSession(&r.Session), err
+	}
+	if v.deleted.Load() {
+		return undo.Session{}, notFound(id)
+	}
+	s := v.look()
+	return undoSession(&s), nil
+}
+
+// running returns the sessions whose turn runs.
+func (c undoSessions) running() (list []undo.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range c.live {
+		if s := v.look(); s.Turn != nil {
+			list = append(list, undoSession(&s))
+		}
+	}
+	return list
+}
+
+// publish publishes a turn that is over, with its changes.
+func (c undoSessions) publish(ctx context.Context, turn string) error {
+	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
+		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
+	for _, t := range turns {
+		c.feed.publish(Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
+	}
+	return err
+}

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"deskhand/backend/attachments"
+	"deskhand/backend/launch"
+	"deskhand/backend/maintenance"
+	"deskhand/backend/redact"
+	"deskhand/backend/rulebook"
+	"deskhand/backend/settings"
+	"deskhand/backend/shells"
+	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
+	"deskhand/backend/worktree"
+	"deskhand/backend/worktrees"
+)
+
+// The rooms of a client are opened here, each with the functions that it needs of the sessions.
+
+// openAttachments opens the files that travel with prompts.
+func openAttachments(c *Client) *attachments.Library {
+	return attachments.New(attachments.Deps{
+		Store:    c.cfg.Store,
+		Agents:   c.cfg.Agents,
+		Proxy:    c.cfg.Proxy,
+		Logger:   c.cfg.Logger,
+		Writable: c.writable,
+		Find:     attachmentSessions{c}.find,
+		Notes:    attachmentSessions{c}.notes,
+		Unnamed:  c.cfg.Unattached,
+	})
+}
+
+// openLaunch opens the executables of directories and their approvals.
+func openLaunch(c *Client) (*launch.Gate, error) {
+	return launch.Open(launch.Deps{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
+		Secrets: c.secret, StandsFor: c.worktrees.StandsFor,
+		Approved: func(directory string, list []launch.Executable) { c.approvedElsewhere(directory, list, "") },
+	})
+}
+
+// openRules opens the rules of the person.
+func openRules(c *Client) *rulebook.Book {
+	requests := ruleRequests{c}
+	return rulebook.New(rulebook.Config{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: requests.judgeAgain,
+		Writable: c.writable,
+		Publish:  func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
+		Newest:   requests.newest, Find: requests.find,
+	})
+}
+
+// openShells opens the terminals of the person and of logins.
+func openShells(c *Client) *shells.Library {
+	return shells.New(c.ctx, shells.Deps{
+		Proxy: c.cfg.Proxy, Logger: c.cfg.Logger, Files: c.cfg.Files, PersonShell: c.cfg.Agents.PersonShell,
+		Find: func(ctx context.Context, id string) (shells.Session, error) {
+			v, err := c.conversation(ctx, id)
+			if err != nil {
+				return shells.Session{}, err
+			}
+			s := v.look()
+			return shells.Session{Cwd: s.Cwd, Directories: s.Directories, Local: v.host().Directories != nil}, nil
+		},
+		Refuse: func(dir string) error {
+			if c.worktrees.Closed(dir) {
+				return worktrees.ErrWorking()
+			}
+			return nil
+		},
+		Login: func(id string) (shells.Login, error) {
+			a, err := c.logins.terminal(id)
+			if err != nil {
+				return shells.Login{}, err
+			}
+			return shells.Login{Terminal: a.tty, End: func(ctx context.Context) error { return c.cancelLogin(ctx, a) }}, nil
+		},
+	})
+}
+
+// openUndo opens the changes of the turns.
+func openUndo(c *Client) *undo.Library {
+	sessions := undoSessions{c}
+	return undo.New(undo.Deps{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Snapshots: c.cfg.Snapshots, Host: c.hosts.At, Writable: c.writable,
+		Enabled: func() bool { return c.cfg.Settings.Get().Snapshots }, Publish: sessions.publish, Running: sessions.running, Find: sessions.find,
+		HoldPrompt: c.cfg.HoldPrompt, LastLook: c.cfg.LastLook,
+	})
+}
+
+// openWorkspaces opens the directories that sessions work in.
+func openWorkspaces(c *Client) *workspace.Library {
+	return workspace.New(workspace.Deps{
+		Store:  c.cfg.Store,
+		Logger: c.cfg.Logger,
+		Host:   c.hosts.At,
+		Follow: c.follow,
+	})
+}
+
+// openWorktrees opens the worktrees of the sessions.
+func openWorktrees(ctx context.Context, c *Client) (*worktrees.Library, error) {
+	git, err := worktree.Open(ctx, worktree.Config{Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environ, Logger: c.cfg.Logger})
+	sessions := worktreeSessions{c}
+	return worktrees.New(worktrees.Deps{
+		Store: c.cfg.Store, Git: git, Logger: c.cfg.Logger, Directories: c.hosts.Local.Directories, Writable: c.writable,
+		Sessions: worktrees.Sessions{
+			Clean: c.secret.Text, Find: sessions.find, Occupants: sessions.occupants, End: sessions.end, Show: sessions.show,
+			Record: c.workspaces.MakeRoom,
+		},
+	}), err
+}
+
+// openMaintenance opens the maintenance of the data directory.
+func openMaintenance(c *Client) *maintenance.Maintainer {
+	return maintenance.New(maintenance.Deps{
+		Store: c.cfg.Store, Logger: c.cfg.Logger, Pace: c.cfg.Unattached,
+		Publish: func(kind, session string, rec any) {
+			c.feed.publish(Event{Session: session, Type: kind, Data: mustJSON(rec)})
+		},
+		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
+		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
+		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.sessionsOf,
+		AgentSessions: func(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {
+			page, err := c.AgentSessions(ctx, agent, "", before)
+			for _, s := range page.Items {
+				list = append(list, maintenance.AgentSession{ID: s.ACPSessionID, Title: s.Title, Cwd: s.Cwd, Session: s.Session})
+			}
+			return list, page.Next, page.Supported, err
+		},
+	})
+}
+
+// Attachments returns the files that travel with prompts, and those that agents give to people.
+func (c *Client) Attachments() *attachments.Library { return c.attachments }
+
+// Launch returns the executables of directories and their approvals.
+func (c *Client) Launch() *launch.Gate { return c.launch }
+
+// Rules returns the rules of the person.
+func (c *Client) Rules() *rulebook.Book { return c.rules }
+
+// Shells returns the terminals of the person and of logins.
+func (c *Client) Shells() *shells.Library { return c.shells }
+
+// Undo returns the changes of the turns, which can be shown and taken back.
+func (c *Client) Undo() *undo.Library { return c.undo }
+
+// Workspaces returns the directories that sessions work in.
+func (c *Client) Workspaces() *workspace.Library { return c.workspaces }
+
+// Worktrees returns the worktrees of the sessions.
+func (c *Client) Worktrees() *worktrees.Library { return c.worktrees }
+
+// Maintenance returns the maintenance of the data directory.
+func (c *Client) Maintenance() *maintenance.Maintainer { return c.maintainer }
+
+// Settings returns what the person has set.
+func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
+
+// Feed is the order of everything that is shown.
+func (c *Client) Feed() *Feed { return c.feed }
