@@ -30,6 +30,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -84,6 +85,7 @@ type Backend struct {
 	runtime  *proxy.Set // the agents of /v1
 	own      *proxy.Set // the agents of the client's sessions
 	agents   *agents.Catalogue
+	secrets  *roster.Secrets
 	skills   *skills.Library
 	kept     *snapshot.Library // the snapshots around turns
 	remotes  *remotes.Library
@@ -260,8 +262,9 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
+	b.secrets = roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
 	b.client, err = session.Open(ctx, session.Config{
-		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
+		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: b.secrets,
 		Skills:    b.skills,
 		Snapshots: b.kept,
 		Replace:   files.Replace,
@@ -271,7 +274,6 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Tools:     &host.Tools{Give: b.tools.Give, End: b.tools.End},
 		Remotes:   b.remotes,
 		Search:    b.search,
-		Vaults:    []*agents.Vault{ofPlaces, ofDiscord},
 	})
 	if err != nil {
 		return nil, b.blame(err)
@@ -298,7 +300,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 func (b *Backend) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
-		LoadSecrets: b.client.LoadSecrets, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return b.secrets.Load(ctx, agents.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
 	})
 }
 

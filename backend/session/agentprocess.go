@@ -155,7 +155,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
-	a.v.c.rememberSecrets(agent)
+	a.v.c.cfg.Secrets.Remember(agent)
 	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
 	switch {
 	case errors.Is(err, agents.ErrUnknown):
@@ -166,7 +166,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 		return nil, transcript.ProblemFile, err
 	}
 	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
-		a.v.c.background(func() { _ = a.v.c.loadSecrets(a.v.c.ctx, agents.IfUnlocked) })
+		a.v.c.background(func() { _ = a.v.c.cfg.Secrets.Load(a.v.c.ctx, agents.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))

@@ -272,7 +272,7 @@ func (c *Client) Undefine(id string) error {
 
 // TestDefinition is TestAgent for an agent that is not written down yet.
 func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agents.Report, error) {
-	c.rememberSecrets(d.ID) // what it has hidden is what is stored
+	c.cfg.Secrets.Remember(d.ID) // what it has hidden is what is stored
 	entered := maps.Clone(d.Env)
 	maps.DeleteFunc(entered, func(_, value string) bool { return value == agents.Masked })
 	c.secret.Remember(mcp.CertainIn(entered))
@@ -286,7 +286,7 @@ func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agent
 
 // TestAgent starts an agent and tells how that went.
 func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error) {
-	c.rememberSecrets(id)
+	c.cfg.Secrets.Remember(id)
 	r, err := c.cfg.Agents.Test(ctx, id)
 	if err != nil {
 		return r, refusedAgent(id, err)

@@ -25,7 +25,6 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/maintenance"
-	"deskhand/backend/redact"
 	"deskhand/backend/remotes"
 	"deskhand/backend/settings"
 	"deskhand/backend/startmode"
@@ -55,7 +54,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		cfg:     cfg,
 		journal: journal.Of(cfg.Store),
 		feed:    newFeed(),
-		secret:  redact.New(cfg.Secrets, cfg.enteredSecrets),
+		secret:  cfg.Secrets.Redactor(),
 		live:    map[string]*conversation{},
 		starts:  startmode.NewLibrary(cfg.Store),
 		erasing: newErasing(),
@@ -82,14 +81,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.shells = openShells(c)
-	c.maintainer.Start(c.ctx)               //nolint:contextcheck // the maintenance lives as long as the client
-	c.loadSecretsLogged(ctx, agents.InFile) // before anything is written
+	c.maintainer.Start(c.ctx)                  //nolint:contextcheck // the maintenance lives as long as the client
+	cfg.Secrets.LoadLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
-	c.wg.Go(func() { c.loadSecretsLogged(c.ctx, agents.IfUnlocked) })
+	c.wg.Go(func() { cfg.Secrets.LoadLogged(c.ctx, agents.IfUnlocked) })
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
 	c.wg.Go(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {

@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -55,6 +56,7 @@ func TestMain(m *testing.M) {
 type desk struct {
 	remotes *remotes.Library
 	search  *search.Index
+	secrets *roster.Secrets
 	*session.Client
 	t     testing.TB
 	dir   string // of the data
@@ -111,16 +113,14 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
 	cfg.Replace = files.Replace
-	cfg.Secrets = []string{"our-own-token"}
 	cfg.Patience = cmp.Or(cfg.Patience, 300*time.Millisecond)
 	cfg.HoldPrompt = cmp.Or(cfg.HoldPrompt, time.Minute)
 	places := remotes.Deps{Store: db, Logger: cfg.Logger, Version: cfg.Version, AgentName: catalogue.Name, Stall: 4 * time.Second} // longer than the two seconds of a runtime's "unknown instance"
 	if places.Logger == nil {
 		places.Logger = slog.New(slog.DiscardHandler)
 	}
-	if len(cfg.Vaults) > 0 {
-		places.Tokens = cfg.Vaults[0]
-	}
+	places.Tokens = agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})
+	cfg.Secrets = roster.NewSecrets(catalogue, []*agents.Vault{places.Tokens}, []string{"our-own-token"}, places.Logger)
 	cfg.Remotes = remotes.New(places)
 	cfg.Search = search.New(search.Deps{Store: db, Logger: places.Logger, AgentName: catalogue.Name})
 	c, err := session.Open(tb.Context(), cfg)
@@ -128,7 +128,7 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 		tb.Fatal(err)
 	}
 	cfg.Search.Start(tb.Context())
-	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, secrets: cfg.Secrets, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
-	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
 	"deskhand/backend/settings"
@@ -25,7 +25,6 @@ import (
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -57,7 +56,6 @@ type Config struct {
 	Proxy    *proxy.Set
 	Logger   *slog.Logger
 	Version  string        // told to agents
-	Secrets  []string      // texts that must never be written, such as our own tokens
 	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
 
 	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
@@ -76,7 +74,7 @@ type Config struct {
 
 	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
 	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
-	Vaults  []*agents.Vault  // whose secrets must never be written
+	Secrets *roster.Secrets  // texts that must never be written; nil = those of Agents
 
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
@@ -104,6 +102,9 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = roster.NewSecrets(cfg.Agents, nil, nil, cfg.Logger)
+	}
 	if cfg.Search == nil {
 		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
 	}
@@ -114,15 +115,6 @@ func (cfg Config) withDefaults() Config {
 		cfg.Remotes = remotes.New(remotes.Deps{Store: cfg.Store, Logger: cfg.Logger, Version: cfg.Version, AgentName: cfg.Agents.Name})
 	}
 	return cfg
-}
-
-// enteredSecrets returns the secrets that people have entered for agents and in vaults.
-func (cfg Config) enteredSecrets() []string {
-	list := slices.Clone(cfg.Agents.Secrets())
-	for _, v := range cfg.Vaults {
-		list = append(list, v.Secrets()...)
-	}
-	return slices.DeleteFunc(list, mcp.Usual)
 }
 
 // core is what all conversations of a client share: the stores, the feed, and the rooms that a conversation calls. The methods of core change
@@ -222,27 +214,6 @@ func (c *core) writable() error {
 		return err
 	}
 	return nil
-}
-
-// rememberSecrets has the secrets that agents.json gives an agent redacted. It is called before the agent is started.
-func (c *core) rememberSecrets(agent string) {
-	c.secret.Remember(mcp.CertainIn(c.cfg.Agents.Env(agent)))
-}
-
-// loadSecrets has the secrets redact.Mark that agents were given by earlier runs of the program: those of agents.json, and those of the
-// vaults as far as reach allows. The error names the secrets that could not be read.
-func (c *core) loadSecrets(ctx context.Context, reach agents.Reach) error {
-	for _, env := range c.cfg.Agents.Envs() {
-		c.secret.Remember(mcp.CertainIn(env))
-	}
-	err := c.cfg.Agents.Recall(ctx, reach)
-	for _, v := range c.cfg.Vaults {
-		if err != nil {
-			reach = min(reach, agents.IfUnlocked) // the person who was asked for a password has not given one
-		}
-		err = errors.Join(err, v.Recall(ctx, reach))
-	}
-	return err
 }
 
 func (c *core) undoTime() time.Duration {

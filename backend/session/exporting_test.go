@@ -3,6 +3,7 @@ package session_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/export"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -21,7 +23,7 @@ import (
 func (d *desk) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: d.db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: d.Get, Stored: d.Stored,
-		LoadSecrets: d.LoadSecrets, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return d.secrets.Load(ctx, agents.Asking) }, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
 	})
 }
 

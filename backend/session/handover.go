@@ -67,11 +67,11 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	return secret.Text(h.markdown()), nil
 }
 
-// loadSecretsAtOnce is loadSecrets for a call that a person waits for: nobody is asked for a password.
+// loadSecretsAtOnce is Secrets.Load for a call that a person waits for: nobody is asked for a password.
 func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
-	return c.loadSecrets(ctx, agents.IfUnlocked)
+	return c.cfg.Secrets.Load(ctx, agents.IfUnlocked)
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

@@ -86,7 +86,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if directory != "" {
 		directory = filepath.Clean(directory)
 	}
-	c.rememberSecrets(agent)
+	c.cfg.Secrets.Remember(agent)
 	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
 	if err != nil {
 		return AgentSessions{}, c.notListed(ctx, agent, err)

@@ -24,7 +24,6 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
 )
 
 // elsewhere is a runtime of its own behind a line that can be broken.
@@ -303,7 +302,6 @@ func deskWithPlacesAnd(t *testing.T, dir string, undo time.Duration) *desk {
 	t.Helper()
 	return openAs(t, dir, proxy.Config{}, session.Config{
 		Undo:   undo,
-		Vaults: []*agents.Vault{agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})},
 		Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
 	})
 }

@@ -4,17 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/redact"
 )
-
-// loadSecretsLogged is loadSecrets in the background: the error is logged.
-func (c *Client) loadSecretsLogged(ctx context.Context, reach agents.Reach) {
-	if err := c.loadSecrets(ctx, reach); err != nil && ctx.Err() == nil {
-		c.cfg.Logger.Warn("secrets that are kept cannot be read, so that they are not taken out of what is written", "error", err)
-	}
-}
 
 // Redactor returns a Redactor that also knows the secrets of the MCP servers of a session's directory: the program that gave the secrets to
 // the agent may have ended since. The error names the secrets that cannot be read. The Redactor is for a text that leaves the program only,
@@ -23,10 +15,6 @@ func (c *Client) Redactor(ctx context.Context, s Session) (redact.Redactor, erro
 	secrets, err := c.serverSecrets(ctx, s)
 	return c.secret.With(secrets), err
 }
-
-// LoadSecrets reads the secrets that earlier runs of the program have stored, and may ask a person for the password of the keyring. The
-// error names the secrets that cannot be read.
-func (c *Client) LoadSecrets(ctx context.Context) error { return c.loadSecrets(ctx, agents.Asking) }
 
 func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
 	if s.Cwd == "" || c.hosts.At(s.Place).Directories == nil {
