@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"deskhand/backend/transcript"
@@ -204,25 +203,4 @@ func (v *conversation) binaryWeight(entries []transcript.Change) (n int) {
 		}
 	}
 	return n
-}
-
-// Leaving is a batch as it leaves the process: with the bytes of files.
-func (c *Client) Leaving(b Batch) Batch {
-	for i := range b.Events {
-		if b.Events[i].Type != busBinary {
-			continue
-		}
-		var e BusEvent
-		if json.Unmarshal(b.Events[i].Data, &e) != nil || e.Blob == nil {
-			continue
-		}
-		data, err := c.attachments.Blob(e.Blob.SHA256)
-		if err != nil {
-			continue // it says which they would be
-		}
-		text := base64.StdEncoding.EncodeToString(data)
-		e.DataBase64, e.Blob = &text, nil
-		b.Events[i].Data = mustJSON(e)
-	}
-	return b
 }

@@ -11,9 +11,11 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -348,20 +350,6 @@ func (c *Client) Look(ctx context.Context, id string) (Session, error) {
 	return c.show(row{Session: v.look()}), nil
 }
 
-// Patch is what a person changes about a session; nil stays.
-type Patch struct {
-	Title    *string   `json:"title,omitempty" maxLength:"200"`
-	Labels   *[]string `json:"labels,omitempty" maxItems:"20"`
-	Pinned   *bool     `json:"pinned,omitempty"`
-	Archived *bool     `json:"archived,omitempty"`
-	Unread   *bool     `json:"unread,omitempty"`
-	Draft    *string   `json:"draft,omitempty" maxLength:"1048576"`
-
-	Attachments *[]string `json:"attachments,omitempty" maxItems:"100" doc:"The ids of the files of the draft, in order: the whole list"`
-
-	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
-}
-
 // Change applies a patch.
 func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error) {
 	v, err := c.conversation(ctx, id)
@@ -524,20 +512,6 @@ func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
 	return readableOnly[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
-// Prompt sends a message without attachments: to the agent at once when it is ready, after its start when it is not.
-func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
-	sent, err := c.Send(ctx, id, Prompt{Message: message, When: Now})
-	if err != nil {
-		return Turn{}, err
-	}
-	return *sent.Turn, nil
-}
-
-// Cancel stops the running turn; it escalates until something has stopped.
-func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.wish(ctx, id, (*conversation).cancel)
-}
-
 // Restart ends the agent, if it runs, and starts it again on the same conversation.
 func (c *Client) Restart(ctx context.Context, id string) error {
 	return c.wish(ctx, id, (*conversation).restart)
@@ -601,4 +575,41 @@ func (c *Client) openNewer(loaded error) error {
 	n := c.cfg.Store.Newer()
 	c.cfg.Logger.Warn("the data is of a newer version: it can be read, and nothing of it is changed", "schema", n.Schema, "known", n.Known, "by", n.By)
 	return nil
+}
+
+// Leaving is a batch as it leaves the process: with the bytes of files.
+func (c *Client) Leaving(b Batch) Batch {
+	for i := range b.Events {
+		if b.Events[i].Type != busBinary {
+			continue
+		}
+		var e BusEvent
+		if json.Unmarshal(b.Events[i].Data, &e) != nil || e.Blob == nil {
+			continue
+		}
+		data, err := c.attachments.Blob(e.Blob.SHA256)
+		if err != nil {
+			continue // it says which they would be
+		}
+		text := base64.StdEncoding.EncodeToString(data)
+		e.DataBase64, e.Blob = &text, nil
+		b.Events[i].Data = mustJSON(e)
+	}
+	return b
+}
+
+// lookForChips looks whether the files of the draft are where they were.
+func (c *Client) lookForChips(ctx context.Context, v *conversation) {
+	s := v.look()
+	lost := c.attachments.Missing(s.Attachments)
+	shown := map[string]bool{}
+	for _, a := range s.Attachments {
+		if a.Missing {
+			shown[a.ID] = true
+		}
+	}
+	if maps.Equal(lost, shown) || c.ReadOnly() != nil {
+		return
+	}
+	_ = v.call(ctx, func() error { v.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 	"strings"
 
@@ -79,22 +78,6 @@ func (m said) title() string {
 		names[i] = a.Filename
 	}
 	return strings.Join(names, ", ")
-}
-
-// lookForChips looks whether the files of the draft are where they were.
-func (c *Client) lookForChips(ctx context.Context, v *conversation) {
-	s := v.look()
-	lost := c.attachments.Missing(s.Attachments)
-	shown := map[string]bool{}
-	for _, a := range s.Attachments {
-		if a.Missing {
-			shown[a.ID] = true
-		}
-	}
-	if maps.Equal(lost, shown) || c.ReadOnly() != nil {
-		return
-	}
-	_ = v.call(ctx, func() error { v.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
 }
 
 // composing is a prompt that is being made.

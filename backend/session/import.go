@@ -8,19 +8,15 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"deskhand/backend/acp"
 	"deskhand/backend/agents"
-	"deskhand/backend/history"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/startmode"
-	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
 )
@@ -57,20 +53,6 @@ type Import struct {
 
 	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd; those that cannot be chosen for a session are left out"`
 }
-
-const (
-	originFork     = "fork"
-	originContinue = "continue"
-	originImport   = "import"
-)
-
-const (
-	problemImport   = "session.import_failed"      // the agent does not give its history
-	problemNoImport = "session.import_unsupported" // it can take up no session at all
-	refusedSessions = "agent.sessions_failed"
-
-	maxImportedCursor = 8 << 10
-)
 
 // AgentSessions lists the conversations that an agent has, those of one directory or all. Each that is a session of ours names it.
 func (c *Client) AgentSessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
@@ -183,50 +165,6 @@ func (c *Client) fresh(agent string, w workspace.Workspace) row {
 	return r
 }
 
-// importing tells whether the history of an imported session is still to be taken in.
-func (v *conversation) importing() bool {
-	return v.row.Origin != nil && v.row.Origin.Kind == originImport && !v.fold.Facts.Imported
-}
-
-// replay is how what follows in the journal is told of.
-func (v *conversation) replay() string {
-	if v.importing() {
-		return transcript.NoteImporting
-	}
-	return transcript.NoteReplaying
-}
-
-// takeOver opens a session that the agent had before us.
-func (a *agentProcess) takeOver() {
-	v := a.v
-	switch {
-	case a.can.LoadSession:
-		v.do(doReplay{})
-		a.replay = &replay{Replay: &history.Replay{}} // there is nothing stored to compare with
-		a.restoreImported("session/load", transcript.RestoredImport)
-	case a.can.Resume:
-		a.restoreImported("session/resume", transcript.RestoredUnseen)
-	default:
-		a.fail(problemNoImport, "agent", v.agentName)
-	}
-}
-
-func (a *agentProcess) restoreImported(method, how string) {
-	params := a.setup()
-	params["sessionId"] = a.v.row.ACPSessionID
-	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
-		switch {
-		case failure == nil:
-			a.afterReplay(func() { a.ready(how) })
-		case a.stopped(failure):
-		case failure.Code == acp.CodeAuthRequired:
-			a.failed(failure)
-		default:
-			a.fail(problemImport, "agent", a.v.agentName, "detail", a.v.c.words(failure))
-		}
-	})
-}
-
 // begin stores a session that is made, and starts its agent.
 func (c *Client) begin(ctx context.Context, r row) (Session, error) {
 	v, err := c.store(ctx, r)
@@ -244,26 +182,6 @@ func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return c.enliven(r, 0)
-}
-
-// savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
-const savedAtOnce = 500
-
-// saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
-// in between, dropHalfImported takes it away again.
-func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
-	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
-	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
-}
-
-// inPieces stores rows in transactions of savedAtOnce.
-func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql.Tx, []T) error) error {
-	for part := range slices.Chunk(rows, savedAtOnce) {
-		if err := db.Write(ctx, func(tx *sql.Tx) error { return save(tx, part) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began or

@@ -72,43 +72,6 @@ type QueuePatch struct {
 	Send     bool  `json:"send,omitempty" doc:"Sends it now: a turn that runs is cancelled for it"`
 }
 
-// Send takes a message with its files, and does with it what is wished while a turn runs; else it begins one: the agent has it at once
-// when it is ready, after its start when it is not. Once it is taken, no change of the files changes what the agent gets inline.
-func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err error) {
-	if strings.TrimSpace(p.Message) == "" && len(p.Attachments) == 0 {
-		return Sent{}, bad("prompt.empty")
-	}
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return Sent{}, err
-	}
-	now := p.When == "" || p.When == Now
-	if now && len(p.Attachments) > 0 && v.look().Turn != nil {
-		return Sent{}, &RefusedError{Code: refusedRunning} // before its files are looked at
-	}
-	m := said{text: p.Message, elsewhere: p.Elsewhere}
-	if m.files, err = v.accept(ctx, p.Attachments); err != nil {
-		return Sent{}, err
-	}
-	for _, a := range p.Attachments {
-		m.chips = append(m.chips, a.ID)
-	}
-	err = v.call(ctx, func() error {
-		switch {
-		case now:
-			turn, err := v.prompt(m)
-			sent = Sent{Turn: &turn}
-			return err
-		case p.When == Steer:
-			sent, err = v.steer(m)
-			return err
-		}
-		sent, err = v.enqueue(m, func(item string) command { return doQueue{item, p.When == Interrupt} })
-		return err
-	})
-	return sent, err
-}
-
 // said is what a person says, with records of its files that are ready to travel.
 type said struct {
 	text  string
@@ -116,56 +79,6 @@ type said struct {
 	chips []string // the ids by which the files stood in the draft
 
 	elsewhere bool // it did not stand in the draft
-}
-
-// Queue gives what waits in a session, in its order.
-func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err error) {
-	if c.ReadOnly() != nil { // a conversation takes no step there
-		r, _, err := c.load(ctx, id, false)
-		return r.queue, err
-	}
-	err = c.wish(ctx, id, func(v *conversation) error {
-		list = v.queued()
-		return nil
-	})
-	return list, err
-}
-
-// ChangeQueued applies a patch to an item; the answer tells what it is now.
-func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch) (sent Sent, err error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return Sent{}, err
-	}
-	var files []transcript.Attachment
-	if p.Attachments != nil {
-		list := make([]attachments.PromptAttachment, len(*p.Attachments))
-		for i, id := range *p.Attachments {
-			list[i].ID = id
-		}
-		if files, err = v.accept(ctx, list); err != nil {
-			return Sent{}, err
-		}
-	}
-	err = v.call(ctx, func() error {
-		sent, err = v.changeQueued(item, p, files)
-		return err
-	})
-	return sent, err
-}
-
-// RemoveQueued deletes an item. For a while RestoreQueued takes that back.
-func (c *Client) RemoveQueued(ctx context.Context, id, item string) error {
-	return c.wish(ctx, id, func(v *conversation) error { return v.removeQueued(item) })
-}
-
-// RestoreQueued puts a deleted item back where it was. It is held where no turn runs: nothing is sent by taking something back.
-func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueItem, err error) {
-	err = c.wish(ctx, id, func(v *conversation) error {
-		q, err = v.restoreQueued(item)
-		return err
-	})
-	return q, err
 }
 
 // waitingPrompts is the part of a conversation that holds what is queued; it belongs to its goroutine.

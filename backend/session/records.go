@@ -179,3 +179,17 @@ type Event struct {
 
 	weight int // in bytes, of what is put into the data when it leaves
 }
+
+// Patch is what a person changes about a session; nil stays.
+type Patch struct {
+	Title    *string   `json:"title,omitempty" maxLength:"200"`
+	Labels   *[]string `json:"labels,omitempty" maxItems:"20"`
+	Pinned   *bool     `json:"pinned,omitempty"`
+	Archived *bool     `json:"archived,omitempty"`
+	Unread   *bool     `json:"unread,omitempty"`
+	Draft    *string   `json:"draft,omitempty" maxLength:"1048576"`
+
+	Attachments *[]string `json:"attachments,omitempty" maxItems:"100" doc:"The ids of the files of the draft, in order: the whole list"`
+
+	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"slices"
 	"time"
 
 	"deskhand/backend/journal"
@@ -333,3 +334,23 @@ func attachmentsText(list []transcript.Attachment) string {
 
 const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,
 	` + undo.ColumnOfTurn
+
+// savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
+const savedAtOnce = 500
+
+// saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
+// in between, dropHalfImported takes it away again.
+func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
+	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
+	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
+}
+
+// inPieces stores rows in transactions of savedAtOnce.
+func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql.Tx, []T) error) error {
+	for part := range slices.Chunk(rows, savedAtOnce) {
+		if err := db.Write(ctx, func(tx *sql.Tx) error { return save(tx, part) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

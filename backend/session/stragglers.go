@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,72 +137,6 @@ func (a *agentProcess) wait(d time.Duration) bool {
 	case <-a.ctx.Done():
 		return false
 	}
-}
-
-// StragglerList is what runs on of the stopped turns of a session.
-type StragglerList struct {
-	Items []transcript.Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
-}
-
-// Stragglers are the entries of a session that tell of commands which run on.
-func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList, error) {
-	list := StragglerList{Items: []transcript.Entry{}}
-	v, err := c.conversation(ctx, session)
-	if err != nil {
-		return list, err
-	}
-	err = v.call(ctx, func() error {
-		for _, e := range v.fold.Running() {
-			list.Items = append(list.Items, *e)
-		}
-		return nil
-	})
-	return list, err
-}
-
-// EndStraggler ends what an entry tells of that runs on, with all that it has started; one that has ended is fine. It returns when the processes
-// are gone.
-func (c *Client) EndStraggler(ctx context.Context, session, entry string) error {
-	v, err := c.conversation(ctx, session)
-	if err != nil {
-		return err
-	}
-	var part *proxy.Part
-	var a *agentProcess
-	var id string
-	if err := v.call(ctx, func() error {
-		e := v.fold.Straggler(entry)
-		if e == nil || v.agent == nil || v.agent.stragglers[e.Straggler.ID] == nil {
-			return nil
-		}
-		a, id = v.agent, e.Straggler.ID
-		a.stragglers[id].by, part = transcript.EndedByPerson, a.stragglers[id].part
-		return nil
-	}); err != nil {
-		return err
-	}
-	if part == nil {
-		return c.wasStraggler(ctx, session, entry)
-	}
-	if err := part.End(stragglerGrace, stragglerPatience); err != nil {
-		return &RefusedError{Code: "command.stuck", Params: map[string]string{"detail": err.Error()}}
-	}
-	return v.call(ctx, func() error {
-		if v.agent == a {
-			a.stragglerEnded(id)
-		}
-		return nil
-	})
-}
-
-// wasStraggler is nil for an entry of a command that has ended.
-func (c *Client) wasStraggler(ctx context.Context, session, entry string) error {
-	var is bool
-	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)
-	if err == nil && !is {
-		err = notFound(entry)
-	}
-	return err
 }
 
 // commandsOf returns the tool calls that run commands.

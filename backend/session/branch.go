@@ -1,0 +1,256 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"deskhand/backend/attachments"
+	"deskhand/backend/journal"
+	"deskhand/backend/transcript"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// forkable refuses a journal that cannot be copied whole, before the agent has made a fork that nobody would know of.
+func (c *core) forkable(ctx context.Context, id string) error {
+	err := c.journal.Each(ctx, id, func(journal.Frame) {})
+	if d, is := errors.AsType[*journal.DamagedError](err); is {
+		return &RefusedError{Code: refusedDamaged, Params: map[string]string{"detail": d.Error()}}
+	}
+	return err
+}
+
+// copyJournal stores r with the parent's journal, as far as the fork knows it, and what follows from that. Turns and requests get ids
+// of their own, like entries: the parent may be deleted.
+func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error {
+	h, err := c.refolded(ctx, f, r, last)
+	if err != nil {
+		return err
+	}
+	if err := c.copied(ctx, f, r.ID, &h); err != nil {
+		return err
+	}
+	// In pieces, since conversations wait for the same database. Until the last of them it counts as half erased: should one fail, or the
+	// program end, it is erased.
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		return errors.Join(r.save(ctx, tx), markErased(ctx, tx, r.ID), attachments.Use(ctx, tx, r.ID, attachedIn(h.notes)))
+	})
+	if err != nil {
+		return err
+	}
+	err = c.copyPieces(ctx, f, r.ID, h)
+	if err != nil {
+		c.erasing.add(r.ID)
+	}
+	return err
+}
+
+func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) error {
+	db := c.cfg.Store
+	if err := c.copyFrames(ctx, f, id, h.frames); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(h.notes, savedAtOnce) {
+		// Blobs are kept for this alone: who waits to remove one has all wait that store others.
+		err := db.Blobs.Keep(func() error {
+			stored, err := journal.Of(db).Encode(part)
+			if err != nil {
+				return err
+			}
+			return db.Write(ctx, func(tx *sql.Tx) error { return journal.Append(ctx, tx, id, stored) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := inPieces(ctx, db, h.turns, func(tx *sql.Tx, part []*Turn) error { return saveTurns(ctx, tx, slices.Values(part)) })
+	if err == nil {
+		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*Request) error { return saveRequests(ctx, tx, slices.Values(part)) })
+	}
+	if err == nil {
+		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, id, part) })
+	}
+	if err != nil {
+		return err
+	}
+	return db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = 0 WHERE id = ?`, id)
+		return err
+	})
+}
+
+// copyFrames copies what the agent was told and has said. The parent may be erased meanwhile; a part of it is no fork.
+func (c *core) copyFrames(ctx context.Context, f fork, id string, want int) error {
+	have, err := c.journal.Copy(ctx, f.parent.ID, id, f.until)
+	if err == nil && have != want {
+		err = notFound(f.parent.ID)
+	}
+	return err
+}
+
+// attachedIn are the attachments that notes name.
+func attachedIn(notes []journal.Frame) (list []transcript.Attachment) {
+	for _, f := range notes {
+		var n transcript.Note
+		if json.Unmarshal(f.Data, &n) == nil {
+			list = append(list, n.Attachments...)
+		}
+	}
+	return list
+}
+
+// inherited is what a fork has of its parent's journal.
+type inherited struct {
+	notes   []journal.Frame     // as those of the fork, with one of its own at the end
+	frames  int                 // how many others there are
+	entries []transcript.Change // what follows from all of them
+
+	turns    []*Turn
+	requests []*Request
+}
+
+func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
+	t := transcript.New(r.ID, transcript.Facts{})
+	err = c.journal.Each(ctx, f.parent.ID, func(fr journal.Frame) {
+		switch {
+		case fr.N > f.until:
+			return
+		case fr.Dir == journal.Note:
+			fr.Data = renamed(r.ID, fr.Data)
+			h.notes = append(h.notes, fr)
+		default:
+			h.frames++
+		}
+		t.Apply(fr)
+	})
+	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteForked, Session: f.parent.ID, Text: f.parent.Title})}
+	t.Apply(forked)
+	h.entries, _ = t.Take()
+	h.notes = append(h.notes, forked)
+	return h, err
+}
+
+// copied adds the parent's turns and requests as those of the fork: those that its notes tell of. The parent may have gone on since.
+func (c *core) copied(ctx context.Context, f fork, session string, h *inherited) error {
+	db, told := c.cfg.Store.Read(), map[string]bool{}
+	for _, fr := range h.notes {
+		var n transcript.Note
+		if json.Unmarshal(fr.Data, &n) == nil {
+			told[n.Turn], told[n.Request] = true, true
+		}
+	}
+	turns, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state = 'done'`, f.parent.ID)
+	if err != nil {
+		return err
+	}
+	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ?`, f.parent.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		t.ID, t.Session = renamedID(session, t.ID), session
+		if told[t.ID] {
+			h.turns = append(h.turns, &t)
+		}
+	}
+	for _, q := range requests {
+		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
+		if q.Status == statusRequested {
+			q.Status = statusExpired // it waits in the parent
+		}
+		if told[q.ID] {
+			h.requests = append(h.requests, &q)
+		}
+	}
+	return nil
+}
+
+// renamed is a note of the parent's with the ids that its turns and requests have in the fork.
+func renamed(session string, data []byte) []byte {
+	var n transcript.Note
+	if json.Unmarshal(data, &n) != nil || n.Turn == "" && n.Request == "" {
+		return data
+	}
+	n.Turn, n.Request = renamedID(session, n.Turn), renamedID(session, n.Request)
+	return mustJSON(n)
+}
+
+// renamedID is a UUIDv7 of the same time, so that what is sorted by it stays in order.
+func renamedID(session, id string) string {
+	was, err := uuid.Parse(id)
+	if err != nil {
+		return id
+	}
+	sum := sha256.Sum256([]byte(session + "\x00" + id))
+	const ofTime = 6 // bytes
+	copy(was[ofTime:], sum[:])
+	was[6] = was[6]&0x0f | 0x70
+	was[8] = was[8]&0x3f | 0x80
+	return was.String()
+}
+
+// Fork makes a second session that goes on from where this one is. It starts the agent if it has to, and waits for it.
+func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, forkLimit)
+	defer cancel()
+	if err := c.forkable(ctx, id); err != nil {
+		return Session{}, err
+	}
+	made := make(chan fork, 1)
+	if err := v.call(ctx, func() error { return v.fork(made) }); err != nil {
+		return Session{}, err
+	}
+	select {
+	case f := <-made:
+		if f.err != nil {
+			return Session{}, f.err
+		}
+		return c.branch(ctx, f)
+	case <-v.ended:
+		return Session{}, ErrClosed
+	case <-ctx.Done():
+		return Session{}, &RefusedError{Code: refusedTooSlow, Params: map[string]string{"agent": v.agentName}}
+	}
+}
+
+// branch makes the session of a fork that the agent has made.
+func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
+	now := Time{Time: time.Now()}
+	r := f.parent
+	r.Session = Session{
+		ID: uuid.Must(uuid.NewV7()).String(), Labels: slices.Clone(r.Labels), Place: r.Place, Workspace: r.Workspace, Cwd: r.Cwd, Directories: r.Directories,
+		Agent: r.Agent, ACPSessionID: f.peer, ProtocolVersion: r.ProtocolVersion, Generation: r.Generation, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		Origin: &Origin{Kind: originFork, Session: f.parent.ID, Title: f.parent.Title, Agent: r.Agent}, Title: f.parent.Title,
+	}
+	if r.Title != "" {
+		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // else the agent's title makes the two look the same
+	}
+	r.queue, r.facts.Terminals, r.facts.GoingOn, r.deletedAt = nil, 0, 0, time.Time{}
+	r.showFacts()
+	last := f.until + 1
+	if err := c.copyJournal(ctx, f, r, last); err != nil {
+		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	v, err := c.enliven(r, last)
+	if err != nil {
+		return Session{}, err
+	}
+	c.cfg.Search.Wake()
+	// At once: what the agent cannot take up it can still make again, see afresh.
+	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+// forkLimit is how long a fork may take, with a start of the agent before it: a directory that nobody approves must not hold it for ever.
+const forkLimit = 5 * time.Minute
