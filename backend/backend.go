@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +28,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/record"
 	"deskhand/backend/remotes"
 	"deskhand/backend/roster"
 	"deskhand/backend/search"
@@ -291,7 +291,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
@@ -306,9 +306,7 @@ func (b *Backend) exporter() *export.Exporter {
 
 // damages reports whether err stems from a damaged database: from its pages or from a stored record.
 func damages(err error) bool {
-	_, syntax := errors.AsType[*json.SyntaxError](err)
-	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
-	return err != nil && (store.Corrupt(err) || syntax || kind)
+	return err != nil && (store.Corrupt(err) || record.Damaged(err))
 }
 
 // blame adds advice for a person to an error of a damaged database.

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
+	"deskhand/backend/inspect"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/remotes"
@@ -46,6 +47,7 @@ type ClientConfig struct {
 	Workspaces     *workspace.Library
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
+	Inspector      *inspect.Inspector
 	Launch         *launch.Gate
 	Undo           *undo.Library
 	Maintenance    *maintenance.Maintainer

@@ -7,12 +7,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/inspect"
 )
 
 // frameRoutes adds the routes about the wire, and other facts about a session's agent.
 func (c *Client) frameRoutes() {
-	s := c.cfg.Sessions
+	i := c.cfg.Inspector
 	huma.Register(c.api, op("listFrames", http.MethodGet, "sessions/{id}/frames", "List the frames between Deskhand and the agent, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string  `path:"id" maxLength:"64"`
@@ -26,15 +26,15 @@ func (c *Client) frameRoutes() {
 			Notes  bool    `query:"notes" doc:"Include Deskhand's own notes, such as the beginning and the end of a turn"`
 			Bodies bool    `query:"bodies" default:"true"`
 		},
-		) (*body[session.FramePage], error) {
-			q := session.FrameQuery{
+		) (*body[inspect.FramePage], error) {
+			q := inspect.Query{
 				Before: in.Before, Limit: in.Limit, Wait: time.Duration(in.Wait * float64(time.Second)), Text: in.Text, Dir: in.Dir, Method: in.Method,
 				Notes: in.Notes, Bodies: in.Bodies,
 			}
 			if in.After >= 0 {
 				q.After = &in.After
 			}
-			return answer(s.Wire(ctx, in.ID, q))
+			return answer(i.Frames(ctx, in.ID, q))
 		})
 	huma.Register(c.api, op("frameBody", http.MethodGet, "sessions/{id}/frames/{seq}", "Get one whole frame; a frame that is not JSON is returned as a text", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -42,18 +42,18 @@ func (c *Client) frameRoutes() {
 			Seq int64  `path:"seq" minimum:"1"`
 		},
 		) (*plainText, error) {
-			data, err := s.FrameBody(ctx, in.ID, in.Seq)
+			data, err := i.Body(ctx, in.ID, in.Seq)
 			if err != nil {
 				return nil, problemOf(err)
 			}
 			return &plainText{Type: "application/json", Body: data}, nil
 		})
 	huma.Register(c.api, op("readStderr", http.MethodGet, "sessions/{id}/stderr", "Read the end of the agent's stderr", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.Stderr], error) {
-			return answer(s.Stderr(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[inspect.Stderr], error) {
+			return answer(i.Stderr(ctx, in.ID))
 		})
 	huma.Register(c.api, op("given", http.MethodGet, "sessions/{id}/given", "Get the MCP servers that the agent got when its session was last opened, and the session's turns and plan", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.Given], error) {
-			return answer(s.Given(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[inspect.Given], error) {
+			return answer(i.Given(ctx, in.ID))
 		})
 }

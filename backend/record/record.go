@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -86,4 +87,25 @@ func ScanJSON[T any](s Scanner) (T, error) {
 func ScanText(s Scanner) (string, error) {
 	var text string
 	return text, s.Scan(&text)
+}
+
+// Readable runs a query of single records as JSON, and leaves out the records that are damaged.
+func Readable[T any](ctx context.Context, db *sql.DB, text string, args ...any) ([]T, error) {
+	sound := []T{}
+	_, err := Query(ctx, db, func(s Scanner) (struct{}, error) {
+		v, err := ScanJSON[T](s)
+		if Damaged(err) {
+			return struct{}{}, nil
+		}
+		sound = append(sound, v)
+		return struct{}{}, err
+	}, text, args...)
+	return sound, err
+}
+
+// Damaged reports whether err says that a record is not the JSON that was stored.
+func Damaged(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || kind
 }

@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/maintenance"
+	"deskhand/backend/record"
 	"deskhand/backend/remotes"
 	"deskhand/backend/settings"
 	"deskhand/backend/startmode"
@@ -509,7 +510,7 @@ func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, er
 
 // Inbox gives every request that waits, oldest first.
 func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
-	return readableOnly[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
+	return record.Readable[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
 // Restart ends the agent, if it runs, and starts it again on the same conversation.

@@ -17,7 +17,9 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
+	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
+	"deskhand/backend/record"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
@@ -33,7 +35,7 @@ type conversation struct {
 	stalled atomic.Bool   // the data directory cannot be written
 	view    atomic.Pointer[Session]
 	rest    atomic.Pointer[rest] // while it could do without its agent
-	wire    wire                 // who follows it
+	wire    inspect.Growth       // of the journal
 	deleted atomic.Bool          // as of the last step that was written
 	late    atomic.Pointer[late] // the same
 
@@ -482,7 +484,7 @@ func (v *conversation) write(entries []transcript.Change) bool {
 		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
 	}
 	if len(v.step.frames) > 0 {
-		v.wire.grew()
+		v.wire.Grew()
 	}
 	return true
 }
@@ -703,7 +705,7 @@ func (v *conversation) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := readableOnly[Request](ctx, db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
+	open, err := record.Readable[Request](ctx, db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
 	if err != nil {
 		return err
 	}
@@ -761,7 +763,7 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	defer rows.Close()
 	for rows.Next() {
 		stored, err := scanJSON[transcript.Entry](rows)
-		if unreadable(err) { // the journal has it
+		if record.Damaged(err) { // the journal has it
 			continue
 		}
 		if err != nil {

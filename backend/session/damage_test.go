@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"deskhand/backend/export"
+	"deskhand/backend/inspect"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 )
@@ -132,7 +133,7 @@ func TestWhatIsLeftOfADamagedJournalCanBeRead(t *testing.T) {
 	if read < 2 {
 		t.Errorf("%d are clipped", read)
 	}
-	newest := func() int64 { return d.wire(s.ID, session.FrameQuery{Limit: 1, Notes: true}).Items[0].Seq }
+	newest := func() int64 { return d.inspected(s.ID, inspect.Query{Limit: 1, Notes: true})[0].Seq }
 	last := newest()
 	_, err := d.Fork(t.Context(), s.ID)
 	refused(t, err, "fork.damaged")

@@ -255,31 +255,6 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error)
 
 func scanJSON[T any](s scanner) (T, error) { return record.ScanJSON[T](s) }
 
-// unreadable tells that a record was damaged on the disk.
-func unreadable(err error) bool {
-	_, syntax := errors.AsType[*json.SyntaxError](err)
-	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
-	return syntax || kind
-}
-
-// readableOnly is query without the records that were damaged on the disk.
-func readableOnly[T any](ctx context.Context, db *sql.DB, text string, args ...any) ([]T, error) {
-	list, err := query(ctx, db, func(s scanner) (*T, error) {
-		v, err := scanJSON[T](s)
-		if unreadable(err) {
-			return nil, nil //nolint:nilnil // it is left out
-		}
-		return &v, err
-	}, text, args...)
-	sound := []T{}
-	for _, v := range list {
-		if v != nil {
-			sound = append(sound, *v)
-		}
-	}
-	return sound, err
-}
-
 // scanEntry reads the id, the place and the record of an entry. In the place of one that was damaged on the disk stands a notice that says so.
 func scanEntry(s scanner) (e transcript.Entry, err error) {
 	var id, data string

@@ -571,7 +571,7 @@ func TestADeepValueBreaksNothing(t *testing.T) {
 		if err != nil || got.Looked != asked {
 			t.Errorf("%+v %v", got, err)
 		}
-		if g, err := d.Given(t.Context(), id); err != nil || g.Plan == nil || len(g.Plan.Plan) != 1 {
+		if g, err := d.Inspector().Given(t.Context(), id); err != nil || g.Plan == nil || len(g.Plan.Plan) != 1 {
 			t.Errorf("%+v %v", g, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"deskhand/backend/record"
 	"deskhand/backend/store"
 )
 
@@ -30,7 +31,7 @@ func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Tra
 	if err != nil {
 		return Transcript{}, err
 	}
-	t.Requests, err = readableOnly[Request](ctx, db.Read(), `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
+	t.Requests, err = record.Readable[Request](ctx, db.Read(), `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
 		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
 	return t, err
 }

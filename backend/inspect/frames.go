@@ -1,4 +1,4 @@
-package session
+package inspect
 
 import (
 	"bytes"
@@ -7,22 +7,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/redact"
+	"deskhand/backend/refusal"
 	"deskhand/backend/transcript"
 )
-
-// What went over a session's wire, page by page, as the journal has it: secrets are taken out of that before it is written.
 
 // Frame is one message between us and an agent, or a note of ours.
 type Frame struct {
 	Seq        int64           `json:"seq" doc:"Its number in the session's journal"`
-	At         Time            `json:"at"`
+	At         record.Time     `json:"at"`
 	Generation int64           `json:"generation" doc:"Which life of the agent's process"`
 	Dir        string          `json:"dir" enum:"in,out,note" doc:"in: from the agent; out: to it; note: ours, what the wire does not tell"`
 	Kind       string          `json:"kind" enum:"request,response,notification,note,unknown" doc:"unknown: what the agent wrote that is no message"`
@@ -37,74 +35,53 @@ type Frame struct {
 	Damaged    bool            `json:"damaged,omitempty" doc:"The journal cannot be read at this place"`
 }
 
-// FramePage is a part of a journal. A page is also ended by how much was looked through: with a filter it may be short, or empty.
+// FramePage is a part of a journal. A page also ends when enough of the journal was looked through, so that a page with a filter may be short
+// or empty.
 type FramePage struct {
 	Items []Frame `json:"items" doc:"Ascending by seq with after, else the newest first"`
 	Next  int64   `json:"next,omitempty" doc:"What to pass as before for what is older, absent at the beginning; with after: what to pass as after to go on, always there"`
 	More  bool    `json:"more,omitempty" doc:"There is more to be had at once"`
 }
 
-// FrameQuery is what is asked of a journal. Without After the newest frames are given; Wait holds the answer until there is one after After.
-type FrameQuery struct {
-	After  *int64
-	Before int64 // 0 = the end
-	Limit  int
-	Wait   time.Duration
-	Text   string // in the message, wherever its letters are large or small
-	Dir    string // in, out or empty
-	Method string // the beginning of its name, or of what an update tells of
-	Notes  bool
-	Bodies bool
+// Query selects frames of a journal. A Query without After selects the newest frames.
+type Query struct {
+	After  *int64        // frames with a greater number, the oldest first
+	Before int64         // frames with a smaller number, the newest first; 0 = all
+	Limit  int           // of the page, in frames
+	Wait   time.Duration // with After: how long Frames waits for a frame when there is none; at most longestWait
+	Text   string        // occurs in the message, in upper or lower case
+	Dir    string        // in, out or empty
+	Method string        // the beginning of the method's name, or of the kind of a session/update
+	Notes  bool          // our own notes too
+	Bodies bool          // with the messages
 }
 
 const (
-	frameBody   = 64 << 10 // a longer one is asked for by itself
-	frameBodies = 2 << 20  // of one page
-	frameScan   = 8192     // how many frames one call looks through
-	frameRead   = 32 << 20 // and how many bytes
-	framePart   = 512      // in one go
-	framesBack  = 1 << 16  // how far before its response a request is looked for
-	noteKind    = "note"   // kind and direction of our own
+	longestWait = 25 * time.Second
+	linger      = 16 * time.Millisecond // frames that follow the first so closely come in the same page
+
+	bodyLimit   = 64 << 10 // of a frame in a page, in bytes
+	bodiesLimit = 2 << 20  // of a page, in bytes
+	scanLimit   = 8192     // of a call, in frames
+	readLimit   = 32 << 20 // of a call, in bytes
+	partLimit   = 512      // frames that are read at once
+	pairLimit   = 1 << 16  // frames between a request and its response
+
+	noteKind    = "note"
 	unknownKind = "unknown"
-	frameLinger = coalesce
 )
 
-// wire tells who follows what goes over a session's wire that there is more of it.
-type wire struct {
-	mu    sync.Mutex // protects what is below
-	grown chan struct{}
-}
-
-// next is closed when there is more.
-func (w *wire) next() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.grown == nil {
-		w.grown = make(chan struct{})
-	}
-	return w.grown
-}
-
-func (w *wire) grew() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.grown != nil {
-		close(w.grown)
-		w.grown = nil
-	}
-}
-
-// Wire gives a part of a session's journal.
-func (c *Client) Wire(ctx context.Context, id string, q FrameQuery) (FramePage, error) {
-	v, err := c.conversation(ctx, id)
+// Frames returns a page of the journal of a session.
+func (i *Inspector) Frames(ctx context.Context, id string, q Query) (FramePage, error) {
+	s, err := i.deps.Find(ctx, id)
 	if err != nil {
 		return FramePage{}, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, min(max(q.Wait, 0), longestWait))
 	defer cancel()
 	for {
-		grown := v.wire.next() // before it is looked: what comes meanwhile must not be waited for
-		page, err := c.framePage(ctx, id, q)
+		grown := s.Growth.Next() // before the page is read, so that no frame is missed
+		page, err := i.page(ctx, id, q)
 		if err != nil || len(page.Items) > 0 || page.More || q.After == nil || q.Wait <= 0 {
 			return page, err
 		}
@@ -113,10 +90,10 @@ func (c *Client) Wire(ctx context.Context, id string, q FrameQuery) (FramePage, 
 		case <-grown:
 		case <-waiting.Done():
 			return page, nil
-		case <-v.ended:
+		case <-s.Ended:
 			return page, nil
 		}
-		pause(waiting, frameLinger) // what follows closely comes along
+		pause(waiting, linger)
 	}
 }
 
@@ -130,14 +107,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// framePage looks through the journal part by part, until the page is full, or enough was looked at.
-func (c *Client) framePage(ctx context.Context, id string, q FrameQuery) (FramePage, error) {
+// page reads the journal part by part, until the page is full or a limit of the call is reached.
+func (i *Inspector) page(ctx context.Context, id string, q Query) (FramePage, error) {
 	page := FramePage{Items: []Frame{}}
-	last, err := c.journal.Last(ctx, id)
+	last, err := i.journal.Last(ctx, id)
 	if err != nil {
 		return page, err
 	}
-	s := frameScanner{c: c, session: id, q: q, last: last, text: searched(q.Text), updates: true}
+	s := scan{i: i, session: id, q: q, last: last, text: searched(q.Text), updates: true}
 	s.at = s.last + 1
 	if q.Before > 0 {
 		s.at = min(q.Before, s.at)
@@ -146,7 +123,7 @@ func (c *Client) framePage(ctx context.Context, id string, q FrameQuery) (FrameP
 		s.at = *q.After
 	}
 	full := false
-	for !full && !s.ended() && s.looked < frameScan && s.read < frameRead {
+	for !full && !s.ended() && s.looked < scanLimit && s.read < readLimit {
 		part, err := s.part(ctx)
 		if err != nil {
 			return page, err
@@ -160,57 +137,58 @@ func (c *Client) framePage(ctx context.Context, id string, q FrameQuery) (FrameP
 	return page, nil
 }
 
-// frameScanner is one look through a journal, in one direction.
-type frameScanner struct {
-	c       *Client
+// scan is a pass over a journal, in one direction.
+type scan struct {
+	i       *Inspector
 	session string
-	q       FrameQuery
-	text    [][]byte // what is looked for, as messages may have it, in small letters
-	updates bool     // what an update tells of is asked for
+	q       Query
+	text    [][]byte // the forms of the searched text, in lower case; nil = every frame fits
+	updates bool     // the kind of each session/update is read
 	last    int64    // the newest frame
 
-	at     int64 // the frame that was looked at last; before the first: the one before it
-	looked int
-	read   int // bytes
-	bodies int
+	at     int64 // the last frame of the pass so far; at first the frame before the pass
+	looked int   // frames so far
+	read   int   // bytes so far
+	bodies int   // bytes of the bodies in the page
 }
 
-func (s *frameScanner) ended() bool {
+func (s *scan) ended() bool {
 	if s.q.After != nil {
 		return s.at >= s.last
 	}
 	return s.at <= 1
 }
 
-// lookedAt is a frame, and whether its text is the one that is looked for.
-type lookedAt struct {
+// scanned is a frame of a pass.
+type scanned struct {
 	Frame
 	key  acp.Key
-	fits bool
+	fits bool // the message has the searched text
 }
 
-// part reads the next frames, in the order of the page. Numbers are counted and not rows, so that a part is small whatever is left out.
-func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
-	n := int64(framePart)
+// part reads the next frames, in the order of the page. A part is a range of numbers and not a count of rows, so that a part stays small
+// however many of its frames the query leaves out.
+func (s *scan) part(ctx context.Context) ([]scanned, error) {
+	n := int64(partLimit)
 	if s.text == nil && s.q.Method == "" {
-		n = int64(min(max(s.q.Limit, 32), framePart))
+		n = int64(min(max(s.q.Limit, 32), partLimit))
 	}
 	low, high := max(s.at-n, 1), s.at-1
 	if s.q.After != nil {
 		low, high = s.at+1, min(s.at+n, s.last)
 	}
-	var list []lookedAt
+	var list []scanned
 	cut := false
 	r := journal.Range{Low: low, High: high, Dir: journal.Direction(s.q.Dir), Notes: s.q.Notes, Newest: s.q.After == nil}
-	err := s.c.journal.Range(ctx, s.session, r, func(f journal.Stored) bool {
-		if cut = s.read >= frameRead && len(list) > 0; cut {
+	err := s.i.journal.Range(ctx, s.session, r, func(f journal.Stored) bool {
+		if cut = s.read >= readLimit && len(list) > 0; cut {
 			return false
 		}
 		list = append(list, s.look(f))
 		s.at = f.N
 		return true
 	})
-	if err != nil { // the connection was given back: there are few, and pair wants one
+	if err != nil { // the connection of the range is free again, and pair takes a connection: there are few
 		return nil, err
 	}
 	if !cut {
@@ -223,10 +201,10 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 	return list, s.pair(ctx, list)
 }
 
-// look reads a frame, and keeps no more of it than the page may need.
-func (s *frameScanner) look(f journal.Stored) lookedAt {
-	out := lookedAt{Frame: Frame{Seq: f.N, At: Time{Time: f.At}, Generation: f.Generation, Dir: string(f.Dir), Kind: unknownKind}}
-	if err := s.c.journal.Decode(&f); err != nil {
+// look reads a frame, and keeps no more of the frame than the page may need.
+func (s *scan) look(f journal.Stored) scanned {
+	out := scanned{Frame: Frame{Seq: f.N, At: record.Time{Time: f.At}, Generation: f.Generation, Dir: string(f.Dir), Kind: unknownKind}}
+	if err := s.i.journal.Decode(&f); err != nil {
 		out.Damaged, out.fits = true, s.text == nil
 		return out
 	}
@@ -243,17 +221,17 @@ func (s *frameScanner) look(f journal.Stored) lookedAt {
 	if !s.q.Bodies {
 		return out
 	}
-	if out.Truncated = len(f.Data) > frameBody; !out.Truncated {
-		out.Body = record.AsJSON([]byte(s.c.secret.KnownOnly(string(f.Data))))
+	if out.Truncated = len(f.Data) > bodyLimit; !out.Truncated {
+		out.Body = record.AsJSON([]byte(s.i.deps.Redactor.KnownOnly(string(f.Data))))
 	}
 	return out
 }
 
-// envelope tells what a frame is.
-func (l *lookedAt) envelope(f journal.Frame) {
+// envelope reads the kind, the method and the id of a message.
+func (l *scanned) envelope(f journal.Frame) {
 	if f.Dir == journal.Note {
 		var n transcript.Note
-		_ = json.Unmarshal(f.Data, &n) // it was looked at when it was decoded
+		_ = json.Unmarshal(f.Data, &n) // Decode has checked the JSON
 		l.Kind, l.Method = noteKind, n.Note
 		return
 	}
@@ -274,25 +252,25 @@ func (l *lookedAt) envelope(f journal.Frame) {
 	}
 }
 
-// updateOf is what a session/update tells of; empty where it does not say.
+// updateOf returns the kind of a session/update, or "".
 func updateOf(data []byte) string {
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
-	_ = json.Unmarshal(data, &m) // it was looked at when its envelope was
+	_ = json.Unmarshal(data, &m) // Peek has checked the JSON
 	u, _ := acp.ParseUpdate(m.Params)
 	return u.Kind
 }
 
-// choose adds what the page is to have, and tells when it is full. What is then left of the part is looked at again.
-func (s *frameScanner) choose(items []Frame, part []lookedAt) (_ []Frame, full bool) {
+// choose adds the frames of a part that the query selects, and reports whether the page is full. The pass then ends at the last chosen frame.
+func (s *scan) choose(items []Frame, part []scanned) (_ []Frame, full bool) {
 	for _, l := range part {
 		if !l.fits || !strings.HasPrefix(l.Method, s.q.Method) && !strings.HasPrefix(l.Update, s.q.Method) {
 			continue
 		}
 		items = append(items, l.Frame)
 		s.bodies += len(l.Body)
-		if len(items) >= s.q.Limit || s.bodies >= frameBodies {
+		if len(items) >= s.q.Limit || s.bodies >= bodiesLimit {
 			s.at = l.Seq
 			return items, true
 		}
@@ -300,44 +278,44 @@ func (s *frameScanner) choose(items []Frame, part []lookedAt) (_ []Frame, full b
 	return items, false
 }
 
-// asking is what a response has in common with its request.
-type asking struct {
+// pairKey identifies a request; a response has the pairKey of its request.
+type pairKey struct {
 	generation int64
 	dir        string // of the request
 	key        acp.Key
 }
 
-func (l *lookedAt) asking() asking {
+func (l *scanned) pair() pairKey {
 	dir := l.Dir
 	if l.Kind == "response" {
 		dir = map[string]string{string(journal.In): string(journal.Out), string(journal.Out): string(journal.In)}[l.Dir]
 	}
-	return asking{l.Generation, dir, l.key}
+	return pairKey{l.Generation, dir, l.key}
 }
 
-func (l *lookedAt) answers(r lookedAt) {
+func (l *scanned) answers(r scanned) {
 	l.Method, l.Millis = r.Method, new(l.At.Sub(r.At.Time).Milliseconds())
 }
 
-// pair finds the requests of responses: in the same part, else before it.
-func (s *frameScanner) pair(ctx context.Context, part []lookedAt) error {
-	open := map[asking]lookedAt{}
-	lost := map[asking]*lookedAt{}
+// pair gives the responses of a part the methods of their requests, which are in the same part or before the part.
+func (s *scan) pair(ctx context.Context, part []scanned) error {
+	open := map[pairKey]scanned{}
+	lost := map[pairKey]*scanned{}
 	order := slices.Clone(part)
-	at := map[int64]*lookedAt{}
+	at := map[int64]*scanned{}
 	for i := range part {
 		at[part[i].Seq] = &part[i]
 	}
-	slices.SortFunc(order, func(a, b lookedAt) int { return int(a.Seq - b.Seq) })
+	slices.SortFunc(order, func(a, b scanned) int { return int(a.Seq - b.Seq) })
 	for _, l := range order {
 		switch l.Kind {
 		case "request":
-			open[l.asking()] = l
+			open[l.pair()] = l
 		case "response":
-			if r, found := open[l.asking()]; found {
+			if r, found := open[l.pair()]; found {
 				at[l.Seq].answers(r)
 			} else {
-				lost[l.asking()] = at[l.Seq]
+				lost[l.pair()] = at[l.Seq]
 			}
 		}
 	}
@@ -347,9 +325,10 @@ func (s *frameScanner) pair(ctx context.Context, part []lookedAt) error {
 	return s.pairBefore(ctx, order[0].Seq, lost)
 }
 
-// pairBefore looks for the requests of responses before a part. What is far before is not found: then it is not told how long it took.
-func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[asking]*lookedAt) error {
-	look := frameScanner{c: s.c, session: s.session}
+// pairBefore looks for the requests of responses before a part. A request further back than pairLimit is not found, and its response stays
+// without a method and a duration.
+func (s *scan) pairBefore(ctx context.Context, before int64, lost map[pairKey]*scanned) error {
+	look := scan{i: s.i, session: s.session}
 	oldest, dirs := int64(1)<<62, map[string]bool{}
 	for a := range lost {
 		oldest, dirs[a.dir] = min(oldest, a.generation), true
@@ -360,14 +339,14 @@ func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[as
 			dir = journal.Direction(d)
 		}
 	}
-	for low := before; len(lost) > 0 && low > max(1, before-framesBack) && look.read < frameRead; {
+	for low := before; len(lost) > 0 && low > max(1, before-pairLimit) && look.read < readLimit; {
 		high := low - 1
-		low = max(low-framePart, 1)
-		err := s.c.journal.Range(ctx, s.session, journal.Range{Low: low, High: high, Dir: dir, Generation: oldest, Newest: true}, func(f journal.Stored) bool {
+		low = max(low-partLimit, 1)
+		err := s.i.journal.Range(ctx, s.session, journal.Range{Low: low, High: high, Dir: dir, Generation: oldest, Newest: true}, func(f journal.Stored) bool {
 			r := look.look(f)
-			if response := lost[r.asking()]; r.Kind == "request" && response != nil {
+			if response := lost[r.pair()]; r.Kind == "request" && response != nil {
 				response.answers(r)
-				delete(lost, r.asking())
+				delete(lost, r.pair())
 			}
 			return true
 		})
@@ -378,7 +357,7 @@ func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[as
 	return nil
 }
 
-// searched are the forms that a text may have in a message, in small letters; nil for none.
+// searched returns the forms that a text may have in a message, in lower case; nil for no text.
 func searched(text string) (forms [][]byte) {
 	for _, form := range redact.Forms(text) {
 		forms = append(forms, bytes.ToLower([]byte(form)))
@@ -386,22 +365,23 @@ func searched(text string) (forms [][]byte) {
 	return forms
 }
 
+// contains reports whether a message has one of the forms.
 func contains(data []byte, forms [][]byte) bool {
 	small := bytes.ToLower(data)
 	return slices.ContainsFunc(forms, func(form []byte) bool { return bytes.Contains(small, form) })
 }
 
-// FrameBody is one whole message, as the journal has it.
-func (c *Client) FrameBody(ctx context.Context, id string, seq int64) ([]byte, error) {
-	if _, err := c.conversation(ctx, id); err != nil {
+// Body returns a whole message of a session's journal.
+func (i *Inspector) Body(ctx context.Context, id string, seq int64) ([]byte, error) {
+	if _, err := i.deps.Find(ctx, id); err != nil {
 		return nil, err
 	}
-	f, found, err := c.journal.Frame(ctx, id, seq)
+	f, found, err := i.journal.Frame(ctx, id, seq)
 	if err == nil && !found {
-		err = fmt.Errorf("frame %d: %w", seq, ErrNotFound)
+		err = fmt.Errorf("frame %d: %w", seq, refusal.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return record.AsJSON([]byte(c.secret.KnownOnly(string(f.Data)))), nil
+	return record.AsJSON([]byte(i.deps.Redactor.KnownOnly(string(f.Data)))), nil
 }

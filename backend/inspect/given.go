@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"deskhand/backend/journal"
+	"deskhand/backend/mcp"
+	"deskhand/backend/proxy"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
+	"deskhand/backend/transcript"
+)
+
+// Given is what the agent of a session was given when its session was last opened.
+type Given struct {
+	Generation int64             `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
+	Servers    []GivenServer     `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
+	Skills     bool              `json:"skills" doc:"The agent is known to read skills"`
+	Turns      int               `json:"turns" doc:"How many prompts it has been given"`
+	WorkedMs   int64             `json:"workedMs" doc:"How long the turns took that have ended, all together"`
+	Plan       *transcript.Entry `json:"plan,omitempty" doc:"The newest plan"`
+}
+
+// GivenServer is an MCP server as an agent was told of it.
+type GivenServer struct {
+	Name      string `json:"name"`
+	Transport string `json:"transport" enum:"stdio,http,sse"`
+	Own       bool   `json:"own,omitempty" doc:"Deskhand's own tools"`
+}
+
+// Given returns what the agent of a session was given.
+func (i *Inspector) Given(ctx context.Context, id string) (Given, error) {
+	s, err := i.deps.Find(ctx, id)
+	if err != nil {
+		return Given{}, err
+	}
+	g := Given{Servers: []GivenServer{}, Skills: s.Skills}
+	if err := i.deps.Store.Read().QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN ended_at > 0 THEN ended_at - started_at END), 0) FROM turn WHERE session = ?`, id).
+		Scan(&g.Turns, &g.WorkedMs); err != nil {
+		return g, err
+	}
+	if g.Plan, err = i.plan(ctx, id); err != nil {
+		return g, err
+	}
+	opening, err := i.opening(ctx, id)
+	if err != nil || opening == nil {
+		return g, err
+	}
+	g.Generation = opening.Generation
+	g.Servers = append(g.Servers, serversIn(opening.Data)...)
+	if len(g.Servers) > 0 { // our own server comes first, and no other server has its name
+		g.Servers[0].Own = s.Tools && g.Servers[0].Name == toolsServer
+	}
+	return g, nil
+}
+
+// toolsServer is the name of our own tools among an agent's MCP servers.
+const toolsServer = "deskhand"
+
+// plan returns the newest plan of a session, or nil. A damaged entry is left out.
+func (i *Inspector) plan(ctx context.Context, id string) (*transcript.Entry, error) {
+	list, err := record.Readable[transcript.Entry](ctx, i.deps.Store.Read(), `SELECT data FROM entry WHERE session = ?
+		AND CASE WHEN json_valid(data) THEN json_extract(data, '$.kind') END = 'plan' ORDER BY seq DESC LIMIT 1`, id)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// opening returns the newest message by which an agent was given its session, or nil. The message is among the first of its generation.
+func (i *Inspector) opening(ctx context.Context, id string) (*journal.Frame, error) {
+	const first = 64 // messages to the agent in a generation; the message that opens the session is among them
+	list, err := i.journal.Sent(ctx, id, first)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range slices.Backward(list) {
+		var m struct{ Method string }
+		if json.Unmarshal(f.Data, &m) == nil && slices.Contains([]string{"session/new", "session/load", "session/resume", "session/fork"}, m.Method) {
+			return &f, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // an agent that was given no session is no failure
+}
+
+// serversIn returns the MCP servers that a message tells an agent of.
+func serversIn(data []byte) (list []GivenServer) {
+	var m struct {
+		Params struct {
+			Servers []struct{ Name, Type string } `json:"mcpServers"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(data, &m) // we wrote the message
+	for _, s := range m.Params.Servers {
+		if s.Type == "" { // the protocol leaves the type of stdio out
+			s.Type = mcp.Stdio
+		}
+		list = append(list, GivenServer{Name: s.Name, Transport: s.Type})
+	}
+	return list
+}
+
+// Stderr is the end of what an agent wrote beside its protocol.
+type Stderr struct {
+	Text       string `json:"text" doc:"The last lines, at most 8 KiB"`
+	Generation int64  `json:"generation" doc:"Which life of the agent's process"`
+	Running    bool   `json:"running"`
+	PID        int    `json:"pid,omitempty"`
+	Elsewhere  bool   `json:"elsewhere,omitempty" doc:"It runs at another place, which tells of this only when it has ended"`
+}
+
+// Stderr returns the end of the stderr of a session's newest agent: as of now while the agent runs, else as the journal has it.
+func (i *Inspector) Stderr(ctx context.Context, id string) (Stderr, error) {
+	s, err := i.deps.Find(ctx, id)
+	if err != nil {
+		return Stderr{}, err
+	}
+	out := Stderr{Generation: s.Generation, Elsewhere: s.Remote}
+	if !s.Remote {
+		list := i.deps.Processes()
+		if at := slices.IndexFunc(list, func(p proxy.Status) bool { return p.ServerID == s.ServerID }); at >= 0 && list[at].Phase != proxy.Starting {
+			out.Text, out.Running, out.PID = i.deps.Redactor.Text(list[at].StderrTail), list[at].Phase == proxy.Running, list[at].PID
+			return out, nil
+		}
+	}
+	out.Text, err = i.storedStderr(ctx, id)
+	return out, err
+}
+
+// storedStderr returns the stderr that the journal has of the newest agent, or "" when that agent has not ended.
+func (i *Inspector) storedStderr(ctx context.Context, id string) (text string, err error) {
+	over := false
+	err = i.journal.Notes(ctx, id, math.MaxInt64, func(f journal.Frame, damaged error) {
+		var n transcript.Note
+		if over || damaged != nil || json.Unmarshal(f.Data, &n) != nil {
+			return
+		}
+		switch {
+		case n.Note == transcript.NoteStarting:
+			over = true
+		case n.Note == transcript.NoteClosed && n.Exit != nil:
+			text, over = n.Exit.StderrTail, true
+		}
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", refusal.ErrStorage, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,23 @@
+package session
+
+import (
+	"context"
+
+	"deskhand/backend/inspect"
+)
+
+// Inspector returns the inspector of what went between Deskhand and the agents of all sessions.
+func (c *Client) Inspector() *inspect.Inspector {
+	find := func(ctx context.Context, id string) (inspect.Session, error) {
+		v, err := c.conversation(ctx, id)
+		if err != nil {
+			return inspect.Session{}, err
+		}
+		s, at := v.look(), v.host()
+		return inspect.Session{
+			Generation: s.Generation, ServerID: serverIDOf(s), Remote: at.Agents == nil, Tools: at.Tools != nil,
+			Skills: len(c.cfg.Agents.Quirks(s.Agent).SkillDirs) > 0, Growth: &v.wire, Ended: v.ended,
+		}, nil
+	}
+	return inspect.New(inspect.Deps{Store: c.cfg.Store, Redactor: c.secret, Processes: c.cfg.Proxy.List, Find: find})
+}
