@@ -249,7 +249,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 // forkLimit is how long a fork may take, with a start of the agent before it: a directory that nobody approves must not hold it for ever.

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
@@ -41,6 +44,9 @@ import (
 type Client struct {
 	*core
 
+	mu   sync.Mutex // protects live
+	live map[string]*conversation
+
 	announcing sync.Mutex // an agent is looked up and told in one go
 	failures   failures   // of installations
 	logins     logins
@@ -53,16 +59,16 @@ type Client struct {
 // is expired, and both are told in the transcript.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
-	c := &Client{core: &core{
+	c := &Client{live: map[string]*conversation{}, core: &core{
 		cfg:     cfg,
 		journal: journal.Of(cfg.Store),
 		feed:    newFeed(),
 		secret:  cfg.Secrets.Redactor(),
-		live:    map[string]*conversation{},
 		starts:  startmode.NewLibrary(cfg.Store),
 		erasing: newErasing(),
 		remotes: cfg.Remotes,
 	}}
+	c.retire, c.approved = c.erased, c.approvedElsewhere
 	c.rules = openRules(c)
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -91,11 +97,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
-	c.wg.Go(func() { cfg.Secrets.LoadLogged(c.ctx, agents.IfUnlocked) })
-	c.wg.Go(func() { c.sampler.run(c.ctx) })
-	c.wg.Go(func() { cfg.Settings.Watch(c.ctx) })
+	c.background(func() { cfg.Secrets.LoadLogged(c.ctx, agents.IfUnlocked) })
+	c.background(func() { c.sampler.run(c.ctx) })
+	c.background(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {
-		c.wg.Go(f)
+		c.background(f)
 	}
 	return c, nil
 }
@@ -140,13 +146,11 @@ func (c *Client) recover(ctx context.Context) error {
 // Close ends every conversation and its agent, and waits for them. What does not return from a look at a disk it leaves to the end of the
 // process, see presence.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	c.tasks.close()
 	c.stop()
 	c.maintainer.Close()
 	c.shells.Close()
-	c.wg.Wait()
+	c.tasks.wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }
 
@@ -194,13 +198,18 @@ func (c *Client) load(ctx context.Context, id string, deleted bool) (row, int64,
 	return rows[0], last, err
 }
 
+// erased hands a conversation over to the eraser: nobody finds it any more.
+func (c *Client) erased(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erasing.add(id)
+	delete(c.live, id)
+}
+
 // enliven starts the goroutine of a conversation, once.
 func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return nil, ErrClosed
-	}
 	if v := c.live[r.ID]; v != nil {
 		return v, nil
 	}
@@ -208,9 +217,11 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 		return nil, notFound(r.ID)
 	}
 	v := newConversation(c.core, r, lastFrame)
+	if !c.background(v.run) {
+		return nil, ErrClosed
+	}
 	c.live[r.ID] = v
-	c.wg.Go(v.run)
-	c.wg.Go(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
+	c.background(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
 	return v, nil
 }
 
@@ -284,7 +295,7 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 // Page is a part of a list; Next is what to pass as before for the next part, absent at the end.
@@ -322,7 +333,7 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 		c.hosts.At(r.Place).Directories.Begin(r.Cwd)
 	}
 	for _, r := range rows {
-		page.Items = append(page.Items, c.show(r))
+		page.Items = append(page.Items, c.showRow(r))
 	}
 	if len(page.Items) > limit {
 		last := page.Items[limit-1]
@@ -332,13 +343,27 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 	return page, nil
 }
 
+// showRow is show for a row that was read: where the conversation is loaded, its own record counts.
+func (c *Client) showRow(r row) Session {
+	c.mu.Lock()
+	v := c.live[r.ID]
+	c.mu.Unlock()
+	if v != nil {
+		return c.show(v.look())
+	}
+	if s := &r.Session; len(s.Attachments) > 0 {
+		s.Attachments = c.attachments.Plan(s.Agent, r.facts.Takes, c.where(s), s.Attachments)
+	}
+	return c.show(r.Session)
+}
+
 // Get gives one session.
 func (c *Client) Get(ctx context.Context, id string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 // Look is Get for who shows the session: the files of its draft are looked for.
@@ -348,7 +373,7 @@ func (c *Client) Look(ctx context.Context, id string) (Session, error) {
 		return Session{}, err
 	}
 	c.lookForChips(ctx, v)
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 // Change applies a patch.
@@ -373,7 +398,7 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 	if err := v.call(ctx, func() error { v.patch(p, chips); return nil }); err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 // Transcript is a part of a session's transcript, with the turns and requests that its entries name.
@@ -613,4 +638,17 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 		return
 	}
 	_ = v.call(ctx, func() error { v.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
+}
+
+// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
+// each session.
+func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
+	c.mu.Lock()
+	live := slices.Collect(maps.Values(c.live))
+	c.mu.Unlock()
+	for _, v := range live {
+		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
+			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
+		}
+	}
 }

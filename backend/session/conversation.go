@@ -95,8 +95,9 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 // look is the session as of the last step that was written.
 func (v *conversation) look() Session { return *v.view.Load() }
 
-// run is the goroutine.
+// run is the goroutine. It returns when the goroutines of the conversation's agents have ended too.
 func (v *conversation) run() {
+	defer v.links.Wait()
 	defer close(v.ended)
 	for {
 		select {
@@ -107,7 +108,6 @@ func (v *conversation) run() {
 			}
 			v.commit()
 			if v.deletion.over {
-				v.c.wg.Go(v.links.Wait)
 				return
 			}
 		case <-v.c.ctx.Done():
@@ -498,7 +498,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 	}
 	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 {
 		v.publishView()
-		add(eventSession, v.c.show(v.row))
+		add(eventSession, v.c.show(v.look()))
 	}
 	for _, id := range slices.Sorted(maps.Keys(v.step.requests)) {
 		add(eventRequest, v.step.requests[id])

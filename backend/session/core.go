@@ -28,10 +28,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -126,7 +123,7 @@ type core struct {
 	secret  redact.Redactor
 	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
 	stop    context.CancelFunc
-	wg      sync.WaitGroup
+	tasks   tasks
 	hosts   host.Hosts
 	alike   alike
 	erasing *erasing
@@ -142,10 +139,36 @@ type core struct {
 	workspaces  *workspace.Library
 	worktrees   *worktrees.Library
 
-	mu     sync.Mutex // protects live and closed
-	live   map[string]*conversation
+	retire   func(id string)                                                  // takes a session that is about to be erased out of those that can be found
+	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory of an approval
+}
+
+// tasks are goroutines that end before Close returns.
+type tasks struct {
+	running sync.WaitGroup
+
+	mu     sync.Mutex // protects closed
 	closed bool
 }
+
+// start runs f on a goroutine of its own, and reports false when the tasks are closed.
+func (t *tasks) start(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.running.Go(f)
+	}
+	return !t.closed
+}
+
+// close refuses further tasks.
+func (t *tasks) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+func (t *tasks) wait() { t.running.Wait() }
 
 const (
 	patience   = 4 * time.Second
@@ -161,17 +184,8 @@ func (c *core) turnError(failure *acp.Error) *transcript.TurnError {
 	return &transcript.TurnError{Code: int64(failure.Code), Message: c.words(failure)}
 }
 
-// show is the session as it is now: the live one where there is one.
-func (c *core) show(r row) Session {
-	c.mu.Lock()
-	v := c.live[r.ID]
-	c.mu.Unlock()
-	s := r.Session
-	if v != nil {
-		s = v.look()
-	} else if len(s.Attachments) > 0 {
-		s.Attachments = c.attachments.Plan(s.Agent, r.facts.Takes, c.where(&s), s.Attachments)
-	}
+// show completes the record of a session with what is not stored in its row: the agent's name, and how its directory is now.
+func (c *core) show(s Session) Session {
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
 		s.Modes = judged(startmode.Of(c.cfg.Agents.Modes(s.Agent)), s.ConfigOptions)
@@ -187,15 +201,8 @@ func (c *core) where(s *Session) attachments.Where {
 	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
 }
 
-// background runs f until Close has waited for it; after Close it does not.
-func (c *core) background(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.wg.Go(f)
-	}
-	return !c.closed
-}
+// background runs f on a goroutine that Close waits for. It reports false after Close, and does not run f then.
+func (c *core) background(f func()) bool { return c.tasks.start(f) }
 
 // ReadOnly is why nothing can be changed; nil = it can.
 func (c *core) ReadOnly() *RefusedError {
@@ -231,19 +238,6 @@ func (c *core) chatsOf(agent string) []string {
 		c.cfg.Logger.Warn("the conversations of an agent cannot be read", "agent", agent, "error", err)
 	}
 	return ids
-}
-
-// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
-// each session.
-func (c *core) approvedElsewhere(directory string, list []launch.Executable, surface string) {
-	c.mu.Lock()
-	live := slices.Collect(maps.Values(c.live))
-	c.mu.Unlock()
-	for _, v := range live {
-		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
-			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
-		}
-	}
 }
 
 const refusedNewer = "storage.newer"

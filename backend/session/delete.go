@@ -116,10 +116,7 @@ func (v *conversation) erase() {
 	v.deletion.over = true
 	v.release(!v.isHadAgain())
 	v.c.shells.EndOf(v.id)
-	v.c.mu.Lock()
-	defer v.c.mu.Unlock()
-	v.c.erasing.add(v.id)
-	delete(v.c.live, v.id)
+	v.c.retire(v.id)
 }
 
 // isHadAgain reports whether another session goes on with the agent's conversation of this one, or still may: it was imported since.

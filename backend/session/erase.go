@@ -85,7 +85,7 @@ func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	if err := v.reach(ctx, func() error { v.do(doUndelete{}); return nil }); err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 const refusedUsed = "session.used" // a person has done something in it

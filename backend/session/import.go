@@ -174,7 +174,7 @@ func (c *Client) begin(ctx context.Context, r row) (Session, error) {
 	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
 		return Session{}, err
 	}
-	return c.show(row{Session: v.look()}), nil
+	return c.show(v.look()), nil
 }
 
 func (c *Client) store(ctx context.Context, r row) (*conversation, error) {

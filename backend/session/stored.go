@@ -52,5 +52,5 @@ func (c *Client) Stored(ctx context.Context, id string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	return c.show(r), nil
+	return c.showRow(r), nil
 }

@@ -142,7 +142,7 @@ func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string
 	if answer.OptionID == launch.Approve {
 		directory, about := filepath.Clean(v.row.Cwd), a.approval.about
 		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return launch.SaveApprovals(ctx, tx, directory, about) })
-		v.c.approvedElsewhere(directory, about, surface)
+		v.c.approved(directory, about, surface)
 	}
 	v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
 	return nil
