@@ -169,7 +169,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 		a.v.c.background(func() { _ = a.v.c.cfg.Secrets.Load(a.v.c.ctx, agents.IfUnlocked) })
 	}
 	a.environ = cmd.Env
-	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))
+	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
 	return localTransport{inst}, transcript.ProblemSpawn, err
@@ -583,9 +583,6 @@ func (a *agentProcess) failed(failure *acp.Error) {
 // standardAuth is the message that the protocol's libraries give an error with acp.CodeAuthRequired.
 const standardAuth = "Authentication required"
 
-// longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
-const longestWords = 8 << 10
-
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
 func (a *agentProcess) open() {
 	failed := unopenedLately(a.v.fold.Facts.Unopened, time.Now())
@@ -716,7 +713,9 @@ func (a *agentProcess) ready(how string) {
 	a.limit = nil
 	a.v.noteLogin(nil)
 	a.v.restored = how
-	a.keepOwnChat()
+	if agent, environ, id := a.v.row.Agent, a.environ, a.v.row.ACPSessionID; environ != nil { // the agent runs on this machine, and has just loaded the conversation
+		a.work.Go(func() { a.v.c.keepChats(a.v.id, agent, environ, []string{id}) })
+	}
 	a.tellOfTools(how)
 	a.v.do(doReady{})
 }

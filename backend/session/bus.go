@@ -73,33 +73,32 @@ func newAnswering(frames int64) answering {
 	return answering{last: (frames + 1) * transcript.PerFrame, said: map[string]int{}, tools: map[string]string{}, turns: map[string]string{}}
 }
 
-// busEvents are what the bus tells of a step.
-func (v *conversation) busEvents(entries []transcript.Change) (events []Event) {
-	b := &v.answering
+// events returns what the bus tells of a step of a session.
+func (b *answering) events(session string, turns map[string]*Turn, entries []transcript.Change, imported bool) (events []Event) {
 	tell := func(kind string, e BusEvent) {
-		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(e)})
+		events = append(events, Event{Session: session, Type: kind, Data: mustJSON(e)})
 	}
 	newest := b.last
 	for _, ch := range entries {
 		newest = max(newest, ch.Entry.Seq)
-		if !v.step.imported { // a history is no news
+		if !imported { // a history is no news
 			b.entry(ch, tell)
 		}
 	}
 	b.last = newest
-	for id, t := range v.step.turns {
+	for id, t := range turns {
 		if t.State == "done" {
 			b.ended(id, t, tell)
 		}
 	}
-	for id, t := range v.step.turns {
+	for id, t := range turns {
 		if t.State != "done" {
 			b.runs(id, t, tell)
 		}
 	}
 	for i, e := range events {
 		if e.Type == busBinary {
-			events[i].weight = v.binaryWeight(entries)
+			events[i].weight = binaryWeight(entries)
 		}
 	}
 	return events
@@ -194,7 +193,7 @@ func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
 }
 
 // binaryWeight is what the bytes of the files in a step take when they leave.
-func (v *conversation) binaryWeight(entries []transcript.Change) (n int) {
+func binaryWeight(entries []transcript.Change) (n int) {
 	for _, ch := range entries {
 		if ch.Entry.Kind == "attachment" {
 			for _, a := range ch.Entry.Attachments {

@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/attachments"
 	"deskhand/backend/transcript"
+	"deskhand/backend/undo"
 )
 
 // A prompt with files is made beside the conversation's goroutine, since reading, converting and copying files takes its time. Until the prompt
@@ -148,6 +149,40 @@ func (v *conversation) composeSteering(item string, q QueueItem, send func(attac
 				v.prompts.items[item] = q
 				send(made)
 			}
+		})
+	})
+}
+
+// letPromptGo sends the prompt of a turn, as soon as the snapshot before the turn allows.
+func (v *conversation) letPromptGo(turn string) {
+	if h := v.snapshots.Hold(undoSession(&v.row.Session)); h != nil {
+		v.holdPrompt(turn, h)
+		return
+	}
+	v.sendPrompt(turn)
+}
+
+// holdPrompt sends the prompt of a turn when h allows. The prompt counts as being composed until then: a cancel is not told to the agent.
+func (v *conversation) holdPrompt(turn string, h *undo.Hold) {
+	a := v.agent
+	ctx, cancel := context.WithCancel(a.ctx)
+	now := &composing{cancel}
+	v.composing = now
+	a.work.Go(func() {
+		defer cancel()
+		if !h.Wait(ctx) {
+			return
+		}
+		a.post(func() {
+			if v.composing != now {
+				return // the turn was stopped meanwhile
+			}
+			v.composing = nil
+			if !h.Released() {
+				v.holdPrompt(turn, h)
+				return
+			}
+			v.sendPrompt(turn)
 		})
 	})
 }

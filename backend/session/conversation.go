@@ -77,7 +77,8 @@ type conversation struct {
 }
 
 func newConversation(c *core, r row, lastFrame int64) *conversation {
-	c.alike.share(&r)
+	c.alike.share(&r.facts)
+	r.showFacts()
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
 		row: r, state: state{base: Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
@@ -456,7 +457,8 @@ func (v *conversation) commit() (written bool) {
 // of Deskhand.
 func (v *conversation) letGo() {
 	if v.state.base == Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
-		v.c.alike.share(&v.row)
+		v.c.alike.share(&v.row.facts)
+		v.row.showFacts()
 		v.publishView()
 		v.fold = transcript.New(v.id, v.row.facts)
 	}
@@ -520,7 +522,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
 		add(eventTurn, v.step.turns[id])
 	}
-	events = append(events, v.busEvents(entries)...)
+	events = append(events, v.answering.events(v.id, v.step.turns, entries, v.step.imported)...)
 	v.c.feed.publish(v.withDeletion(events)...)
 }
 

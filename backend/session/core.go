@@ -230,14 +230,16 @@ func (c *core) undoTime() time.Duration {
 	return undoTime
 }
 
-// chatsOf are the agent's ids of its conversations on this machine.
-func (c *core) chatsOf(agent string) []string {
-	ids, err := query(c.ctx, c.cfg.Store.Read(), scanText,
-		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, host.Local)
-	if err != nil {
-		c.cfg.Logger.Warn("the conversations of an agent cannot be read", "agent", agent, "error", err)
-	}
-	return ids
-}
-
 const refusedNewer = "storage.newer"
+
+// longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
+const longestWords = 8 << 10
+
+// undoSession returns the part of a session that its changes depend on.
+func undoSession(s *Session) undo.Session {
+	u := undo.Session{ID: s.ID, Place: s.Place, Workspace: s.Workspace.ID, Cwd: s.Cwd, Directories: s.Directories}
+	if s.Turn != nil {
+		u.Turn = s.Turn.ID
+	}
+	return u
+}

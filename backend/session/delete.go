@@ -5,17 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
 // Deleting a session takes it out of everything that is shown at once: for everybody but Restore it is not there. It is kept for a
 // moment, so that the deletion can be undone; then what is stored of it is erased, in small pieces, since conversations wait for the
 // same database. Neither the end of the program nor a crash changes that: who is started next erases what is due, and waits for the rest.
-
-// undoTime is how long a deletion can be undone. The window offers it for five seconds from when it has our answer, and what a person
-// presses in the last of them has to get here by a slow line too.
-const undoTime = 15 * time.Second
 
 const eventRemoved = "session.removed"
 
@@ -43,19 +38,6 @@ func (v *conversation) delete() {
 	if quiet {
 		v.row.UpdatedAt = at // nothing has happened in it: restored, it stands where it stood
 	}
-}
-
-// saveDeletion writes down when the session was deleted, or that it is no longer.
-func (s *step) saveDeletion(ctx context.Context, tx *sql.Tx, session string) error {
-	if s.deletion == nil {
-		return nil
-	}
-	at := int64(0)
-	if !s.deletion.IsZero() {
-		at = millis(*s.deletion)
-	}
-	_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = ? WHERE id = ?`, at, session)
-	return err
 }
 
 // deletion is what a conversation knows of its own deletion.
@@ -125,56 +107,6 @@ func (v *conversation) isHadAgain() (is bool) {
 		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND (deleted_at = 0 OR deleted_at > ?))`,
 		v.row.Agent, v.row.Place, v.row.ACPSessionID, v.id, time.Now().Add(-v.c.undoTime()).UnixMilli()).Scan(&is)
 	return is || err != nil // what an agent keeps too long is lost to nobody
-}
-
-// erasing is the sessions that are erased, or were in this run of the program: they are not made live again.
-type erasing struct {
-	more chan struct{} // of one: a token when something waits
-
-	mu      sync.Mutex               // protects what is below
-	known   map[string]chan struct{} // closed when it is erased
-	waiting []string
-}
-
-func newErasing() *erasing {
-	return &erasing{known: map[string]chan struct{}{}, more: make(chan struct{}, 1)}
-}
-
-func (e *erasing) add(id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.known[id] = make(chan struct{})
-	e.waiting = append(e.waiting, id)
-	select {
-	case e.more <- struct{}{}:
-	default:
-	}
-}
-
-func (e *erasing) knows(id string) bool { return e.done(id) != nil }
-
-// done is closed when the session is erased; nil while nobody has said that it is to be.
-func (e *erasing) done(id string) <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.known[id]
-}
-
-// first is the session to be erased next, "" when there is none.
-func (e *erasing) first() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.waiting) == 0 {
-		return ""
-	}
-	return e.waiting[0]
-}
-
-func (e *erasing) erased() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	close(e.known[e.waiting[0]])
-	e.waiting = e.waiting[1:]
 }
 
 // markErased says that a session was deleted long ago: what is half erased, or half made, is never shown or restored, and the next start

@@ -48,13 +48,6 @@ type WaitingQuestion struct {
 	CreatedAt   Time                  `json:"created_at"`
 }
 
-const (
-	eventQuestion         = "question.requested"
-	eventQuestionResolved = "question.resolved"
-
-	acceptURL = "accept"
-)
-
 // asksOne is a request as one of its questions.
 type asksOne struct {
 	Question

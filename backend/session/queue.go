@@ -1,8 +1,6 @@
 package session
 
 import (
-	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"strings"
@@ -36,18 +34,6 @@ const (
 	Interrupt When = "interrupt"
 	Steer     When = "steer"
 )
-
-// QueueItem is a prompt that waits. Its id is that of the turn that it becomes.
-type QueueItem struct {
-	ID        string `json:"id" doc:"Also of the turn that it becomes"`
-	Session   string `json:"session"`
-	Message   string `json:"message"`
-	Position  int    `json:"position" doc:"0 is the first"`
-	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person,steering" doc:"Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn"`
-	CreatedAt Time   `json:"createdAt"`
-
-	Attachments []transcript.Attachment `json:"attachments,omitempty" doc:"What goes with it"`
-}
 
 // same tells that nothing about it is different. Records of attachments never change, so their ids will do.
 func (q QueueItem) same(as QueueItem) bool {
@@ -266,32 +252,3 @@ type QueueRemoved struct {
 }
 
 const queueColumns = `id, session, position, held, message, created_at, attachments`
-
-func scanQueueItem(s scanner) (QueueItem, error) {
-	var q QueueItem
-	var created int64
-	var attachments string
-	if err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created, &attachments); err != nil {
-		return q, err
-	}
-	q.CreatedAt = fromMillis(created)
-	var err error
-	q.Attachments, err = attachmentsIn(attachments)
-	return q, err
-}
-
-func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string) error {
-	for _, id := range gone {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM queue_item WHERE id = ?`, id); err != nil {
-			return err
-		}
-	}
-	for _, q := range items {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message, attachments = excluded.attachments`,
-			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time), attachmentsText(q.Attachments)); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -193,3 +193,36 @@ type Patch struct {
 
 	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
 }
+
+// Line is the connection to an agent elsewhere while it is broken.
+type Line struct {
+	State  string `json:"state" enum:"broken,refused" doc:"broken: it is tried again, and nothing is lost that the runtime holds; refused: its token is"`
+	Detail string `json:"detail,omitempty"`
+	Since  Time   `json:"since"`
+}
+
+// RequestRule names the rule that has answered a request.
+type RequestRule struct {
+	ID     string `json:"id"`
+	Effect string `json:"effect" enum:"allow,deny"`
+	Text   string `json:"text"`
+}
+
+// QueueItem is a prompt that waits. Its id is that of the turn that it becomes.
+type QueueItem struct {
+	ID        string `json:"id" doc:"Also of the turn that it becomes"`
+	Session   string `json:"session"`
+	Message   string `json:"message"`
+	Position  int    `json:"position" doc:"0 is the first"`
+	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person,steering" doc:"Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn"`
+	CreatedAt Time   `json:"createdAt"`
+
+	Attachments []transcript.Attachment `json:"attachments,omitempty" doc:"What goes with it"`
+}
+
+const (
+	eventQuestion         = "question.requested"
+	eventQuestionResolved = "question.resolved"
+
+	acceptURL = "accept"
+)

@@ -61,3 +61,10 @@ func (c *core) endPredecessor(ctx context.Context, p *remotes.Remote, session, n
 		c.cfg.Logger.Warn("the end of an agent elsewhere is not noted", "session", session, "error", err)
 	}
 }
+
+// progress is what the row of a session keeps of an agent elsewhere, in the transaction of the frames that it tells of.
+type progress struct {
+	Server string `json:"server"`
+	Seq    uint64 `json:"seq"`  // its messages up to here are in the journal
+	Sent   int    `json:"sent"` // so many of the messages to it, of this generation, have arrived
+}

@@ -27,25 +27,8 @@ import (
 // the agent may outlive this program, and is then taken up again in the middle of its turn (takeUpAgain); and what belongs to this
 // machine (MCP servers and skills of the directory, files, terminals, the memory budget) it gets nothing of.
 
-// gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
-type gapError struct{ remote.GapError }
-
 // remoteStartLimit is how long an agent elsewhere may take to be installed and started.
 const remoteStartLimit = 15 * time.Minute
-
-// Line is the connection to an agent elsewhere while it is broken.
-type Line struct {
-	State  string `json:"state" enum:"broken,refused" doc:"broken: it is tried again, and nothing is lost that the runtime holds; refused: its token is"`
-	Detail string `json:"detail,omitempty"`
-	Since  Time   `json:"since"`
-}
-
-// progress is what the row of a session keeps of an agent elsewhere, in the transaction of the frames that it tells of.
-type progress struct {
-	Server string `json:"server"`
-	Seq    uint64 `json:"seq"`  // its messages up to here are in the journal
-	Sent   int    `json:"sent"` // so many of the messages to it, of this generation, have arrived
-}
 
 // host returns what the session's host offers. Any goroutine may call host.
 func (v *conversation) host() host.Capabilities { return v.c.hosts.At(v.look().Place) }

@@ -4,16 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
-	"deskhand/backend/journal"
 	"deskhand/backend/record"
-	"deskhand/backend/rulebook"
-	"deskhand/backend/store"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 )
@@ -120,77 +114,6 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
 		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection)
 	return err
-}
-
-// step is everything that one step of a conversation changes. It is written in one transaction, and only then shown and sent.
-type step struct {
-	frames    []journal.Frame
-	row       *row // nil = unchanged
-	turns     map[string]*Turn
-	requests  map[string]*Request
-	questions []Event        // of these, as questions; only told
-	queue     []QueueItem    // added or changed
-	unqueued  []string       // the ids of those that are gone
-	sync      bool           // a turn ended: wait for the disk
-	send      [][]byte       // for the agent, as it goes on the wire
-	line      *string        // how far an agent elsewhere is; nil = unchanged
-	deletion  *time.Time     // when the session was deleted; zero = it was restored
-	imported  bool           // the entries are a history, of any length
-	closing   *gracefulClose // of an agent that hears what is written
-
-	ruled *rulebook.Uses // nil = the step uses no rule
-
-	writes []func(ctx context.Context, tx *sql.Tx) error // of the features, in the step's transaction; run again when it fails
-	after  []func()                                      // of the features, once the step is written and shown
-}
-
-func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.writes) == 0
-}
-
-func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
-	if s.imported {
-		var err error
-		if entries, err = saveAhead(ctx, db, session, entries); err != nil {
-			return err
-		}
-	}
-	if journal.HasBlobs(s.frames) {
-		return db.Blobs.Keep(func() error { return s.write(ctx, db, session, entries) })
-	}
-	return s.write(ctx, db, session, entries)
-}
-
-func (s *step) write(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
-	frames, err := journal.Of(db).Encode(s.frames)
-	if err != nil {
-		return err
-	}
-	write := db.Write
-	if s.sync {
-		write = db.WriteSync
-	}
-	return write(ctx, func(tx *sql.Tx) error {
-		if s.row != nil {
-			if err := s.row.save(ctx, tx); err != nil {
-				return err
-			}
-		}
-		if err := s.saveDeletion(ctx, tx, session); err != nil {
-			return err
-		}
-		if err := journal.Append(ctx, tx, session, frames); err != nil {
-			return err
-		}
-		if err := saveEntries(ctx, tx, session, entries); err != nil {
-			return err
-		}
-		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
-			saveLine(ctx, tx, session, s.line)); err != nil {
-			return err
-		}
-		return s.runWrites(ctx, tx)
-	})
 }
 
 func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {
@@ -310,20 +233,29 @@ func attachmentsText(list []transcript.Attachment) string {
 const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,
 	` + undo.ColumnOfTurn
 
-// savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
-const savedAtOnce = 500
-
-// saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
-// in between, dropHalfImported takes it away again.
-func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
-	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
-	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
+func scanQueueItem(s scanner) (QueueItem, error) {
+	var q QueueItem
+	var created int64
+	var attachments string
+	if err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created, &attachments); err != nil {
+		return q, err
+	}
+	q.CreatedAt = fromMillis(created)
+	var err error
+	q.Attachments, err = attachmentsIn(attachments)
+	return q, err
 }
 
-// inPieces stores rows in transactions of savedAtOnce.
-func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql.Tx, []T) error) error {
-	for part := range slices.Chunk(rows, savedAtOnce) {
-		if err := db.Write(ctx, func(tx *sql.Tx) error { return save(tx, part) }); err != nil {
+func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string) error {
+	for _, id := range gone {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM queue_item WHERE id = ?`, id); err != nil {
+			return err
+		}
+	}
+	for _, q := range items {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message, attachments = excluded.attachments`,
+			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time), attachmentsText(q.Attachments)); err != nil {
 			return err
 		}
 	}

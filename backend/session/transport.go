@@ -76,3 +76,6 @@ func (r *localReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	r.last = batch[len(batch)-1].Seq
 	return batch, nil
 }
+
+// gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
+type gapError struct{ remote.GapError }

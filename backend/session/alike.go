@@ -17,12 +17,11 @@ type alike struct {
 // mostAlike bounds what is held for those that come.
 const mostAlike = 64
 
-// share has the row hold what an equal one holds already. Nobody changes these lists in place.
-func (a *alike) share(r *row) {
+// share replaces the lists of facts by equal ones that are held already. Nobody changes these lists in place.
+func (a *alike) share(facts *transcript.Facts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.facts.Commands, r.facts.Options = once(&a.commands, r.facts.Commands), once(&a.options, r.facts.Options)
-	r.showFacts()
+	facts.Commands, facts.Options = once(&a.commands, facts.Commands), once(&a.options, facts.Options)
 }
 
 // once gives the list that was held first of those that are equal.
