@@ -23,7 +23,7 @@ func (d *desk) wrote(id, text string) int {
 	return n
 }
 
-func TestAStartThatHangsCanBeStopped(t *testing.T) {
+func TestCancelStopsStartThatHangs(t *testing.T) {
 	for name, words := range map[string][]string{
 		"and the agent yields":  {"", "session/new", "yields"},
 		"and the agent ignores": {"", "session/new"},
@@ -50,7 +50,7 @@ func TestAStartThatHangsCanBeStopped(t *testing.T) {
 
 // A message that waits for a start goes back to who wrote it, and what is queued behind it stays. An agent that has not answered
 // initialize has nothing that could be withdrawn: it is ended.
-func TestAStartWithAMessageCanBeStopped(t *testing.T) {
+func TestCancelStopsStartWithMessage(t *testing.T) {
 	for name, hangs := range map[string]string{"before it is initialized": "initialize", "before it has a session": "session/new"} {
 		t.Run(name, func(t *testing.T) {
 			d := askingDesk(t, t.TempDir(), "", hangs)
@@ -68,11 +68,9 @@ func TestAStartWithAMessageCanBeStopped(t *testing.T) {
 			d.until("end", func() bool { return d.get(id).Phase == session.Closed })
 			s := d.get(id)
 			if s.Exit != nil || s.Turn != nil || s.Draft != "say \"hello\"\nto all" {
-				t.Errorf("%+v", s)
+				t.Errorf("session after Cancel: got %+v, want no exit, no turn, and its message as draft", s)
 			}
-			if last := lastTurn(d.transcript(id)); last.StopReason != "cancelled" {
-				t.Errorf("%+v", last)
-			}
+			wantStop(t, d.transcript(id), "cancelled")
 			d.queueIs(id, "later stopped")
 			d.until("end of the process", func() bool { return !runs() })
 			if n := d.wrote(id, `"session/prompt"`); n != 0 {
@@ -84,7 +82,7 @@ func TestAStartWithAMessageCanBeStopped(t *testing.T) {
 }
 
 // What is sent after a stop is not stopped: when the start that was has ended, there is another for it.
-func TestWhatIsSentAfterAStopOfAStartIsSent(t *testing.T) {
+func TestPromptAfterStoppedStartIsSent(t *testing.T) {
 	t.Parallel()
 	const message = "hello once more"
 	for name, begun := range map[string]string{"": "", "another is begun meanwhile": "something else"} {
@@ -107,10 +105,10 @@ func TestWhatIsSentAfterAStopOfAStartIsSent(t *testing.T) {
 			}
 			d.until("answer", func() bool { s := d.get(id); return s.Turn == nil && s.Phase != session.Starting })
 			if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" || d.wrote(id, `"session/prompt"`) != 1 {
-				t.Errorf("%+v", last)
+				t.Errorf("turn after the stop: got %+v and %d prompts sent, want end_turn and 1", last, d.wrote(id, `"session/prompt"`))
 			}
 			if s := d.get(id); s.Draft != begun || s.Queue != 0 || s.Exit != nil {
-				t.Errorf("%+v", s)
+				t.Errorf("session after the stop: got %+v, want draft %q, an empty queue, no exit", s, begun)
 			}
 			d.sameAsRebuilt(id)
 		})
@@ -118,7 +116,7 @@ func TestWhatIsSentAfterAStopOfAStartIsSent(t *testing.T) {
 }
 
 // A person who asks once more does not wait for the answer to the first time.
-func TestAStartThatIsStoppedTwiceEndsAtOnce(t *testing.T) {
+func TestSecondCancelEndsStartAtOnce(t *testing.T) {
 	d := askingDeskWith(t, t.TempDir(), time.Minute, "", "session/new")
 	id := d.asking()
 	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
@@ -128,12 +126,12 @@ func TestAStartThatIsStoppedTwiceEndsAtOnce(t *testing.T) {
 		}
 	}
 	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil {
-		t.Errorf("%+v", s)
+		t.Errorf("session after two cancels: got %+v, want it closed without an exit", s)
 	}
 }
 
 // What was begun to be written meanwhile is not written over.
-func TestAStopLeavesTheDraft(t *testing.T) {
+func TestCancelLeavesNewerDraft(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "initialize")
 	id := d.asking()
 	d.prompt(id, "hello")
@@ -145,11 +143,11 @@ func TestAStopLeavesTheDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := d.get(id); s.Phase != session.Closed || s.Draft != draft {
-		t.Errorf("%+v", s)
+		t.Errorf("session after Cancel: got %+v, want it closed with draft %q", s, draft)
 	}
 }
 
-func TestAChangeThatHangsCanBeStopped(t *testing.T) {
+func TestCancelStopsConfigChangeThatHangs(t *testing.T) {
 	for name, words := range map[string][]string{
 		"and the agent yields":  {"", "session/set_config_option", "yields"},
 		"and the agent ignores": {"", "session/set_config_option"},
@@ -166,7 +164,7 @@ func TestAChangeThatHangsCanBeStopped(t *testing.T) {
 			}
 			d.until("notice", func() bool { return find(d.transcript(id), "notice") != nil })
 			if s := d.get(id); s.Phase != session.Ready || s.ConfigOptions[0].Checked {
-				t.Errorf("%+v", s)
+				t.Errorf("session after a cancelled change: got %+v, want it ready, the option unchecked", s)
 			}
 			d.steps(id) // it goes on
 		})
@@ -174,7 +172,7 @@ func TestAChangeThatHangsCanBeStopped(t *testing.T) {
 }
 
 // A withdrawal names our request as it was sent.
-func TestAWithdrawalFitsTheSchema(t *testing.T) {
+func TestCancelRequestFitsSchema(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "session/set_config_option")
 	id := d.asking()
 	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
@@ -207,7 +205,7 @@ func TestAWithdrawalFitsTheSchema(t *testing.T) {
 }
 
 // Whose agent does not start keeps what they have written: it was never sent, and may be sent to the next.
-func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
+func TestPromptIsDraftAgainWhenStartFails(t *testing.T) {
 	t.Parallel()
 	const message = "say \"hello\"\nto all"
 	for name, end := range map[string]func(d *desk, id string){
@@ -224,7 +222,7 @@ func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
 				d.t.Fatal(err)
 			}
 			if draft := d.get(id).Draft; draft != message {
-				d.t.Errorf("%q", draft)
+				d.t.Errorf("draft after Cancel: got %q, want %q", draft, message)
 			}
 			d.sendFiles(id, message, session.Now, byID(d.get(id).Attachments[0])...)
 			d.until("the next start", func() bool { return d.wrote(id, `"session/new"`) == 2 })
@@ -244,7 +242,7 @@ func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
 			end(d, id)
 			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Draft == message })
 			if s := d.get(id); len(s.Attachments) != 1 || s.Attachments[0].ID != shot.ID {
-				t.Errorf("%+v", s.Attachments)
+				t.Errorf("attachments of the draft: got %+v, want %s", s.Attachments, shot.ID)
 			}
 			if n := d.wrote(id, `"session/prompt"`); n != 0 {
 				t.Errorf("%d prompts were sent", n)
@@ -264,7 +262,7 @@ func waiting(t *testing.T, dir string) *desk {
 }
 
 // What is sent in the place of a message that waits for a start does not lose that: the agent knows nothing of it.
-func TestAMessageThatAnotherWasSentForIsKept(t *testing.T) {
+func TestInterruptedPromptOfStartIsQueued(t *testing.T) {
 	t.Parallel()
 	d := waiting(t, t.TempDir())
 	id := d.createOf("waits").ID
@@ -272,20 +270,20 @@ func TestAMessageThatAnotherWasSentForIsKept(t *testing.T) {
 	shot := d.upload("shot.png", picture(t, 7, 7))
 	d.sendFiles(id, "one", session.Now, byID(shot)...)
 	if sent := d.send(id, "two", session.Interrupt); sent.Turn == nil {
-		t.Fatalf("%+v", sent)
+		t.Fatalf("Send(two, interrupt): got %+v, want a turn", sent)
 	}
 	d.queueIs(id, "one stopped")
 	items, err := d.Queue(t.Context(), id)
 	if err != nil || len(items[0].Attachments) != 1 || items[0].Attachments[0].ID != shot.ID {
-		t.Errorf("%+v %v", items, err)
+		t.Errorf("Queue: got %+v, %v; want one with attachment %s", items, err, shot.ID)
 	}
 	three := d.queues(id, "three")
 	if sent := d.change(id, three, session.QueuePatch{Send: true}); sent.Turn == nil {
-		t.Fatalf("%+v", sent)
+		t.Fatalf("ChangeQueued(three, send): got %+v, want a turn", sent)
 	}
 	d.queueIs(id, "two stopped, one stopped")
 	if s := d.get(id); s.Draft != "" {
-		t.Errorf("%q", s.Draft)
+		t.Errorf("draft: got %q, want none", s.Draft)
 	}
 	d.write("go", "")
 	d.idle(id)
@@ -297,7 +295,7 @@ func TestAMessageThatAnotherWasSentForIsKept(t *testing.T) {
 }
 
 // A message that is too long for a draft waits in the queue. Where that is full as well, it is said.
-func TestAMessageThatFitsInNoDraftIsKept(t *testing.T) {
+func TestPromptTooLongForDraftIsQueued(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 1<<20/5+1)
 	for name, tc := range map[string]struct {
@@ -330,14 +328,14 @@ func TestAMessageThatFitsInNoDraftIsKept(t *testing.T) {
 			}
 			items, err := d.Queue(t.Context(), id)
 			if err != nil || d.get(id).Draft != tc.draft {
-				t.Fatalf("%q %v", d.get(id).Draft, err)
+				t.Fatalf("draft: got %q, Queue %v; want %q", d.get(id).Draft, err, tc.draft)
 			}
 			kept := len(items) == tc.queued+1 && items[0].Message == tc.message && items[0].Held == "stopped" && len(items[0].Attachments) == 1
 			if kept != tc.kept || len(items) < tc.queued {
-				t.Errorf("%d items", len(items))
+				t.Errorf("Queue: got %d items, message kept %v; want at least %d, kept %v", len(items), kept, tc.queued, tc.kept)
 			}
 			if told := strings.Contains(notices(d.transcript(id)), "Your message was not sent"); told == tc.kept {
-				t.Errorf("%q", notices(d.transcript(id)))
+				t.Errorf("notices: got %q, message kept %v; want it told where it is lost, and only there", notices(d.transcript(id)), tc.kept)
 			}
 			d.sameAsRebuilt(id)
 		})
@@ -345,7 +343,7 @@ func TestAMessageThatFitsInNoDraftIsKept(t *testing.T) {
 }
 
 // The program dies while a message waits for a start: it is the draft again. One that the agent has is not.
-func TestAMessageThatWaitedOutlastsAKill(t *testing.T) {
+func TestPromptOfStartOutlivesKill(t *testing.T) {
 	t.Parallel()
 	for message, draft := range map[string]string{"say \"hello\"\nto all": "say \"hello\"\nto all", "say our-own-token": "say [redacted]"} {
 		d := waiting(t, t.TempDir())
@@ -360,11 +358,11 @@ func TestAMessageThatWaitedOutlastsAKill(t *testing.T) {
 		after := open(t, later)
 		s := after.get(id)
 		if s.Draft != draft || s.Turn != nil || len(s.Attachments) != 1 || s.Attachments[0].ID != shot.ID {
-			t.Errorf("%q, %+v", s.Draft, s)
+			t.Errorf("session after a kill: got draft %q in %+v; want %q with %s, no turn", s.Draft, s, draft, shot.ID)
 		}
 		tr := after.transcript(id)
 		if said := strings.Contains(notices(tr), "Your message was not sent"); said != (draft != message) || lastTurn(tr).StopReason != "interrupted" {
-			t.Errorf("%s, %+v", notices(tr), lastTurn(tr))
+			t.Errorf("after a kill: got notices %q, turn %+v; want interrupted, and the message told where it is not the draft", notices(tr), lastTurn(tr))
 		}
 		after.sameAsRebuilt(id)
 	}
@@ -377,12 +375,12 @@ func TestAMessageThatWaitedOutlastsAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := open(t, later).get(s.ID); now.Draft != "" || now.Turn != nil {
-		t.Errorf("%q, %+v", now.Draft, now.Turn)
+		t.Errorf("session after a kill in a turn: got draft %q, turn %+v; want neither", now.Draft, now.Turn)
 	}
 }
 
 // Nor is it lost with a conversation that is deleted, and then not, or with a file that cannot be read any more.
-func TestAMessageThatNeverWentOutIsTheDraftAgain(t *testing.T) {
+func TestUnsentPromptIsDraftAgainAfterRestore(t *testing.T) {
 	t.Parallel()
 	d := waiting(t, t.TempDir())
 	id := d.createOf("waits").ID
@@ -391,7 +389,7 @@ func TestAMessageThatNeverWentOutIsTheDraftAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := d.Restore(t.Context(), id); err != nil || s.Draft != "one" {
-		t.Errorf("%q %v", s.Draft, err)
+		t.Errorf("Restore: got draft %q, %v; want one", s.Draft, err)
 	}
 	id = d.createOf("waits").ID
 	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
@@ -403,11 +401,11 @@ func TestAMessageThatNeverWentOutIsTheDraftAgain(t *testing.T) {
 	d.write("go", "")
 	tr := d.idle(id)
 	if s := d.get(id); lastTurn(tr).StopReason != "error" || s.Draft != "two" || len(s.Attachments) != 1 {
-		t.Errorf("%+v, %q, %+v", lastTurn(tr), s.Draft, s.Attachments)
+		t.Errorf("send without blobs: got turn %+v, draft %q, attachments %+v; want error, two, 1", lastTurn(tr), s.Draft, s.Attachments)
 	}
 }
 
-func TestAnImportThatHangsCanBeStopped(t *testing.T) {
+func TestCancelStopsImportThatHangs(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir(), "", "session/load", "yields")
 	id := d.importOf("asking", "s", d.work).ID
@@ -426,7 +424,7 @@ const deafAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVers
 	read l; exec <&-; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; sleep 1000`
 
 // An agent that has closed its input can be told nothing. A turn does not wait for it without an end.
-func TestAnAgentThatHasClosedItsInput(t *testing.T) {
+func TestTurnEndsWhenAgentHasClosedItsInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	custom(t, dir, map[string]string{"deaf": deafAgent})
@@ -435,7 +433,5 @@ func TestAnAgentThatHasClosedItsInput(t *testing.T) {
 	d.isReady(id)
 	d.prompt(id, "hello")
 	d.until("end of the turn", func() bool { return d.get(id).Turn == nil })
-	if last := lastTurn(d.transcript(id)); last.StopReason != "agent_exited" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.transcript(id), "agent_exited")
 }

@@ -86,7 +86,7 @@ func (d *desk) process(id string) int {
 
 // Two sessions of one agent are above the budget together: the one that has been idle longer loses its process, and has it back at the
 // next prompt, when it is the other one's turn.
-func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
+func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume large", 0, session.Config{SamplePace: hasty, LeastIdle: hasty})
 	a := d.forgetful()
@@ -95,7 +95,7 @@ func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
 	pid := d.process(a)
 	list, err := d.Processes(true)
 	if err != nil || len(list.Items) != 1 || *list.Items[0].PSSBytes < 64<<20 {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("Processes: got %+v, %v; want one of 64 MiB or more", list, err)
 	}
 	one := int(*list.Items[0].PSSBytes >> 20)
 	if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // room for one, and not for two
@@ -110,7 +110,7 @@ func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
 		return d.process(a) == 0 && (err != nil || pid == 0)
 	})
 	if s := d.get(b); s.Hibernated || s.Phase != session.Ready || d.process(b) == 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("other session: got %+v, want it ready with its process", s)
 	}
 	d.prompt(a, "two")
 	tr := d.idle(a)
@@ -126,7 +126,7 @@ func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
 }
 
 // A person has chosen the mode in which the agent asks first. It has forgotten that when it wakes, and must be told before the prompt.
-func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
+func TestChosenModeOutlivesHibernation(t *testing.T) {
 	for _, words := range []string{"resume modes", "load modes", "resume modes mute", "modes"} {
 		t.Run(words, func(t *testing.T) {
 			d := withBudget(t, t.TempDir(), words, 0, session.Config{})
@@ -147,7 +147,7 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 				t.Errorf("the agent said %q", text)
 			}
 			if now := d.get(id); now.ConfigOptions[0].Value != "ask" {
-				t.Errorf("%+v", now.ConfigOptions)
+				t.Errorf("options after sleep: got %+v, want mode ask", now.ConfigOptions)
 			}
 			d.sameAsRebuilt(id)
 		})
@@ -173,7 +173,7 @@ func rememberedInAsk(t *testing.T, dir, words string) (id string) {
 
 // An agent that takes a conversation up again, and does not go back into the mode that was chosen, gets no message in another one. That is told,
 // and the next start goes on with what it offers.
-func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
+func TestLostModeStopsPrompt(t *testing.T) {
 	t.Parallel()
 	for words, then := range map[string]string{
 		"resume modes stubborn": "swift", "load modes stubborn": "swift", "resume modes mute stubborn": "", "resume modes fewer": "swift", "resume modes faints": "swift",
@@ -187,10 +187,10 @@ func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Phase == session.Closed })
 			s := d.get(id)
 			if s.Exit == nil || s.Exit.Problem != "agent.mode_lost" || s.Exit.Params["option"] != "Mode" || s.Exit.Params["value"] != "Ask" || s.Draft != "two" {
-				t.Errorf("%+v, draft %q", s.Exit, s.Draft)
+				t.Errorf("exit: got %+v, draft %q; want agent.mode_lost of Mode Ask, draft two", s.Exit, s.Draft)
 			}
 			if s.ConfigOptions[0].Value != then {
-				t.Errorf("%+v", s.ConfigOptions)
+				t.Errorf("options: got %+v, want mode %s", s.ConfigOptions, then)
 			}
 			if n := d.wrote(id, `"session/prompt"`); n != 1 {
 				t.Errorf("%d prompts were sent", n)
@@ -205,7 +205,7 @@ func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 }
 
 // A mode that only one model has is set after the model.
-func TestAModeThatDependsOnTheModel(t *testing.T) {
+func TestModelIsSetBeforeItsMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume depends")
@@ -230,7 +230,7 @@ func TestAModeThatDependsOnTheModel(t *testing.T) {
 }
 
 // A message that a start has kept from its agent waits in the queue, once, where its author is writing the next one.
-func TestAMessageThatIsTakenBackLeavesTheDraft(t *testing.T) {
+func TestRecalledPromptIsQueuedBesideNewDraft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	id := rememberedInAsk(t, dir, "resume modes dumb")
@@ -252,7 +252,7 @@ func TestAMessageThatIsTakenBackLeavesTheDraft(t *testing.T) {
 }
 
 // A start that is stopped, or that the end of the program cuts off, while the agent is told of the mode leaves that as it was chosen.
-func TestAModeOutlivesAStartThatIsCutOff(t *testing.T) {
+func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	id := rememberedInAsk(t, dir, "resume modes dumb")
@@ -290,7 +290,7 @@ func TestAModeOutlivesAStartThatIsCutOff(t *testing.T) {
 }
 
 // The program dies in a turn of an agent that tells nothing of a mode that it was set to.
-func TestAModeOutlivesACrash(t *testing.T) {
+func TestModeOutlivesCrash(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir(), "", "session/load", "modes")
 	id := d.asking()
@@ -306,13 +306,13 @@ func TestAModeOutlivesACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := open(t, later).get(id); s.Phase != session.Closed || s.ConfigOptions[0].Value != "code" {
-		t.Errorf("%s, %+v", s.Phase, s.ConfigOptions)
+		t.Errorf("session after a crash: got %s, options %+v; want it closed in mode code", s.Phase, s.ConfigOptions)
 	}
 }
 
 // The agent of a new conversation has been put to sleep before anybody said anything. The mode can be chosen all the same, and counts for the
 // first message; and so it does for one that sleeps later on.
-func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
+func TestModeIsChosenWhileHibernated(t *testing.T) {
 	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume modes", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
 	id := d.forgetful()
@@ -332,7 +332,7 @@ func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
 		})
 		d.sleeps(id)
 		if now := d.get(id); now.ConfigOptions[0].Value != mode {
-			t.Errorf("%+v", now.ConfigOptions)
+			t.Errorf("options after sleep: got %+v, want mode %s", now.ConfigOptions, mode)
 		}
 		d.prompt(id, "go")
 		if text := textOf(d.idle(id), "agent"); !strings.HasSuffix(text, "session/prompt in "+mode+"\n") {
@@ -345,7 +345,7 @@ func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
 
 // The budget is smaller than any agent, and agents are looked at all the time: each prompt meets its agent awake, asleep, or just being
 // put to sleep. All of them are answered, in order, and never do two processes have one conversation.
-func TestPromptsAtTheMomentOfSleep(t *testing.T) {
+func TestPromptsAtMomentOfHibernationAreAnswered(t *testing.T) {
 	t.Parallel()
 	const prompts = 25
 	d := withBudget(t, t.TempDir(), "resume alone dawdles", 1, session.Config{SamplePace: time.Millisecond, LeastIdle: time.Nanosecond})
@@ -363,11 +363,11 @@ func TestPromptsAtTheMomentOfSleep(t *testing.T) {
 	d.sleeps(id) // and nothing happens to it while it is looked at
 	tr := d.transcript(id)
 	if got := textOf(tr, "user"); got != want {
-		t.Errorf("the person said %q", got)
+		t.Errorf("user entries: got %q, want %q", got, want)
 	}
 	for _, turn := range tr.Turns {
 		if turn.StopReason != "end_turn" {
-			t.Errorf("%+v", turn)
+			t.Errorf("turn: got %+v, want end_turn", turn)
 		}
 	}
 	said := textOf(tr, "agent")
@@ -384,7 +384,7 @@ func TestPromptsAtTheMomentOfSleep(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
+func TestHibernatedAgentThatCannotResumeStartsFresh(t *testing.T) {
 	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume load refuses", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
 	id := d.forgetful()
@@ -394,10 +394,10 @@ func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
 	d.prompt(id, "two")
 	tr := d.idle(id)
 	if got := dividers(tr); !strings.Contains(got, "session.hibernated session.fresh") {
-		t.Error(got)
+		t.Errorf("dividers: got %q, want session.hibernated session.fresh", got)
 	}
 	if got := textOf(tr, "user"); got != "one\ntwo\n" || lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%q, %+v", got, lastTurn(tr))
+		t.Errorf("after the fresh start: got user entries %q, turn %+v; want one, two and end_turn", got, lastTurn(tr))
 	}
 	d.sleeps(id) // and nothing happens to it while it is looked at
 	d.sameAsRebuilt(id)
@@ -405,7 +405,7 @@ func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
 
 // An agent that was never spoken to has nothing to lose, whatever it can do. Its next start is the first once more, and nothing is said of it;
 // but what a person chose counts.
-func TestAnAgentThatWasNeverSpokenTo(t *testing.T) {
+func TestHibernatedAgentWithoutPromptStartsAnew(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"modes", "modes resume load refuses"} {
 		t.Run(words, func(t *testing.T) {
@@ -437,7 +437,7 @@ func TestAnAgentThatWasNeverSpokenTo(t *testing.T) {
 }
 
 // Who archives a conversation in which nothing was said leaves no agent behind, whatever that can do and however far its start is.
-func TestWhatIsArchivedAtOnceHasNoAgent(t *testing.T) {
+func TestArchivingEndsAgentOfUnusedSession(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "")
@@ -454,7 +454,7 @@ func TestWhatIsArchivedAtOnceHasNoAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := d.get(s.ID); now.Phase != session.Closed || now.Exit != nil {
-			t.Errorf("%s, %+v", now.Phase, now.Exit)
+			t.Errorf("archived session: got %s, exit %+v; want it closed without an exit", now.Phase, now.Exit)
 		}
 		d.prompt(s.ID, "one")
 		if text := textOf(d.idle(s.ID), "agent"); text != "initialize session/new session/prompt\n" {
@@ -464,7 +464,7 @@ func TestWhatIsArchivedAtOnceHasNoAgent(t *testing.T) {
 }
 
 // Nor does one that still works, or starts, when its conversation is archived, once it is done.
-func TestWhatIsArchivedAtWorkHasNoAgentAfterwards(t *testing.T) {
+func TestArchivingEndsAgentAfterItsTurn(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"close":{}}}}`)
 	id := d.asking()
@@ -479,9 +479,7 @@ func TestWhatIsArchivedAtWorkHasNoAgentAfterwards(t *testing.T) {
 	d.answer(r, session.Answer{OptionID: r.Options[0].ID})
 	d.sleeps(id)
 	d.until("end of the process", func() bool { n, _ := d.set.Running(); return n == 0 })
-	if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" {
-		t.Errorf("%+v", last)
-	}
+	wantStop(t, d.transcript(id), "end_turn")
 	if err := d.Restart(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -493,7 +491,7 @@ func TestWhatIsArchivedAtWorkHasNoAgentAfterwards(t *testing.T) {
 }
 
 // An agent that cannot come back keeps its process, and so does one that computes.
-func TestAgentsThatKeepTheirMemory(t *testing.T) {
+func TestAgentsThatAreNotHibernated(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"", "resume spins"} {
 		t.Run("agent "+words, func(t *testing.T) {
@@ -513,7 +511,7 @@ func TestAgentsThatKeepTheirMemory(t *testing.T) {
 				d.sleeps(other)
 			}
 			if s := d.get(id); s.Phase != session.Ready || s.Hibernated || d.process(id) == 0 {
-				t.Errorf("%+v", s)
+				t.Errorf("session: got %+v, want it ready with its process", s)
 			}
 		})
 	}
@@ -558,7 +556,7 @@ func sleepingDesk(dir string) error {
 	}
 }
 
-func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
+func TestKillDuringHibernationLeavesSessionAsleep(t *testing.T) {
 	t.Parallel()
 	if !proxy.Measures {
 		t.Skip("this system does not tell how much memory agents take")
@@ -586,20 +584,20 @@ func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
 	_ = cmd.Wait()
 	id := strings.TrimSpace(line)
 	if err != nil || id == "" {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("id of the session: got %q, %v; want one line", line, err)
 	}
 	ledger := filepath.Join(dir, "ledger")
 	if left, err := proxy.Leftovers(ledger); err != nil || len(left) > 1 { // none where a busy machine comes late
-		t.Errorf("the agent should have been about to end: %v, %v", left, err)
+		t.Errorf("processes left: got %v, %v; want at most 1", left, err)
 	}
 
 	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession, Ledger: ledger}, session.Config{})
 	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil || s.Turn != nil {
-		t.Errorf("%+v", s)
+		t.Errorf("session after the kill: got %+v, want it closed, without an exit or a turn", s)
 	}
 	tr := d.transcript(id)
 	if got := dividers(tr); got != "session.hibernated" || lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%q, %+v", got, lastTurn(tr))
+		t.Errorf("after the kill: got dividers %q, turn %+v; want session.hibernated and end_turn", got, lastTurn(tr))
 	}
 	d.prompt(id, "two")
 	tr = d.idle(id)
@@ -613,7 +611,7 @@ func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
 }
 
 // What an agent tells of itself is long: conversations that are worked in one after the other hold it once.
-func TestConversationsAtRestHoldWhatIsAlikeOnce(t *testing.T) {
+func TestSessionsAtRestHoldEqualOptionsOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "close resume modes")

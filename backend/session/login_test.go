@@ -127,13 +127,13 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 
 			l := d.ended(way(d))
 			if l.State != "done" || l.EndedAt == nil || l.Code != "" {
-				t.Fatalf("%+v", l)
+				t.Fatalf("login: got %+v, want it done with a time and no code", l)
 			}
 			d.until("session", func() bool { return d.get(silent.ID).Phase == session.Ready })
 			d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(spoken.ID), "agent"), "first words") })
 			d.idle(spoken.ID)
 			if s := d.get(silent.ID); s.Exit != nil || s.Generation != 2 {
-				t.Errorf("%+v", s)
+				t.Errorf("silent session: got %+v, want generation 2 without an exit", s)
 			}
 			if s := d.get(other.ID); s.Generation != generation {
 				t.Errorf("an agent was started again that had not been refused: %+v", s)
@@ -143,7 +143,7 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 				t.Errorf("got %+v for %s, which is signed in to, want it done", again, agent)
 			}
 			if s := d.get(spoken.ID); s.Turn != nil || s.Phase != session.Ready {
-				t.Errorf("%+v", s)
+				t.Errorf("spoken session: got %+v, want it ready without a turn", s)
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func mustJSON(t *testing.T, v any) []byte {
 }
 
 // An agent may want a login in the middle of a conversation.
-func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
+func TestLoginSendsRefusedPromptAgain(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
 	d.ended(d.login("by-agent", "demo", nil))
@@ -172,18 +172,18 @@ func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
 	turn := d.prompt(s.ID, "echo after")
 	d.idle(s.ID)
 	if done := d.transcript(s.ID).Turns; done[len(done)-1].ID != turn.ID || done[len(done)-1].Error == nil || done[len(done)-1].Error.Code != -32000 {
-		t.Fatalf("%+v", done)
+		t.Fatalf("turns after Logout: got %+v, want %s last, with error -32000", done, turn.ID)
 	}
 	d.ended(d.login("by-agent", "demo", nil))
 	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "after") })
 	d.idle(s.ID)
 	if now := d.get(s.ID); now.ACPSessionID == "" || now.Generation != 2 {
-		t.Errorf("%+v", now)
+		t.Errorf("session after the login: got %+v, want generation 2 with an ACP session", now)
 	}
 }
 
 // The files of a prompt go with it the second time as well.
-func TestFilesOfAPromptThatWasRefused(t *testing.T) {
+func TestLoginSendsAttachmentsOfRefusedPromptAgain(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
 	d.ended(d.login("by-agent", "demo", nil))
@@ -199,16 +199,16 @@ func TestFilesOfAPromptThatWasRefused(t *testing.T) {
 	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "after") })
 	said := kinds(d.idle(s.ID), "user")
 	if len(said) != 2 || len(said[1].Attachments) != 1 || said[1].Attachments[0].ID != shot.ID {
-		t.Errorf("%+v", said)
+		t.Errorf("user entries: got %+v, want 2, the second with attachment %s", said, shot.ID)
 	}
 	sent := d.promptFrames(s.ID)
 	if len(sent) != 2 || len(sent[0].Params.Prompt) != 2 || len(sent[1].Params.Prompt) != 2 {
-		t.Errorf("%+v", sent)
+		t.Errorf("prompts sent: got %+v, want 2 with both blocks", sent)
 	}
 }
 
 // Who has gone on by themselves does not get an old prompt sent, be it refused at the agent's start or by a running one.
-func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
+func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{false, true} {
 		d := locked(t)
@@ -262,20 +262,20 @@ func TestLoginIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now, err := d.GetLogin(l.ID); err != nil || now.State != "failed" || now.Code != "login.cancelled" || now.EndedAt == nil {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("GetLogin after CancelLogin: got %+v, %v; want it failed with login.cancelled and a time", now, err)
 	}
 	if err := d.CancelLogin(t.Context(), l.ID); err != nil {
 		t.Error(err)
 	}
 	if l := d.ended(d.login("by-agent", "demo", nil)); l.State != "done" {
-		t.Errorf("%+v", l)
+		t.Errorf("next login: got %+v, want it done", l)
 	}
 	if err := d.CancelLogin(t.Context(), "none"); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("CancelLogin(none) = %v, want ErrNotFound", err)
 	}
 }
 
-func TestLoginEndsWithTheProgram(t *testing.T) {
+func TestLoginEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
 	d.login("by-agent", "demo-never", nil)
@@ -303,11 +303,11 @@ func TestLoginsThatCannotBegin(t *testing.T) {
 	refusedWith(t, d.Logout(t.Context(), "mock"), "login.no_logout")
 	// A refused one does not keep the next from beginning.
 	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "a value"})); l.State != "done" || !strings.Contains(l.Warning, "logins.json") {
-		t.Errorf("%+v", l)
+		t.Errorf("login: got %+v, want it done, warning of logins.json", l)
 	}
 }
 
-func TestTerminalOfALogin(t *testing.T) {
+func TestLoginInTerminal(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		d := locked(t)
@@ -340,10 +340,10 @@ func TestTerminalOfALogin(t *testing.T) {
 	}
 	out := read(func(out shells.TerminalOutput) bool { return out.Exited })
 	if out.ExitCode == nil || *out.ExitCode != 1 || !strings.Contains(text, "nobody has signed in") {
-		t.Errorf("%+v, %q", out, text)
+		t.Errorf("terminal: got %+v, %q; want exit code 1 and that nobody has signed in", out, text)
 	}
 	if l := d.ended(l); l.State != "failed" || l.Code != "login.exit" {
-		t.Errorf("%+v", l)
+		t.Errorf("login: got %+v, want it failed with login.exit", l)
 	}
 	refusedWith(t, d.Shells().Type(l.Terminal, []byte("x")), "terminal.ended")
 
@@ -352,15 +352,15 @@ func TestTerminalOfALogin(t *testing.T) {
 		t.Error(err)
 	}
 	if l, err := d.GetLogin(l.ID); err != nil || l.Code != "login.cancelled" {
-		t.Errorf("%+v, %v", l, err)
+		t.Errorf("GetLogin after the end of its terminal: got %+v, %v; want login.cancelled", l, err)
 	}
 	if _, err := d.Shells().Read(t.Context(), "none", 0, 0); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Read(none) = %v, want ErrNotFound", err)
 	}
 }
 
 // What a person enters for an agent is in one file, and nowhere else that we write.
-func TestValuesAreWrittenNowhereElse(t *testing.T) {
+func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
 	const key = `open "sesame" 42`
@@ -371,11 +371,11 @@ func TestValuesAreWrittenNowhereElse(t *testing.T) {
 	d.prompt(s.ID, "echo my key is "+key)
 	d.idle(s.ID)
 	if text := textOf(d.transcript(s.ID), "agent"); !strings.Contains(text, "my key is [redacted]") {
-		t.Errorf("%q", text)
+		t.Errorf("agent's text: got %q, want the key redacted", text)
 	}
 	l, err := d.LoginMethods(t.Context(), "by-env")
 	if err != nil || bytes.Contains(mustJSON(t, l), []byte("sesame")) || !l.Methods[0].Vars[0].Set || l.Methods[0].Type != agents.LoginByValues {
-		t.Errorf("%+v, %v", l, err)
+		t.Errorf("LoginMethods: got %+v, %v; want the value told as set, and not shown", l, err)
 	}
 	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()})
 	if err != nil || bytes.Contains(mustJSON(t, batch), []byte("sesame")) {

@@ -120,9 +120,7 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	} else {
 		t.Logf("of the burst %d came; %v", len(have), dividersOf(tr))
 	}
-	if lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%+v", lastTurn(tr))
-	}
+	wantStop(t, tr, "end_turn")
 	_, err = d.remotes.Remove(t.Context(), p.ID)
 	refused(t, err, "place.used")
 }

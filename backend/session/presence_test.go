@@ -76,9 +76,7 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 	hangs.Store(&again)
 	d.close()
 	d = openAs(t, later, proxy.Config{}, cfg)
-	if turn := lastTurn(d.transcript(working.ID)); turn.StopReason != "interrupted" {
-		t.Errorf("%+v", turn)
-	}
+	wantStop(t, d.transcript(working.ID), "interrupted")
 	d.close()
 	close(again)
 }

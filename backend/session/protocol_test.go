@@ -278,7 +278,7 @@ func TestEveryMethodOfOurs(t *testing.T) {
 		"session/list": "TestImportByWhatTheAgentCan", "session/delete": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted", "session/close": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted",
 		"session/prompt": "TestEveryFrameThatWeSendFitsTheSchema", "session/cancel": "TestEveryFrameThatWeSendFitsTheSchema",
 		"session/set_config_option": "TestEveryFrameThatWeSendFitsTheSchema", "session/set_mode": "TestOlderModesAreSetByTheirMethod",
-		"$/cancel_request": "TestAWithdrawalFitsTheSchema",
+		"$/cancel_request": "TestCancelRequestFitsSchema",
 	}
 	var tests strings.Builder
 	files, err := filepath.Glob("*_test.go")

@@ -241,10 +241,10 @@ func (d *desk) checkAsked(r session.Request, want []string) {
 			d.t.Fatal(err)
 		}
 		if names := slices.Sorted(maps.Keys(fields)); !slices.Equal(names, []string{"choices", "options", "prompt", "question_id", "request_id", "response", "status"}) {
-			d.t.Errorf("the event has %v", names)
+			d.t.Errorf("fields of the event: got %v, want those of a question", names)
 		}
 		if e.Type != "question.requested" || string(fields["response"]) != "null" || string(fields["status"]) != `"requested"` || e.Session != r.Session {
-			d.t.Errorf("%s %s", e.Type, e.Data)
+			d.t.Errorf("event: got %s of %s: %s; want question.requested of %s without a response", e.Type, e.Session, e.Data, r.Session)
 		}
 		w := waiting[i]
 		have := strings.TrimPrefix(w.RequestID, r.ID) + " " + w.Prompt + " " + strings.Join(w.Options, ",")
@@ -283,7 +283,7 @@ func (d *desk) checkResolved(asked int, answered bool, responses []string) {
 }
 
 // Each question of a request can be answered by itself: the agent hears of them together, once the last is there.
-func TestQuestionsOneByOne(t *testing.T) {
+func TestQuestionsAreAnsweredOneByOne(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.begin(id, asksQuestion(object{"questions": []object{{"prompt": "One?", "options": []string{"a", "b"}}, {"prompt": "Two?", "options": []string{"c", "d"}}}}))
@@ -293,7 +293,7 @@ func TestQuestionsOneByOne(t *testing.T) {
 	}
 	for _, unknown := range []string{".0", ".3", ".01", ".", ".x", ".1.1"} {
 		if err := reply(r.ID+unknown, []string{"a"}); !errors.Is(err, session.ErrNotFound) {
-			t.Errorf("%s: %v", unknown, err)
+			t.Errorf("reply to %s = %v, want ErrNotFound", unknown, err)
 		}
 	}
 	refused(t, reply(r.ID+".2", []string{"a"}), "answer.unknown_option")
@@ -305,7 +305,7 @@ func TestQuestionsOneByOne(t *testing.T) {
 	}
 	refused(t, reply(r.ID+".2", []string{"c"}), "request.resolved")
 	if again := d.request(id); again.Status != "requested" {
-		t.Fatalf("%+v", again)
+		t.Fatalf("request after 1 of its replies: got %+v, want it requested", again)
 	}
 	if err := reply(r.ID+".1", []string{"a"}); err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func TestQuestionsOneByOne(t *testing.T) {
 }
 
 // Programs know a question by the agent's own id of it; ours stands beside it, and works where two that wait have one.
-func TestQuestionsByTheAgentsOwnIDs(t *testing.T) {
+func TestQuestionsAreFoundByAgentsIDs(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	reply := func(question string, lists ...[]string) error {
@@ -351,7 +351,7 @@ func TestQuestionsByTheAgentsOwnIDs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoQuestion(t *testing.T) {
+func TestReplyQuestionRefusesOtherRequests(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.begin(id, asksPermission(object{"title": "rm"}, option("y", "Yes", "allow_once"), option("a", "Always", "allow_always"), option("n", "No", "reject_once")))
@@ -365,11 +365,11 @@ func TestWhatIsNoQuestion(t *testing.T) {
 		"another session no": d.RejectQuestion(t.Context(), "other", r.ID, "api"),
 	} {
 		if !errors.Is(err, session.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want ErrNotFound", name, err)
 		}
 	}
 	if events := d.questionEvents(0); len(events) != 0 {
-		t.Errorf("%+v", events)
+		t.Errorf("question events: got %+v, want none", events)
 	}
 	d.answer(r, session.Answer{OptionID: "n"})
 	d.idle(id)
@@ -385,17 +385,17 @@ func TestQuestionEventsComeOnlyByName(t *testing.T) {
 	for _, types := range [][]string{nil, {"request.upsert", "question.asked"}} {
 		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Types: types})
 		if err != nil || len(batch.Events) == 0 || slices.ContainsFunc(batch.Events, func(e session.Event) bool { return strings.HasPrefix(e.Type, "question.") }) {
-			t.Errorf("%v: %v %+v", types, err, batch.Events)
+			t.Errorf("After(types %v): got %v, %+v; want events without those of questions", types, err, batch.Events)
 		}
 	}
 	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested"}, Session: "other"})
 	if err != nil || len(batch.Events) != 0 {
-		t.Errorf("%v %+v", err, batch.Events)
+		t.Errorf("After(another session): got %v, %+v; want no events", err, batch.Events)
 	}
 }
 
 // How a question ends that nobody answers, and what somebody who answers then is told.
-func TestAQuestionThatNobodyAnswered(t *testing.T) {
+func TestUnansweredQuestionTellsWhy(t *testing.T) {
 	three := 3
 	for name, tc := range map[string]struct {
 		steps  []step
@@ -425,7 +425,7 @@ func TestAQuestionThatNobodyAnswered(t *testing.T) {
 				return r.Status != "" && r.Status != "requested"
 			})
 			if r.Status != tc.reason {
-				t.Errorf("it is %s", r.Status)
+				t.Errorf("request: got status %s, want %s", r.Status, tc.reason)
 			}
 			for _, err := range []error{
 				d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{"b"}}}, "window"),
@@ -433,13 +433,13 @@ func TestAQuestionThatNobodyAnswered(t *testing.T) {
 			} {
 				var late *session.RefusedError
 				if !errors.As(err, &late) || late.Bad || late.Code != "request.resolved" || late.Params["status"] != tc.reason {
-					t.Errorf("a late answer: %v", err)
+					t.Errorf("late answer: got %v, want it refused as resolved", err)
 				}
 			}
 			events := d.questionEvents(2)
 			var q session.QuestionEvent
 			if len(events) != 2 || json.Unmarshal(events[1].Data, &q) != nil || q.Status != "rejected" || q.Reason != tc.reason || q.Response != nil {
-				t.Errorf("%+v", events)
+				t.Errorf("question events: got %+v, want the second rejected for %s, without a response", events, tc.reason)
 			}
 			d.until("the end of the turn", func() bool { return d.get(id).Turn == nil })
 			d.sameAsRebuilt(id)
@@ -453,7 +453,7 @@ func as(name string, s step) step {
 }
 
 // A hundred requests at once, each answered by two surfaces in the same moment: of each one answer is taken, and the agent gets it.
-func TestAHundredRequestsAtOnce(t *testing.T) {
+func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 	t.Parallel()
 	const many = 100
 	d := askingDesk(t, t.TempDir())
@@ -499,7 +499,7 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 				case err == nil:
 					t.Errorf("%s: both answers were taken", r.Title)
 				case !errors.As(err, &late) || late.Code != "request.resolved" || late.Params["answeredBy"] == "" || late.Params["answeredBy"] == surface:
-					t.Errorf("%s: %v", r.Title, err)
+					t.Errorf("%s: got %v, want request.resolved by the other surface than %s", r.Title, err, surface)
 				}
 			})
 		}
@@ -519,7 +519,7 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 }
 
 // Who asks without end is refused from some number of open requests on, and may ask again when they have ended.
-func TestRequestsWithoutEnd(t *testing.T) {
+func TestOpenRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	const many = 256
 	d := askingDesk(t, t.TempDir())
@@ -539,7 +539,7 @@ func TestRequestsWithoutEnd(t *testing.T) {
 	got := d.heard(id)
 	for _, i := range []int{0, 3} { // what no rule answers
 		if got[i].Error == nil || got[i].Error.Code != -32603 || got[i].Error.Message != "too many requests are open" {
-			t.Errorf("%s %+v", got[i].Result, got[i].Error)
+			t.Errorf("answer %d: got %s, %+v; want error -32603, too many requests are open", i, got[i].Result, got[i].Error)
 		}
 	}
 	if chosen(got[1]) != "allow_once-1" || chosen(got[2]) != "reject_once-2" {
@@ -556,7 +556,7 @@ func TestRequestsWithoutEnd(t *testing.T) {
 }
 
 // A permission that offers nothing is shown as it came, and what it hears is an answer to a permission.
-func TestAPermissionWithoutAnOption(t *testing.T) {
+func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -564,7 +564,7 @@ func TestAPermissionWithoutAnOption(t *testing.T) {
 		d.begin(id, asksPermission(object{"title": "Look"}, options...))
 		r := d.request(id)
 		if r.Kind != "raw" {
-			t.Fatalf("%+v", r)
+			t.Fatalf("permission with options %v: got %+v, want it raw", options, r)
 		}
 		d.answer(r, session.Answer{Action: "cancel"})
 		if got := d.heard(id); string(got[0].Result) != `{"outcome":{"outcome":"cancelled"}}` {
@@ -575,7 +575,7 @@ func TestAPermissionWithoutAnOption(t *testing.T) {
 }
 
 // What is wrong in a field of an elicitation that it does not need is as if it were not there.
-func TestAnElicitationWithAWrongField(t *testing.T) {
+func TestElicitationIgnoresWrongFields(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -597,7 +597,7 @@ func TestAnElicitationWithAWrongField(t *testing.T) {
 }
 
 // An address is opened by agreement only. What is done there is told by the agent, before or after somebody has agreed.
-func TestAnAddressToOpen(t *testing.T) {
+func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	complete := func(id string) step { return step{Notify: "elicitation/complete", Params: object{"elicitationId": id}} }
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -605,16 +605,16 @@ func TestAnAddressToOpen(t *testing.T) {
 	d.begin(id, as("u", asksURL("e1", "https://EXAMPLE.com:443/a b?x=ü")), step{Await: "u"}, complete("nobody knows it"), complete("e1"))
 	r := d.request(id)
 	if r.Kind != "url" || r.Title != "Sign in" || r.URL != "https://example.com:443/a%20b?x=%C3%BC" || r.Host != "example.com:443" || r.Punycode || r.HostUnicode != "" || r.ElicitationID != "e1" {
-		t.Errorf("%+v", r)
+		t.Errorf("request: got %+v, want an address of elicitation e1, escaped, with host example.com:443", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")
 	d.answer(r, session.Answer{Action: "accept"})
 	if got := d.heard(id); string(got[0].Result) != `{"action":"accept"}` {
-		t.Errorf("the agent hears %s", got[0].Result)
+		t.Errorf("answer to the agent: got %s, want accept", got[0].Result)
 	}
 	after := d.requestOf(id, r.ID)
 	if after.Status != "answered" || after.AnsweredBy != "window" || after.CompletedAt == nil || after.CompletedAt.Before(after.ResolvedAt.Time) {
-		t.Errorf("%+v", after)
+		t.Errorf("request after its completion: got %+v, want it answered by window, completed afterwards", after)
 	}
 	if events := d.questionEvents(2); len(events) != 2 {
 		t.Errorf("what is done there was told as an answer: %+v", events)
@@ -624,18 +624,18 @@ func TestAnAddressToOpen(t *testing.T) {
 	d.begin(id, as("u", asksURL("e2", "http://xn--dskhand-7gg.example/")), complete("e2"), step{Await: "u"})
 	got := d.heard(id)
 	if string(got[0].Result) != `{"action":"accept"}` {
-		t.Errorf("the agent hears %s", got[0].Result)
+		t.Errorf("answer to the agent: got %s, want accept", got[0].Result)
 	}
 	list := d.transcript(id).Requests
 	last := list[len(list)-1]
 	if last.Status != "answered" || last.AnsweredBy != "agent" || last.CompletedAt == nil || !last.Punycode || last.HostUnicode == "" || last.HostUnicode == last.Host {
-		t.Errorf("%+v", last)
+		t.Errorf("request that the agent completed: got %+v, want it answered by agent, its host told as Punycode and as Unicode", last)
 	}
 	err := d.Answer(t.Context(), last.ID, session.Answer{Action: "decline"}, "window")
 	refused(t, err, "request.resolved")
 	var late *session.RefusedError
 	if errors.As(err, &late); late == nil || late.Params["answeredBy"] != "agent" {
-		t.Errorf("%v", err)
+		t.Errorf("late answer: got %v, want it refused as answered by agent", err)
 	}
 
 	for name, address := range map[string]string{
@@ -675,17 +675,17 @@ func (d *desk) requestOf(session, id string) (found session.Request) {
 }
 
 // A form whose address to go to, or whose fields, a later version of the protocol has is not guessed at.
-func TestAnElicitationOfAnUnknownKind(t *testing.T) {
+func TestElicitationOfUnknownKindIsRefusedOrRaw(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	got := d.steps(id, step{Ask: "elicitation/create", Params: object{"mode": "hologram", "message": "Look"}})
 	if got[0].Error == nil || got[0].Error.Code != -32602 || len(kinds(d.transcript(id), "notice")) != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("elicitation of an unknown mode: got %+v, want error -32602 and one notice", got)
 	}
 	d.begin(id, asksForm("Look", `{"type":"object","properties":{"view":{"type":"hologram"}}}`))
 	r := d.request(id)
 	if r.Kind != "raw" || !strings.Contains(string(r.Raw), "hologram") {
-		t.Errorf("%+v", r)
+		t.Errorf("request of an unknown field: got %+v, want it raw", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
 	d.answer(r, session.Answer{Action: "cancel"})

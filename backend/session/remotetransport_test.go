@@ -343,27 +343,27 @@ func dividersOf(t session.Transcript) []string {
 	return list
 }
 
-func TestConversationElsewhere(t *testing.T) {
+func TestRemoteSessionFromPromptToEnd(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
 	if p.State != "ready" || p.Software != "Deskhand" || p.Version != "9.9.9" {
-		t.Fatalf("%+v", p)
+		t.Fatalf("Add: got place %+v, want it ready, Deskhand 9.9.9", p)
 	}
 	s := d.createAt(p.ID)
 	d.prompt(s.ID, "please write a note")
 	r := d.request(s.ID)
 	if n := e.instances(); n != 1 {
-		t.Fatalf("%d instances run there", n)
+		t.Fatalf("instances at the place: got %d, want 1", n)
 	}
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "end_turn" || find(tr, "tool") == nil {
-		t.Fatalf("%+v", turn)
+		t.Fatalf("last turn: got %+v, want end_turn with a tool call", turn)
 	}
 	if got := d.get(s.ID); got.Place != p.ID || got.Line != nil || got.Workspace.Missing {
-		t.Fatalf("%+v", got)
+		t.Fatalf("session at place %s: got %+v, want its place, no broken line, a directory that is there", p.ID, got)
 	}
 	if len(d.set.List()) != 0 {
 		t.Error("an agent runs here")
@@ -413,7 +413,7 @@ func (d *desk) numbered(id string) []string {
 }
 
 // Ten thousand updates come once each and in order over a line that is cut twenty times, mostly in the middle of a frame.
-func TestLineThatIsCutLosesNothing(t *testing.T) {
+func TestRemoteLineThatIsCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	plain := open(t, t.TempDir())
 	s := plain.create()
@@ -437,11 +437,9 @@ func TestLineThatIsCutLosesNothing(t *testing.T) {
 	e.line.mu.Unlock()
 	have := d.numbered(s.ID)
 	if !slices.Equal(have, want) {
-		t.Fatalf("%d updates came of %d, or in another order", len(have), len(want))
+		t.Fatalf("updates over a cut line: got %d, want all %d in order", len(have), len(want))
 	}
-	if turn := lastTurn(d.transcript(s.ID)); turn.StopReason != "end_turn" {
-		t.Fatalf("%+v", turn)
-	}
+	wantStop(t, d.transcript(s.ID), "end_turn")
 	t.Logf("%d cuts", cuts)
 	if cuts < 20 {
 		t.Errorf("only %d cuts", cuts)
@@ -457,7 +455,7 @@ func (d *desk) lineIs(id, state string) {
 }
 
 // A prompt that is given while the line is broken waits, and reaches the agent once.
-func TestPromptWaitsForTheLine(t *testing.T) {
+func TestRemotePromptWaitsForLine(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -467,29 +465,27 @@ func TestPromptWaitsForTheLine(t *testing.T) {
 	e.line.set(true)
 	d.lineIs(s.ID, "broken")
 	if got := d.remotes.List(); got[1].State != "unreachable" {
-		t.Errorf("%+v", got)
+		t.Errorf("List with a broken line: got %+v, want the place unreachable", got)
 	}
 	d.prompt(s.ID, "echo Hello there")
 	if d.get(s.ID).Phase != session.Working {
-		t.Errorf("%s", d.get(s.ID).Phase)
+		t.Errorf("phase after a prompt into a broken line: got %s, want working", d.get(s.ID).Phase)
 	}
 	e.line.set(false)
 	d.idle(s.ID)
 	d.lineIs(s.ID, "")
 	tr := d.transcript(s.ID)
-	if turn := lastTurn(tr); turn.StopReason != "end_turn" {
-		t.Fatalf("%+v", turn)
-	}
+	wantStop(t, tr, "end_turn")
 	if n := strings.Count(textOf(tr, "agent"), "Hello there"); n != 1 {
-		t.Errorf("it was echoed %d times: %s", n, textOf(tr, "agent"))
+		t.Errorf("echoes: got %d in %q, want 1", n, textOf(tr, "agent"))
 	}
 	if got := d.remotes.List(); got[1].State != "ready" {
-		t.Errorf("%+v", got)
+		t.Errorf("List with the line back: got %+v, want the place ready", got)
 	}
 }
 
 // A line over which nothing comes any more, though it stands, is noticed and made anew.
-func TestLineThatStalls(t *testing.T) {
+func TestRemoteLineThatStallsIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	e, d, s := idleElsewhere(t, t.TempDir())
 	d.prompt(s.ID, "permission")
@@ -499,13 +495,11 @@ func TestLineThatStalls(t *testing.T) {
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	e.line.flow()
 	tr := d.idle(s.ID)
-	if turn := lastTurn(tr); turn.StopReason != "end_turn" {
-		t.Fatalf("%+v", turn)
-	}
+	wantStop(t, tr, "end_turn")
 }
 
 // What the runtime holds no more is told as a gap, and the conversation goes on.
-func TestGapIsShown(t *testing.T) {
+func TestRemoteGapIsShown(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 64<<10)
 	d := deskWithPlaces(t, t.TempDir())
@@ -528,7 +522,7 @@ func TestGapIsShown(t *testing.T) {
 	e.line.set(false)
 	tr := d.idle(s.ID)
 	if !slices.Contains(dividersOf(tr), "messages.missing") || lastTurn(tr).StopReason != "end_turn" {
-		t.Fatalf("%v, %+v", dividersOf(tr), lastTurn(tr))
+		t.Fatalf("after a gap: got dividers %v, last turn %+v; want messages.missing and end_turn", dividersOf(tr), lastTurn(tr))
 	}
 	if n := len(d.numbered(s.ID)); n >= 10_000 {
 		t.Errorf("nothing is missing: %d", n)
@@ -554,7 +548,7 @@ func (e *elsewhere) seen(id string) uint64 {
 }
 
 // A runtime that was started anew has lost the agent, which is told; the next start takes the conversation up again.
-func TestRuntimeThatWasRestarted(t *testing.T) {
+func TestRemoteRuntimeRestartIsTold(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -566,16 +560,14 @@ func TestRuntimeThatWasRestarted(t *testing.T) {
 	e.line.set(true)
 	e.restarted()
 	tr := d.idle(s.ID)
-	if turn := lastTurn(tr); turn.StopReason != "agent_exited" {
-		t.Fatalf("%+v", turn)
-	}
+	wantStop(t, tr, "agent_exited")
 	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
-		t.Fatalf("%s %+v, the draft is %q", got.Phase, got.Exit, got.Draft)
+		t.Fatalf("after the runtime was started anew: got %s, exit %+v, draft %q; want closed, place.gone, no draft", got.Phase, got.Exit, got.Draft)
 	}
 	d.prompt(s.ID, "echo again")
 	tr = d.idle(s.ID)
 	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
-		t.Fatalf("%s", textOf(tr, "agent"))
+		t.Fatalf("next prompt: got %q, last turn %+v; want the echo of again and end_turn", textOf(tr, "agent"), lastTurn(tr))
 	}
 }
 
@@ -584,7 +576,7 @@ const muteAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVers
 	read l; case $l in *'"session/new"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}' ;; esac; cat >/dev/null`
 
 // That the runtime was lost while an agent took its session up tells nothing of that session: it is not given up for it.
-func TestARuntimeThatIsLostIsNoFaultOfTheSession(t *testing.T) {
+func TestRemoteRuntimeLossKeepsACPSession(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -619,7 +611,7 @@ func (e *elsewhere) restarted() {
 }
 
 // A prompt that waits for a line is not lost with an agent that never gets it: it is the draft again.
-func TestPromptThatNeverLeaves(t *testing.T) {
+func TestRemotePromptThatNeverLeavesIsDraft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
 		reason, problem string
@@ -675,14 +667,14 @@ func TestPromptThatNeverLeaves(t *testing.T) {
 			e.line.set(true)
 			d.lineIs(s.ID, "broken")
 			if err := d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"plan"`)); err != nil { // so that the prompt waits behind something
-				t.Fatalf("%v: %+v", err, d.get(s.ID).ConfigOptions)
+				t.Fatalf("SetConfig(mode, plan): got %v with options %+v, want it taken", err, d.get(s.ID).ConfigOptions)
 			}
 			d.prompt(s.ID, "echo Hello there")
 			d = end.how(e, d, s.ID, func() *desk { return deskWithPlacesAnd(t, dir, time.Minute) })
 			tr := d.idle(s.ID)
 			turn, now := lastTurn(tr), d.get(s.ID)
 			if turn.StopReason != end.reason || end.problem != "" && (now.Exit == nil || now.Exit.Problem != end.problem) {
-				t.Errorf("%+v, %+v", turn, now.Exit)
+				t.Errorf("prompt that never left: got turn %+v, exit %+v; want %s and problem %q", turn, now.Exit, end.reason, end.problem)
 			}
 			if now.Draft != "echo Hello there" {
 				t.Errorf("the draft is %q", now.Draft)
@@ -700,7 +692,7 @@ func TestPromptThatNeverLeaves(t *testing.T) {
 }
 
 // A prompt that may have arrived is given back with a word about that; one that the agent is at is not.
-func TestPromptThatMayHaveArrived(t *testing.T) {
+func TestRemotePromptThatMayHaveArrivedIsTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prompt string
@@ -743,7 +735,7 @@ func TestPromptThatMayHaveArrived(t *testing.T) {
 }
 
 // A prompt of which we did not hear that it arrived is not sent again by the next start, whose line brings its answer.
-func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
+func TestRemotePromptIsNotSentAgainByNextStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e, d, s := idleElsewhere(t, dir)
@@ -757,7 +749,7 @@ func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
 	d = deskWithPlaces(t, dir)
 	tr := d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "end_turn" || strings.Count(textOf(tr, "agent"), "Hello there") != 1 {
-		t.Errorf("%+v: %s", turn, textOf(tr, "agent"))
+		t.Errorf("after the next start: got turn %+v, text %q; want end_turn and one echo", turn, textOf(tr, "agent"))
 	}
 	d.close() // which waits for what is being sent
 	if n := e.prompts.Load(); n != 1 {
@@ -766,7 +758,7 @@ func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
 }
 
 // An agent elsewhere that has closed its input is ended, as one here is: nothing would ever come of what it is told.
-func TestAgentElsewhereThatTakesNoMessages(t *testing.T) {
+func TestRemoteAgentWithClosedInputIsEnded(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -775,28 +767,26 @@ func TestAgentElsewhereThatTakesNoMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.prompt(s.ID, "hello")
-	if turn := lastTurn(d.idle(s.ID)); turn.StopReason != "agent_exited" {
-		t.Errorf("%+v", turn)
-	}
+	wantStop(t, d.idle(s.ID), "agent_exited")
 	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
 }
 
-func TestTokenIsRefused(t *testing.T) {
+func TestRemoteTokenIsRefusedAndChanged(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, "some-wrong-token")
 	if p.State != "refused" {
-		t.Fatalf("%+v", p)
+		t.Fatalf("Add with a wrong token: got %+v, want it refused", p)
 	}
 	s := d.createAt(p.ID)
 	d.until("failure", func() bool { return d.get(s.ID).Exit != nil })
 	if exit := d.get(s.ID).Exit; exit.Problem != "place.refused" || strings.Contains(exit.Params["detail"], "wrong") {
-		t.Fatalf("%+v", exit)
+		t.Fatalf("exit: got %+v, want place.refused without the token", exit)
 	}
 	right := placeToken
 	if p, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{Token: &right}); err != nil || p.State != "ready" {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("Change to the right token: got %+v, %v; want the place ready", p, err)
 	}
 	d.prompt(s.ID, "echo now")
 	d.idle(s.ID)
@@ -812,12 +802,12 @@ func TestTokenIsRefused(t *testing.T) {
 	tr := d.idle(s.ID)
 	d.lineIs(s.ID, "")
 	if !strings.Contains(textOf(tr, "agent"), "later") {
-		t.Fatalf("%s", textOf(tr, "agent"))
+		t.Fatalf("prompt sent while the token was refused: got %q, want the echo of later", textOf(tr, "agent"))
 	}
 }
 
 // A token is for the address that it was entered for: another host does not get it, and what runs at the old one keeps it.
-func TestATokenGoesNowhereElse(t *testing.T) {
+func TestRemoteTokenGoesToNoOtherHost(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
@@ -836,22 +826,22 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 	refused(t, err, "place.token")
 	another := "the-token-of-another-runtime"
 	if p, err := d.remotes.Change(t.Context(), p.ID, remotes.PlacePatch{URL: &other.URL, Token: &another}); err != nil || p.URL != other.URL {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("Change of address and token: got %+v, %v; want URL %s", p, err, other.URL)
 	}
 	d.prompt(s.ID, "echo still here")
 	if tr := d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "still here") {
-		t.Errorf("%s", textOf(tr, "agent"))
+		t.Errorf("prompt to the old address: got %q, want the echo of still here", textOf(tr, "agent"))
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if len(seen) == 0 || slices.ContainsFunc(seen, func(got string) bool { return got != "Bearer "+another }) {
-		t.Errorf("%q", seen)
+		t.Errorf("tokens at the new address: got %q, want only Bearer %s", seen, another)
 	}
 }
 
 // The agent goes on while this program is away, and its request is answered after. A turn whose message has woken the agent has begun a moment
 // before the agent's generation, and goes on likewise.
-func TestAgentOutlivesTheProgram(t *testing.T) {
+func TestRemoteAgentOutlivesProgram(t *testing.T) {
 	for name, how := range map[string]struct{ killed, woken bool }{
 		"closed": {}, "killed": {killed: true}, "woken and closed": {woken: true}, "woken and killed": {killed: true, woken: true},
 	} {
@@ -882,23 +872,23 @@ func TestAgentOutlivesTheProgram(t *testing.T) {
 			d.close()
 			e.line.set(false)
 			if n := e.instances(); n != 1 {
-				t.Fatalf("%d instances run there", n)
+				t.Fatalf("instances at the place: got %d, want 1", n)
 			}
 			d = deskWithPlaces(t, dir)
 			if got := d.get(s.ID); got.Turn == nil || got.Phase != session.Waiting {
-				t.Fatalf("%s %+v", got.Phase, got.Turn)
+				t.Fatalf("session after the program's restart: got %s, turn %+v; want it waiting in its turn", got.Phase, got.Turn)
 			}
 			d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 			tr := d.idle(s.ID)
 			if turn := lastTurn(tr); turn.StopReason != "end_turn" || turn.ID != r.Turn {
-				t.Fatalf("%+v", turn)
+				t.Fatalf("last turn: got %+v, want %s ended with end_turn", turn, r.Turn)
 			}
 			if !slices.Contains(dividersOf(tr), "agent.taken_up") || slices.Contains(dividersOf(tr), "app.interrupted") {
-				t.Errorf("%v", dividersOf(tr))
+				t.Errorf("dividers: got %v, want agent.taken_up and no app.interrupted", dividersOf(tr))
 			}
 			d.prompt(s.ID, "echo and on")
 			if tr = d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "and on") {
-				t.Errorf("%s", textOf(tr, "agent"))
+				t.Errorf("prompt after the restart: got %q, want the echo of and on", textOf(tr, "agent"))
 			}
 			d.sameAsRebuilt(s.ID)
 			d.close()
@@ -910,7 +900,7 @@ func TestAgentOutlivesTheProgram(t *testing.T) {
 }
 
 // What was typed while the line was down, and then the program ended, is in the journal without its secrets: the agent never gets it so.
-func TestSecretsThatWereNotSent(t *testing.T) {
+func TestRemoteSecretsThatWereNotSentAreRedacted(t *testing.T) {
 	t.Parallel()
 	const key = "sk-0123456789abcdefghij"
 	for name, story := range map[string]func(t *testing.T, d *desk, id string, again func() *desk){
@@ -919,16 +909,12 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 			d.prompt(id, "echo with "+key)
 			d = again()
 			tr := d.idle(id)
-			if turn := lastTurn(tr); turn.StopReason != "interrupted" {
-				t.Errorf("%+v", turn)
-			}
+			wantStop(t, tr, "interrupted")
 			if now := d.get(id); now.Draft != "echo with [redacted]" {
-				t.Errorf("the draft is %q", now.Draft)
+				t.Errorf("draft: got %q, want it redacted", now.Draft)
 			}
 			d.prompt(id, "echo with "+key+" again")
-			if turn := lastTurn(d.idle(id)); turn.StopReason != "end_turn" {
-				t.Errorf("%+v", turn)
-			}
+			wantStop(t, d.idle(id), "end_turn")
 		},
 		"answer": func(t *testing.T, d *desk, id string, again func() *desk) {
 			t.Helper()
@@ -939,15 +925,15 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 			d.answer(r, form(key))
 			d = again()
 			if now := d.request(id); now.ID != r.ID || now.Status != "requested" || now.Answer != nil || now.AnsweredBy != "" {
-				t.Errorf("%+v", now)
+				t.Errorf("request after the restart: got %+v, want %s open, without an answer", now, r.ID)
 			}
 			if now := d.get(id); now.Phase != session.Waiting || now.Turn == nil {
-				t.Errorf("%s, %+v", now.Phase, now.Turn)
+				t.Errorf("session after the restart: got %s, turn %+v; want it waiting in a turn", now.Phase, now.Turn)
 			}
 			d.answer(r, form("plain"))
 			tr := d.idle(id)
 			if turn := lastTurn(tr); turn.StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "plain") {
-				t.Errorf("%+v: %s", turn, textOf(tr, "agent"))
+				t.Errorf("after the second answer: got turn %+v, text %q; want end_turn with plain", turn, textOf(tr, "agent"))
 			}
 		},
 	} {
@@ -982,7 +968,7 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 }
 
 // What came while the program was away is read when it is back: everything, once.
-func TestBurstWhileTheProgramIsAway(t *testing.T) {
+func TestRemoteBurstWhileProgramIsAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e, d, s := idleElsewhere(t, dir)
@@ -1018,7 +1004,7 @@ func pad(list []string) []string {
 }
 
 // Stop ends an agent that does not heed it; where the runtime cannot be reached for that, it is told that the agent may still work.
-func TestStopElsewhere(t *testing.T) {
+func TestRemoteCancelEndsAgentOrTellsThatItMayWork(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -1030,11 +1016,9 @@ func TestStopElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := d.idle(s.ID)
-	if turn := lastTurn(tr); turn.StopReason != "cancelled" {
-		t.Fatalf("%+v", turn)
-	}
+	wantStop(t, tr, "cancelled")
 	if got := dividersOf(tr); !slices.Contains(got, "turn.no_signal") || !slices.Contains(got, "turn.killed") {
-		t.Errorf("%v", got)
+		t.Errorf("dividers: got %v, want turn.no_signal and turn.killed", got)
 	}
 	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
 
@@ -1047,10 +1031,10 @@ func TestStopElsewhere(t *testing.T) {
 	}
 	tr = d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "cancelled" || time.Since(begun) > 10*time.Second {
-		t.Fatalf("%+v after %v", turn, time.Since(begun))
+		t.Fatalf("Cancel without a line: got %+v after %v, want cancelled within 10s", turn, time.Since(begun))
 	}
 	if exit := d.get(s.ID).Exit; exit == nil || exit.Problem != "place.unended" {
-		t.Errorf("%+v", exit)
+		t.Errorf("exit: got %+v, want problem place.unended", exit)
 	}
 	if e.instances() != 1 {
 		t.Errorf("%d run there", e.instances())
@@ -1064,7 +1048,7 @@ func TestStopElsewhere(t *testing.T) {
 }
 
 // An agent that could not be ended is ended by the next start, whatever has become of its conversation.
-func TestAgentThatIsLeft(t *testing.T) {
+func TestRemoteAgentThatIsLeftIsEndedLater(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]func(t *testing.T, e *elsewhere, d *desk, id string){
 		"it is deleted": func(t *testing.T, e *elsewhere, d *desk, id string) {
@@ -1125,7 +1109,7 @@ func (d *desk) left() (n int, err error) {
 
 // A place that only archived and deleted conversations are at can be removed, and what still runs there for them ends before its token is
 // forgotten. Where it cannot be reached, how much is left is told; and nobody looks for it any more.
-func TestRemovingAPlace(t *testing.T) {
+func TestRemovePlaceEndsItsAgents(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"it is there": false, "it cannot be reached": true} {
 		t.Run(name, func(t *testing.T) {
@@ -1157,14 +1141,14 @@ func TestRemovingAPlace(t *testing.T) {
 			}
 			gone, err := d.remotes.Remove(t.Context(), p.ID)
 			if err != nil || gone.ID != p.ID || gone.Left != left || e.instances() != left {
-				t.Errorf("%+v, %v; %d agents run there", gone, err, e.instances())
+				t.Errorf("Remove(%s): got %+v, %v with %d agents there; want %d left", p.ID, gone, err, e.instances(), left)
 			}
 			if len(d.remotes.List()) != 1 {
-				t.Errorf("%+v", d.remotes.List())
+				t.Errorf("List after Remove: got %+v, want this machine alone", d.remotes.List())
 			}
 			tr := d.idle(archived)
 			if turn, now := lastTurn(tr), d.get(archived); turn.StopReason != "interrupted" || now.Phase != session.Closed {
-				t.Errorf("%+v, %s", turn, now.Phase)
+				t.Errorf("archived session: got turn %+v, %s; want interrupted and closed", turn, now.Phase)
 			}
 			d.close()
 			d = deskWithPlacesAnd(t, dir, time.Minute)
@@ -1179,21 +1163,21 @@ func TestRemovingAPlace(t *testing.T) {
 	}
 }
 
-func TestAgentsAndDirectoriesOfAPlace(t *testing.T) {
+func TestPlaceListsAgentsAndDirectories(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
 	list, err := d.remotes.Agents(t.Context(), p.ID)
 	if err != nil || !slices.ContainsFunc(list, func(a remotes.PlaceAgent) bool { return a.ID == "mock" && a.Name != "" && a.Installed }) {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("Agents(%s): got %+v, %v; want mock among them, installed", p.ID, list, err)
 	}
 	if err := os.MkdirAll(filepath.Join(d.work, "inner"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	dirs, err := d.remotes.Directories(t.Context(), p.ID, d.work)
 	if err != nil || len(dirs.Items) != 1 || dirs.Items[0].Path != filepath.Join(d.work, "inner") || dirs.Parent != filepath.Dir(d.work) {
-		t.Errorf("%+v, %v", dirs, err)
+		t.Errorf("Directories(%s): got %+v, %v; want inner, and the parent", d.work, dirs, err)
 	}
 	if _, err = d.remotes.Directories(t.Context(), p.ID, d.work+"/none"); err == nil {
 		t.Error("a directory that is not there was listed")

@@ -88,7 +88,7 @@ func ruleEntries(tr session.Transcript) (list []transcript.RuleAnswer) {
 	return list
 }
 
-func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
+func TestRuleAnswersBeforeAnybodySeesRequest(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	allow := d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
@@ -101,18 +101,18 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 	after := d.lastSeq()
 	got := d.steps(id, permit(commanding("git status")), permit(commanding("git push --force origin")), permit(commanding("rm -rf ~")))
 	if chosen(got[0]) != "allow_once-1" || chosen(got[1]) != "reject_once-2" || chosen(got[2]) != "reject_once-2" {
-		t.Fatalf("%+v", got)
+		t.Fatalf("answers of the rules: got %+v, want git status allowed, the push and rm -rf rejected", got)
 	}
 	tr := d.transcript(id)
 	told := ruleEntries(tr)
 	if len(told) != 3 || told[0].ID != allow.ID || told[0].Effect != "allow" || told[0].OptionID != "allow_once-1" || told[0].Scope != "everywhere" || told[0].Title != "`git status`" ||
 		told[1].ID != deny.ID || told[1].Effect != "deny" || told[2].ID != "builtin:remove_all" || !told[2].Builtin {
-		t.Errorf("%+v", told)
+		t.Errorf("answers in the transcript: got %+v, want the rules %s, %s and builtin:remove_all", told, allow.ID, deny.ID)
 	}
 	for i, status := range []string{"answered", "rejected", "rejected"} {
 		r := tr.Requests[i]
 		if r.Status != status || r.AnsweredBy != "rule" || r.Rule == nil || r.Rule.ID != told[i].ID || r.ResolvedAt == nil || r.ID != told[i].Request {
-			t.Errorf("%+v", r)
+			t.Errorf("request %d: got %+v, want it %s by rule %s", i, r, status, told[i].ID)
 		}
 	}
 	for _, e := range d.since(after) {
@@ -129,11 +129,11 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 	for _, r := range d.rules(rulebook.Filter{}) {
 		hits[r.ID] = r.Hits
 		if r.LastHitAt == nil {
-			t.Errorf("%+v", r)
+			t.Errorf("rule %s: got %+v, want a time of its last hit", r.ID, r)
 		}
 	}
 	if hits[allow.ID] != 1 || hits[deny.ID] != 1 {
-		t.Errorf("%v", hits)
+		t.Errorf("hits: got %v, want one of %s and one of %s", hits, allow.ID, deny.ID)
 	}
 	d.sameAsRebuilt(id)
 
@@ -142,20 +142,20 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Rules().Remove(t.Context(), allow.ID); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("Remove(%s) a second time = %v, want ErrNotFound", allow.ID, err)
 	}
 	refused(t, d.Rules().Remove(t.Context(), "builtin:remove_all"), "rule.builtin")
 	d.begin(id, permit(commanding("git status")))
 	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2"})
 	if tr := d.idle(id); len(ruleEntries(tr)) != 3 {
-		t.Errorf("%+v", ruleEntries(tr))
+		t.Errorf("answers after the rule was removed: got %+v, want the 3 of before", ruleEntries(tr))
 	}
 	d.sameAsRebuilt(id)
 }
 
 // An agent that counts its calls anew in each turn asks for one of which it has told nothing yet: a rule must not answer by what the call of
 // that id was in the turn before, and a person is not shown that either.
-func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
+func TestRuleIgnoresToolCallOfAnotherTurn(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "npm test"})
@@ -165,14 +165,14 @@ func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
 	asked := permit(nil)
 	asked.Params["toolCall"] = map[string]any{"toolCallId": "1"}
 	if got := d.steps(id, begun, asked); chosen(got[0]) != "allow_once-1" { // within a turn it is known
-		t.Errorf("%+v", got)
+		t.Errorf("call of the same turn: got %+v, want it allowed", got)
 	}
 	for name, steps := range map[string][]step{"cut off": {asked}, "going on": {goesOn, asked}} {
 		d.steps(id, begun)
 		d.begin(id, steps...)
 		r := d.request(id)
 		if r.Tool == nil || r.Tool.RawInput != nil || r.Title == "Test" || r.ToolCallID != "1" {
-			t.Errorf("%s: %+v", name, r)
+			t.Errorf("%s: got request %+v, want call 1 without the command of the turn before", name, r)
 		}
 		d.answer(r, session.Answer{OptionID: "reject_once-2"})
 		d.idle(id)
@@ -181,7 +181,7 @@ func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
 }
 
 // What a hostile agent says beside the command does not count, and what is not shown is not allowed.
-func TestOnlyWhatIsRunCounts(t *testing.T) {
+func TestRuleJudgesOnlyTheCommandThatRuns(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
@@ -302,7 +302,7 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestRemembering(t *testing.T) {
+func TestRememberAnswersAllThatWait(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -325,7 +325,7 @@ func TestRemembering(t *testing.T) {
 	list, err := d.Rules().Suggest(t.Context(), first.ID)
 	if err != nil || len(list.Danger) > 0 || len(list.Suggestions) < 6 || list.Suggestions[0].Pattern != "npm run build-0" || list.Suggestions[0].Scope != "session" ||
 		list.Suggestions[3].Pattern != "npm run build-0" || list.Suggestions[3].Effect != "deny" || list.Suggestions[0].Effect != "allow" {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("Suggest: got %+v, %v; want 6 or more, no danger, the command itself first, allowed and then denied", list, err)
 	}
 	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
 	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Note: "no"}, "window"), "answer.note")
@@ -340,16 +340,16 @@ func TestRemembering(t *testing.T) {
 	var answers []answer
 	last := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "agent" })
 	if err := json.Unmarshal([]byte(tr.Items[last].Text), &answers); err != nil || len(answers) != 101 {
-		t.Fatalf("%d %v", len(answers), err)
+		t.Fatalf("answers of the agent: got %d, %v; want 101", len(answers), err)
 	}
 	for i, a := range answers[:100] {
 		if chosen(a) != "allow_once-1" {
-			t.Errorf("%d: %s", i, a.Result)
+			t.Errorf("answer %d: got %s, want it allowed", i, a.Result)
 		}
 	}
 	list2 := d.rules(rulebook.Filter{Session: id})
 	if len(list2) != 1 || list2[0].Hits != 99 || list2[0].Directory != d.work || list2[0].Text != "Run npm run *" {
-		t.Errorf("%+v", list2)
+		t.Errorf("rules of the session: got %+v, want one for npm run * with 99 hits", list2)
 	}
 	if n := len(ruleEntries(tr)); n != 99 {
 		t.Errorf("%d lines", n)
@@ -357,7 +357,7 @@ func TestRemembering(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
+func TestRuleOfDirectoryIsNotInAnother(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	a := d.asking()
 	b := filepath.Join(d.dir, "b")
@@ -425,14 +425,14 @@ func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
 }
 
 // The directory of another machine is another one, though it has the same path.
-func TestARuleOfADirectoryIsForItsPlace(t *testing.T) {
+func TestRuleOfDirectoryIsForItsPlace(t *testing.T) {
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
 	here, there := d.create(), d.createAt(p.ID)
 	made := d.rule(rulebook.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Pattern: "make one"})
 	if made.Place != "" || here.Cwd != there.Cwd {
-		t.Fatalf("%+v", made)
+		t.Fatalf("rule: got %+v, want it of this machine; sessions: got directories %s and %s, want one path", made, here.Cwd, there.Cwd)
 	}
 	d.prompt(there.ID, "/ask-to-run make one")
 	r := d.request(there.ID)
@@ -440,18 +440,18 @@ func TestARuleOfADirectoryIsForItsPlace(t *testing.T) {
 	d.idle(there.ID)
 	d.prompt(there.ID, "/ask-to-run make one")
 	if tr := d.idle(there.ID); len(ruleEntries(tr)) != 1 {
-		t.Errorf("%+v", ruleEntries(tr))
+		t.Errorf("answers at the place: got %+v, want 1 by a rule", ruleEntries(tr))
 	}
 	list := d.rules(rulebook.Filter{Session: there.ID})
 	if len(list) != 1 || list[0].Place != p.ID || list[0].Hits != 1 {
-		t.Errorf("%+v", list)
+		t.Errorf("rules at the place: got %+v, want one of place %s with 1 hit", list, p.ID)
 	}
 	if list := d.rules(rulebook.Filter{Session: here.ID}); len(list) != 1 || list[0].ID != made.ID || list[0].Hits != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("rules of this machine: got %+v, want %s without a hit", list, made.ID)
 	}
 }
 
-func TestTwoSurfacesRememberAtOnce(t *testing.T) {
+func TestRememberOfTwoSurfacesMakesOneRule(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	for range 5 {
@@ -474,7 +474,7 @@ func TestTwoSurfacesRememberAtOnce(t *testing.T) {
 		refused(t, errs[1-won], "request.resolved")
 		list := d.rules(rulebook.Filter{})
 		if len(list) != 1 || list[0].Effect != []string{"allow", "deny"}[won] || list[0].Scope != []string{"session", "directory"}[won] {
-			t.Fatalf("%+v", list)
+			t.Fatalf("rules: got %+v, want only that of surface %d, whose answer was taken", list, won)
 		}
 		if err := d.Rules().Remove(t.Context(), list[0].ID); err != nil {
 			t.Fatal(err)
@@ -482,7 +482,7 @@ func TestTwoSurfacesRememberAtOnce(t *testing.T) {
 	}
 }
 
-func TestRejectedWithWords(t *testing.T) {
+func TestRejectionNoteIsQueued(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")))
@@ -507,14 +507,14 @@ func TestRejectedWithWords(t *testing.T) {
 	want := "I rejected “`make all`”: use make test"
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), want) })
 	if s := d.get(id); s.Draft != draft {
-		t.Errorf("the draft is %q", s.Draft)
+		t.Errorf("draft: got %q, want %q", s.Draft, draft)
 	}
 	if list, err := d.Queue(t.Context(), id); err != nil || len(list) != 1 || list[0].Message != "[]" {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Queue: got %+v, %v; want the one message []", list, err)
 	}
 }
 
-func TestWordsReachATurnThatTakesThem(t *testing.T) {
+func TestRejectionNoteIsSteered(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}`)
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second one holds the turn open
@@ -524,10 +524,10 @@ func TestWordsReachATurnThatTakesThem(t *testing.T) {
 	tr := d.idle(id)
 	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Text == "I rejected “`make all`”: use make test" })
 	if i < 0 || len(tr.Turns) != 1 || tr.Items[i].Turn != tr.Turns[0].ID {
-		t.Errorf("the words are not in the turn: %+v", tr.Items)
+		t.Errorf("words in the turn: got %+v, want them in the only turn", tr.Items)
 	}
 	if list := d.rules(rulebook.Filter{}); len(list) != 1 || list[0].Effect != "deny" || list[0].Pattern != "make all" {
-		t.Errorf("%+v", list)
+		t.Errorf("rules: got %+v, want make all denied", list)
 	}
 	d.sameAsRebuilt(id)
 }
@@ -541,7 +541,7 @@ func TestRememberIsRefusedBeyondTheRequest(t *testing.T) {
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.danger")
 	if list, err := d.Rules().Suggest(t.Context(), r.ID); err != nil || !slices.Equal(list.Danger, []string{"sudo"}) ||
 		slices.ContainsFunc(list.Suggestions, func(s rulebook.RuleSuggestion) bool { return s.Effect == "allow" && s.Scope == "everywhere" }) {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Suggest: got %+v, %v; want danger sudo and nothing allowed everywhere", list, err)
 	}
 	d.answer(r, session.Answer{OptionID: "allow_once-1"})
 	r = d.request(id)
@@ -554,7 +554,7 @@ func TestRememberIsRefusedBeyondTheRequest(t *testing.T) {
 }
 
 // A value that is nested deeper than SQLite reads is told as a text; where versions before have stored one as it was, nothing fails over it.
-func TestADeepValueBreaksNothing(t *testing.T) {
+func TestDeepRawInputBreaksNoRule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := askingDesk(t, dir)
@@ -569,10 +569,10 @@ func TestADeepValueBreaksNothing(t *testing.T) {
 		t.Helper()
 		got, err := d.Rules().Simulate(t.Context(), rulebook.NewRule{Effect: "deny", Scope: "everywhere", Kind: "execute", Pattern: "make"}, "", 200)
 		if err != nil || got.Looked != asked {
-			t.Errorf("%+v %v", got, err)
+			t.Errorf("Simulate: got %+v, %v; want %d looked at", got, err, asked)
 		}
 		if g, err := d.Inspector().Given(t.Context(), id); err != nil || g.Plan == nil || len(g.Plan.Plan) != 1 {
-			t.Errorf("%+v %v", g, err)
+			t.Errorf("Given: got %+v, %v; want the plan of one step", g, err)
 		}
 	}
 	works(1)
@@ -608,7 +608,7 @@ func TestADeepValueBreaksNothing(t *testing.T) {
 }
 
 // A rule that is made or changed while something waits answers it; one that asks takes that back.
-func TestARuleThatIsChanged(t *testing.T) {
+func TestRuleChangeAnswersWhatWaits(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")))
@@ -617,10 +617,10 @@ func TestARuleThatIsChanged(t *testing.T) {
 	pattern, note := "make all", "mine"
 	changed, err := d.Rules().Change(t.Context(), r.ID, rulebook.RulePatch{Pattern: &pattern, Note: &note})
 	if err != nil || changed.Pattern != pattern || changed.Note != note || changed.ID != r.ID || changed.Scope != "everywhere" {
-		t.Fatalf("%+v %v", changed, err)
+		t.Fatalf("Change(%s): got %+v, %v; want pattern %s, note %s, everywhere", r.ID, changed, err, pattern, note)
 	}
 	if tr := d.idle(id); len(ruleEntries(tr)) != 1 {
-		t.Errorf("%+v", ruleEntries(tr))
+		t.Errorf("answers after the change: got %+v, want 1", ruleEntries(tr))
 	}
 	ask := "ask"
 	if changed, err = d.Rules().Change(t.Context(), r.ID, rulebook.RulePatch{Effect: &ask}); err != nil || changed.Hits != 1 {

@@ -94,7 +94,7 @@ func (d *desk) sent(id string) string {
 	return b.String()
 }
 
-func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
+func TestTrustIsAskedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `,"off":{"type":"local","command":"x","enabled":false}}`)
@@ -102,15 +102,15 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 	turn := d.prompt(s.ID, "mcp")
 	r := d.request(s.ID)
 	if r.Kind != "trust" || r.Detail != d.work || len(r.Executables) != 1 || len(r.Options) != 3 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want trust of %s for one executable, with 3 options", r, d.work)
 	}
 	e := r.Executables[0]
 	if e.Kind != "mcp" || e.Name != "one" || e.Approved || e.Before != "" || len(e.Hash) != 64 || !strings.Contains(e.Detail, "mcp-server one") ||
 		!strings.Contains(e.Detail, "FIXTURE_WORD") || strings.Contains(e.Detail, "hidden-value") {
-		t.Errorf("%+v", e)
+		t.Errorf("executable: got %+v, want the MCP server one, not approved, without the hidden value", e)
 	}
 	if now := d.get(s.ID); now.Phase != session.Waiting || now.Waiting != 1 || now.Turn == nil || now.Turn.ID != turn.ID || now.Turn.State != "requires_action" {
-		t.Errorf("%+v", now)
+		t.Errorf("session: got %+v, want it waiting for 1 in turn %s", now, turn.ID)
 	}
 	if sent := d.sent(s.ID); sent != "" {
 		t.Errorf("an agent was sent something: %s", sent)
@@ -121,11 +121,11 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "yes"}, "window"), "answer.unknown_option")
 	d.answer(r, session.Answer{OptionID: "approve"})
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "one/said") || !strings.Contains(text, "started with one and hidden-value-1") {
-		t.Errorf("the agent has no server: %s", text)
+		t.Errorf("agent's tools: got %q, want one/said with its value", text)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "cli"), "request.resolved")
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Executables(%s): got %+v, %v; want 2, the second approved", d.work, list, err)
 	}
 	if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") || !strings.Contains(sent, "FIXTURE_WORD") {
 		t.Errorf("the journal has the secret: %s", sent)
@@ -145,11 +145,11 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := d.request(s.ID); again.Executables[0].Hash != e.Hash {
-		t.Errorf("%+v", again)
+		t.Errorf("request after a change: got %+v, want hash %s again", again, e.Hash)
 	}
 }
 
-func TestStartingOnceAndWithout(t *testing.T) {
+func TestTrustOnceAndWithout(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
@@ -169,18 +169,18 @@ func TestStartingOnceAndWithout(t *testing.T) {
 	}
 	tr := d.transcript(s.ID)
 	if text := notices(tr); !strings.Contains(text, "Started without what was not approved: mcp one") {
-		t.Errorf("it is not said: %q", text)
+		t.Errorf("notices: got %q, want the server that was left out", text)
 	}
 	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); i < 0 || tr.Requests[i].Status != "rejected" {
-		t.Errorf("%+v", tr.Requests)
+		t.Errorf("requests: got %+v, want %s rejected", tr.Requests, r.ID)
 	}
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Executables(%s): got %+v, %v; want it not approved", d.work, list, err)
 	}
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestWhatWasShownIsWhatStarts(t *testing.T) {
+func TestTrustCoversOnlyContentThatWasShown(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
@@ -196,7 +196,7 @@ func TestWhatWasShownIsWhatStarts(t *testing.T) {
 	}
 	again := d.request(s.ID)
 	if e := again.Executables[0]; e.Hash == r.Executables[0].Hash || e.Before != r.Executables[0].Detail || e.Before == e.Detail {
-		t.Errorf("%+v", e)
+		t.Errorf("changed executable: got %+v, want another hash and the detail of before: %s", e, r.Executables[0].Detail)
 	}
 	refused(t, d.Launch().Approve(t.Context(), d.work, []string{r.Executables[0].Hash}), "trust.changed")
 	if err := d.Launch().Approve(t.Context(), d.work, []string{again.Executables[0].Hash}); err != nil {
@@ -204,11 +204,11 @@ func TestWhatWasShownIsWhatStarts(t *testing.T) {
 	}
 	d.ready(s.ID) // it was said elsewhere, which is enough
 	if text := d.tools(s.ID); !strings.Contains(text, "started with two") {
-		t.Errorf("%s", text)
+		t.Errorf("agent's tools: got %q, want the server started with two", text)
 	}
 }
 
-func TestOneAnswerServesAllSessionsOfTheDirectory(t *testing.T) {
+func TestTrustAnswerServesAllSessionsOfDirectory(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
@@ -222,15 +222,15 @@ func TestOneAnswerServesAllSessionsOfTheDirectory(t *testing.T) {
 	d.ready(first.ID)
 	d.ready(second.ID)
 	if got := d.transcript(second.ID).Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" {
-		t.Errorf("%+v", got)
+		t.Errorf("request of the second session: got %+v, want it answered by window", got)
 	}
 	if now := d.get(third.ID); now.Phase != session.Waiting {
-		t.Errorf("%+v", now)
+		t.Errorf("session with other content: got %+v, want it waiting", now)
 	}
 	d.sameAsRebuilt(second.ID)
 }
 
-func TestCancelWithdrawsTheQuestion(t *testing.T) {
+func TestCancelWithdrawsTrustRequest(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
@@ -242,26 +242,26 @@ func TestCancelWithdrawsTheQuestion(t *testing.T) {
 	}
 	tr := d.idle(s.ID)
 	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "cancelled" || tr.Requests[0].Status != "cancelled" {
-		t.Errorf("%+v %+v", last, tr.Requests)
+		t.Errorf("after Cancel: got turn %+v, requests %+v; want turn %s and its request cancelled", last, tr.Requests, turn.ID)
 	}
 	if now := d.get(s.ID); now.Phase != session.Closed || now.Exit != nil || now.Waiting != 0 {
-		t.Errorf("%+v", now)
+		t.Errorf("session after Cancel: got %+v, want it closed, without an exit, waiting for nothing", now)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Executables(%s): got %+v, %v; want it not approved", d.work, list, err)
 	}
 	if sent := d.sent(s.ID); sent != "" {
-		t.Errorf("an agent was sent something: %s", sent)
+		t.Errorf("sent to the agent: got %q, want nothing", sent)
 	}
 	d.prompt(s.ID, "mcp")
 	if again := d.request(s.ID); again.ID == r.ID {
-		t.Errorf("%+v", again)
+		t.Errorf("next request: got %+v, want another than %s", again, r.ID)
 	}
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestTheQuestionEndsWithDeskhand(t *testing.T) {
+func TestTrustRequestExpiresWithProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -272,22 +272,22 @@ func TestTheQuestionEndsWithDeskhand(t *testing.T) {
 	d = open(t, dir)
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
 	if tr := d.transcript(s.ID); tr.Requests[0].Status != "expired" {
-		t.Errorf("%+v", tr.Requests)
+		t.Errorf("requests after reopening: got %+v, want the first expired", tr.Requests)
 	}
 	d.prompt(s.ID, "mcp")
 	again := d.request(s.ID)
 	d.answer(again, session.Answer{OptionID: "approve"})
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "started with one") {
-		t.Errorf("%s", text)
+		t.Errorf("agent's tools: got %q, want the server started with one", text)
 	}
 	d.close()
 	d = open(t, dir) // an approval is kept
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
-		t.Errorf("%s", text)
+		t.Errorf("agent's tools after reopening: got %q, want the server started with one", text)
 	}
 }
 
-func TestWhatAnAgentCannotTakeIsSaid(t *testing.T) {
+func TestMCPServersThatAgentCannotTakeAreTold(t *testing.T) {
 	t.Setenv("DESKHAND_TEST_TOKEN", "token-of-the-test")
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume")
@@ -306,7 +306,7 @@ func TestWhatAnAgentCannotTakeIsSaid(t *testing.T) {
 	s := d.create()
 	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
 	if text := d.tools(s.ID); !strings.Contains(text, "web/said") || strings.Contains(text, "unset") {
-		t.Errorf("%s", text)
+		t.Errorf("agent's tools: got %q, want web/said, and unset left out", text)
 	}
 	if asked != "Bearer token-of-the-test" {
 		t.Errorf("the server was asked with %q", asked)
@@ -329,14 +329,14 @@ func TestWhatAnAgentCannotTakeIsSaid(t *testing.T) {
 	}
 	d.ready(other.ID)
 	if text := notices(d.transcript(other.ID)); !strings.Contains(text, `"web" was not given to forgetful: the agent takes no MCP servers over http`) {
-		t.Errorf("%s", text)
+		t.Errorf("notices: got %q, want that forgetful takes no servers over http", text)
 	}
 	if sent := d.sent(other.ID); !strings.Contains(sent, `"mcpServers":[]`) {
-		t.Errorf("%s", sent)
+		t.Errorf("sent to forgetful: got %s, want no MCP servers", sent)
 	}
 }
 
-func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
+func TestMCPServersFitSchema(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `,"web":{"type":"http","url":"http://127.0.0.1:1/","headers":{"A":"b"}},"old":{"type":"sse","url":"http://127.0.0.1:1/"}}`)
@@ -351,11 +351,11 @@ func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
 		}
 		seen++
 		if err := definition("session/new", "Request").Validate(m.Params); err != nil {
-			t.Errorf("%s\n%v", data, err)
+			t.Errorf("session/new against the schema: got %v, want it valid: %s", err, data)
 		}
 		servers := m.Params.(map[string]any)["mcpServers"].([]any)
 		if len(servers) != 3 {
-			t.Fatalf("%s", data)
+			t.Fatalf("session/new: got %d servers, want 3: %s", len(servers), data)
 		}
 		for _, s := range servers { // an agent of note drops a stdio server that has a type
 			if kind, typed := s.(map[string]any)["type"]; typed == (s.(map[string]any)["name"] == "srv") {

@@ -89,7 +89,7 @@ func (d *desk) told(id string) []string {
 }
 
 // A directory is renamed while an agent idles in it. Opening it at its new path brings what was said in it, and the agent goes on there.
-func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
+func TestSessionsFollowMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume close writes")
@@ -108,20 +108,20 @@ func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
 	at := d.get(idle.ID).UpdatedAt
 	rename(t, from, to)
 	if list := d.workspaces(); len(list) != 1 || !list[0].Missing || list[0].MovedTo != to || list[0].Path != from || list[0].Sessions != 2 {
-		t.Fatalf("%+v", list)
+		t.Fatalf("workspaces after a rename: got %+v, want one, missing, moved to %s, with 2 sessions", list, to)
 	}
 	if s := d.get(idle.ID); !s.Workspace.Missing || s.Cwd != from {
-		t.Fatalf("it has moved by itself: %+v", s)
+		t.Fatalf("session after a rename: got %+v, want it missing and still in %s", s, from)
 	}
 
 	third := d.in("forgetful", to)
 	if third.Workspace.ID != idle.Workspace.ID || third.Workspace.Path != to {
-		t.Errorf("%+v", third.Workspace)
+		t.Errorf("session at the new path: got workspace %+v, want %s at %s", third.Workspace, idle.Workspace.ID, to)
 	}
 	for _, id := range []string{idle.ID, asleep.ID} {
 		s := d.get(id)
 		if s.Cwd != to || s.Workspace.Path != to || s.Workspace.Missing || s.Phase != session.Closed || s.Exit != nil || s.Hibernated {
-			t.Errorf("%+v", s)
+			t.Errorf("session %s: got %+v, want it closed in %s, without an exit", id, s, to)
 		}
 		tr := d.transcript(id)
 		last := tr.Items[len(tr.Items)-1]
@@ -131,26 +131,26 @@ func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
 		d.sameAsRebuilt(id)
 	}
 	if now := d.transcript(idle.ID); len(now.Items) != len(before.Items)+1 || d.get(idle.ID).UpdatedAt != at {
-		t.Errorf("%d entries, before %d", len(now.Items), len(before.Items))
+		t.Errorf("transcript after the move: got %d entries, updated %v; want %d, %v", len(now.Items), d.get(idle.ID).UpdatedAt, len(before.Items)+1, at)
 	}
 	d.until("the end of the agent", func() bool { return d.process(idle.ID) == 0 })
 	for _, id := range []string{idle.ID, asleep.ID} {
 		d.prompt(id, "three")
 		if got := dividers(d.idle(id)); !strings.HasSuffix(got, "workspace.moved session.resumed") {
-			t.Errorf("%q", got)
+			t.Errorf("dividers: got %q, want workspace.moved session.resumed at the end", got)
 		}
 		told := d.told(id)
 		if last := told[len(told)-1]; last != "session/resume "+to {
-			t.Errorf("the agent was told %q", told)
+			t.Errorf("directories told: got %q, want session/resume with %s last", told, to)
 		}
 		d.sameAsRebuilt(id)
 	}
 	if list := d.workspaces(); len(list) != 1 || list[0].Missing || list[0].MovedTo != "" || list[0].Sessions != 3 {
-		t.Errorf("%+v", list)
+		t.Errorf("workspaces: got %+v, want one that is there, with 3 sessions", list)
 	}
 }
 
-func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
+func TestRelinkMergesWorkspaces(t *testing.T) {
 	t.Parallel()
 	patient := session.Config{Undo: time.Hour} // until what is deleted here is restored
 	d := openAs(t, t.TempDir(), proxy.Config{}, patient)
@@ -174,17 +174,17 @@ func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
 	}
 	w := d.relink(a.Workspace.ID, to+"/")
 	if w.ID != b.Workspace.ID || w.Path != to || w.Missing || w.Sessions != 2 {
-		t.Errorf("%+v", w)
+		t.Errorf("Relink(%s): got %+v, want %s at %s with 2 sessions", to, w, b.Workspace.ID, to)
 	}
 	s := d.get(a.ID)
 	if s.Workspace.ID != b.Workspace.ID || s.Cwd != filepath.Join(to, "deep", "er") || !slices.Equal(s.Directories, []string{filepath.Join(to, "x"), "/elsewhere"}) {
-		t.Errorf("%+v", s)
+		t.Errorf("session after Relink: got %+v, want workspace %s, its directories below %s", s, b.Workspace.ID, to)
 	}
 	if restored := d.restore(deleted.ID); restored.Cwd != to || restored.Workspace.ID != b.Workspace.ID {
-		t.Errorf("%+v", restored)
+		t.Errorf("restored session: got %+v, want it in %s of workspace %s", restored, to, b.Workspace.ID)
 	}
 	if list := d.workspaces(); len(list) != 1 || list[0].Sessions != 3 {
-		t.Errorf("%+v", list)
+		t.Errorf("workspaces: got %+v, want one with 3 sessions", list)
 	}
 	for _, id := range []string{a.ID, deleted.ID} {
 		d.sameAsRebuilt(id)
@@ -214,10 +214,10 @@ func TestRelinkIsRefused(t *testing.T) {
 		refused(t, err, code)
 	}
 	if _, err := d.Workspaces().Relink(t.Context(), "none", to); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Relink(none) = %v, want ErrNotFound", err)
 	}
 	if s := d.get(idle.ID); s.Cwd != from {
-		t.Errorf("%+v", s)
+		t.Errorf("session after refused relinks: got %+v, want it in %s", s, from)
 	}
 	d.idle(idle.ID)
 	if err := d.Cancel(t.Context(), busy.ID); err != nil {
@@ -225,10 +225,10 @@ func TestRelinkIsRefused(t *testing.T) {
 	}
 	d.idle(busy.ID)
 	if w := d.relink(idle.Workspace.ID, to); w.Path != to || w.Sessions != 2 {
-		t.Errorf("%+v", w)
+		t.Errorf("Relink(%s): got %+v, want it there with 2 sessions", to, w)
 	}
 	if w := d.relink(idle.Workspace.ID, to); w.Path != to {
-		t.Errorf("%+v", w)
+		t.Errorf("Relink(%s) a second time: got %+v, want it there", to, w)
 	}
 	if n := strings.Count(dividers(d.transcript(idle.ID)), "workspace.moved"); n != 1 {
 		t.Errorf("it is told %d times", n)
@@ -244,7 +244,7 @@ func TestRelinkIsRefused(t *testing.T) {
 }
 
 // A turn that runs keeps a directory from being followed when it is opened; what is opened gets along without.
-func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
+func TestMovedDirectoryWaitsForTurn(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	from, to := directory(t, d.dir, "from"), filepath.Join(d.dir, "to")
@@ -255,7 +255,7 @@ func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
 	rename(t, from, to)
 	other := d.in("mock", to)
 	if other.Workspace.ID == s.Workspace.ID || d.get(s.ID).Cwd != from {
-		t.Fatalf("%+v", other)
+		t.Fatalf("Create at the new path in a turn: got %+v beside %s, want another workspace and the session in %s", other, d.get(s.ID).Cwd, from)
 	}
 	if err := d.Cancel(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -263,13 +263,13 @@ func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
 	d.idle(s.ID)
 	third := d.in("mock", to)
 	if now := d.get(s.ID); now.Cwd != to || now.Workspace.ID != third.Workspace.ID || third.Workspace.ID != other.Workspace.ID {
-		t.Errorf("%+v", now)
+		t.Errorf("session after its turn: got %+v, want it in %s, in the workspace of the others", now, to)
 	}
 }
 
 // A directory is renamed, and a fresh clone takes its place. A conversation that is begun there does not take over those of the renamed
 // one, which follow it; a turn in them refuses it until it is over.
-func TestAFreshCloneTakesNothingOver(t *testing.T) {
+func TestFreshCloneTakesNoWorkspaceOver(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	path, renamed := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old")

@@ -99,22 +99,22 @@ func (d *desk) textAt(dir, name string) string {
 	return string(data)
 }
 
-// TestASessionHasAWorkTreeOfItsOwn: it is made on a branch of its own, removed with what nobody has committed kept, and brought back.
-func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
+// TestWorktreeIsMadeRemovedAndRestored: it is made on a branch of its own, removed with what nobody has committed kept, and brought back.
+func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
 	plan, err := d.Worktrees().Plan(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday")
 	if err != nil || plan.Repository != d.work || plan.On != "main" || plan.Changed != 0 || !strings.HasPrefix(plan.Branch, "deskhand/fix-the-login-please-it-is-") {
-		t.Fatalf("%+v %v", plan, err)
+		t.Fatalf("Plan: got %+v, %v; want a branch named after the title on main of %s, nothing changed", plan, err, d.work)
 	}
 	s := d.createTree(session.New{Cwd: filepath.Join(d.work, "sub"), Branch: plan.Branch})
 	w := s.Worktree
 	if w == nil || w.State != "ready" || w.Branch != plan.Branch || w.Path != plan.Path || s.Cwd != plan.Cwd || w.From != filepath.Join(d.work, "sub") || w.Repository != d.work || w.Base != plan.Base {
-		t.Fatalf("%+v", s)
+		t.Fatalf("Create with a worktree: got %+v, want it ready as planned: %+v", s, plan)
 	}
 	if filepath.Dir(w.Path) != d.work+".worktrees" || d.git(s.Cwd, "branch", "--show-current") != plan.Branch || d.textAt(s.Cwd, "deep.txt") != "deep\n" {
-		t.Fatalf("%+v", w)
+		t.Fatalf("worktree: got %+v, want it beside %s on %s with deep.txt", w, d.work, plan.Branch)
 	}
 	d.ready(s.ID)
 	d.prompt(s.ID, "markdown")
@@ -125,18 +125,18 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 
 	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if err != nil || preview.ChangedTotal != 2 || preview.IgnoredTotal != 1 || preview.IgnoredBytes != 5 || !preview.BranchStays || preview.Kept != nil || preview.Running != "" || len(preview.Others) != 0 {
-		t.Fatalf("%+v %v", preview, err)
+		t.Fatalf("Preview: got %+v, %v; want 2 changed, 1 ignored of 5 bytes, the branch staying, nobody else there", preview, err)
 	}
 	if d.get(s.ID).Phase != session.Ready || d.textAt(w.Path, "noise.log") != "12345" {
 		t.Error("a preview has changed something")
 	}
 	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil || removed.Kept.Files != 2 || removed.Kept.Ref != "refs/deskhand/kept/"+s.ID {
-		t.Fatalf("%+v %v", removed, err)
+		t.Fatalf("Remove: got %+v, %v; want 2 files kept", removed, err)
 	}
 	now := d.get(s.ID)
 	if _, err := os.Lstat(w.Path); err == nil || now.Phase != session.Closed || now.Worktree.State != "removed" || now.Worktree.Kept.Commit != d.git(d.work, "rev-parse", removed.Kept.Ref) {
-		t.Fatalf("%+v %+v", now, now.Worktree)
+		t.Fatalf("session after Remove: got %+v, %+v; want it closed, the directory gone, the kept commit recorded", now, now.Worktree)
 	}
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.removed")
@@ -147,7 +147,7 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 	d = open(t, dir)
 	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || back.Worktree.State != "ready" || back.Worktree.Kept != nil {
-		t.Fatalf("%+v %v", back.Worktree, err)
+		t.Fatalf("Restore after reopening: got %+v, %v; want it ready with nothing kept", back.Worktree, err)
 	}
 	if d.textAt(w.Path, "code.go")+d.textAt(w.Path, "new.txt")+d.textAt(w.Path, "noise.log") != "two\nnew\n(gone)" {
 		t.Error("it is not as it was")
@@ -158,8 +158,8 @@ func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// TestAWorkTreeWithoutWorkTakesItsBranchAlong: and comes back all the same.
-func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
+// TestWorktreeWithoutWorkTakesItsBranchAlong: and comes back all the same.
+func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -167,40 +167,40 @@ func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	d.ready(s.ID)
 	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.BranchStays || removed.Kept != nil || d.git(d.work, "branch", "--list", "deskhand/*") != "" {
-		t.Fatalf("%+v %v", removed, err)
+		t.Fatalf("Remove without work: got %+v, %v; want nothing kept and the branch gone", removed, err)
 	}
 	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || d.git(back.Cwd, "branch", "--show-current") != s.Worktree.Branch {
-		t.Fatalf("%+v %v", back, err)
+		t.Fatalf("Restore: got %+v, %v; want branch %s", back, err, s.Worktree.Branch)
 	}
 	// A person removes it by hand.
 	d.git(d.work, "worktree", "remove", "--force", back.Worktree.Path)
 	if now := d.get(s.ID); now.Worktree.State != "missing" || !now.Workspace.Missing {
-		t.Errorf("%+v", now.Worktree)
+		t.Errorf("worktree removed by hand: got %+v, want it missing", now.Worktree)
 	}
 	if back, err = d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" {
-		t.Fatalf("%+v %v", back, err)
+		t.Fatalf("Restore of a missing worktree: got %+v, %v; want it ready", back, err)
 	}
 }
 
-// TestWhereAnAgentWorksNothingIsRemoved: its own session's, or that of another one in the same directory.
-func TestWhereAnAgentWorksNothingIsRemoved(t *testing.T) {
+// TestWorktreeIsNotRemovedWhileAgentWorks: its own session's, or that of another one in the same directory.
+func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	other, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: s.Cwd, Title: "The other"})
 	if err != nil || other.Worktree == nil || other.Worktree.Path != s.Worktree.Path {
-		t.Fatalf("%+v %v", other, err)
+		t.Fatalf("Create in a worktree: got %+v, %v; want the worktree %s shared", other, err, s.Worktree.Path)
 	}
 	d.prompt(other.ID, "question")
 	r := d.request(other.ID)
 	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if err != nil || preview.Running != "The other" || len(preview.Others) != 1 {
-		t.Errorf("%+v %v", preview, err)
+		t.Errorf("Preview beside a running turn: got %+v, %v; want it to name The other", preview, err)
 	}
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.busy")
 	if now := d.get(s.ID); now.Worktree.State != "ready" || d.textAt(s.Cwd, "code.go") != "one\n" {
-		t.Errorf("%+v", now.Worktree)
+		t.Errorf("worktree after a refused Remove: got %+v, want it ready and untouched", now.Worktree)
 	}
 	d.answer(r, session.Answer{Reject: true})
 	d.idle(other.ID)
@@ -208,16 +208,16 @@ func TestWhereAnAgentWorksNothingIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != session.Closed {
-		t.Errorf("%+v", now)
+		t.Errorf("other session after Remove: got %+v, want it closed, its worktree removed", now)
 	}
 	// What is said there now fails as in a directory that is not there, and the worktree comes back for both.
 	if _, err = d.restoreTree(t.Context(), other.ID); err != nil || d.get(s.ID).Worktree.State != "ready" {
-		t.Fatal(err)
+		t.Fatalf("Restore by the other session: got %v, worktree of the first %+v; want it ready for both", err, d.get(s.ID).Worktree)
 	}
 }
 
-// TestWhereNoWorkTreeCanBe: each says why, and makes neither a session nor anything else.
-func TestWhereNoWorkTreeCanBe(t *testing.T) {
+// TestWorktreeIsRefusedWithReason: each says why, and makes neither a session nor anything else.
+func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	make := func(n session.New) error {
@@ -255,22 +255,22 @@ func TestWhereNoWorkTreeCanBe(t *testing.T) {
 	}
 	page, err := d.List(t.Context(), false, "", 10)
 	if _, left := os.Lstat(d.work + ".worktrees"); err != nil || len(page.Items) != 0 || left == nil {
-		t.Errorf("%+v %v", page, err)
+		t.Errorf("after refused worktrees: got sessions %+v, %v; want none, and no directory of worktrees", page, err)
 	}
 	s := d.create()
 	_, err = d.Worktrees().Preview(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.none")
 }
 
-// TestASessionThatCannotBeWrittenLeavesNoWorkTree: but what somebody has put into it meanwhile stays.
-func TestASessionThatCannotBeWrittenLeavesNoWorkTree(t *testing.T) {
+// TestWorktreeOfUnwrittenSessionIsRemoved: but what somebody has put into it meanwhile stays.
+func TestWorktreeOfUnwrittenSessionIsRemoved(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
 	d.store(`CREATE TRIGGER never BEFORE INSERT ON session BEGIN SELECT raise(ABORT, 'no room'); END`)
 	_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true})
 	if !errors.Is(err, session.ErrStorage) {
-		t.Fatal(err)
+		t.Fatalf("Create without room for the record = %v, want ErrStorage", err)
 	}
 	var rows int
 	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM worktree`).Scan(&rows); err != nil || rows != 0 {
@@ -281,7 +281,7 @@ func TestASessionThatCannotBeWrittenLeavesNoWorkTree(t *testing.T) {
 	}
 	d.store(`DROP TRIGGER never`)
 	if s := d.createTree(session.New{}); s.Worktree.State != "ready" {
-		t.Errorf("%+v", s.Worktree)
+		t.Errorf("next worktree: got %+v, want it ready", s.Worktree)
 	}
 }
 
@@ -311,8 +311,8 @@ func (d *desk) again() *desk {
 	return d
 }
 
-// TestAKillBetweenTheSteps: of a removal before the directory is out of the way, and after; of a return in its middle; of a beginning.
-func TestAKillBetweenTheSteps(t *testing.T) {
+// TestWorktreeAfterKillBetweenSteps: of a removal before the directory is out of the way, and after; of a return in its middle; of a beginning.
+func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	w := s.Worktree
@@ -356,7 +356,7 @@ func TestAKillBetweenTheSteps(t *testing.T) {
 		t.Error("what was half brought back is still there")
 	}
 	if back, err := d.restoreTree(t.Context(), s.ID); err != nil || d.textAt(w.Path, "new.txt") != "new\n" || back.Worktree.State != "ready" {
-		t.Fatal(err)
+		t.Fatalf("Restore: got %+v, %v; want it ready with new.txt", back.Worktree, err)
 	}
 
 	// Its session was never written.
@@ -372,8 +372,8 @@ func TestAKillBetweenTheSteps(t *testing.T) {
 	}
 }
 
-// TestTwoWishesForOnePath: one is refused, and where the program was killed while it was, the next start takes it for nobody's but the other's.
-func TestTwoWishesForOnePath(t *testing.T) {
+// TestWorktreePathGoesToOneSession: one is refused, and where the program was killed while it was, the next start takes it for nobody's but the other's.
+func TestWorktreePathGoesToOneSession(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -390,7 +390,7 @@ func TestTwoWishesForOnePath(t *testing.T) {
 		if err := <-made; err == nil {
 			fine++
 		} else if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "worktree.exists" && refused.Code != "worktree.branch_taken" {
-			t.Errorf("%v", err)
+			t.Errorf("Create of the same branch = %v, want worktree.exists or worktree.branch_taken", err)
 		}
 	}
 	var rows int
@@ -424,8 +424,8 @@ func TestTwoWishesForOnePath(t *testing.T) {
 	}
 }
 
-// TestADirectoryDeletedByHandLosesNoCommit: not at its removal, nor when it is brought back, nor when a removal was cut off.
-func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
+// TestWorktreeDeletedByHandLosesNoCommit: not at its removal, nor when it is brought back, nor when a removal was cut off.
+func TestWorktreeDeletedByHandLosesNoCommit(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	path := s.Worktree.Path
@@ -444,7 +444,7 @@ func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 	back := func(how string) {
 		t.Helper()
 		if back, err := d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" || d.git(path, "rev-parse", "HEAD") != head {
-			t.Fatalf("%s: %+v %v", how, back.Worktree, err)
+			t.Fatalf("Restore, %s: got %+v, %v; want it ready at commit %s", how, back.Worktree, err, head)
 		}
 		if d.git(d.work, "for-each-ref", "--contains="+head, "refs/deskhand/kept") == "" {
 			t.Errorf("%s: no ref has the commit", how)
@@ -453,7 +453,7 @@ func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 	detached("removed")
 	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil {
-		t.Fatalf("%+v %v", removed, err)
+		t.Fatalf("Remove with a detached commit: got %+v, %v; want it kept", removed, err)
 	}
 	back("removed")
 	detached("brought back")
@@ -468,8 +468,8 @@ func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 	back("cut off")
 }
 
-// TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree: the same content, and no other; it is taken back for both.
-func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
+// TestTrustOfRepositoryHoldsInWorktree: the same content, and no other; it is taken back for both.
+func TestTrustOfRepositoryHoldsInWorktree(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -478,7 +478,7 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 	d.git(d.work, "commit", "--quiet", "-m", "second")
 	found, err := d.Launch().Executables(t.Context(), d.work)
 	if err != nil || len(found) != 1 {
-		t.Fatalf("%+v %v", found, err)
+		t.Fatalf("Executables(%s): got %+v, %v; want 1", d.work, found, err)
 	}
 	if err := d.Launch().Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil {
 		t.Fatal(err)
@@ -488,7 +488,7 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 		t.Helper()
 		found, err := d.Launch().Executables(t.Context(), s.Cwd)
 		if err != nil || len(found) != 1 {
-			t.Fatalf("%+v %v", found, err)
+			t.Fatalf("Executables(%s): got %+v, %v; want 1", s.Cwd, found, err)
 		}
 		return found[0].Approved
 	}
@@ -518,8 +518,8 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 	}
 }
 
-// TestAWorkTreeFollowsItsRepository: when either is moved.
-func TestAWorkTreeFollowsItsRepository(t *testing.T) {
+// TestWorktreeFollowsItsRepository: when either is moved.
+func TestWorktreeFollowsItsRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "")
 	moved := filepath.Join(filepath.Dir(d.work), "moved")
@@ -530,7 +530,7 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := d.get(s.ID); now.Worktree.Repository != moved || d.git(now.Cwd, "rev-parse", "HEAD") != now.Worktree.Base {
-		t.Errorf("%+v", now.Worktree)
+		t.Errorf("worktree after its repository moved: got %+v, want repository %s at its base", now.Worktree, moved)
 	}
 	tree := filepath.Join(filepath.Dir(d.work), "tree")
 	if err := os.Rename(s.Cwd, tree); err != nil {
@@ -540,13 +540,13 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != tree {
-		t.Errorf("%+v %v", removed, err)
+		t.Errorf("Remove after the worktree moved: got %+v, %v; want path %s", removed, err, tree)
 	}
 }
 
 // A repository is renamed and cloned anew at its path. A work tree of the clone is the clone's, though the first conversation there is in
 // that alone: what its removal keeps is brought back from there.
-func TestAWorkTreeOfAFreshCloneIsTheClones(t *testing.T) {
+func TestWorktreeOfFreshCloneIsTheClones(t *testing.T) {
 	t.Parallel()
 	d, own, tree := beside(t, "")
 	recognizes(t, d, own.Workspace)
@@ -563,7 +563,7 @@ func TestAWorkTreeOfAFreshCloneIsTheClones(t *testing.T) {
 	}
 	d.in("mock", d.work)
 	if _, err := d.restoreTree(t.Context(), removed.ID); err != nil || d.textAt(removed.Worktree.Path, "draft.txt") != "draft\n" {
-		t.Errorf("%v", err)
+		t.Errorf("Restore after a clone took the repository's place: got %v, draft.txt %q; want what was kept", err, d.textAt(removed.Worktree.Path, "draft.txt"))
 	}
 	for id, want := range map[string]string{theirs.ID: d.work, removed.ID: d.work, tree.ID: renamed} {
 		now := d.get(id)
@@ -577,7 +577,7 @@ func TestAWorkTreeOfAFreshCloneIsTheClones(t *testing.T) {
 }
 
 // A directory was where a work tree is to be made, and has moved: what was said in it follows it.
-func TestAWorkTreeTakesNothingOver(t *testing.T) {
+func TestWorktreeTakesNoWorkspaceOver(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
