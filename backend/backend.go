@@ -68,8 +68,6 @@ type Config struct {
 
 	LineStall time.Duration // longest silence of a remote runtime's connection; 0 = the default of remotes.Deps
 
-	Step func(step string) // called at each step of a move of the data, and at a start before the directory is locked; may be nil
-
 	Keyring bool // store the values that people enter for agents and places in the system's keyring, if there is one
 
 	CatalogueURL string // address of the agents' registry, which is asked once a day; empty or off = none
@@ -80,7 +78,6 @@ type Backend struct {
 	cfg      Config
 	lock     *datadir.Lock      // nil when another process holds the data directory
 	holder   *datadir.HeldError // that process
-	beside   *datadir.Beside    // our share beside the holder, once we serve
 	db       *store.DB
 	runtime  *proxy.Set // the agents of /v1
 	own      *proxy.Set // the agents of the client's sessions
@@ -103,8 +100,8 @@ type Backend struct {
 	tabs   *httpapi.Tabs
 	socket *Listener
 	local  localAPI
-	calls  calls           // running calls of the API
-	moving *httpapi.Moving // moves to another data directory; nil = no moves
+	life   context.Context //nolint:containedctx // every call's context ends with life
+	stop   context.CancelFunc
 
 	mu   sync.Mutex // protects the fields below
 	base string     // the URL for browsers, once there is one
@@ -121,11 +118,8 @@ func (b *Backend) AgentsFileProblem() string {
 // Open locks the data directory and starts the program on the directory. When another process holds the directory, the runtime works (see
 // Alone) and there is no client.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
-	return open(ctx, cfg, nil)
-}
-
-func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, error) {
-	b := &Backend{cfg: cfg, moving: moving, calls: newCalls()}
+	b := &Backend{cfg: cfg}
+	b.life, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -139,18 +133,12 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 
 // take locks the data directory, or records the process that holds the directory.
 func (b *Backend) take() (err error) {
-	b.lock, err = b.cfg.Places.Acquire(b.cfg.Logger, func() { b.cfg.step("found") })
+	b.lock, err = b.cfg.Places.Acquire(b.cfg.Logger)
 	if held, is := errors.AsType[*datadir.HeldError](err); is {
 		b.holder = held
 		return nil
 	}
 	return err
-}
-
-func (c *Config) step(name string) {
-	if c.Step != nil {
-		c.Step(name)
-	}
 }
 
 func (b *Backend) open(ctx context.Context) error {
@@ -293,7 +281,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	return httpapi.NewClient(httpapi.ClientConfig{
 		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
-		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
+		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
 	}), nil
 }
 
@@ -323,7 +311,7 @@ func (b *Backend) vault(name string) *agents.Vault {
 	})
 }
 
-// Places are the directories of this backend, with the data directory as of now: a move may have changed the directory since.
+// Places are the directories of this backend. The data directory may be another than that of Config, as of a `deskhand data use` since.
 func (b *Backend) Places() datadir.Paths { return b.cfg.Places }
 
 // Alone is the process that holds the data directory, or nil when this process does. Beside another process there is /v1 and no client.
@@ -344,7 +332,17 @@ func (b *Backend) ReadOnly() string {
 }
 
 // Window is the handler of the window's asset server.
-func (b *Backend) Window() http.Handler { return b.calls.count(b.api.Window()) }
+func (b *Backend) Window() http.Handler { return b.bounded(b.api.Window()) }
+
+// bounded passes calls to next, with contexts that end when the backend closes.
+func (b *Backend) bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(b.life, cancel)() //nolint:contextcheck // ctx ends the call
+		next.ServeHTTP(w, r.WithContext(httpapi.WithLife(ctx, b.life)))
+	})
+}
 
 // Programs returns the lookup of variables and programs in the agents' environment, which the login shell has set up.
 func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
@@ -382,23 +380,10 @@ func (b *Backend) Close() error {
 	if b.socket != nil {
 		errs = append(errs, b.socket.Close())
 	}
-	b.calls.stop() // also ends calls that outlive their callers
+	b.stop() // also ends calls that outlive their callers
 	if b.api != nil {
 		b.api.Close()
 	}
-	errs = append(errs, b.closeParts())
-	if b.beside != nil {
-		errs = append(errs, b.beside.Release())
-	}
-	if b.lock != nil {
-		errs = append(errs, b.lock.Release())
-	}
-	return errors.Join(errs...)
-}
-
-// closeParts ends everything that uses the data directory, so that the directory can be copied.
-func (b *Backend) closeParts() error {
-	var errs []error
 	if b.tools != nil {
 		errs = append(errs, b.tools.Close())
 	}
@@ -432,6 +417,9 @@ func (b *Backend) closeParts() error {
 	if b.db != nil {
 		errs = append(errs, b.db.Close())
 	}
+	if b.lock != nil {
+		errs = append(errs, b.lock.Release())
+	}
 	return errors.Join(errs...)
 }
 
@@ -444,10 +432,9 @@ type Listener struct {
 	close  func() error // end, once
 	remove string       // a directory of ours to remove afterwards
 
-	front *swapped // the handler of an address that outlives a backend
+	unmount func() // tells the source of callers to stop sending them; nil = no source
 
 	mu      sync.Mutex // protects the fields below
-	unmount func()     // tells the source of callers to stop sending them; nil = no source
 	closing bool
 	fresh   map[net.Conn]struct{} // connections without a request so far
 }
@@ -496,7 +483,9 @@ func (l *Listener) Close() error { return l.close() }
 func (l *Listener) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	l.mount(nil, nil)
+	if l.unmount != nil {
+		l.unmount()
+	}
 	l.dropFresh()
 	err := l.server.Shutdown(ctx)
 	if err != nil {
@@ -516,9 +505,6 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if b.cfg.NoToken && !loopback(host) {
 		return nil, fmt.Errorf("without a token only this machine may call: %s is not a loopback address", host)
 	}
-	if err := b.serveBeside(ctx); err != nil {
-		return nil, err
-	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
@@ -529,30 +515,19 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		shown = "127.0.0.1"
 	}
-	front := &swapped{}
-	l := serve(ln, front) //nolint:contextcheck // the listener lives until Close, not as long as ctx
-	l.front, l.URL = front, "http://"+net.JoinHostPort(shown, p)
-	b.serveOn(l)
-	return l, nil
-}
-
-// serveOn makes a listener serve this backend.
-func (b *Backend) serveOn(l *Listener) {
-	h, unmount := b.calls.count(b.api.Loopback(l.Addr)), func() {}
+	h, unmount := b.bounded(b.api.Loopback(ln.Addr())), func() {}
 	if b.tools != nil {
-		h, unmount = b.tools.Mount(l.Addr, h)
+		h, unmount = b.tools.Mount(ln.Addr(), h)
 	}
-	l.mount(h, unmount)
+	l := serve(ln, h) //nolint:contextcheck // the listener lives until Close, not as long as ctx
+	l.unmount, l.URL = unmount, "http://"+net.JoinHostPort(shown, p)
 	b.mu.Lock()
 	b.base = l.URL
 	b.mu.Unlock()
-	if b.lock == nil {
-		if err := b.beside.Describe(datadir.Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL}); err != nil {
-			b.cfg.Logger.Warn("others are not told what is beside the program that has the data", "error", err) // the lock is held all the same
-		}
-		return
+	if b.lock != nil {
+		b.describe(l.URL)
 	}
-	b.describe(l.URL)
+	return l, nil
 }
 
 func loopback(host string) bool {

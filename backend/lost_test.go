@@ -32,12 +32,12 @@ func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "deskhand.db")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backend.OpenHost(t.Context(), cfg, false); err == nil {
-		t.Fatal("OpenHost: got no error, want one that tells of the lost database")
+	if _, err := backend.Open(t.Context(), cfg); err == nil {
+		t.Fatal("Open: got no error, want one that tells of the lost database")
 	} else if gone, is := errors.AsType[*store.LostError](err); !is || gone.Kind != store.LostMissing {
-		t.Fatalf("OpenHost: got %v, want a LostError", err)
+		t.Fatalf("Open: got %v, want a LostError", err)
 	}
-	h, err := backend.OpenHost(t.Context(), cfg, true)
+	h, err := backend.OpenHost(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := backend.OpenHost(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "window", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)}, true)
+	h, err := backend.OpenHost(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "window", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (b *Backend) openSocket(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the private socket cannot be opened: %w", err)
 	}
-	b.socket = serve(ln, b.calls.count(b.api.Window())) //nolint:contextcheck // the listener lives until Close, not as long as ctx
+	b.socket = serve(ln, b.bounded(b.api.Window())) //nolint:contextcheck // the listener lives until Close, not as long as ctx
 	b.socket.remove = remove
 	b.describe("")
 	return nil
@@ -85,12 +85,4 @@ func (b *Backend) describe(url string) {
 	if err != nil {
 		b.cfg.Logger.Error("who has the data directory, and where it is served, cannot be written down", "url", url, "error", err)
 	}
-}
-
-// serveBeside takes the shared lock of a process that serves without holding the directory, once.
-func (b *Backend) serveBeside(ctx context.Context) (err error) {
-	if b.lock == nil && b.beside == nil {
-		b.beside, err = b.cfg.Places.ServeBeside(ctx, farewell)
-	}
-	return err
 }

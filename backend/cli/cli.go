@@ -75,7 +75,7 @@ type commands struct {
 	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
 	Discord   discordCommand  `cmd:"" help:"Set up Discord, where the same conversations can be shown and spoken in, and bind channels to them."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
-	Data      dataCommand     `cmd:"" help:"Tell where the data is, and move it to another directory."`
+	Data      dataCommand     `cmd:"" help:"Tell where the data is, and use another directory."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Tokens    tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
@@ -310,15 +310,14 @@ func (s *serverCommand) Run(p *Program) error {
 func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	h, err := backend.OpenHost(ctx, cfg, false)
+	b, err := backend.Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
-	b := h.Backend()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	p.sayReadOnly(b)
 	p.sayAgentsFile(b)
-	l, err := h.Listen(ctx, host, port)
+	l, err := b.Listen(ctx, host, port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w\nAnother program has this port. Choose another with --port, or --port 0 for any free one", err)
 	}
@@ -341,12 +340,8 @@ func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-h.Failed():
-		return err
-	}
+	<-ctx.Done()
+	return nil
 }
 
 type linkCommand struct{ common }
@@ -411,7 +406,7 @@ func (p *Program) window(cfg backend.Config) (err error) {
 		default: // a pending value is enough
 		}
 	}
-	h, err := backend.OpenHost(ctx, cfg, true)
+	h, err := backend.OpenHost(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -428,18 +423,5 @@ func (p *Program) window(cfg backend.Config) (err error) {
 		return nil
 	}
 	h.OpenLocal(ctx, defaultPort)
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	go func() { // the goroutine ends with ctx
-		select {
-		case err := <-h.Failed():
-			end(err)
-		case <-ctx.Done():
-		}
-	}()
-	err = p.Window(ctx, Window{Backend: h, Places: cfg.Places, Assets: h.Assets(), Logger: cfg.Logger, Activate: again})
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		err = errors.Join(err, cause)
-	}
-	return err
+	return p.Window(ctx, Window{Backend: h, Places: cfg.Places, Assets: h.Assets(), Logger: cfg.Logger, Activate: again})
 }

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,12 +24,10 @@ func atHome(t *testing.T) (data string) {
 	return filepath.Join(home, "data", "deskhand")
 }
 
-// TestDataMovesUnderARunningServer: a conversation moves with the data while the server runs, and the next prompt is answered from the new
-// place at the same address.
-func TestDataMovesUnderARunningServer(t *testing.T) {
-	data, to := atHome(t), filepath.Join(t.TempDir(), "new disk")
-	_, link := server(t, "")
-	work := t.TempDir()
+// TestDataIsMovedByACopy: after a stop, a copy and `data use`, a conversation goes on in the copy. Meanwhile the command refuses what would lose
+// something.
+func TestDataIsMovedByACopy(t *testing.T) {
+	data, to, work := atHome(t), filepath.Join(t.TempDir(), "new disk"), t.TempDir()
 	say := func(text string) {
 		t.Helper()
 		if out, stderr, code := run(t, "", "prompt", "--agent", "mock", "--dir", work, text); code != 0 {
@@ -36,72 +35,70 @@ func TestDataMovesUnderARunningServer(t *testing.T) {
 		}
 	}
 	say("burst 20")
-	c := onSocket(t, data)
-	var list struct{ Items []session.Session }
-	c.get("/client/sessions", &list)
-	s := list.Items[0]
-	var before session.Transcript
-	c.get("/client/sessions/"+s.ID+"/entries", &before)
-
-	if out, stderr, code := run(t, "", "data", "move", "--check", to); code != 0 || !strings.Contains(stderr, "free") {
-		t.Fatalf(`deskhand data move --check TO: got exit code %d, stdout %s, stderr %s, want exit code 0 and stderr with "free"`, code, out, stderr)
+	refused := func(why string) {
+		t.Helper()
+		if _, stderr, code := run(t, "", "data", "use", to); code != 1 || !strings.Contains(stderr, why) {
+			t.Errorf("deskhand data use TO: got exit code %d, stderr %s, want exit code 1 and stderr with %q", code, stderr, why)
+		}
+		if out, stderr, code := run(t, "", "data"); code != 0 || strings.TrimSpace(out) != data {
+			t.Errorf("deskhand data: got exit code %d, stdout %s, stderr %s, want exit code 0 and %s", code, out, stderr, data)
+		}
 	}
-	if _, stderr, code := run(t, "", "data", "move", to); code != 0 || !strings.Contains(stderr, to) {
-		t.Fatalf("deskhand data move TO: got exit code %d, stderr %s, want exit code 0 and stderr with %v", code, stderr, to)
+	refused("holds no data")
+	copyData := func() {
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(data))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyData()
+	say("burst 30")
+	refused("has changed since")
+	copyData()
+	if err := os.Remove(filepath.Join(to, "token")); err != nil {
+		t.Fatal(err)
+	}
+	refused("lacks 1 files")
+	copyData()
+	p, _ := server(t, "")
+	refused("quit it first")
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 0 {
+		t.Fatalf("deskhand server: got exit code %d, want exit code 0", code)
+	}
+	copyData()
+	if _, stderr, code := run(t, "", "data", "use", to); code != 0 || !strings.Contains(stderr, to) || !strings.Contains(stderr, data) {
+		t.Fatalf("deskhand data use TO: got exit code %d, stderr %s, want exit code 0 and stderr with %s and %s", code, stderr, to, data)
 	}
 	if out, stderr, code := run(t, "", "data"); code != 0 || strings.TrimSpace(out) != to || !strings.Contains(stderr, data) {
-		t.Errorf("deskhand data: got exit code %d, stdout %s, stderr %s, want exit code 0, strings.TrimSpace(out) %v and stderr with %v", code, out, stderr, to, data)
+		t.Errorf("deskhand data: got exit code %d, stdout %s, stderr %s, want exit code 0, stdout %s and stderr with %s", code, out, stderr, to, data)
 	}
-	c = onSocket(t, to)
-	var after session.Transcript
-	c.get("/client/sessions/"+s.ID+"/entries", &after)
-	if len(before.Items) == 0 || len(after.Items) < len(before.Items) || after.Items[0].Text != before.Items[0].Text {
-		t.Errorf("before %d, after %d", len(before.Items), len(after.Items))
+	server(t, "")
+	c := onSocket(t, to)
+	var list struct{ Items []session.Session }
+	c.get("/client/sessions", &list)
+	if len(list.Items) != 2 {
+		t.Errorf("conversations in the copy: got %d, want 2", len(list.Items))
 	}
-	if out, stderr, code := run(t, "", "link"); code != 0 || !strings.HasPrefix(out, strings.Split(link, "#")[0]) {
-		t.Errorf("%d %q %s, was %s", code, out, stderr, link)
-	}
-	say("burst 30")
+	say("burst 40")
 	if out, stderr, code := run(t, "", "verify"); code != 0 {
 		t.Errorf("deskhand verify: got exit code %d, stdout %s, stderr %s, want exit code 0", code, out, stderr)
 	}
-	if _, stderr, code := run(t, "", "data", "delete-old"); code != 0 {
-		t.Errorf("deskhand data delete-old: got exit code %d, stderr %s, want exit code 0", code, stderr)
-	}
-	if list, err := os.ReadDir(data); err != nil || len(list) != 1 || list[0].Name() != "moved.json" { // moved.json tells a start that finds no settings
-		t.Errorf("%v of the old copy is there: %v", list, err)
-	}
 }
 
-// TestTurnsAreInTheWayOfAMove: running turns block a move until the person allows to stop them.
-func TestTurnsAreInTheWayOfAMove(t *testing.T) {
-	data, to := atHome(t), filepath.Join(t.TempDir(), "new")
-	server(t, "")
-	c := onSocket(t, data)
-	s := c.begin(t.TempDir(), "stubborn")
-	c.watch("text", isText)
-	if _, stderr, code := run(t, "", "data", "move", to); code != 1 || !strings.Contains(stderr, "--stop-turns") {
-		t.Fatalf(`deskhand data move TO: got exit code %d, stderr %s, want exit code 1 and stderr with "--stop-turns"`, code, stderr)
-	}
-	if _, stderr, code := run(t, "", "data", "move", "--stop-turns", to); code != 0 {
-		t.Fatalf("deskhand data move --stop-turns TO: got exit code %d, stderr %s, want exit code 0", code, stderr)
-	}
-	var tr session.Transcript
-	onSocket(t, to).get("/client/sessions/"+s.ID+"/entries", &tr)
-	if len(tr.Turns) != 1 || tr.Turns[0].State != "done" {
-		t.Errorf(`got Turns %+v, want 1 in Turns and tr.Turns[0].State "done"`, tr.Turns)
-	}
-}
-
-// TestDataThatIsAwayIsToldByEveryCommand: without a running Deskhand the command moves the data by itself. When the new disk is away, every
-// command says so and creates nothing.
+// TestDataThatIsAwayIsToldByEveryCommand: when the disk of the data is away, every command says so and creates nothing.
 func TestDataThatIsAwayIsToldByEveryCommand(t *testing.T) {
 	data, to := atHome(t), filepath.Join(t.TempDir(), "new")
 	if _, stderr, code := run(t, "", "sessions", "list"); code != 0 {
 		t.Fatal(stderr)
 	}
-	if _, stderr, code := run(t, "", "data", "move", to); code != 0 {
-		t.Fatalf("deskhand data move TO: got exit code %d, stderr %s, want exit code 0", code, stderr)
+	if err := os.CopyFS(to, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := run(t, "", "data", "use", to); code != 0 {
+		t.Fatalf("deskhand data use TO: got exit code %d, stderr %s, want exit code 0", code, stderr)
 	}
 	if err := os.Rename(to, to+"-away"); err != nil {
 		t.Fatal(err)
@@ -137,10 +134,10 @@ func TestDataThatIsAwayIsToldByEveryCommand(t *testing.T) {
 	}
 }
 
-// TestDataOfAFlagIsNotMoved: the directory of --data-dir cannot move, since the next start would not find the new place.
-func TestDataOfAFlagIsNotMoved(t *testing.T) {
+// TestDataOfAFlagIsNotUsedElsewhere: `data use` does not change the directory of --data-dir, since the next start would not find the other one.
+func TestDataOfAFlagIsNotUsedElsewhere(t *testing.T) {
 	t.Parallel()
-	if _, stderr, code := run(t, t.TempDir(), "data", "move", filepath.Join(t.TempDir(), "new")); code != 1 || !strings.Contains(stderr, "--data-dir") {
-		t.Errorf(`deskhand data move: got exit code %d, stderr %s, want exit code 1 and stderr with "--data-dir"`, code, stderr)
+	if _, stderr, code := run(t, t.TempDir(), "data", "use", filepath.Join(t.TempDir(), "new")); code != 1 || !strings.Contains(stderr, "--data-dir") {
+		t.Errorf(`deskhand data use DIR: got exit code %d, stderr %s, want exit code 1 and stderr with "--data-dir"`, code, stderr)
 	}
 }

@@ -1,5 +1,5 @@
-// Package datadir hides where the data directory is and who may use the directory: the pointer that names a moved directory, the locks of the
-// holder and of the processes that serve beside the holder, the rights of other accounts, and the move to another directory.
+// Package datadir hides where the data directory is and who may use the directory: the pointer that names another directory than the usual
+// directory, the check of a directory that a person wants to use from now on, the lock of the holder, and the rights of other accounts.
 package datadir
 
 import (
@@ -31,20 +31,20 @@ type Paths struct {
 	Config string // agents.json, settings.json
 	State  string // logs
 
-	usual   string  // the data directory before any move; empty with --data-dir, as is pointer
-	pointer string  // the file that names the data directory after a move
+	usual   string  // the data directory without a pointer; empty with --data-dir, as is pointer
+	pointer string  // the file that may name another data directory
 	at      pointer // the content of pointer
 }
 
-// Find returns the XDG directories, with the data directory of the latest move. A non-empty dataDir contains all of the directories, and
-// cannot be moved.
+// Find returns the XDG directories, with the data directory that [Paths.Use] chose last. A non-empty dataDir contains all of the directories,
+// and Use then fails.
 func Find(dataDir string) (Paths, error) {
 	if dataDir == "" {
 		p := Paths{
 			Data: filepath.Join(xdg.DataHome, "deskhand"), Config: filepath.Join(xdg.ConfigHome, "deskhand"), State: filepath.Join(xdg.StateHome, "deskhand"),
 		}
-		// On a system with a single directory for all three, the data gets a subdirectory, which can be moved without the settings.
-		if p.Shared() && !store.Holds(p.Data) {
+		// On a system with a single directory for all three, the data gets a subdirectory, which can be copied without the settings.
+		if p.shared() && !store.Holds(p.Data) {
 			p.Data = filepath.Join(p.Data, "data")
 		}
 		return p, p.follow()
@@ -59,10 +59,10 @@ func (p Paths) Settings() string { return filepath.Join(p.Config, "settings.json
 // Ledger returns the path of the file that lists the processes of agents, for the start after a crash.
 func (p Paths) Ledger() string { return filepath.Join(p.Data, ledgerName) }
 
-// Run returns the directory of sockets and shared locks.
+// Run returns the directory of sockets.
 func (p Paths) Run() string { return filepath.Join(p.Data, runName) }
 
-// All returns all of our directories, including the directory before the move: the tokens in an old copy are still valid.
+// All returns all of our directories, including the previous data directory: the tokens in an old copy are still valid.
 func (p Paths) All() []string {
 	dirs := []string{p.Data, p.Config, p.State}
 	if p.usual != "" {
@@ -74,15 +74,12 @@ func (p Paths) All() []string {
 	return dirs
 }
 
-// Fixed reports whether --data-dir names the data directory, which then cannot be moved.
-func (p Paths) Fixed() bool { return p.pointer == "" }
-
 const logLimit = 8 << 20
 
 // OpenLog opens the log file for appending, after renaming a log of more than 8 MiB. When the rename fails (on Windows, while another process
 // has the log open) the log keeps growing.
 func (p Paths) OpenLog(level slog.Level) (*slog.Logger, io.Closer, error) {
-	if p.Fixed() { // the data directory contains the log
+	if p.pointer == "" { // the data directory contains the log
 		if err := MakePrivate(p.Data); err != nil {
 			return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 		}

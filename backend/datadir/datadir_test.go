@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/datadir"
 )
@@ -96,23 +95,22 @@ func TestLockHoldsWithoutItsFile(t *testing.T) {
 	}
 }
 
-// TestPathsAcquireHoldsTheDirectoryOnce: Acquire marks the directory as used, and refuses a directory that the data was moved from.
+// TestPathsAcquireHoldsTheDirectoryOnce: a second Acquire names the holder, and the record of the holder goes with its lock.
 func TestPathsAcquireHoldsTheDirectoryOnce(t *testing.T) {
 	t.Parallel()
 	paths, err := datadir.Find(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatalf("Find: got %v, want no error", err)
 	}
-	found := 0
-	lock, err := paths.Acquire(slog.New(slog.DiscardHandler), func() { found++ })
-	if err != nil || found != 1 {
-		t.Fatalf("Acquire: got error %v after %d calls of found, want the lock after 1", err, found)
+	lock, err := paths.Acquire(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("Acquire: got error %v, want the lock", err)
 	}
 	if err := lock.Describe(datadir.Owner{PID: 4711, Kind: "window", URL: "http://127.0.0.1:1"}); err != nil {
 		t.Fatalf("Describe: got %v, want no error", err)
 	}
 	again := paths
-	_, err = again.Acquire(slog.New(slog.DiscardHandler), func() {})
+	_, err = again.Acquire(slog.New(slog.DiscardHandler))
 	if held, is := errors.AsType[*datadir.HeldError](err); !is || held.PID != 4711 || held.Kind != "window" {
 		t.Errorf("a second Acquire: got %v, want a HeldError of the window with process id 4711", err)
 	}
@@ -124,40 +122,6 @@ func TestPathsAcquireHoldsTheDirectoryOnce(t *testing.T) {
 	}
 	if o, err := paths.Owner(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Owner after Release: got %+v, %v, want fs.ErrNotExist", o, err)
-	}
-}
-
-// TestServeBesideAndExcludeKeepEachOtherOff: a process beside the holder blocks a move, and a move blocks such processes.
-func TestServeBesideAndExcludeKeepEachOtherOff(t *testing.T) {
-	t.Parallel()
-	paths, err := datadir.Find(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatalf("Find: got %v, want no error", err)
-	}
-	beside, err := paths.ServeBeside(t.Context(), time.Second)
-	if err != nil {
-		t.Fatalf("ServeBeside: got %v, want a place", err)
-	}
-	if err := beside.Describe(datadir.Owner{PID: 4711, Kind: "server", URL: "http://127.0.0.1:1"}); err != nil {
-		t.Fatalf("Describe: got %v, want no error", err)
-	}
-	_, err = datadir.Exclude(paths.Data)
-	refused, is := errors.AsType[*datadir.RefusedError](err)
-	if !is || refused.Code != "move.beside" || !strings.Contains(refused.Params["who"], "server 4711") {
-		t.Errorf("Exclude beside a server: got %v, want move.beside that names server 4711", err)
-	}
-	if err := beside.Release(); err != nil {
-		t.Fatalf("Release: got %v, want no error", err)
-	}
-	alone, err := datadir.Exclude(paths.Data)
-	if err != nil {
-		t.Fatalf("Exclude: got %v, want no error", err)
-	}
-	if _, err := paths.ServeBeside(t.Context(), time.Millisecond); err == nil {
-		t.Error("ServeBeside during a move: got a place, want an error")
-	}
-	if err := alone.Close(); err != nil {
-		t.Errorf("Close: got %v, want no error", err)
 	}
 }
 

@@ -99,11 +99,13 @@ func Acquire(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// Acquire locks the data directory and marks the directory as used. Acquire reads the pointer again under the lock, since a move may have
-// ended meanwhile. Acquire calls found for each directory that is found and not locked yet.
-func (p *Paths) Acquire(logger *slog.Logger, found func()) (*Lock, error) {
+// Acquire locks the data directory. Acquire reads the pointer again under the lock, since [Paths.Use] may have written the pointer meanwhile.
+func (p *Paths) Acquire(logger *slog.Logger) (*Lock, error) { return p.acquire(logger, func() {}) }
+
+// acquire is Acquire that calls found for each directory that is found and not locked yet.
+func (p *Paths) acquire(logger *slog.Logger, found func()) (*Lock, error) {
 	for {
-		if err := errors.Join(p.Refresh(), p.Check()); err != nil {
+		if err := errors.Join(p.refresh(), p.Check()); err != nil {
 			return nil, err
 		}
 		dir := p.Data
@@ -115,12 +117,10 @@ func (p *Paths) Acquire(logger *slog.Logger, found func()) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = errors.Join(p.Refresh(), p.Check())
+		err = errors.Join(p.refresh(), p.Check())
 		if err == nil && p.Data == dir {
 			warnOfStrangers(logger, dir)
-			if err = markUsed(dir); err == nil {
-				return l, nil
-			}
+			return l, nil
 		}
 		if err := errors.Join(err, l.Release()); err != nil {
 			return nil, err

@@ -15,8 +15,8 @@ import (
 	"deskhand/backend/store"
 )
 
-// The data lies in the usual directory unless the pointer, a file beside the settings, names another directory. The pointer is written
-// atomically after the copy is proven, so that a start finds the old directory or the new directory and never a partial copy.
+// The data lies in the usual directory unless the pointer, a file beside the settings, names another directory. [Paths.Use] writes the pointer
+// atomically after the other directory has proven whole, so that a start finds the old directory or the new directory and never a partial copy.
 const pointerName = "data-directory.json"
 
 // pointer is the content of the pointer file.
@@ -26,27 +26,39 @@ type pointer struct {
 	Previous  *previous `json:"previous,omitempty"`
 }
 
-// previous is the directory before the move, which the move leaves unchanged.
+// previous is the directory before the present directory, which stays unchanged.
 type previous struct {
 	Directory string    `json:"directory"`
-	Database  string    `json:"database"` // checksum of its database, which reveals later use
 	MovedAt   time.Time `json:"movedAt"`
-	Deleting  bool      `json:"deleting,omitempty"` // its deletion has begun: the directory is no data any more
 }
 
-// noteName is a copy of the pointer in the directory before the move and in the usual directory. A start without a pointer reads the note, and
-// a person who names a directory with a note is told where the data is. A note that names its own directory is ignored.
+// noteName is a copy of the pointer in the previous directory and in the usual directory. A start without a pointer reads the note, and a
+// person who names a directory with a note is told where the data is. A note that names its own directory is ignored.
 const noteName = "moved.json"
 
-// markName is a file in a directory that data was moved to. A directory whose mark is not Whole has an unfinished copy, which no program may
-// open.
+// markName is a file that versions that moved the data themselves have left in a directory. A directory whose mark is not Whole has a part of
+// the data: a copy that was not finished, or an old copy whose deletion was begun. No program may open such a directory.
 const markName = "copy.json"
 
 type mark struct {
 	ID    string `json:"id"`
 	From  string `json:"from"`
 	Whole bool   `json:"whole"`
-	Used  bool   `json:"used,omitempty"` // the directory has been opened: it is the data itself, and no copy that a broken-off move may remove
+}
+
+// intentName is a file in which versions that moved the data themselves have left the directory that they copied to.
+const intentName = "moving.json"
+
+type intent struct {
+	To string `json:"to"`
+}
+
+func markOf(dir string) (m mark, marked bool, err error) {
+	marked, err = readJSON(filepath.Join(dir, markName), &m)
+	if err == nil && marked && !m.Whole {
+		err = fmt.Errorf("%w: %s", ErrHalf, m.From)
+	}
+	return m, marked, err
 }
 
 func readJSON(file string, into any) (there bool, err error) {
@@ -80,18 +92,18 @@ func jsonText(value any) ([]byte, error) {
 // follow takes the data directory from the pointer. An unreadable pointer is an error, and no reason to start with empty data.
 func (p *Paths) follow() error {
 	p.usual, p.pointer = p.Data, filepath.Join(p.Config, pointerName)
-	return p.Refresh()
+	return p.refresh()
 }
 
-// Refresh reads the pointer again, for a move since.
-func (p *Paths) Refresh() error {
+// refresh reads the pointer again, for a [Paths.Use] since.
+func (p *Paths) refresh() error {
 	if p.pointer == "" {
 		return nil
 	}
 	var at pointer
 	file := p.pointer
 	there, err := readJSON(file, &at)
-	if err == nil && !there { // the data was never moved, or the settings are lost
+	if err == nil && !there { // the data is in the usual directory, or the settings are lost
 		file = filepath.Join(p.usual, noteName)
 		there, err = readJSON(file, &at)
 	}
@@ -109,7 +121,7 @@ func (p *Paths) Refresh() error {
 // failed but the file has the new content, point succeeds.
 func (p *Paths) point(to pointer) error {
 	left := filepath.Join(to.Directory, noteName)
-	word, _ := os.ReadFile(left) // a note left by an earlier move, if any
+	word, _ := os.ReadFile(left) // an earlier note, if any
 	if err := errors.Join(os.MkdirAll(p.Config, 0o700), store.Remove(left)); err != nil {
 		return err
 	}
@@ -123,12 +135,12 @@ func (p *Paths) point(to pointer) error {
 		}
 	}
 	p.at, p.Data = to, to.Directory
-	_ = p.note() // the pointer is valid without the notes; see FinishMove
+	_ = p.note() // the pointer is valid without the notes
 	return nil
 }
 
-// Shared reports whether the data directory contains the settings or the logs, which a move would take along and a deletion would delete.
-func (p Paths) Shared() bool {
+// shared reports whether the data directory contains the settings or the logs.
+func (p Paths) shared() bool {
 	for _, other := range []string{p.Config, p.State} {
 		rel, err := filepath.Rel(p.Data, other)
 		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -150,30 +162,13 @@ func (p *Paths) note() error {
 	return errors.Join(errs...)
 }
 
-// FinishMove writes the notes that a move killed around the switch did not write. The holder of the directory calls FinishMove at the start.
-func (p *Paths) FinishMove() error {
-	var errs []error
-	if _, err := os.Lstat(filepath.Join(p.usual, noteName)); p.at.Directory != "" && p.Data != p.usual && errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, p.note())
-	}
-	old := p.at.Previous
-	if old == nil {
-		return errors.Join(errs...)
-	}
-	file := filepath.Join(old.Directory, intentName)
-	if _, err := os.Lstat(file); err == nil { // else the move was complete, or the disk is away
-		errs = append(errs, p.note(), os.Remove(file))
-	}
-	return errors.Join(errs...)
-}
-
 // MovedError is the error of [Paths.Check] for a directory that the data was moved away from.
 type MovedError struct {
 	Dir, To string
 	At      time.Time
 
 	flag bool // --data-dir names the directory
-	bare bool // the directory has no data left
+	bare bool // the directory has no whole data left
 }
 
 func (m *MovedError) Error() string {
@@ -203,10 +198,9 @@ func (p Paths) checkMoved() error {
 	if err != nil || !there || note.Directory == p.Data {
 		return err
 	}
-	m := &MovedError{Dir: p.Data, To: note.Directory, flag: p.pointer == "", bare: !store.Holds(p.Data)}
+	m := &MovedError{Dir: p.Data, To: note.Directory, flag: p.pointer == "", bare: !holdsWhole(p.Data)}
 	if note.Previous != nil {
 		m.At = note.Previous.MovedAt
-		m.bare = m.bare || note.Previous.Deleting
 	}
 	return m
 }
@@ -214,8 +208,8 @@ func (p Paths) checkMoved() error {
 // MissingError is the error of [Paths.Check] when the directory of the moved data is missing, or has other data.
 type MissingError struct {
 	Dir string
-	Old string    // the directory before the move, while its copy is whole; else empty
-	At  time.Time // time of the move
+	Old string    // the previous directory, while it has whole data; else empty
+	At  time.Time // when the data left that directory
 }
 
 func (m *MissingError) Error() string {
@@ -247,96 +241,48 @@ func (p Paths) Check() error {
 	if err := p.checkMoved(); err != nil {
 		return err
 	}
-	var m mark
-	marked, err := readJSON(filepath.Join(p.Data, markName), &m)
+	m, marked, err := markOf(p.Data)
 	if p.at.Directory == "" {
-		if err == nil && marked && !m.Whole {
-			err = fmt.Errorf("%w: %s", ErrHalf, m.From)
-		}
 		return err
 	}
-	if err == nil && store.Holds(p.Data) && (p.at.ID == "" || marked && m.Whole && m.ID == p.at.ID) {
+	if err == nil && store.Holds(p.Data) && (p.at.ID == "" || marked && m.ID == p.at.ID) {
 		return nil
 	}
 	missing := &MissingError{Dir: p.Data}
-	if old := p.at.Previous; old != nil && !old.Deleting && store.Holds(old.Directory) {
+	if old := p.at.Previous; old != nil && holdsWhole(old.Directory) {
 		missing.Old, missing.At = old.Directory, old.MovedAt
 	}
 	return missing
 }
 
-// markUsed marks a directory as used. The holder of the directory's lock calls markUsed before writing anything there: from then on no
-// interrupted move may remove the directory by its record.
-func markUsed(dir string) error {
-	var m mark
-	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
-		return err
-	}
-	if err := store.Remove(filepath.Join(dir, store.RecordName)); err != nil {
-		return err
-	}
-	m.Used = true
-	return writeJSON(filepath.Join(dir, markName), m)
+// holdsWhole reports whether a directory has data and no mark of a part.
+func holdsWhole(dir string) bool {
+	_, _, err := markOf(dir)
+	return err == nil && store.Holds(dir)
 }
 
 // Where describes the location of the data, for the command line.
 type Where struct {
-	Directory string    `json:"directory"`
-	Usual     string    `json:"usual,omitempty"`    // the directory before any move; empty with --data-dir
-	Old       string    `json:"old,omitempty"`      // the directory before the latest move
-	MovedAt   time.Time `json:"movedAt,omitzero"`   // time of the move from Old
-	Deleting  bool      `json:"deleting,omitempty"` // the deletion of Old was begun
-	Missing   bool      `json:"missing,omitempty"`  // the directory is missing at present
+	Directory  string    `json:"directory"`
+	Usual      string    `json:"usual,omitempty"`      // the directory without a pointer; empty with --data-dir
+	Old        string    `json:"old,omitempty"`        // the previous directory, while it has data
+	MovedAt    time.Time `json:"movedAt,omitzero"`     // when the data left Old
+	Unfinished string    `json:"unfinished,omitempty"` // a part of a copy that an earlier version has left
+	Missing    bool      `json:"missing,omitempty"`    // the directory is missing at present
 }
 
 // Where describes the data directory for people.
 func (p Paths) Where() Where {
 	w := Where{Directory: p.Data, Usual: p.usual}
-	if old := p.at.Previous; old != nil {
-		w.Old, w.MovedAt, w.Deleting = old.Directory, old.MovedAt, old.Deleting
+	if old := p.at.Previous; old != nil && store.Holds(old.Directory) {
+		w.Old, w.MovedAt = old.Directory, old.MovedAt
+	}
+	var i intent
+	if there, err := readJSON(filepath.Join(p.Data, intentName), &i); err == nil && there {
+		if _, _, err := markOf(i.To); errors.Is(err, ErrHalf) {
+			w.Unfinished = i.To
+		}
 	}
 	_, w.Missing = errors.AsType[*MissingError](p.Check())
 	return w
-}
-
-// Use makes every later start use another directory, such as the old copy while a disk is away. The present directory stays unchanged.
-func (p *Paths) Use(dir string) error {
-	if p.pointer == "" {
-		return errors.New("--data-dir says where the data is: give it the other directory")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if !store.Holds(dir) {
-		return fmt.Errorf("%s holds no data of Deskhand", dir)
-	}
-	if old := p.at.Previous; old != nil && old.Deleting && old.Directory == dir {
-		return fmt.Errorf("a part of %s is deleted already", dir)
-	}
-	var m mark
-	marked, err := readJSON(filepath.Join(dir, markName), &m)
-	if err != nil {
-		return err
-	}
-	if marked && !m.Whole {
-		return fmt.Errorf("%w: %s", ErrHalf, m.From)
-	}
-	return p.point(pointer{Directory: dir, ID: m.ID})
-}
-
-// Old is the directory before the latest move.
-type Old struct {
-	Directory string
-	MovedAt   time.Time
-	Deleting  bool // its deletion has begun
-}
-
-// Old returns the directory before the move, as long as the directory has data or its deletion is unfinished.
-func (p Paths) Old() (Old, bool) {
-	old := p.at.Previous
-	if old == nil || !old.Deleting && !store.Holds(old.Directory) {
-		return Old{}, false
-	}
-	return Old{Directory: old.Directory, MovedAt: old.MovedAt, Deleting: old.Deleting}, true
 }

@@ -69,8 +69,6 @@ type ClientConfig struct {
 	Access      *Access                                              // named tokens and audit
 	Local       func() LocalAPI                                      // state of the API on this machine
 	SwitchLocal func(ctx context.Context, on bool) (LocalAPI, error) // turns that API on or off
-
-	Moving *Moving // moves the data directory; nil where impossible
 }
 
 // Client is the client API under /client, which every surface shares. Calls with plain JSON go through huma, so that the OpenAPI document

@@ -12,12 +12,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/maintenance"
-	"deskhand/backend/session"
 )
 
 // storageRoutes adds the routes about the data directory and its verification.
 func (c *Client) storageRoutes() {
-	c.moveRoutes()
 	m := c.cfg.Maintenance
 	huma.Register(c.api, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[maintenance.Storage], error) {
@@ -52,108 +50,6 @@ func (c *Client) storageRoutes() {
 		func(context.Context, *struct{}) (*none, error) {
 			m.CancelVerify()
 			return &none{}, nil
-		})
-}
-
-// Moving is the set of functions that move the data directory.
-type Moving struct {
-	Show      func() DataPlace
-	Check     func(ctx context.Context, path string) (MovePlan, error)
-	Begin     func(ctx context.Context, path string, stopTurns bool) (DataMove, error)
-	Cancel    func()
-	DeleteOld func(ctx context.Context) error
-}
-
-// DataPlace is the location of the data.
-type DataPlace struct {
-	Directory string    `json:"directory"`
-	Fixed     string    `json:"fixed,omitempty" doc:"Code of the reason that this program cannot move the data"`
-	Old       *OldCopy  `json:"old,omitempty" doc:"Previous data directory, unchanged since the move"`
-	Move      *DataMove `json:"move,omitempty" doc:"The running move, or the last move since the start"`
-}
-
-// OldCopy is the directory that the data was moved from.
-type OldCopy struct {
-	Directory string       `json:"directory"`
-	MovedAt   session.Time `json:"movedAt"`
-	Deleting  bool         `json:"deleting,omitempty" doc:"The deletion of the old data was interrupted; the old data can only be deleted"`
-}
-
-// MovePlan is the estimate of a move.
-type MovePlan struct {
-	Path  string `json:"path" doc:"Path of the directory, links resolved"`
-	Bytes int64  `json:"bytes"`
-	Files int    `json:"files"`
-	Free  int64  `json:"free" doc:"Free bytes on the disk"`
-	Turns int    `json:"turns" doc:"Number of running turns, which would be ended"`
-}
-
-// DataMove is the progress or the result of a move.
-type DataMove struct {
-	State     string            `json:"state" enum:"running,done,failed,cancelled"`
-	Step      string            `json:"step" enum:"stop,copy,prove,open"`
-	From      string            `json:"from"`
-	To        string            `json:"to"`
-	Done      int64             `json:"done" doc:"Bytes of this step that are done"`
-	Total     int64             `json:"total"`
-	StartedAt session.Time      `json:"startedAt"`
-	EndedAt   *session.Time     `json:"endedAt,omitempty"`
-	Code      string            `json:"code,omitempty" doc:"Code of the reason of a failure"`
-	Params    map[string]string `json:"params,omitempty"`
-}
-
-// refusedMoveHere is the code for a program that holds the data only briefly.
-const refusedMoveHere = "move.here"
-
-type moveTo struct {
-	Path      string `json:"path" maxLength:"4096" doc:"Path of a directory of this machine that is empty or does not exist yet"`
-	StopTurns bool   `json:"stopTurns,omitempty" doc:"End running turns; otherwise running turns prevent the move"`
-}
-
-// moveRoutes adds the routes about moving the data directory. During a move no other route answers, not even events: everything is closed,
-// so the caller polls for the progress.
-func (c *Client) moveRoutes() {
-	m := c.cfg.Moving
-	if m == nil {
-		here := func() error { return &session.RefusedError{Code: refusedMoveHere} }
-		m = &Moving{
-			Show:      func() DataPlace { return DataPlace{Directory: c.cfg.Data, Fixed: refusedMoveHere} },
-			Check:     func(context.Context, string) (MovePlan, error) { return MovePlan{}, here() },
-			Begin:     func(context.Context, string, bool) (DataMove, error) { return DataMove{}, here() },
-			Cancel:    func() {},
-			DeleteOld: func(context.Context) error { return here() },
-		}
-	}
-	huma.Register(c.api, op("dataPlace", http.MethodGet, "storage/move", "Get the location of the data, and the progress of a move; answers during a move, too", http.StatusOK),
-		func(context.Context, *struct{}) (*body[DataPlace], error) { return answer(m.Show(), nil) })
-	huma.Register(c.api, op("checkMove", http.MethodPost, "storage/move/check", "Estimate a move of the data, or get the reason that prevents the move; changes nothing", http.StatusOK),
-		func(ctx context.Context, in *body[moveTo]) (*body[MovePlan], error) {
-			if err := ownCaller(ctx); err != nil { // the routes reveal directories, and write to them
-				return nil, err
-			}
-			return answer(m.Check(ctx, in.Body.Path))
-		})
-	huma.Register(c.api, op("moveData", http.MethodPost, "storage/move", "Begin to move the data: all agents are ended, the data is copied and verified, and used at the new path", http.StatusAccepted),
-		func(ctx context.Context, in *body[moveTo]) (*body[DataMove], error) {
-			if err := ownCaller(ctx); err != nil {
-				return nil, err
-			}
-			return answer(m.Begin(ctx, in.Body.Path, in.Body.StopTurns))
-		})
-	huma.Register(c.api, op("cancelMove", http.MethodDelete, "storage/move", "Cancel a move; the data stays at the old path", http.StatusNoContent),
-		func(ctx context.Context, _ *struct{}) (*none, error) {
-			if err := ownCaller(ctx); err != nil {
-				return nil, err
-			}
-			m.Cancel()
-			return &none{}, nil
-		})
-	huma.Register(c.api, op("deleteOldData", http.MethodDelete, "storage/move/old", "Delete the old copy, after verifying that the new copy is whole and that nobody has used the old copy", http.StatusNoContent),
-		func(ctx context.Context, _ *struct{}) (*none, error) {
-			if err := ownCaller(ctx); err != nil {
-				return nil, err
-			}
-			return done(m.DeleteOld(ctx))
 		})
 }
 

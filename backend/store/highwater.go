@@ -156,23 +156,32 @@ func (db *DB) compareLevel(ctx context.Context) error {
 	if err := db.r.QueryRowContext(ctx, `SELECT database, step FROM high_water`).Scan(&now.Database, &now.Step); err != nil {
 		return fmt.Errorf("how far the database is cannot be told: %w", err)
 	}
+	if _, told := highWater(dir); !told { // the disk must have the migrations before a file depends on them
+		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is reported where data would be lost
+		return nil
+	}
+	return behind(dir, now)
+}
+
+// behind returns an error unless a database that is as far as now is at least as far as the file beside it says.
+func behind(dir string, now HighWater) error {
 	was, told := highWater(dir)
 	switch {
 	case told && was.Database != now.Database:
 		return &LostError{Dir: dir, Kind: LostOther, Was: was}
 	case told && was.Step > now.Step:
 		return &LostError{Dir: dir, Kind: LostOlder, Was: was}
-	case !told: // the disk must have the migrations before a file depends on them
-		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is reported where data would be lost
 	}
 	return nil
 }
 
+// schemaOfLevel is the first schema whose database counts its steps.
+const schemaOfLevel = 21
+
 // olderLevel compares as compareLevel does, for a database whose schema has no step yet: a migration would hide that the database is
 // older than its directory.
 func olderLevel(dir string, schema int) error {
-	const since = 21
-	if was, told := highWater(dir); told && schema < since {
+	if was, told := highWater(dir); told && schema < schemaOfLevel {
 		return &LostError{Dir: dir, Kind: LostOlder, Was: was}
 	}
 	return nil

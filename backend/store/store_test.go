@@ -472,9 +472,6 @@ func TestOpenRollsBackKilledFirstStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.DatabaseSum(dir); err == nil {
-		t.Error("DatabaseSum: got the sum of a half-written database, want an error")
-	}
 	opened := open(t, dir)
 	var half, sessions int
 	if err := opened.Read().QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM sqlite_schema WHERE name = 'half'), (SELECT count(*) FROM session)`).Scan(&half, &sessions); err != nil || half != 0 {

@@ -237,7 +237,7 @@ describe('errors', () => {
     const calls = Promise.allSettled([
       client.createSession({ agent: 'mock', cwd: '/', worktree: true }),
       client.forkSession('s1'),
-      client.call('DELETE /client/storage/move/old', { signal: unlimited() }),
+      client.call('DELETE /client/storage/work', { signal: unlimited() }),
     ]);
     await vi.advanceTimersByTimeAsync(600_000);
     expect((await calls).map(({ status }) => status)).toEqual(Array(3).fill('fulfilled'));
@@ -254,7 +254,7 @@ describe('errors', () => {
         new Promise((__, fail) => init?.signal?.addEventListener('abort', () => fail(new Error('aborted')))),
     );
     const life = new AbortController();
-    const place = () => client.call('GET /client/storage/move', { end: life.signal });
+    const place = () => client.call('GET /client/storage', { end: life.signal });
     const late = expect(place()).rejects.toMatchObject({ code: 'timeout' });
     await vi.advanceTimersByTimeAsync(40_000);
     await late;

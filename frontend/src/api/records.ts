@@ -173,10 +173,6 @@ export type LocalApi = Schemas['LocalAPI'];
 /** A maintenance job that runs or has ended. */
 export type Work = Schemas['Work'];
 export type StoragePart = Schemas['StoragePart'];
-/** The path of the data, and moving the data. */
-export type DataPlace = Schemas['DataPlace'];
-export type DataMove = Schemas['DataMove'];
-export type MovePlan = Schemas['MovePlan'];
 
 /** The bot, the people that the bot answers, and the bound channels. */
 export type DiscordState = Schemas['DiscordState'];

@@ -1,14 +1,9 @@
 package store
 
-import (
-	"errors"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// kindOfDisk returns why a disk of this kind is unfit for the data; "" = no reason is known.
-func kindOfDisk(dir string) string {
+// Unfit returns why the disk of a directory is of a kind that cannot hold the data; "" = no reason is known.
+func Unfit(dir string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
 		return ""
@@ -29,13 +24,4 @@ func kindOfDisk(dir string) string {
 		return "no program may be started from it (it is mounted noexec), and installed agents are programs"
 	}
 	return ""
-}
-
-// syncDisk waits until everything written is on the disk of a directory.
-func syncDisk(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close()) //nolint:gosec // descriptors are small
 }
