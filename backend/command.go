@@ -119,23 +119,6 @@ func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 	return demoagent.Run(ctx, in, out)
 }
 
-type (
-	// Replay configures a replay of a recording.
-	Replay = demoagent.ReplayConfig
-	// ReplayFault is a fault in a replay.
-	ReplayFault = demoagent.Fault
-	// ReplayExitError is the end of a replay with an exit code.
-	ReplayExitError = demoagent.ExitError
-)
-
-// ReplayFaults lists the faults in the notation of the command line, each with a description.
-func ReplayFaults() [][2]string { return demoagent.FaultForms() }
-
-// ReplayAgent plays the agent's part of a recording to the client behind in and out.
-func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.Writer) error {
-	return demoagent.Replay(ctx, cfg, in, out, stderr)
-}
-
 // PrintEnvironment prints this process's environment. A login shell runs it on systems that have no program for that.
 func PrintEnvironment(out io.Writer) error { return agents.PrintEnvironment(out) }
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"deskhand/backend"
+	"deskhand/backend/recording"
 )
 
 type agentCommand struct {
@@ -15,17 +15,17 @@ type agentCommand struct {
 }
 
 type replayCommand struct {
-	File  string                `arg:"" help:"The recording: what \"deskhand sessions export ID --format recording --output FILE\" writes."`
-	Speed float64               `default:"1" placeholder:"N" help:"How many times as fast as it was; 0 = without any pause."`
-	Fault []backend.ReplayFault `placeholder:"FAULT@N" help:"Let something go wrong at the agent's message N; repeatable. ${replay_faults}"`
-	State string                `placeholder:"DIR" help:"Where to keep how far each conversation has come. Default: with the data of the demo agent."`
-	Act   bool                  `help:"Have the client write files and run commands where the recorded agent did. Only with a recording that you trust."`
+	File  string            `arg:"" help:"The recording: what \"deskhand sessions export ID --format recording --output FILE\" writes."`
+	Speed float64           `default:"1" placeholder:"N" help:"How many times as fast as it was; 0 = without any pause."`
+	Fault []recording.Fault `placeholder:"FAULT@N" help:"Let something go wrong at the agent's message N; repeatable. ${replay_faults}"`
+	State string            `placeholder:"DIR" help:"Where to keep how far each conversation has come. Default: with the data of the demo agent."`
+	Act   bool              `help:"Have the client write files and run commands where the recorded agent did. Only with a recording that you trust."`
 }
 
 // replayFaults lists the faults of a replay for the help text.
 func replayFaults() string {
 	var list []string
-	for _, f := range backend.ReplayFaults() {
+	for _, f := range recording.FaultForms() {
 		list = append(list, fmt.Sprintf("%s: %s.", f[0], f[1]))
 	}
 	return strings.Join(list, " ")
@@ -41,13 +41,13 @@ func (r *replayCommand) Validate() error {
 
 // Run replays the recording until the client is gone or the recorded agent ends.
 func (r *replayCommand) Run(p *Program) error {
-	cfg := backend.Replay{File: r.File, Speed: r.Speed, Faults: r.Fault, State: r.State, Act: r.Act}
-	err := backend.ReplayAgent(context.Background(), cfg, p.Stdin, p.Stdout, p.Stderr)
-	if exit, ok := errors.AsType[*backend.ReplayExitError](err); ok {
+	cfg := recording.Config{File: r.File, Speed: r.Speed, Faults: r.Fault, State: r.State, Act: r.Act}
+	err := recording.Play(context.Background(), cfg, p.Stdin, p.Stdout, p.Stderr)
+	if exit, ok := errors.AsType[*recording.ExitError](err); ok {
 		if exit.Code == 0 {
 			return nil
 		}
-		return &failure{exit.Code, errors.New("")} // ReplayAgent has written the message already
+		return &failure{exit.Code, errors.New("")} // Play has written the message already
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // version of the agent, as initialize reports the version. Changing the meaning of a word raises the version.
@@ -18,7 +19,7 @@ const version = "1.0.0"
 
 // agent serves a client with any number of sessions.
 type agent struct {
-	out   *writer
+	out   *agentio.Writer
 	store *store
 	turns sync.WaitGroup // all goroutines but the reader's and the writer's
 
@@ -32,7 +33,7 @@ type agent struct {
 // reply is the client's answer to a request of the agent.
 type reply struct {
 	result json.RawMessage
-	err    *rpcError
+	err    *agentio.Error
 }
 
 // Run serves an ACP client over in and out until in or ctx ends, which are both a normal end. Run then cancels the running turns and waits for
@@ -47,7 +48,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return signInHere(in, out)
 	}
 	a := &agent{
-		out:      newWriter(out, ctx.Done()),
+		out:      agentio.NewWriter(out, ctx.Done()),
 		store:    openStore(),
 		sessions: map[string]*session{},
 		pending:  map[string]chan<- reply{},
@@ -58,24 +59,24 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 
 func (a *agent) serve(ctx context.Context, in io.Reader) error {
 	work, stop := context.WithCancel(ctx)
-	lines, ended := readLines(work, in)
+	lines, ended := agentio.ReadLines(work, in)
 	err := a.loop(work, lines, ended)
 	stop()
 	if closer, ok := in.(io.Closer); ok {
 		_ = closer.Close() // ends a pending read; an error loses nothing
 	}
 	a.turns.Wait()
-	a.out.close()
+	a.out.Close()
 	select {
-	case <-a.out.lost:
-		return a.out.err
+	case <-a.out.Lost():
+		return a.out.Err()
 	default:
 		return err
 	}
 }
 
 // loop answers line by line until the input or ctx ends, or until the client stops reading.
-func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan error) error {
+func (a *agent) loop(ctx context.Context, lines <-chan agentio.Line, ended <-chan error) error {
 	for {
 		select {
 		case next, ok := <-lines:
@@ -88,18 +89,18 @@ func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan er
 			a.receive(ctx, next)
 		case <-ctx.Done():
 			return nil
-		case <-a.out.lost:
+		case <-a.out.Lost():
 			return nil
 		}
 	}
 }
 
-func (a *agent) receive(ctx context.Context, next incoming) {
-	if next.tooLong {
-		a.answer(json.RawMessage("null"), nil, errorf(acp.CodeInvalidRequest, "invalid request: a line over %d bytes", maxLine))
+func (a *agent) receive(ctx context.Context, next agentio.Line) {
+	if next.TooLong {
+		a.answer(json.RawMessage("null"), nil, agentio.Errorf(acp.CodeInvalidRequest, "invalid request: a line over %d bytes", agentio.MaxLine))
 		return
 	}
-	m, err := parse(next.line)
+	m, err := agentio.Parse(next.Text)
 	switch {
 	case err != nil:
 		a.answer(m.ID, nil, err)
@@ -133,9 +134,9 @@ func (a *agent) notified(method string, params json.RawMessage) {
 func (a *agent) requested(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
 	var result any
 	var after func() // sends further messages once the answer is queued
-	var err *rpcError
+	var err *agentio.Error
 	if wantsLogin(method) {
-		a.answer(id, nil, errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
+		a.answer(id, nil, agentio.Errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
 		return
 	}
 	if a.answersLater(id, method, params) {
@@ -148,7 +149,7 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		if a.authenticate(id, params) {
 			return
 		}
-		err = errorf(acp.CodeMethodNotFound, "method not found: %s", method)
+		err = agentio.Errorf(acp.CodeMethodNotFound, "method not found: %s", method)
 	case "logout":
 		result, err = signOut()
 	case "session/new", "session/load", "session/resume", "session/fork":
@@ -166,7 +167,7 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		a.prompt(ctx, id, params)
 		return
 	default:
-		err = errorf(acp.CodeMethodNotFound, "method not found: %s", method)
+		err = agentio.Errorf(acp.CodeMethodNotFound, "method not found: %s", method)
 	}
 	a.answer(id, result, err)
 	if err == nil && after != nil {
@@ -175,7 +176,7 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 }
 
 // openSession creates, loads, resumes or forks a session.
-func (a *agent) openSession(method string, params json.RawMessage) (any, func(), *rpcError) {
+func (a *agent) openSession(method string, params json.RawMessage) (any, func(), *agentio.Error) {
 	switch method {
 	case "session/load":
 		return a.loadSession(params)
@@ -202,13 +203,13 @@ func (a *agent) answersLater(id json.RawMessage, method string, params json.RawM
 	return true
 }
 
-func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
+func (a *agent) initialize(params json.RawMessage) (any, *agentio.Error) {
 	request, err := decode[initializeRequest](params)
 	if err != nil {
 		return nil, err
 	}
 	if request.ProtocolVersion == nil {
-		return nil, errorf(acp.CodeInvalidParams, "invalid params: protocolVersion is missing")
+		return nil, agentio.Errorf(acp.CodeInvalidParams, "invalid params: protocolVersion is missing")
 	}
 	var caps capabilities
 	_ = json.Unmarshal(request.ClientCapabilities, &caps) // every capability is optional: an invalid value counts as absent
@@ -236,31 +237,31 @@ func (a *agent) capabilities() capabilities {
 	return a.caps
 }
 
-func decode[T any](params json.RawMessage) (T, *rpcError) {
+func decode[T any](params json.RawMessage) (T, *agentio.Error) {
 	var value T
 	if !given(params) {
-		return value, errorf(acp.CodeInvalidParams, "invalid params: an object is missing")
+		return value, agentio.Errorf(acp.CodeInvalidParams, "invalid params: an object is missing")
 	}
 	if err := json.Unmarshal(params, &value); err != nil {
-		return value, errorf(acp.CodeInvalidParams, "invalid params: %v", err)
+		return value, agentio.Errorf(acp.CodeInvalidParams, "invalid params: %v", err)
 	}
 	return value, nil
 }
 
-func (a *agent) answer(id json.RawMessage, result any, err *rpcError) {
+func (a *agent) answer(id json.RawMessage, result any, err *agentio.Error) {
 	a.answerAfter(id, result, err, nil)
 }
 
 // answerAfter sends an answer, and calls before when every earlier message is written and the answer is next.
-func (a *agent) answerAfter(id json.RawMessage, result any, err *rpcError, before func()) {
+func (a *agent) answerAfter(id json.RawMessage, result any, err *agentio.Error, before func()) {
 	if err != nil {
 		result = nil
 	}
-	a.out.send(outgoing{line: frame{ID: id, Result: result, Error: err}.encode(), before: before})
+	a.out.Send(agentio.Entry{Line: agentio.Frame{ID: id, Result: result, Error: err}.Encode(), Before: before})
 }
 
 func (a *agent) notify(method string, params any) {
-	a.out.send(outgoing{line: frame{Method: method, Params: params}.encode()})
+	a.out.Send(agentio.Entry{Line: agentio.Frame{Method: method, Params: params}.Encode()})
 }
 
 func (a *agent) update(sessionID string, update any) {
@@ -275,7 +276,7 @@ func (a *agent) ask(ctx context.Context, method string, params any) (reply, bool
 	id := strconv.FormatInt(a.lastID, 10)
 	a.pending[id] = answered
 	a.mu.Unlock()
-	a.out.send(outgoing{line: frame{ID: json.RawMessage(id), Method: method, Params: params}.encode()})
+	a.out.Send(agentio.Entry{Line: agentio.Frame{ID: json.RawMessage(id), Method: method, Params: params}.Encode()})
 	select {
 	case r := <-answered:
 		return r, ctx.Err() == nil
@@ -288,14 +289,14 @@ func (a *agent) ask(ctx context.Context, method string, params any) (reply, bool
 }
 
 // resolve passes an answer to the goroutine that asked. resolve drops second answers and answers to unknown requests.
-func (a *agent) resolve(m message) {
+func (a *agent) resolve(m agentio.Message) {
 	answered := a.takePending(string(m.ID))
 	if answered == nil {
 		return
 	}
 	var r reply
 	if m.Error != nil {
-		r.err = &rpcError{Code: acp.CodeInternalError, Message: "an error that cannot be read"}
+		r.err = &agentio.Error{Code: acp.CodeInternalError, Message: "an error that cannot be read"}
 		_ = json.Unmarshal(m.Error, r.err) // a partly readable error is better than none
 	} else {
 		r.result = m.Result

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/agentio"
 )
 
 // inBubble runs a test with a session of a client that can do everything.
@@ -658,7 +660,7 @@ func TestHuge(t *testing.T) {
 		t := p.t
 		// Compared as bytes, since parsing 20 MiB again and again is slow.
 		whole := chunk{SessionUpdate: "agent_message_chunk", MessageID: "message-1-1", Content: text(hugeText())}
-		line := frame{Method: "session/update", Params: sessionNotification{SessionID: session, Update: whole}}.encode()
+		line := agentio.Frame{Method: "session/update", Params: sessionNotification{SessionID: session, Update: whole}}.Encode()
 		if len(line) < 20<<20 {
 			t.Errorf("%d bytes", len(line))
 		}

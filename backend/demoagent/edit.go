@@ -177,7 +177,7 @@ func (t *turn) mayEdit(ctx context.Context, call toolCall) (string, bool) {
 		return "", false
 	}
 	if r.err != nil {
-		return kept + r.err.told(), false
+		return kept + inWords(r.err), false
 	}
 	var response permissionResponse
 	if json.Unmarshal(r.result, &response) != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 const (
@@ -62,7 +63,7 @@ func junk(ctx context.Context, t *turn) {
 			return
 		}
 		line = strings.ReplaceAll(line, "%s", t.session.id)
-		t.agent.out.send(outgoing{line: []byte(line + "\n")})
+		t.agent.out.Send(agentio.Entry{Line: []byte(line + "\n")})
 	}
 	t.change(ctx, t.id("junk", 1), toolCall{Title: "A tool call that was never opened", Kind: "other", Status: "completed"})
 	t.say(ctx, "After the junk I go on as if nothing had happened.")
@@ -115,7 +116,7 @@ func refuse(ctx context.Context, t *turn) {
 
 func fail(ctx context.Context, t *turn) {
 	t.say(ctx, "This ends in an error.")
-	t.fail = &rpcError{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}}
+	t.fail = &agentio.Error{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}}
 }
 
 // crash leaves a tool call and a sentence unfinished. The history holds the turn up to there, as with an agent that writes its history while
@@ -127,7 +128,7 @@ func crash(ctx context.Context, t *turn) {
 		return
 	}
 	t.keep()
-	t.agent.out.flush()
+	t.agent.out.Flush()
 	_, _ = fmt.Fprint(os.Stderr, "demo-agent: working on the prompt\n"+
 		"demo-agent: fatal: the prompt asked for a crash\n"+
 		"demo-agent: exit status 3\n")

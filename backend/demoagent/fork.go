@@ -11,10 +11,11 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // forkSession creates a session with the history of another session. The history of a running turn is not included.
-func (a *agent) forkSession(params json.RawMessage) (any, func(), *rpcError) {
+func (a *agent) forkSession(params json.RawMessage) (any, func(), *agentio.Error) {
 	request, err := decodeSession(params, false)
 	if err != nil {
 		return nil, nil, err
@@ -38,7 +39,7 @@ func (a *agent) forkSession(params json.RawMessage) (any, func(), *rpcError) {
 }
 
 // history is the history of a session, from memory or from its file.
-func (a *agent) history(id string) (header, []record, *rpcError) {
+func (a *agent) history(id string) (header, []record, *agentio.Error) {
 	a.mu.Lock()
 	if s := a.openLocked(id); s != nil {
 		defer a.mu.Unlock()
@@ -48,9 +49,9 @@ func (a *agent) history(id string) (header, []record, *rpcError) {
 	head, records, err := a.store.load(id)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return head, nil, errorf(acp.CodeResourceNotFound, "resource not found: session %q", id)
+		return head, nil, agentio.Errorf(acp.CodeResourceNotFound, "resource not found: session %q", id)
 	case err != nil:
-		return head, nil, errorf(acp.CodeInternalError, "internal error: %v", err)
+		return head, nil, agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
 	}
 	return head, records, nil
 }
@@ -87,7 +88,7 @@ func (a *agent) deleteSession(id, params json.RawMessage) {
 	})
 }
 
-func (s *store) remove(id string) *rpcError {
+func (s *store) remove(id string) *agentio.Error {
 	path, err := s.path(id)
 	if err != nil {
 		return nil
@@ -95,7 +96,7 @@ func (s *store) remove(id string) *rpcError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errorf(acp.CodeInternalError, "internal error: %v", err)
+		return agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // Variables that make the agent require a login; see the package comment.
@@ -97,10 +98,10 @@ func (a *agent) authenticate(id, params json.RawMessage) bool {
 	case request.MethodID == "demo-never":
 		return true
 	case request.MethodID != "demo":
-		err = errorf(acp.CodeInvalidParams, "invalid params: there is no method %q", request.MethodID)
+		err = agentio.Errorf(acp.CodeInvalidParams, "invalid params: there is no method %q", request.MethodID)
 	default:
 		if failed := signIn(); failed != nil {
-			err = errorf(acp.CodeInternalError, "internal error: %v", failed)
+			err = agentio.Errorf(acp.CodeInternalError, "internal error: %v", failed)
 		}
 	}
 	a.answer(id, struct{}{}, err)
@@ -115,12 +116,12 @@ func signIn() error {
 	return os.WriteFile(file, nil, 0o600)
 }
 
-func signOut() (any, *rpcError) {
+func signOut() (any, *agentio.Error) {
 	if !offersAny() {
-		return nil, errorf(acp.CodeMethodNotFound, "method not found: logout")
+		return nil, agentio.Errorf(acp.CodeMethodNotFound, "method not found: logout")
 	}
 	if err := os.Remove(signedInFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errorf(acp.CodeInternalError, "internal error: %v", err)
+		return nil, agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
 	}
 	return struct{}{}, nil
 }

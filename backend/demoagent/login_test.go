@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // guarded starts an agent that requires a login by the given methods.
@@ -40,7 +41,7 @@ func (p *peer) methods(capabilities string) string {
 	return strings.Join(ids, " ")
 }
 
-func (p *peer) newSession() *rpcError {
+func (p *peer) newSession() *agentio.Error {
 	p.t.Helper()
 	return p.until(p.request("session/new", map[string]any{"cwd": p.t.TempDir(), "mcpServers": []any{}})).err
 }

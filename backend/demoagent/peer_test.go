@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"deskhand/backend/agentio"
 )
 
 // received is a message of the agent.
@@ -171,7 +173,7 @@ func (p *peer) reply(m received, result string) {
 type exchange struct {
 	updates []json.RawMessage
 	result  json.RawMessage
-	err     *rpcError
+	err     *agentio.Error
 }
 
 // until collects messages up to the answer with the given id.
@@ -190,7 +192,7 @@ func (p *peer) until(id string) exchange {
 		case string(m.ID) == id:
 			e.result = m.Result
 			if m.Error != nil {
-				e.err = &rpcError{}
+				e.err = &agentio.Error{}
 				p.decode(m.Error, e.err)
 			}
 			return e

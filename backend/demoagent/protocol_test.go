@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deskhand/backend/agentio"
 )
 
 func TestInitialize(t *testing.T) {
@@ -59,7 +61,7 @@ func TestBadLines(t *testing.T) {
 		for line, want := range tests {
 			p.write(line + "\r") // a CRLF end is no part of the line
 			m := p.next()
-			var got rpcError
+			var got agentio.Error
 			p.decode(m.Error, &got)
 			if string(m.ID) != want.id || got.Code != want.code {
 				t.Errorf("%s: answered %s", line, m.raw)
@@ -87,7 +89,7 @@ func TestLineTooLong(t *testing.T) {
 	p := start(t)
 	go func() {
 		pad := strings.Repeat("x", 1<<20)
-		for range maxLine/len(pad) + 1 {
+		for range agentio.MaxLine/len(pad) + 1 {
 			if _, err := io.WriteString(p.in, pad); err != nil {
 				return
 			}
@@ -397,7 +399,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`))
 	f.Add([]byte(`[{}]`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		m, err := parse(line)
+		m, err := agentio.Parse(line)
 		if err != nil && !json.Valid(m.ID) {
 			t.Errorf("an error without an id to answer to")
 		}

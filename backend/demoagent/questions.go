@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // questionMethod is the extension that asks a question. Clients that do not know the extension answer -32601.
 const questionMethod = "_sandboxagent/session/request_question"
 
-// told is the error as a sentence for people.
-func (e *rpcError) told() string {
+// inWords is an error as a sentence for people.
+func inWords(e *agentio.Error) string {
 	return fmt.Sprintf("The client answered with error %d: %s", e.Code, e.Message)
 }
 
@@ -50,7 +51,7 @@ func (t *turn) askQuestion(ctx context.Context, request questionRequest) {
 	var response questionResponse
 	switch {
 	case r.err != nil:
-		t.say(ctx, r.err.told())
+		t.say(ctx, inWords(r.err))
 	case json.Unmarshal(r.result, &response) != nil:
 		t.say(ctx, "The answer to my question could not be read.")
 	case response.Status == "answered":
@@ -124,7 +125,7 @@ func formAnswer(r reply) (told, ended string) {
 	var response formResponse
 	switch {
 	case r.err != nil:
-		return r.err.told(), "failed"
+		return inWords(r.err), "failed"
 	case json.Unmarshal(r.result, &response) != nil:
 		return "The answer to my form could not be read.", "failed"
 	}
@@ -173,7 +174,7 @@ func (t *turn) askVisit(ctx context.Context, message, address string) {
 	var response formResponse
 	switch {
 	case r.err != nil:
-		t.say(ctx, r.err.told())
+		t.say(ctx, inWords(r.err))
 	case json.Unmarshal(r.result, &response) != nil:
 		t.say(ctx, "The answer could not be read.")
 	case response.Action == "accept":
@@ -208,7 +209,7 @@ func (t *turn) odd(ctx context.Context, method string) {
 	switch {
 	case !answered:
 	case r.err != nil:
-		t.say(ctx, r.err.told())
+		t.say(ctx, inWords(r.err))
 	default:
 		t.say(ctx, "The client answered with a result: `"+clip(string(r.result), 200)+"`")
 	}

@@ -35,7 +35,7 @@ func askToRun(ctx context.Context, t *turn) {
 	ended := "failed"
 	switch {
 	case r.err != nil:
-		told = r.err.told()
+		told = inWords(r.err)
 	case json.Unmarshal(r.result, &response) != nil:
 		told = "The answer to my question could not be read."
 	case response.Outcome.Outcome == "selected":

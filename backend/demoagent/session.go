@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // pageSize of session/list.
@@ -28,7 +29,7 @@ type session struct {
 	closing bool  // session/close waits for the turn
 }
 
-func (a *agent) newSession(params json.RawMessage) (any, func(), *rpcError) {
+func (a *agent) newSession(params json.RawMessage) (any, func(), *agentio.Error) {
 	request, err := decodeSession(params, true)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +47,7 @@ func (a *agent) newSession(params json.RawMessage) (any, func(), *rpcError) {
 }
 
 // loadSession replays the whole history before its answer.
-func (a *agent) loadSession(params json.RawMessage) (any, func(), *rpcError) {
+func (a *agent) loadSession(params json.RawMessage) (any, func(), *agentio.Error) {
 	s, err := a.reopen(params, true)
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +67,7 @@ func (a *agent) loadSession(params json.RawMessage) (any, func(), *rpcError) {
 	return a.state(s), func() { a.sendCommands(s.id) }, nil
 }
 
-func (a *agent) resumeSession(params json.RawMessage) (any, func(), *rpcError) {
+func (a *agent) resumeSession(params json.RawMessage) (any, func(), *agentio.Error) {
 	s, err := a.reopen(params, false)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +76,7 @@ func (a *agent) resumeSession(params json.RawMessage) (any, func(), *rpcError) {
 }
 
 // reopen finds a session in memory or in its file, and sets its directory and servers from the request.
-func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, *rpcError) {
+func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, *agentio.Error) {
 	request, invalid := decodeSession(params, serversRequired)
 	if invalid != nil {
 		return nil, invalid
@@ -86,17 +87,17 @@ func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, 
 	if s == nil {
 		head, records, err := a.store.load(request.SessionID)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errorf(acp.CodeResourceNotFound, "resource not found: session %q", request.SessionID)
+			return nil, agentio.Errorf(acp.CodeResourceNotFound, "resource not found: session %q", request.SessionID)
 		}
 		if err != nil {
-			return nil, errorf(acp.CodeInternalError, "internal error: %v", err)
+			return nil, agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
 		}
 		s = &session{id: request.SessionID, head: head, records: records}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s.turn != nil || s.closing {
-		return nil, errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
+		return nil, agentio.Errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
 	}
 	s.head.Cwd, s.servers = request.Cwd, nil
 	if request.McpServers != nil {
@@ -107,17 +108,17 @@ func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, 
 }
 
 // decodeSession decodes and checks the parameters shared by session/new, load and resume.
-func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest, *rpcError) {
+func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest, *agentio.Error) {
 	request, err := decode[sessionRequest](params)
 	if err != nil {
 		return request, err
 	}
 	if !filepath.IsAbs(request.Cwd) {
-		return request, errorf(acp.CodeInvalidParams, "invalid params: cwd must be an absolute path")
+		return request, agentio.Errorf(acp.CodeInvalidParams, "invalid params: cwd must be an absolute path")
 	}
 	if request.McpServers == nil {
 		if serversRequired {
-			return request, errorf(acp.CodeInvalidParams, "invalid params: mcpServers is missing")
+			return request, agentio.Errorf(acp.CodeInvalidParams, "invalid params: mcpServers is missing")
 		}
 		return request, nil
 	}
@@ -130,37 +131,37 @@ func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest
 }
 
 // check is as strict as the strictest real agents: a stdio server must have no type.
-func (s mcpServer) check() *rpcError {
+func (s mcpServer) check() *agentio.Error {
 	switch {
 	case s.Name == "":
-		return errorf(acp.CodeInvalidParams, "invalid params: an MCP server has no name")
+		return agentio.Errorf(acp.CodeInvalidParams, "invalid params: an MCP server has no name")
 	case s.Type == "" && s.Command == "":
-		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no command", s.Name)
+		return agentio.Errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no command", s.Name)
 	case s.Type == "http" && s.URL == "", s.Type == "sse" && s.URL == "":
-		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no url", s.Name)
+		return agentio.Errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no url", s.Name)
 	case s.Type != "" && s.Type != "http" && s.Type != "sse":
-		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has the unknown type %q", s.Name, s.Type)
+		return agentio.Errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has the unknown type %q", s.Name, s.Type)
 	}
 	return nil
 }
 
-func (a *agent) listSessions(params json.RawMessage) (any, *rpcError) {
+func (a *agent) listSessions(params json.RawMessage) (any, *agentio.Error) {
 	var request struct {
 		Cwd    string `json:"cwd"`
 		Cursor string `json:"cursor"`
 	}
 	if given(params) {
 		if err := json.Unmarshal(params, &request); err != nil {
-			return nil, errorf(acp.CodeInvalidParams, "invalid params: %v", err)
+			return nil, agentio.Errorf(acp.CodeInvalidParams, "invalid params: %v", err)
 		}
 	}
 	heads, err := a.store.list()
 	if err != nil {
-		return nil, errorf(acp.CodeInternalError, "internal error: %v", err)
+		return nil, agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
 	}
 	after, err := base64.RawURLEncoding.DecodeString(request.Cursor)
 	if err != nil {
-		return nil, errorf(acp.CodeInvalidParams, "invalid params: a cursor that is not ours")
+		return nil, agentio.Errorf(acp.CodeInvalidParams, "invalid params: a cursor that is not ours")
 	}
 	response := listResponse{Sessions: []sessionInfo{}}
 	for _, head := range heads {
@@ -253,7 +254,7 @@ func (a *agent) cancelRequest(id json.RawMessage) {
 	}
 }
 
-func (a *agent) setMode(params json.RawMessage) (any, *rpcError) {
+func (a *agent) setMode(params json.RawMessage) (any, *agentio.Error) {
 	request, err := decode[struct {
 		SessionID string          `json:"sessionId"`
 		ModeID    json.RawMessage `json:"modeId"`
@@ -267,7 +268,7 @@ func (a *agent) setMode(params json.RawMessage) (any, *rpcError) {
 	return struct{}{}, nil
 }
 
-func (a *agent) setConfigOption(params json.RawMessage) (any, *rpcError) {
+func (a *agent) setConfigOption(params json.RawMessage) (any, *agentio.Error) {
 	request, err := decode[struct {
 		SessionID string          `json:"sessionId"`
 		ConfigID  string          `json:"configId"`
@@ -286,7 +287,7 @@ func (a *agent) setConfigOption(params json.RawMessage) (any, *rpcError) {
 }
 
 // change sets an option. change reports a new mode in both of ACP's forms, since a client may know only one.
-func (a *agent) change(sessionID, option string, value json.RawMessage) (*session, *rpcError) {
+func (a *agent) change(sessionID, option string, value json.RawMessage) (*session, *agentio.Error) {
 	a.mu.Lock()
 	s := a.openLocked(sessionID)
 	if s == nil {
@@ -313,8 +314,8 @@ func (a *agent) sendMode(s *session) {
 	a.update(s.id, configUpdate{SessionUpdate: "config_option_update", ConfigOptions: state.ConfigOptions})
 }
 
-func unknownSession(id string) *rpcError {
-	return errorf(acp.CodeResourceNotFound, "resource not found: session %q is not open", id)
+func unknownSession(id string) *agentio.Error {
+	return agentio.Errorf(acp.CodeResourceNotFound, "resource not found: session %q is not open", id)
 }
 
 // state is the common result of session/new, load and resume.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // settings are the settings of a session. Every setting has an effect.
@@ -128,20 +129,20 @@ func values(option string) []string {
 }
 
 // with returns the settings with an option set to the client's value: a string, or a boolean for a boolean option.
-func (s settings) with(id string, raw json.RawMessage) (settings, *rpcError) {
+func (s settings) with(id string, raw json.RawMessage) (settings, *agentio.Error) {
 	known := values(id)
 	if known == nil {
-		return s, errorf(acp.CodeInvalidParams, "invalid params: unknown option %q", id)
+		return s, agentio.Errorf(acp.CodeInvalidParams, "invalid params: unknown option %q", id)
 	}
 	var value string
 	var flag bool
 	if id == optionBrief && json.Unmarshal(raw, &flag) == nil {
 		value = onOff(flag)
 	} else if json.Unmarshal(raw, &value) != nil {
-		return s, errorf(acp.CodeInvalidParams, "invalid params: the value of %q must be a string", id)
+		return s, agentio.Errorf(acp.CodeInvalidParams, "invalid params: the value of %q must be a string", id)
 	}
 	if !slices.Contains(known, value) {
-		return s, errorf(acp.CodeInvalidParams, "invalid params: option %q has no value %q", id, value)
+		return s, agentio.Errorf(acp.CodeInvalidParams, "invalid params: option %q has no value %q", id, value)
 	}
 	switch id {
 	case optionMode:

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // steeringMethod sends a message to a running turn. Several agents share this extension of ACP.
@@ -27,10 +28,10 @@ type steeringResponse struct {
 
 // steer queues a message for the running turn, which reports the message with its next chunk. Some first words of the message make steer fail,
 // for tests of clients. done is false when the request gets no answer.
-func (a *agent) steer(params json.RawMessage) (result any, done bool, err *rpcError) {
+func (a *agent) steer(params json.RawMessage) (result any, done bool, err *agentio.Error) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
-		err = errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
+		err = agentio.Errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
 	}
 	if err != nil {
 		return nil, true, err
@@ -50,7 +51,7 @@ func (a *agent) steer(params json.RawMessage) (result any, done bool, err *rpcEr
 	case "refuse":
 		return steeringResponse{Outcome: "failed"}, true, nil
 	case "error":
-		return nil, true, errorf(acp.CodeInternalError, "internal error: the message asked for an error")
+		return nil, true, agentio.Errorf(acp.CodeInternalError, "internal error: the message asked for an error")
 	case "silent":
 		return nil, false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // pace is the time between two chunks of streamed text: visible, but no delay.
@@ -31,10 +32,10 @@ type turn struct {
 	history  recorder
 	messages int
 	calls    int
-	written  int64     // bytes of text sent
-	stop     string    // the stop reason
-	fail     *rpcError // the answer instead of a stop reason
-	silent   bool      // the turn sends no updates
+	written  int64          // bytes of text sent
+	stop     string         // the stop reason
+	fail     *agentio.Error // the answer instead of a stop reason
+	silent   bool           // the turn sends no updates
 
 	steered []string // pending steering messages; agent.mu protects steered and full
 	full    bool     // the turn accepts no more messages
@@ -44,7 +45,7 @@ type turn struct {
 func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
-		err = errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
+		err = agentio.Errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
 	}
 	if err != nil {
 		a.answer(id, nil, err)
@@ -72,7 +73,7 @@ func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 }
 
 // enter makes t the running turn of its session and adds the prompt to the history.
-func (a *agent) enter(t *turn, sessionID string) *rpcError {
+func (a *agent) enter(t *turn, sessionID string) *agentio.Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.openLocked(sessionID)
@@ -80,7 +81,7 @@ func (a *agent) enter(t *turn, sessionID string) *rpcError {
 		return unknownSession(sessionID)
 	}
 	if s.turn != nil {
-		return errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
+		return agentio.Errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
 	}
 	t.session, s.turn = s, t
 	s.head.Turns++
@@ -107,7 +108,7 @@ func (a *agent) leave(t *turn) {
 }
 
 // run runs the prompt's steps until ctx ends.
-func (t *turn) run(ctx context.Context) (any, *rpcError) {
+func (t *turn) run(ctx context.Context) (any, *agentio.Error) {
 	t.agent.save(t.session)
 	steps := t.in.steps
 	if t.first {

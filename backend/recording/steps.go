@@ -1,4 +1,4 @@
-package demoagent
+package recording
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 const (
@@ -52,7 +53,7 @@ func (p *player) open() error {
 		}
 		begun := opens(*m.Method) && p.begin(m)
 		if begun && p.at < len(p.rec.steps) && p.rec.steps[p.at].method != methodPrompt {
-			p.waiting = append([]message{m}, p.waiting...) // the recording has the answer
+			p.waiting = append([]agentio.Message{m}, p.waiting...) // the recording has the answer
 			return nil
 		}
 		if err := p.extra(m); err != nil || begun {
@@ -62,13 +63,13 @@ func (p *player) open() error {
 }
 
 // next waits for a request while no step plays.
-func (p *player) next() (message, error) {
+func (p *player) next() (agentio.Message, error) {
 	for len(p.waiting) == 0 {
 		if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil {
-			return message{}, err
+			return agentio.Message{}, err
 		}
 		if _, err := p.turn(); err != nil {
-			return message{}, err
+			return agentio.Message{}, err
 		}
 	}
 	m := p.waiting[0]
@@ -77,8 +78,9 @@ func (p *player) next() (message, error) {
 }
 
 // begin finds the step that begins the answer to this request. begin returns false when the request names a foreign session.
-func (p *player) begin(m message) bool {
-	request, _ := decode[sessionRequest](m.Params) // an invalid field stays empty
+func (p *player) begin(m agentio.Message) bool {
+	request := sessionRequest{}
+	_ = json.Unmarshal(m.Params, &request) // an invalid field stays empty
 	p.cwd = request.Cwd
 	key, from := "session:"+request.SessionID, 0
 	if *m.Method == methodNew {
@@ -190,7 +192,7 @@ func (p *player) want(at int, s *step) (bool, error) {
 	if s.method == "initialize" && p.initialized {
 		return p.startAgain(at)
 	}
-	if i := slices.IndexFunc(p.waiting, func(m message) bool { return p.fits(at, m) }); i >= 0 {
+	if i := slices.IndexFunc(p.waiting, func(m agentio.Message) bool { return p.fits(at, m) }); i >= 0 {
 		m := p.waiting[i]
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		return p.took(at, s, m)
@@ -256,7 +258,7 @@ func (p *player) startAgain(at int) (bool, error) {
 }
 
 // fits reports whether a client's request matches the step. Where a session was opened, any request that opens a session matches.
-func (p *player) fits(at int, m message) bool {
+func (p *player) fits(at int, m agentio.Message) bool {
 	s := &p.rec.steps[at]
 	if s.method == *m.Method {
 		return true
@@ -280,7 +282,7 @@ func (p *player) comes(from int, method string) bool {
 	return false
 }
 
-func (p *player) took(at int, s *step, m message) (bool, error) {
+func (p *player) took(at int, s *step, m agentio.Message) (bool, error) {
 	p.live[at] = m.ID
 	p.sync(s.at)
 	switch {
@@ -295,6 +297,12 @@ func (p *player) took(at int, s *step, m message) (bool, error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// sessionRequest holds the parameters of requests that open a session, and of their answers.
+type sessionRequest struct {
+	SessionID string `json:"sessionId"`
+	Cwd       string `json:"cwd"`
 }
 
 // nameSession maps the session id of a recorded request or result to ours.
@@ -314,9 +322,9 @@ func (p *player) nameSession(s *step, result json.RawMessage) {
 }
 
 // extra answers a request that is not in the recording.
-func (p *player) extra(m message) error {
+func (p *player) extra(m agentio.Message) error {
 	method := *m.Method
-	result, failed := any(struct{}{}), (*rpcError)(nil)
+	result, failed := any(struct{}{}), (*agentio.Error)(nil)
 	switch {
 	case p.hung:
 		return nil
@@ -328,9 +336,9 @@ func (p *player) extra(m message) error {
 		result = p.sessionState()
 		p.begun = true
 	case opens(method) && p.session != "":
-		failed = errorf(acp.CodeInvalidRequest, "invalid request: a replay is one conversation; start it again for another")
+		failed = agentio.Errorf(acp.CodeInvalidRequest, "invalid request: a replay is one conversation; start it again for another")
 	case opens(method):
-		failed = errorf(acp.CodeResourceNotFound, "resource not found: this replay has not begun that session")
+		failed = agentio.Errorf(acp.CodeResourceNotFound, "resource not found: this replay has not begun that session")
 	case p.late[method] != nil:
 		return p.again(m, p.late[method])
 	case method == "session/list" && p.recorded(method) != nil:
@@ -338,25 +346,26 @@ func (p *player) extra(m message) error {
 	case slices.Contains([]string{"authenticate", "session/set_mode", "session/set_model", "session/close"}, method):
 	default:
 		p.remark("%s is not in the recording", method)
-		failed = errorf(acp.CodeMethodNotFound, "method not found: %s is not in the recording", method)
+		failed = agentio.Errorf(acp.CodeMethodNotFound, "method not found: %s is not in the recording", method)
 	}
 	if failed != nil {
 		result = nil
 	}
-	return p.put(frame{ID: m.ID, Result: result, Error: failed}.encode())
+	return p.put(agentio.Frame{ID: m.ID, Result: result, Error: failed}.Encode())
 }
 
 // tellEnd answers a prompt that is not in the recording.
-func (p *player) tellEnd(m message) error {
-	request, _ := decode[sessionRequest](m.Params) // a client knows its sessions
+func (p *player) tellEnd(m agentio.Message) error {
+	var request sessionRequest
+	_ = json.Unmarshal(m.Params, &request) // a client knows its sessions
 	p.remark("the recording has ended")
-	update := frame{Method: "session/update", Params: sessionNotification{SessionID: request.SessionID, Update: chunk{
-		SessionUpdate: "agent_message_chunk", MessageID: "replay-" + uuid.NewString(), Content: text(textAtTheEnd),
+	update := agentio.Frame{Method: "session/update", Params: map[string]any{"sessionId": request.SessionID, "update": map[string]any{
+		"sessionUpdate": "agent_message_chunk", "messageId": "replay-" + uuid.NewString(), "content": map[string]string{"type": "text", "text": textAtTheEnd},
 	}}}
-	if err := p.put(update.encode()); err != nil {
+	if err := p.put(update.Encode()); err != nil {
 		return err
 	}
-	return p.put(frame{ID: m.ID, Result: map[string]string{"stopReason": "end_turn"}}.encode())
+	return p.put(agentio.Frame{ID: m.ID, Result: map[string]string{"stopReason": "end_turn"}}.Encode())
 }
 
 // recorded is the first successful answer to a method in the recording, or nil.
@@ -372,9 +381,9 @@ func (p *player) recorded(method string) []byte {
 }
 
 // again sends a recorded answer, or an error when recorded is nil.
-func (p *player) again(m message, recorded []byte) error {
+func (p *player) again(m agentio.Message, recorded []byte) error {
 	if recorded == nil {
-		return p.put(frame{ID: m.ID, Error: errorf(acp.CodeInternalError, "the recording has no answer to %s", *m.Method)}.encode())
+		return p.put(agentio.Frame{ID: m.ID, Error: agentio.Errorf(acp.CodeInternalError, "the recording has no answer to %s", *m.Method)}.Encode())
 	}
 	return p.put(p.named(recorded, m.ID))
 }
@@ -435,7 +444,7 @@ func (p *player) opened(at int, s, asked *step, id json.RawMessage) error {
 	_ = json.Unmarshal(result, &state) // an invalid result counts as empty
 	state["sessionId"] = json.RawMessage(strconv.Quote(p.session))
 	p.keep(at + 1)
-	return p.put(frame{ID: id, Result: state}.encode())
+	return p.put(agentio.Frame{ID: id, Result: state}.Encode())
 }
 
 // acts reports whether the client changes the machine for this method.
@@ -500,7 +509,7 @@ func (p *player) notify(s *step) error {
 		_ = json.Unmarshal(data, &m) // an invalid field stays empty
 		for at, id := range p.sent {
 			if asked := &p.rec.steps[at]; asked.generation == s.generation && asked.id == keyOf(m.Params.RequestID) {
-				return p.put(frame{Method: s.method, Params: map[string]json.RawMessage{"requestId": id}}.encode())
+				return p.put(agentio.Frame{Method: s.method, Params: map[string]json.RawMessage{"requestId": id}}.Encode())
 			}
 		}
 		return nil
@@ -565,7 +574,7 @@ func readExit(s *step) recordedExit {
 // leave plays the end of the recorded process.
 func (p *player) leave(s *step) error {
 	e := readExit(s)
-	p.out.flush()
+	p.out.Flush()
 	_, _ = fmt.Fprint(p.stderr, e.StderrTail) // a failed write to stderr can be reported nowhere
 	if e.Signal != "" {
 		return p.endBy(e.Signal)
@@ -584,7 +593,7 @@ func (p *player) die(at int) (bool, error) {
 	}
 	p.keep(p.rec.end(at))
 	if end.Signal == "" {
-		p.out.flush()
+		p.out.Flush()
 		err := p.wait(never, nil)
 		if errors.Is(err, errGone) && p.ctx.Err() == nil {
 			p.lines = nil
@@ -592,12 +601,12 @@ func (p *player) die(at int) (bool, error) {
 		}
 		return false, err
 	}
-	p.out.flush()
+	p.out.Flush()
 	if end.Signal == "SIGKILL" {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	}
 	select {
-	case <-time.After(outliving):
+	case <-time.After(10 * time.Minute):
 	case <-p.ctx.Done():
 	}
 	return false, errGone

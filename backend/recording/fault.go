@@ -1,4 +1,4 @@
-package demoagent
+package recording
 
 import (
 	"fmt"
@@ -15,6 +15,9 @@ type Fault struct {
 	For  time.Duration // the duration of slow
 	Code int           // the exit code of exit
 }
+
+// crashCode is the exit code of crash.
+const crashCode = 3
 
 // FaultForms lists the faults in the notation of the command line, each with a description.
 func FaultForms() [][2]string {
@@ -37,7 +40,7 @@ func (f *Fault) UnmarshalText(text []byte) error {
 		for _, form := range FaultForms() {
 			forms = append(forms, form[0])
 		}
-		return fmt.Errorf("%q is no fault; there are %s, N from 0 on", clip(string(text), 60), strings.Join(forms, ", "))
+		return fmt.Errorf("%.60q is no fault; there are %s, N from 0 on", text, strings.Join(forms, ", "))
 	}
 	rest := string(text)
 	kind, rest, ok := strings.Cut(rest, "@")

@@ -1,4 +1,6 @@
-package demoagent
+// Package recording hides how the agent's part of a recorded conversation is played to a client: as an agent, a process that speaks ACP on
+// stdin and stdout. A recording is a file of `deskhand sessions export --format recording`.
+package recording
 
 import (
 	"context"
@@ -12,10 +14,11 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
-// ReplayConfig configures a replay.
-type ReplayConfig struct {
+// Config configures a replay.
+type Config struct {
 	File   string
 	Speed  float64 // multiple of the recorded speed; 0 = no pauses
 	Faults []Fault
@@ -34,21 +37,21 @@ const patience = 2 * time.Second
 // textAtTheEnd is the answer to prompts beyond the end of the recording.
 const textAtTheEnd = "The recording has ended here. This prompt was not asked in it."
 
-// Replay plays the agent's part of a recorded conversation to the client behind in and out. Replay sends the recorded messages in their order
+// Play plays the agent's part of a recorded conversation to the client behind in and out. Play sends the recorded messages in their order
 // and with their pauses, and waits for the client where the agent had to wait: for a request by its method, for an answer, and for a cancel.
 // Ids of requests, of the session and of terminals are new; everything else stays the same, paths included.
 //
 // The client need not repeat the recorded behaviour. A prompt may have any text. A recorded request that the client does not make is skipped.
 // A request that is not in the recording gets the recorded answer to the same method, if there is one, else an error. A different answer of
 // the client changes nothing. A cancel that came later in the recording, or never, skips to the recorded reaction or to the end of the turn.
-// Replay reports every such difference on stderr.
+// Play reports every such difference on stderr.
 //
 // Another process that resumes the session continues at the next prompt, or at the next start in the recording when this start is played
-// completely. Replay skips starts that ended before they had a session, unless the recording has no other start.
+// completely. Play skips starts that ended before they had a session, unless the recording has no other start.
 //
-// Requests to write files and run commands are left out unless cfg.Act is set, since a recording may come from anybody. Replay returns nil, or
+// Requests to write files and run commands are left out unless cfg.Act is set, since a recording may come from anybody. Play returns nil, or
 // an ExitError with the exit code of the process.
-func Replay(ctx context.Context, cfg ReplayConfig, in io.Reader, out, stderr io.Writer) error {
+func Play(ctx context.Context, cfg Config, in io.Reader, out, stderr io.Writer) error {
 	rec, err := openRecording(cfg.File)
 	if err != nil {
 		return err
@@ -57,18 +60,18 @@ func Replay(ctx context.Context, cfg ReplayConfig, in io.Reader, out, stderr io.
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)
 	work, stop := context.WithCancel(ctx)
-	lines, _ := readLines(work, in)
+	lines, _ := agentio.ReadLines(work, in)
 	p := &player{
-		ReplayConfig: cfg, rec: rec, ctx: work, out: newWriter(out, ctx.Done()), stderr: stderr, lines: lines, signals: signals,
+		Config: cfg, rec: rec, ctx: work, out: agentio.NewWriter(out, ctx.Done()), stderr: stderr, lines: lines, signals: signals,
 		positions: openPositions(cfg.State, rec.digest), left: map[string]bool{}, live: map[int]json.RawMessage{}, sent: map[int]json.RawMessage{},
-		passed: map[int]bool{}, late: map[string][]byte{}, replied: map[acp.Key]message{}, ids: map[string]string{},
+		passed: map[int]bool{}, late: map[string][]byte{}, replied: map[acp.Key]agentio.Message{}, ids: map[string]string{},
 	}
 	err = p.run()
 	stop()
 	if closer, ok := in.(io.Closer); ok {
 		_ = closer.Close() // ends a pending read
 	}
-	p.out.close()
+	p.out.Close()
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -80,12 +83,12 @@ var errGone = errors.New("the client has gone")
 
 // player is a replaying process. Only its own goroutine uses a player.
 type player struct {
-	ReplayConfig
+	Config
 	rec       *recording
 	ctx       context.Context //nolint:containedctx // the life of this process
-	out       *writer
+	out       *agentio.Writer
 	stderr    io.Writer
-	lines     <-chan incoming // nil once the client's end does not matter
+	lines     <-chan agentio.Line // nil once the client's end does not matter
 	signals   <-chan os.Signal
 	positions positions
 	left      map[string]bool // remarks already on stderr
@@ -100,7 +103,7 @@ type player struct {
 	begun       bool                    // a session is open, or was requested
 	session     string                  // the session's id for the client
 	cwd         string                  // the session's directory
-	waiting     []message               // the client's requests that no step has taken
+	waiting     []agentio.Message       // the client's requests that no step has taken
 	live        map[int]json.RawMessage // the client's id of the request that a step has taken
 	passed      map[int]bool            // steps whose requests the client has not made
 	late        map[string][]byte       // the answers to passed requests, by method
@@ -108,7 +111,7 @@ type player struct {
 	heeded      bool                    // the running prompt has been cancelled
 	lastID      int64
 	sent        map[int]json.RawMessage // our id of the request that a step has sent
-	replied     map[acp.Key]message
+	replied     map[acp.Key]agentio.Message
 	ids         map[string]string // ids of sessions and terminals: recorded to new
 	cancelled   bool              // a pending cancel; struck is a pending interrupt
 	struck      bool
@@ -179,7 +182,7 @@ func (p *player) wait(until func() bool, limit <-chan time.Time) error {
 			return nil
 		case <-p.signals:
 			p.struck = true
-		case <-p.out.lost:
+		case <-p.out.Lost():
 			return errGone
 		case <-p.ctx.Done():
 			return errGone
@@ -188,11 +191,11 @@ func (p *player) wait(until func() bool, limit <-chan time.Time) error {
 	return nil
 }
 
-func (p *player) receive(next incoming) error {
-	m, failed := parse(next.line)
+func (p *player) receive(next agentio.Line) error {
+	m, failed := agentio.Parse(next.Text)
 	switch {
-	case next.tooLong || failed != nil:
-		return p.put(frame{ID: json.RawMessage("null"), Error: errorf(acp.CodeParseError, "parse error")}.encode())
+	case next.TooLong || failed != nil:
+		return p.put(agentio.Frame{ID: json.RawMessage("null"), Error: agentio.Errorf(acp.CodeParseError, "parse error")}.Encode())
 	case m.Method == nil:
 		p.replied[keyOf(m.ID)] = m
 	case m.ID != nil && p.prompt >= 0 && !p.comes(p.at, *m.Method):
@@ -250,7 +253,7 @@ func (p *player) cancel() (bool, error) {
 	p.jump(end)
 	p.prompt = -1
 	p.keep(p.at)
-	return true, p.put(frame{ID: id, Result: map[string]string{"stopReason": "cancelled"}}.encode())
+	return true, p.put(agentio.Frame{ID: id, Result: map[string]string{"stopReason": "cancelled"}}.Encode())
 }
 
 // jump continues at another step without the pause before that step.
@@ -334,7 +337,7 @@ func (p *player) put(line []byte) error {
 		}
 	}
 	for range copies {
-		p.out.send(outgoing{line: line})
+		p.out.Send(agentio.Entry{Line: line})
 	}
 	return p.after()
 }
@@ -360,7 +363,7 @@ func (p *player) after() error {
 		}
 		switch f.Kind {
 		case "garbage":
-			p.out.send(outgoing{line: []byte("This line is not JSON: fault garbage@" + strconv.Itoa(f.At) + "\n")})
+			p.out.Send(agentio.Entry{Line: []byte("This line is not JSON: fault garbage@" + strconv.Itoa(f.At) + "\n")})
 		case "stderr":
 			_, _ = fmt.Fprintf(p.stderr, "replay: fault stderr@%d\n", f.At) // a failed write to stderr can be reported nowhere
 		case "hang":
@@ -377,13 +380,13 @@ func (p *player) after() error {
 // exit stores the position and ends the process once every message is written. A restarted process continues behind this step.
 func (p *player) exit(code int) error {
 	p.keep(min(p.at+1, len(p.rec.steps)))
-	p.out.flush()
+	p.out.Flush()
 	return &ExitError{Code: code}
 }
 
 // endBy ends the process by a signal, or with the shell's code for the signal where the process cannot raise that signal.
 func (p *player) endBy(name string) error {
 	p.keep(min(p.at+1, len(p.rec.steps)))
-	p.out.flush()
+	p.out.Flush()
 	return &ExitError{Code: raise(name)}
 }

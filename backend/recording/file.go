@@ -1,4 +1,4 @@
-package demoagent
+package recording
 
 import (
 	"archive/zip"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/agentio"
 )
 
 // recordingFormat begins the format's name; a number above the supported number is a newer format.
@@ -24,7 +25,7 @@ const recordingFormat = "deskhand.recording/"
 const (
 	maxRecording = 512 << 20
 	maxHead      = 16 << 20
-	maxFrame     = maxLine + 1<<20
+	maxFrame     = agentio.MaxLine + 1<<20
 )
 
 // ErrRecording wraps the reason why a file cannot be replayed.
@@ -151,9 +152,9 @@ func checkHead(r io.Reader) error {
 	number, ours := strings.CutPrefix(head.Format, recordingFormat)
 	switch {
 	case !ours:
-		return fmt.Errorf("its format is %q", clip(head.Format, 40))
+		return fmt.Errorf("its format is %.40q", head.Format)
 	case number != "1":
-		return fmt.Errorf("its format is %q, which is newer than this Deskhand: update it", clip(head.Format, 40))
+		return fmt.Errorf("its format is %.40q, which is newer than this Deskhand: update it", head.Format)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package demoagent
+package recording
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/adrg/xdg"
 )
@@ -26,7 +27,7 @@ type positions struct {
 
 func openPositions(dir, digest string) positions {
 	if dir == "" {
-		dir = os.Getenv(stateVariable)
+		dir = os.Getenv("DESKHAND_DEMO_STATE") // where the demo agent keeps its histories, too
 		if dir == "" {
 			dir = filepath.Join(xdg.StateHome, "deskhand", "demo-agent")
 		}
@@ -57,7 +58,12 @@ func (s positions) save(key string, p place) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.path(key), data)
+	file := s.path(key)
+	written := file + "." + strconv.Itoa(os.Getpid())
+	if err := os.WriteFile(written, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(written, file)
 }
 
 func (s positions) forget(key string) error {

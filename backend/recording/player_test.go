@@ -1,4 +1,4 @@
-package demoagent
+package recording
 
 import (
 	"archive/zip"
@@ -63,15 +63,14 @@ func recorded(t *testing.T, lines ...string) string {
 }
 
 // replays starts a replay. The buffer holds the replay's stderr after its end.
-func replays(t *testing.T, cfg ReplayConfig) (*peer, *bytes.Buffer) {
+func replays(t *testing.T, cfg Config) (*peer, *bytes.Buffer) {
 	t.Helper()
-	published()
 	agentIn, in := io.Pipe()
 	out, agentOut := io.Pipe()
 	p := connect(t, in, out)
 	var stderr bytes.Buffer
 	go func() {
-		err := Replay(context.Background(), cfg, agentIn, agentOut, &stderr)
+		err := Play(context.Background(), cfg, agentIn, agentOut, &stderr)
 		_ = agentOut.Close()
 		p.ended <- err
 	}()
@@ -124,7 +123,7 @@ func TestReplayKeepsTime(t *testing.T) {
 	file := recorded(t, append(lines, promptOf(1, 4, 90_000, 100, "and soon")...)...)
 	for speed, want := range map[float64]time.Duration{1: 20_102, 10: 2_010, 0: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			p, _ := replays(t, ReplayConfig{File: file, Speed: speed, State: t.TempDir()})
+			p, _ := replays(t, Config{File: file, Speed: speed, State: t.TempDir()})
 			id := p.opens("session/new", "").sessionID(t)
 			<-time.After(time.Hour) // a person may take any time
 			began := time.Now()
@@ -157,12 +156,12 @@ func TestReplayGoesOn(t *testing.T) {
 	lines = append(lines, promptOf(3, 3, 600, 1, "three")...)
 	file, state := recorded(t, lines...), t.TempDir()
 
-	first, _ := replays(t, ReplayConfig{File: file, State: state})
+	first, _ := replays(t, Config{File: file, State: state})
 	id := first.opens("session/new", "").sessionID(t)
 	first.prompt(id, "1").wantSaid(t, "one")
 	first.close()
 
-	second, stderr := replays(t, ReplayConfig{File: file, State: state})
+	second, stderr := replays(t, Config{File: file, State: state})
 	if e := second.opens("session/resume", "somebody-elses"); e.err == nil {
 		t.Error("it takes up a session that it has never begun")
 	}
@@ -178,7 +177,7 @@ func TestReplayGoesOn(t *testing.T) {
 	}
 	second.ended <- nil
 
-	third, _ := replays(t, ReplayConfig{File: file, State: state})
+	third, _ := replays(t, Config{File: file, State: state})
 	e := third.opens("session/load", id)
 	if e.err != nil || len(e.updates) != 1 || !bytes.Contains(e.updates[0], []byte("of the past")) {
 		t.Fatalf(`opens("session/load"): got err %v, updates %s, want err nil, 1 in updates and e.updates[0] with []byte("of the past")`, e.err, e.updates)
@@ -187,7 +186,7 @@ func TestReplayGoesOn(t *testing.T) {
 	third.prompt(id, "4").wantSaid(t, textAtTheEnd)
 	third.close()
 
-	another, _ := replays(t, ReplayConfig{File: file, State: state}) // a new conversation begins at the beginning
+	another, _ := replays(t, Config{File: file, State: state}) // a new conversation begins at the beginning
 	if now := another.opens("session/new", "").sessionID(t); now == id {
 		t.Error("two sessions have one id")
 	} else {
@@ -207,7 +206,7 @@ func TestReplayOfARefusedStart(t *testing.T) {
 		`2 33 in {"jsonrpc":"2.0","id":2,"result":{"sessionId":"then"}}`,
 	}, promptOf(2, 3, 100, 1, "signed in")...)...), t.TempDir()
 	for _, signedIn := range []bool{false, true, false, true} {
-		p, _ := replays(t, ReplayConfig{File: file, State: state})
+		p, _ := replays(t, Config{File: file, State: state})
 		e := p.opens("session/new", "")
 		if signedIn != (e.err == nil) || !signedIn && e.err.Code != -32000 {
 			t.Fatalf("signed in %v: %v", signedIn, e.err)
@@ -235,7 +234,7 @@ func TestReplayAsks(t *testing.T) {
 	file := recorded(t, append(lines, turn[1:]...)...)
 	for _, act := range []bool{false, true} {
 		t.Run(fmt.Sprintf("act=%v", act), func(t *testing.T) {
-			p, stderr := replays(t, ReplayConfig{File: file, State: t.TempDir(), Act: act})
+			p, stderr := replays(t, Config{File: file, State: t.TempDir(), Act: act})
 			id := p.opens("session/new", "").sessionID(t)
 			var asked []string
 			p.onRequest = func(m received) {
@@ -243,14 +242,13 @@ func TestReplayAsks(t *testing.T) {
 				var params map[string]any
 				p.decode(m.Params, &params)
 				if params["sessionId"] != id || params["terminalId"] != nil && params["terminalId"] != "term_now" {
-					t.Errorf(`got raw %s, want params["sessionId"] %v and not (params["terminalId"] != nil && params["terminalId"] != "term_now")`, m.raw, id)
+					t.Errorf(`got raw %s, want params["sessionId"] %v and not (params["terminalId"] != nil && params["terminalId"] != "term_now")`, m.Params, id)
 				}
 				if path := params["path"]; m.Method == "fs/read_text_file" && (path != `/"sessionId":"then"` || fmt.Sprint(params["_meta"]) != "map[note:then]") {
 					t.Errorf("a text was changed: %v", params)
 				}
 				p.reply(m, `{"terminalId":"term_now"}`)
 			}
-			p.asked = map[string]string{}
 			p.prompt(id, "go").wantSaid(t, "done")
 			p.close()
 			want := []string{"fs/read_text_file 0"}
@@ -362,7 +360,7 @@ func FuzzReplay(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		defer cancel()
-		_ = Replay(ctx, ReplayConfig{File: file, State: t.TempDir()}, io.NopCloser(strings.NewReader(client)), io.Discard, io.Discard)
+		_ = Play(ctx, Config{File: file, State: t.TempDir()}, io.NopCloser(strings.NewReader(client)), io.Discard, io.Discard)
 		if ctx.Err() != nil {
 			t.Error("it does not end")
 		}
