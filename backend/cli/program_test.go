@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -496,7 +497,7 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
 	c.watch("the agent to be ready", func(e session.Event) bool { // a starting session can be cancelled
-		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
+		return e.Type == "session.upsert" && decode[session.Session](e).Phase == lifecycle.Ready
 	})
 	mine := "/client/sessions/" + s.ID
 	type object map[string]any
@@ -550,7 +551,7 @@ func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: t.TempDir()}, &s)
 	c.watch("the agent to be ready", func(e session.Event) bool {
-		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
+		return e.Type == "session.upsert" && decode[session.Session](e).Phase == lifecycle.Ready
 	})
 	var start, all, none session.Batch
 	c.get("/client/events", &start)
@@ -761,7 +762,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 	c.post("/client/sessions/"+s.ID+"/restart", nil, nil)
 	c.watch("ready again", func(e session.Event) bool {
 		now := decode[session.Session](e)
-		return e.Type == "session.upsert" && now.Phase == session.Ready && now.Generation == 2
+		return e.Type == "session.upsert" && now.Phase == lifecycle.Ready && now.Generation == 2
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -176,7 +177,7 @@ func TestPromptThatIsReadLate(t *testing.T) {
 	waitFor(t, func() bool {
 		var list struct{ Items []session.Session }
 		c.get("/client/sessions", &list)
-		return len(list.Items) == 1 && list.Items[0].Turn == nil && list.Items[0].Phase == session.Ready
+		return len(list.Items) == 1 && list.Items[0].Turn == nil && list.Items[0].Phase == lifecycle.Ready
 	})
 	if c.get(fmt.Sprintf("/client/events?gen=%s&after=%d", begun.Gen, begun.Seq), &now); !now.Reset {
 		t.Fatal("it was not too much: this shows nothing")

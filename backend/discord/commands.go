@@ -13,6 +13,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -144,17 +145,17 @@ func (in *inbound) status(ctx context.Context, id string) string {
 
 func phaseWords(s session.Session) string {
 	switch s.Phase {
-	case session.Starting, session.Replaying:
+	case lifecycle.Starting, lifecycle.Replaying:
 		return "The agent starts"
-	case session.Working:
+	case lifecycle.Working:
 		return "At work"
-	case session.Waiting:
+	case lifecycle.Waiting:
 		return "Waits for an answer"
-	case session.Cancelling:
+	case lifecycle.Cancelling:
 		return "Is being stopped"
-	case session.Ready:
+	case lifecycle.Ready:
 		return "Ready"
-	case session.Closed:
+	case lifecycle.Closed:
 	}
 	if s.Exit != nil {
 		return "The agent has ended; the next message starts it again"

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/agenttest"
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/files"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -120,7 +121,7 @@ func (d *fixture) until(what string, holds func() bool) {
 // works waits until a session's turn is with the agent.
 func (d *fixture) works(id string) {
 	d.t.Helper()
-	d.until("running turn", func() bool { return d.get(id).Phase == session.Working })
+	d.until("running turn", func() bool { return d.get(id).Phase == lifecycle.Working })
 }
 
 // idle waits until no turn runs and gives the transcript.
@@ -128,7 +129,7 @@ func (d *fixture) idle(id string) session.Transcript {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {
 		s := d.get(id)
-		return s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying
+		return s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying
 	})
 	t, err := d.Entries(d.t.Context(), id, 0, 1000)
 	if err != nil {

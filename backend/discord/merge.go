@@ -10,6 +10,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -35,7 +36,7 @@ func (in *inbound) send(ctx context.Context, h heard) error {
 		return err
 	}
 	var last []waiting
-	if now.Phase != session.Cancelling { // a stop will hold the waiting items, but not a message written after it
+	if now.Phase != lifecycle.Cancelling { // a stop will hold the waiting items, but not a message written after it
 		if last, err = in.mergeable(ctx, h.session); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/workspace"
 )
@@ -38,7 +39,7 @@ func TestTheLifeOfASessionOverHTTP(t *testing.T) {
 	c.refused("POST", path+"/prompt", `{"message":"x"}`, http.StatusNotFound, "not_found")
 	var back session.Session
 	c.call("POST", path+"/restore", "", http.StatusOK, &back)
-	if back.ID != s.ID || back.Phase != session.Closed {
+	if back.ID != s.ID || back.Phase != lifecycle.Closed {
 		t.Errorf("restore: got %+v, want the closed session %s", back, s.ID)
 	}
 

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -344,7 +345,7 @@ func (a *agentProcess) fail(code string, params ...string) {
 		exit.StderrTail = a.stderr()
 	}
 	a.v.lastExit = exit
-	a.v.do(doExited{code})
+	a.v.do(lifecycle.Exited{Code: code})
 }
 
 func (a *agentProcess) stderr() string {
@@ -361,7 +362,7 @@ func (a *agentProcess) within(d time.Duration, step string) {
 		a.post(func() {
 			switch {
 			case a.limit != limit: // the answer came in the same moment
-			case len(a.v.state.open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
+			case len(a.v.state.Open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
 				a.again()
 			case a.failsOver():
 				a.fail(transcript.ProblemMode, a.setting.Lost()...)
@@ -450,14 +451,14 @@ func (v *conversation) exited() {
 		exit.Problem, exit.Params = code, params
 	case v.agent.failsOver():
 		exit.Problem, exit.Params = transcript.ProblemMode, bad("", v.agent.setting.Lost()...).Params
-	case v.state.base == Starting || v.state.base == Replaying:
+	case v.state.Base == lifecycle.Starting || v.state.Base == lifecycle.Replaying:
 		exit.Problem = transcript.ProblemHandshake
 	}
 	if exit.Params == nil {
 		exit.Params = v.agent.closedPipe(status)
 	}
 	v.lastExit = exit
-	v.do(doExited{exit.Problem})
+	v.do(lifecycle.Exited{Code: exit.Problem})
 }
 
 // closedPipe tells of an agent that was ended since it had closed its output or its input while it still ran.
@@ -612,7 +613,7 @@ func (a *agentProcess) load() {
 	if a.waitToLoad() {
 		return
 	}
-	a.v.do(doReplay{})
+	a.v.do(lifecycle.Replay{})
 	a.expectReplay()
 	a.restore(methodLoad, "load", a.afresh)
 }
@@ -717,7 +718,7 @@ func (a *agentProcess) ready(how string) {
 		a.work.Go(func() { a.v.c.keepChats(a.v.id, agent, environ, []string{id}) })
 	}
 	a.tellOfTools(how)
-	a.v.do(doReady{})
+	a.v.do(lifecycle.AgentReady{})
 }
 
 // holdsChoice ends the start of an agent that is not in the mode, or has not the model, that was chosen.
@@ -760,10 +761,10 @@ func (v *conversation) promptReply(turn string) reply {
 			StopReason string          `json:"stopReason"`
 			Usage      json.RawMessage `json:"usage"`
 		}
-		reason := stopError
+		reason := lifecycle.StopError
 		switch {
 		case failure != nil && failure.Code == acp.CodeRequestCancelled:
-			reason = stopCancelled
+			reason = lifecycle.StopCancelled
 		case failure != nil:
 			v.failure = v.c.turnError(failure)
 			if failure.Code == acp.CodeAuthRequired {
@@ -774,12 +775,12 @@ func (v *conversation) promptReply(turn string) reply {
 			v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
 		default:
 			reason, v.turn.Usage = r.StopReason, r.Usage
-			if reason != stopCancelled {
+			if reason != lifecycle.StopCancelled {
 				v.noteLogin(nil)
 			}
 		}
 		v.agent.tellOfUnlisted(reason)
-		v.do(doStopped{turn, reason})
+		v.do(lifecycle.Stopped{Turn: turn, Reason: reason})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -90,7 +91,7 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	}
 
 	appears("session")
-	d.until("end of the agent", func() bool { return d.get(s.ID).Phase == session.Closed })
+	d.until("end of the agent", func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	s, err = d.Create(t.Context(), session.New{Agent: "shy", Cwd: d.work})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/form"
+	"deskhand/backend/lifecycle"
 )
 
 // AskUser asks a person for an agent that has no way to: it is a request like every other, and is answered like one. Answers has a list of
@@ -30,21 +31,21 @@ func (c *Client) AskUser(ctx context.Context, session string, questions []Questi
 	case r := <-ended:
 		return r.answers(), r.Status, nil
 	case <-v.ended:
-		return nil, statusExpired, nil
+		return nil, lifecycle.StatusExpired, nil
 	case <-ctx.Done():
-		v.post(func() { v.do(doResolve{id, statusCancelled}) })
+		v.post(func() { v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled}) })
 		select {
 		case r := <-ended: // it may have been answered in the same moment
 			return r.answers(), r.Status, nil
 		case <-v.ended:
-			return nil, statusExpired, nil
+			return nil, lifecycle.StatusExpired, nil
 		}
 	}
 }
 
 func (r *Request) answers() [][]string {
 	var a Answer
-	if r.Status != statusAnswered || json.Unmarshal(r.Answer, &a) != nil {
+	if r.Status != lifecycle.StatusAnswered || json.Unmarshal(r.Answer, &a) != nil {
 		return nil
 	}
 	return a.Answers
@@ -54,7 +55,7 @@ func (r *Request) answers() [][]string {
 func (v *conversation) askUser(id string, questions []Question, ended chan<- Request) error {
 	r := &openRequest{ended: ended, Request: Request{
 		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.Text(questions[0].Prompt),
-		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
+		Options: []RequestOption{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	for _, q := range questions {
 		shown := Question{Prompt: v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
@@ -66,7 +67,7 @@ func (v *conversation) askUser(id string, questions []Question, ended chan<- Req
 	if v.turn != nil {
 		r.Turn = v.turn.ID
 	}
-	if decide(v.state, doOpen{id})[0] != event(requestOpened{id}) {
+	if v.state.Decide(lifecycle.Open{Request: id})[0] != lifecycle.Event(lifecycle.RequestOpened{Request: id}) {
 		return &RefusedError{Code: "session.not_ready"}
 	}
 	if len(v.requests) >= mostOpen {

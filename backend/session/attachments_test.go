@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/export"
 	"deskhand/backend/form"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -113,7 +114,7 @@ func (d *desk) sendFiles(id, text string, when session.When, refs ...attachments
 
 func (d *desk) isReady(id string) {
 	d.t.Helper()
-	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 }
 
 // promptFrames are the prompts as they went to the agent.
@@ -351,7 +352,7 @@ func TestCancelWhileAttachmentsAreComposedSendsNothing(t *testing.T) {
 	for round := range 3 {
 		d.chips(s.ID, large)
 		d.sendFiles(s.ID, "stop me", session.Now, byID(large)...)
-		if now := d.get(s.ID); now.Phase != session.Working || now.Turn == nil {
+		if now := d.get(s.ID); now.Phase != lifecycle.Working || now.Turn == nil {
 			t.Fatalf("round %d: %+v", round, now)
 		}
 		if err := d.Cancel(t.Context(), s.ID); err != nil {
@@ -754,7 +755,7 @@ func TestAskUserReturnsEachOutcome(t *testing.T) {
 	d.works(s.ID)
 	done := ask(t.Context())
 	r := d.request(s.ID)
-	if r.Kind != "question" || len(r.Questions) != 2 || !r.Questions[1].AllowFreeText || r.Turn == "" || d.get(s.ID).Phase != session.Waiting {
+	if r.Kind != "question" || len(r.Questions) != 2 || !r.Questions[1].AllowFreeText || r.Turn == "" || d.get(s.ID).Phase != lifecycle.Waiting {
 		t.Fatalf("AskUser: got request %+v, want a question of 2 in the turn, the second with free text, and the session waiting", r)
 	}
 	d.answer(r, session.Answer{Answers: [][]string{{"b"}, {"because"}}})

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 	"encoding/json"
 	"errors"
@@ -160,8 +161,8 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 	}
 	for _, q := range requests {
 		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
-		if q.Status == statusRequested {
-			q.Status = statusExpired // it waits in the parent
+		if q.Status == lifecycle.StatusRequested {
+			q.Status = lifecycle.StatusExpired // it waits in the parent
 		}
 		if told[q.ID] {
 			h.requests = append(h.requests, &q)
@@ -228,7 +229,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	r := f.parent
 	r.Session = Session{
 		ID: uuid.Must(uuid.NewV7()).String(), Labels: slices.Clone(r.Labels), Place: r.Place, Workspace: r.Workspace, Cwd: r.Cwd, Directories: r.Directories,
-		Agent: r.Agent, ACPSessionID: f.peer, ProtocolVersion: r.ProtocolVersion, Generation: r.Generation, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		Agent: r.Agent, ACPSessionID: f.peer, ProtocolVersion: r.ProtocolVersion, Generation: r.Generation, Phase: lifecycle.Closed, CreatedAt: now, UpdatedAt: now,
 		Origin: &Origin{Kind: originFork, Session: f.parent.ID, Title: f.parent.Title, Agent: r.Agent}, Title: f.parent.Title,
 	}
 	if r.Title != "" {
@@ -246,7 +247,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	}
 	c.cfg.Search.Wake()
 	// At once: what the agent cannot take up it can still make again, see afresh.
-	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil

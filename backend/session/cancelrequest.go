@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
@@ -33,18 +34,18 @@ func (v *conversation) cancel() error {
 	if v.composing != nil {
 		v.restoreDraft()
 	}
-	if v.state.base != Starting && v.state.base != Replaying || v.agent == nil {
-		if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
+	if v.state.Base != lifecycle.Starting && v.state.Base != lifecycle.Replaying || v.agent == nil {
+		if v.state.Turn == "" && v.agent != nil && v.agent.withdrawOurs() {
 			return nil
 		}
-		return v.wish(doCancel{})
+		return v.wish(lifecycle.Cancel{})
 	}
 	v.restoreDraft()
 	withdrawn := v.agent.withdrawOurs()
-	if withdrawn && v.state.turn == "" {
+	if withdrawn && v.state.Turn == "" {
 		return nil
 	}
-	return v.wish(doCancel{unstarted: !withdrawn})
+	return v.wish(lifecycle.Cancel{Unstarted: !withdrawn})
 }
 
 // longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
@@ -66,7 +67,7 @@ func (v *conversation) restoreDraft() {
 }
 
 // unheard tells that a turn runs of which the agent knows nothing.
-func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.sent || v.composing != nil) }
+func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.Sent || v.composing != nil) }
 
 // draftAgain is false where another draft was begun, or the message is too long for one.
 func (v *conversation) draftAgain(t *Turn) bool {
@@ -88,7 +89,7 @@ func (v *conversation) waitAgain(t *Turn) {
 	item := v.newItem(said{text: transcript.PromptText(t.prompt), files: t.attachments})
 	v.prompts.items[item.ID] = item
 	t.again = item.ID
-	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
+	if v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item.ID, Held: lifecycle.HeldStopped}, To: 0}) != nil { // there is no room
 		t.again = ""
 		delete(v.prompts.items, item.ID)
 		if !v.draftAgain(t) {
@@ -129,7 +130,7 @@ func (v *conversation) dropUnsentPrompt(b begunTurn) {
 	if v.turn == nil || v.turn.ID != b.said.Turn || b.sent {
 		return
 	}
-	v.state.sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
+	v.state.Sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
 	if strings.Contains(transcript.PromptText(v.turn.prompt), redact.Mark) {
 		v.tellLost("Your message was not sent", putSecretIn)
 	}
@@ -172,7 +173,7 @@ func (a *agentProcess) stopped(failure *acp.Error) bool {
 	}
 	v, since := a.v, a.v.turn // one of before ended with the stop
 	if since == nil {
-		v.do(doExited{transcript.ProblemQuit})
+		v.do(lifecycle.Exited{Code: transcript.ProblemQuit})
 		return true
 	}
 	err := v.restart()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -35,7 +36,7 @@ func TestCancelStopsStartThatHangs(t *testing.T) {
 			if err := d.Cancel(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+			d.until("end", func() bool { return d.get(id).Phase == lifecycle.Closed })
 			if s := d.get(id); s.Exit != nil {
 				t.Errorf("it is told as a failure: %+v", s.Exit)
 			}
@@ -65,7 +66,7 @@ func TestCancelStopsStartWithMessage(t *testing.T) {
 			if err := d.Cancel(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+			d.until("end", func() bool { return d.get(id).Phase == lifecycle.Closed })
 			s := d.get(id)
 			if s.Exit != nil || s.Turn != nil || s.Draft != "say \"hello\"\nto all" {
 				t.Errorf("session after Cancel: got %+v, want no exit, no turn, and its message as draft", s)
@@ -103,7 +104,7 @@ func TestPromptAfterStoppedStartIsSent(t *testing.T) {
 			if _, err := d.Change(t.Context(), id, session.Patch{Draft: &begun}); err != nil {
 				t.Fatal(err)
 			}
-			d.until("answer", func() bool { s := d.get(id); return s.Turn == nil && s.Phase != session.Starting })
+			d.until("answer", func() bool { s := d.get(id); return s.Turn == nil && s.Phase != lifecycle.Starting })
 			if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" || d.wrote(id, `"session/prompt"`) != 1 {
 				t.Errorf("turn after the stop: got %+v and %d prompts sent, want end_turn and 1", last, d.wrote(id, `"session/prompt"`))
 			}
@@ -125,7 +126,7 @@ func TestSecondCancelEndsStartAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil {
+	if s := d.get(id); s.Phase != lifecycle.Closed || s.Exit != nil {
 		t.Errorf("session after two cancels: got %+v, want it closed without an exit", s)
 	}
 }
@@ -142,7 +143,7 @@ func TestCancelLeavesNewerDraft(t *testing.T) {
 	if err := d.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.get(id); s.Phase != session.Closed || s.Draft != draft {
+	if s := d.get(id); s.Phase != lifecycle.Closed || s.Draft != draft {
 		t.Errorf("session after Cancel: got %+v, want it closed with draft %q", s, draft)
 	}
 }
@@ -155,7 +156,7 @@ func TestCancelStopsConfigChangeThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := askingDesk(t, t.TempDir(), words...)
 			id := d.asking()
-			d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+			d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 			if err := d.SetConfig(t.Context(), id, "fast", json.RawMessage("true")); err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +164,7 @@ func TestCancelStopsConfigChangeThatHangs(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.until("notice", func() bool { return find(d.transcript(id), "notice") != nil })
-			if s := d.get(id); s.Phase != session.Ready || s.ConfigOptions[0].Checked {
+			if s := d.get(id); s.Phase != lifecycle.Ready || s.ConfigOptions[0].Checked {
 				t.Errorf("session after a cancelled change: got %+v, want it ready, the option unchecked", s)
 			}
 			d.steps(id) // it goes on
@@ -175,7 +176,7 @@ func TestCancelStopsConfigChangeThatHangs(t *testing.T) {
 func TestCancelRequestFitsSchema(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "session/set_config_option")
 	id := d.asking()
-	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	if err := d.SetConfig(t.Context(), id, "fast", json.RawMessage("true")); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +414,7 @@ func TestCancelStopsImportThatHangs(t *testing.T) {
 	if err := d.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+	d.until("end", func() bool { return d.get(id).Phase == lifecycle.Closed })
 	if s := d.get(id); s.Exit != nil {
 		t.Errorf("it is told as a failure: %+v", s.Exit)
 	}

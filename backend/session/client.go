@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
@@ -272,7 +273,7 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	now := Time{Time: time.Now()}
 	r := row{Session: Session{
 		ID: id, Title: strings.TrimSpace(c.secret.Text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
-		Directories: further, Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		Directories: further, Agent: n.Agent, Phase: lifecycle.Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	if r.Title != "" {
 		r.titleBy = titleByPerson
@@ -292,7 +293,7 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	if err != nil {
 		return Session{}, err
 	}
-	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil

@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
 	"deskhand/backend/files"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/remotes"
@@ -195,7 +196,7 @@ func (d *desk) idle(id string) session.Transcript {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {
 		s := d.get(id)
-		return s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying
+		return s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying
 	})
 	return d.transcript(id)
 }
@@ -308,7 +309,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	if s.Phase != session.Starting && s.Phase != session.Ready || s.AgentName == "" {
+	if s.Phase != lifecycle.Starting && s.Phase != lifecycle.Ready || s.AgentName == "" {
 		t.Fatalf("Create: got %+v, want it starting or ready, with the agent's name", s)
 	}
 	turn := d.prompt(s.ID, "please write a note\nsecond line") // held while the agent starts
@@ -321,7 +322,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 	if r.Kind != "permission" || r.Turn != turn.ID || r.Tool == nil || r.Agent == "" {
 		t.Fatalf("request: got %+v, want a permission for a tool of turn %s, with the agent's name", r, turn.ID)
 	}
-	if s := d.get(s.ID); s.Phase != session.Waiting || s.Waiting != 1 || s.Turn.State != "requires_action" || !s.Unread {
+	if s := d.get(s.ID); s.Phase != lifecycle.Waiting || s.Waiting != 1 || s.Turn.State != "requires_action" || !s.Unread {
 		t.Fatalf("session with a request: got %+v, want it unread and waiting for 1, its turn in requires_action", s)
 	}
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
@@ -338,7 +339,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 		t.Errorf("last turn: got %+v, want it done with end_turn and a time", last)
 	}
 	now := d.get(s.ID)
-	if now.Phase != session.Ready || now.Title == "" || len(now.ConfigOptions) == 0 || len(now.Commands) == 0 || now.Usage == nil {
+	if now.Phase != lifecycle.Ready || now.Title == "" || len(now.ConfigOptions) == 0 || len(now.Commands) == 0 || now.Usage == nil {
 		t.Errorf("session after the turn: got %+v, want it ready, with title, options, commands and usage", now)
 	}
 	if got := tr.Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" || got.ResolvedAt == nil {
@@ -438,7 +439,7 @@ func TestCancelEndsTurnAndRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStop(t, d.idle(s.ID), "cancelled")
-	if s := d.get(s.ID); s.Phase != session.Ready {
+	if s := d.get(s.ID); s.Phase != lifecycle.Ready {
 		t.Errorf("after a cancel that was heeded: %s", s.Phase)
 	}
 	refused(t, d.Cancel(t.Context(), s.ID), "turn.none")
@@ -563,7 +564,7 @@ func TestCancelEndsInTime(t *testing.T) {
 				if took := time.Since(begun); took >= 10*time.Second {
 					t.Errorf("cancel took %v, want less than 10s", took)
 				}
-				if now := d.get(s.ID); now.Phase != session.Closed || now.Exit == nil || lastTurn(tr).StopReason != "cancelled" {
+				if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Exit == nil || lastTurn(tr).StopReason != "cancelled" {
 					t.Errorf("session after the cancel: got %s, exit %+v, turn %+v; want it closed, with an exit, the turn cancelled", now.Phase, now.Exit, lastTurn(tr))
 				}
 				if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
@@ -591,7 +592,7 @@ func TestCrashIsToldAndRestartResumes(t *testing.T) {
 	d.prompt(s.ID, "crash")
 	tr := d.idle(s.ID)
 	now := d.get(s.ID)
-	if now.Phase != session.Closed || now.Exit == nil || now.Exit.Code == nil || *now.Exit.Code != 3 || now.Exit.StderrTail == "" {
+	if now.Phase != lifecycle.Closed || now.Exit == nil || now.Exit.Code == nil || *now.Exit.Code != 3 || now.Exit.StderrTail == "" {
 		t.Fatalf("exit after a crash: got %+v, want code 3 with the end of stderr", now.Exit)
 	}
 	wantStop(t, tr, "agent_exited")
@@ -601,7 +602,7 @@ func TestCrashIsToldAndRestartResumes(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	tr = d.transcript(s.ID)
 	if e := tr.Items[len(tr.Items)-1]; e.Kind != "divider" || e.Divider.Code != "session.resumed" {
 		t.Errorf("last entry after Restart: got %+v, want the divider session.resumed", e)
@@ -636,7 +637,7 @@ func TestSessionsAreThereAfterReopening(t *testing.T) {
 		t.Fatalf("List after reopening: got %+v, %v; want one session", page, err)
 	}
 	now := page.Items[0]
-	if now.Title != title || !slices.Equal(now.Labels, labels) || now.Draft != draft || now.Phase != session.Closed || now.Exit != nil {
+	if now.Title != title || !slices.Equal(now.Labels, labels) || now.Draft != draft || now.Phase != lifecycle.Closed || now.Exit != nil {
 		t.Errorf("session after reopening: got %+v, want title %q, labels %q, draft %q, closed without an exit", now, title, labels, draft)
 	}
 	after := d.transcript(s.ID)
@@ -691,7 +692,7 @@ func TestAgentThatDoesNotStartTellsWhy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.until("failure", func() bool { return d.get(s.ID).Phase == session.Closed })
+			d.until("failure", func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 			now := d.get(s.ID)
 			if now.Exit == nil || now.Exit.Problem != want {
 				t.Fatalf("exit: got %+v, want problem %s", now.Exit, want)
@@ -895,7 +896,7 @@ func TestFullDiskLosesNoFrames(t *testing.T) {
 		const few = 4 << 10 // bytes of the agent's words that are held in memory
 		d := openWith(t, dir, proxy.Config{Spawn: agent, LogBytes: few})
 		s := d.create()
-		d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+		d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 		d.prompt(s.ID, "go")
 		full, works, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
@@ -935,7 +936,7 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == session.Ready && len(now.Commands) > 0 }) // nothing more comes by itself
+	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == lifecycle.Ready && len(now.Commands) > 0 }) // nothing more comes by itself
 	d.alter(`ALTER TABLE frame RENAME TO away`)
 	for range 2 {
 		if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
@@ -983,7 +984,7 @@ func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	// What the agent says of itself at its beginning is written too: while that is stuck, a message is refused and does not wait.
-	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == session.Ready && len(now.Commands) > 0 })
+	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == lifecycle.Ready && len(now.Commands) > 0 })
 	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
 	stalled := func() chan error {
 		t.Helper()
@@ -1140,7 +1141,7 @@ func TestConfigureSetsOptions(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	for _, o := range d.get(s.ID).ConfigOptions {
 		refused(t, d.SetConfig(t.Context(), s.ID, o.ID, json.RawMessage(`null`)), "config.value")
 		value, want := json.RawMessage(`true`), ""

@@ -9,6 +9,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/attachment"
 	"deskhand/backend/attachments"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 )
@@ -121,7 +122,7 @@ func (v *conversation) composePrompt(turn string) {
 			v.composing = nil
 			if err != nil {
 				v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: v.c.secret.Text(err.Error())}
-				v.do(doStopped{turn, stopError})
+				v.do(lifecycle.Stopped{Turn: turn, Reason: lifecycle.StopError})
 				return
 			}
 			v.turn.attachments = made.Files
@@ -139,7 +140,7 @@ func (v *conversation) composeSteering(item string, q QueueItem, send func(attac
 		made, err := v.c.attachments.Compose(a.ctx, work)
 		a.post(func() {
 			switch {
-			case !v.state.steering(item) || v.state.base == Cancelling: // nothing more goes into a turn that is being stopped
+			case !v.state.Steering(item) || v.state.Base == lifecycle.Cancelling: // nothing more goes into a turn that is being stopped
 				fail("")
 			case err != nil:
 				fail(err.Error())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -28,7 +29,7 @@ func TestConfigureAnAgentThatDoesNotAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+		d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 		return s.ID
 	}
 	_, err := d.Configure(t.Context(), open("ends"), "mode", json.RawMessage(`"b"`))

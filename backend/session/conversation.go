@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/attachments"
 	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -40,7 +41,7 @@ type conversation struct {
 	late    atomic.Pointer[late] // the same
 
 	row       row
-	state     state
+	state     lifecycle.State
 	fold      *transcript.Fold
 	turn      *Turn                   // the running turn
 	requests  map[string]*openRequest // those that wait, by their id
@@ -81,13 +82,13 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 	r.showFacts()
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
-		row: r, state: state{base: Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
+		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
 		agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent)), answering: newAnswering(lastFrame),
 	}
 	v.snapshots = c.undo.Snapshotter(v.links.Go)
 	v.loadQueue(r.queue)
-	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
-	v.deleted.Store(v.state.deleted)
+	v.deletion.at, v.state.Deleted = r.deletedAt, !r.deletedAt.IsZero()
+	v.deleted.Store(v.state.Deleted)
 	v.late.Store(&late{})
 	v.publishView()
 	return v
@@ -104,7 +105,7 @@ func (v *conversation) run() {
 		select {
 		case f := <-v.work:
 			f()
-			if v.row.ArchivedAt != nil && v.state.base == Ready { // since it was archived, what went on then may have ended
+			if v.row.ArchivedAt != nil && v.state.Base == lifecycle.Ready { // since it was archived, what went on then may have ended
 				v.putAway()
 			}
 			v.commit()
@@ -121,7 +122,7 @@ func (v *conversation) run() {
 // call runs f in the conversation and waits until its step is written. A deleted session is not found.
 func (v *conversation) call(ctx context.Context, f func() error) error {
 	return v.reach(ctx, func() error {
-		if v.state.deleted {
+		if v.state.Deleted {
 			return notFound(v.id)
 		}
 		return f()
@@ -166,82 +167,82 @@ func (v *conversation) post(f func()) {
 }
 
 // do applies a command: state first, then what each event brings with it.
-func (v *conversation) do(c command) []event {
+func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 	switch c.(type) {
-	case doExited, doDelete:
+	case lifecycle.Exited, lifecycle.Delete:
 		v.recallPrompt()
 		v.restoreDraft() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
 	}
-	events := decide(v.state, c)
+	events := v.state.Decide(c)
 	for _, e := range events {
-		v.state = evolve(v.state, e)
+		v.state = v.state.Evolve(e)
 		v.effect(e)
 	}
 	return events
 }
 
 // wish is do for a person, who is told of a refusal.
-func (v *conversation) wish(c command) error {
+func (v *conversation) wish(c lifecycle.Command) error {
 	for _, e := range v.do(c) {
-		if r, ok := e.(commandRefused); ok {
-			return &RefusedError{Code: r.code}
+		if r, ok := e.(lifecycle.CommandRefused); ok {
+			return &RefusedError{Code: r.Code}
 		}
 	}
 	return nil
 }
 
-func (v *conversation) effect(e event) {
+func (v *conversation) effect(e lifecycle.Event) {
 	switch e := e.(type) {
-	case startBegun:
+	case lifecycle.StartBegun:
 		v.step.send = nil // it was for the agent before this one
 		v.begin()
-	case replayBegun:
+	case lifecycle.ReplayBegun:
 		v.note(transcript.Note{Note: v.replay()})
-	case becameReady:
+	case lifecycle.BecameReady:
 		v.readied()
-	case turnBegun, promptSent, turnEnded:
+	case lifecycle.TurnBegun, lifecycle.PromptSent, lifecycle.TurnEnded:
 		v.turnEffect(e)
-	case requestOpened:
-		v.note(transcript.Note{Note: transcript.NoteRequest, Request: e.request})
+	case lifecycle.RequestOpened:
+		v.note(transcript.Note{Note: transcript.NoteRequest, Request: e.Request})
 		v.row.Unread = true
 		v.requestsChanged()
-	case requestEnded:
-		if v.requests[e.request] == nil {
+	case lifecycle.RequestEnded:
+		if v.requests[e.Request] == nil {
 			break // it has ended with a turn that the agent knew nothing of, see cancelSent
 		}
-		v.endRequest(e.request, e.status)
+		v.endRequest(e.Request, e.Status)
 		v.requestsChanged()
-	case cancelSent, interruptSent, killed:
+	case lifecycle.CancelSent, lifecycle.InterruptSent, lifecycle.Killed:
 		v.stopEffect(e)
-	case sessionClosed:
-		v.closed(e.code)
-	case fellAsleep:
+	case lifecycle.SessionClosed:
+		v.closed(e.Code)
+	case lifecycle.FellAsleep:
 		v.fallAsleep()
-	case queueEvent:
+	case lifecycle.QueueEvent:
 		v.queueEffect(e)
-	case deletionEvent:
+	case lifecycle.DeletionEvent:
 		v.deletionEffect(e)
-	case commandRefused:
+	case lifecycle.CommandRefused:
 	}
 }
 
 // stopEffect is what is done so that a turn stops: each means when the one before was not heeded in time.
-func (v *conversation) stopEffect(e event) {
+func (v *conversation) stopEffect(e lifecycle.Event) {
 	switch e.(type) {
-	case cancelSent:
+	case lifecycle.CancelSent:
 		if v.stopComposing() { // the agent knows nothing of the turn
-			v.do(doStopped{v.turn.ID, stopCancelled})
+			v.do(lifecycle.Stopped{Turn: v.turn.ID, Reason: lifecycle.StopCancelled})
 			return
 		}
 		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
 		v.saveRow() // so that everybody sees it being stopped
 		v.stopBy = time.Now().Add(stopLimit)
 		v.arm()
-	case interruptSent:
+	case lifecycle.InterruptSent:
 		reason := v.agent.interrupt()
 		v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})
 		v.armAgain(reason)
-	case killed:
+	case lifecycle.Killed:
 		v.note(transcript.Note{Note: transcript.NoteKilled})
 		v.agent.kill()
 		v.armLast()
@@ -259,29 +260,29 @@ func (v *conversation) readied() {
 	v.makeForks()
 }
 
-func (v *conversation) turnEffect(e event) {
+func (v *conversation) turnEffect(e lifecycle.Event) {
 	switch e := e.(type) {
-	case turnBegun:
+	case lifecycle.TurnBegun:
 		v.refusal = nil
-		v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
+		v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.Turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
 		v.saveTurn()
 		v.touched()
-		v.snapshots.TurnBegins(v.c.ctx, undoSession(&v.row.Session), e.turn, v.turn.StartedAt.Time)
-	case promptSent:
-		v.letPromptGo(e.turn)
-	case turnEnded:
+		v.snapshots.TurnBegins(v.c.ctx, undoSession(&v.row.Session), e.Turn, v.turn.StartedAt.Time)
+	case lifecycle.PromptSent:
+		v.letPromptGo(e.Turn)
+	case lifecycle.TurnEnded:
 		v.disarm()
 		v.stopComposing()
 		now := Time{Time: time.Now()}
-		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
-		v.keeps(e.reason != stopError)
-		if n := stopNotice(e.reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
+		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.Reason, &now, v.failure
+		v.keeps(e.Reason != lifecycle.StopError)
+		if n := stopNotice(e.Reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
 			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: n})
 		}
-		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
+		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.Turn, Reason: e.Reason, Error: v.failure})
 		v.saveTurn()
-		v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.turn))
-		v.lookForStragglers(v.turn, e.reason)
+		v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.Turn))
+		v.lookForStragglers(v.turn, e.Reason)
 		v.turn, v.failure = nil, nil
 		v.row.Unread = true
 		v.step.sync = true
@@ -304,7 +305,7 @@ const stopLimit, lastGrace = 9800 * time.Millisecond, 1700 * time.Millisecond
 // arm waits for the cancel to be heeded before the next means is tried.
 func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, v.escalate) }
 
-func (v *conversation) escalate() { v.do(doEscalate{}) }
+func (v *conversation) escalate() { v.do(lifecycle.Escalate{}) }
 
 // armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
 // started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by
@@ -363,7 +364,7 @@ func (v *conversation) saveRow() { v.step.row = &v.row }
 func (v *conversation) saveTurn() {
 	t := *v.turn
 	if t.State != "done" {
-		t.State = turnState(v.state)
+		t.State = v.state.TurnState()
 	}
 	if v.step.turns == nil {
 		v.step.turns = map[string]*Turn{}
@@ -456,7 +457,7 @@ func (v *conversation) commit() (written bool) {
 // hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it (noteStarting), as after a start
 // of Deskhand.
 func (v *conversation) letGo() {
-	if v.state.base == Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
+	if v.state.Base == lifecycle.Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
 		v.c.alike.share(&v.row.facts)
 		v.row.showFacts()
 		v.publishView()
@@ -529,36 +530,29 @@ func (v *conversation) publish(entries []transcript.Change) {
 // publishView is what look gives from now on.
 func (v *conversation) publishView() {
 	s := v.row.Session
-	s.Phase = v.state.phase()
-	s.Waiting = len(v.state.open)
-	s.Hibernated = v.state.asleep
+	s.Phase = v.state.Phase()
+	s.Waiting = len(v.state.Open)
+	s.Hibernated = v.state.Asleep
 	s.AgentName = v.agentName
 	s.Modes = judged(v.modes, s.ConfigOptions)
 	s.Attachments = v.chips()
 	if v.turn != nil {
 		t := *v.turn
-		t.State = turnState(v.state)
+		t.State = v.state.TurnState()
 		s.Turn = &t
 	}
 	v.view.Store(&s)
 }
 
-func turnState(s state) string {
-	if len(s.open) > 0 {
-		return "requires_action"
-	}
-	return "running"
-}
-
 // prompt begins a turn with a person's message.
 func (v *conversation) prompt(m said) (Turn, error) {
-	if v.state.turn != "" {
-		return Turn{}, &RefusedError{Code: refusedRunning}
+	if v.state.Turn != "" {
+		return Turn{}, &RefusedError{Code: lifecycle.RefusedRunning}
 	}
 	v.prepare(uuid.Must(uuid.NewV7()).String(), m)
 	turn := *v.turn
 	v.spoken(m)
-	if err := v.wish(doPrompt{turn.ID}); err != nil {
+	if err := v.wish(lifecycle.Prompt{Turn: turn.ID}); err != nil {
 		v.turn = nil
 		return Turn{}, err
 	}
@@ -644,7 +638,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 		v.row.ArchivedAt = nil
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{Time: time.Now()}
-			v.do(doHoldAll{heldArchived}) // what is put away does not go on by itself
+			v.do(lifecycle.HoldAll{Why: lifecycle.HeldArchived}) // what is put away does not go on by itself
 			v.putAway()
 		}
 	}
@@ -654,24 +648,24 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 
 // restart ends the agent, quietly, and starts it on the same session.
 func (v *conversation) restart() error {
-	if v.state.base != Closed {
-		v.do(doExited{transcript.ProblemRestart})
+	if v.state.Base != lifecycle.Closed {
+		v.do(lifecycle.Exited{Code: transcript.ProblemRestart})
 	}
-	return v.wish(doStart{})
+	return v.wish(lifecycle.Start{})
 }
 
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
 // asks counts for the next message. With asked the agent has been asked, and then is called with its failure or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
-	unbegun := v.state.base == Closed && !v.state.asleep && v.fold.Facts.Start != nil // it could not begin as it had to
-	if v.state.base == Closed && !v.state.asleep && !unbegun || v.state.base == Starting || v.state.base == Replaying {
+	unbegun := v.state.Base == lifecycle.Closed && !v.state.Asleep && v.fold.Facts.Start != nil // it could not begin as it had to
+	if v.state.Base == lifecycle.Closed && !v.state.Asleep && !unbegun || v.state.Base == lifecycle.Starting || v.state.Base == lifecycle.Replaying {
 		return false, &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o transcript.ConfigOption) bool { return o.ID == option })
 	if i < 0 {
 		return false, bad("config.unknown", "id", option)
 	}
-	if v.state.base != Closed {
+	if v.state.Base != lifecycle.Closed {
 		o := v.row.ConfigOptions[i]
 		return true, v.sendConfig(o, value, func(failure *acp.Error) {
 			v.notTaken(o, failure)
@@ -687,7 +681,7 @@ func (v *conversation) setConfig(option string, value json.RawMessage, then func
 	}
 	v.fold.Facts.Options, v.fold.FactsChanged = slices.Clone(v.row.ConfigOptions), true
 	v.fold.Facts.Options[i] = o
-	return false, v.wish(doStart{})
+	return false, v.wish(lifecycle.Start{})
 }
 
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
@@ -711,21 +705,21 @@ func (v *conversation) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.state = state{base: Ready, queue: v.state.queue}
+	v.state = lifecycle.State{Base: lifecycle.Ready, Queue: v.state.Queue}
 	for i := range turns {
 		v.turn = &turns[i]
-		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
+		v.state.Base, v.state.Turn, v.state.Sent = lifecycle.Working, v.turn.ID, true
 	}
 	if damaged == nil { // else nobody knows
 		v.dropUnsentPrompt(begun)
 	}
 	for i := range open {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}
-		v.state.open = append(v.state.open, open[i].ID)
+		v.state.Open = append(v.state.Open, open[i].ID)
 	}
 	taken := v.takeUpAgain(ctx)
 	if !taken {
-		v.do(doExited{transcript.ProblemInterrupted})
+		v.do(lifecycle.Exited{Code: transcript.ProblemInterrupted})
 	}
 	if damaged != nil {
 		return v.keepStored(ctx, journal, !taken)
@@ -822,12 +816,12 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 // nothing is told: the next start finds the turn as running, and tells it then.
 func (v *conversation) quit() {
 	v.disarm()
-	if v.state.base != Closed && !v.goOn() {
+	if v.state.Base != lifecycle.Closed && !v.goOn() {
 		code := transcript.ProblemQuit
 		if v.turn != nil {
 			code = transcript.ProblemInterrupted
 		}
-		v.do(doExited{code})
+		v.do(lifecycle.Exited{Code: code})
 		v.commit()
 	}
 	v.release(false)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"deskhand/backend/lifecycle"
 )
 
 // Deleting a session takes it out of everything that is shown at once: for everybody but Restore it is not there. It is kept for a
@@ -30,11 +32,11 @@ func (v *conversation) used(ctx context.Context) (used bool, err error) {
 func notFound(id string) error { return fmt.Errorf("session %s: %w", id, ErrNotFound) }
 
 func (v *conversation) delete() {
-	if v.state.deleted {
+	if v.state.Deleted {
 		return
 	}
 	at, quiet := v.row.UpdatedAt, v.turn == nil
-	v.do(doDelete{})
+	v.do(lifecycle.Delete{})
 	if quiet {
 		v.row.UpdatedAt = at // nothing has happened in it: restored, it stands where it stood
 	}
@@ -49,9 +51,9 @@ type deletion struct {
 
 // withDeletion is what is shown of a step that makes or finds the session deleted, or restores it. Of a deleted one only its end is.
 func (v *conversation) withDeletion(events []Event) []Event {
-	v.deleted.Store(v.state.deleted)
+	v.deleted.Store(v.state.Deleted)
 	switch {
-	case !v.state.deleted:
+	case !v.state.Deleted:
 		return events
 	case v.step.deletion == nil:
 		return nil // it has followed its directory
@@ -60,12 +62,12 @@ func (v *conversation) withDeletion(events []Event) []Event {
 	return append(events, Event{Session: v.id, Type: eventRemoved, Data: mustJSON(Removed{v.id})})
 }
 
-func (v *conversation) deletionEffect(e deletionEvent) {
+func (v *conversation) deletionEffect(e lifecycle.DeletionEvent) {
 	switch e.(type) {
-	case sessionDeleted:
+	case lifecycle.SessionDeleted:
 		v.deletion.at = time.Now()
 		v.awaitErasure()
-	case sessionRestored:
+	case lifecycle.SessionRestored:
 		v.deletion.timer.Stop()
 		v.deletion = deletion{}
 		v.release(false)
@@ -91,7 +93,7 @@ func (v *conversation) awaitErasure() {
 
 // erase hands the session over to who erases it; nothing is written about it after that.
 func (v *conversation) erase() {
-	if !v.state.deleted {
+	if !v.state.Deleted {
 		return // it was restored in between
 	}
 	v.deletion.timer.Stop()

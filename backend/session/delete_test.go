@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/export"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
@@ -165,7 +166,7 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	}
 
 	now := d.restore(s.ID)
-	if now.Draft != before.Draft || !slices.Equal(now.Labels, before.Labels) || !now.Pinned || now.Title != before.Title || now.Phase != session.Closed || now.Exit != nil {
+	if now.Draft != before.Draft || !slices.Equal(now.Labels, before.Labels) || !now.Pinned || now.Title != before.Title || now.Phase != lifecycle.Closed || now.Exit != nil {
 		t.Errorf("%+v", now)
 	}
 	d.queueIs(s.ID, "first stopped, second stopped")
@@ -331,7 +332,7 @@ func TestDeletedWhileItStarts(t *testing.T) {
 	d.delete(s.ID)
 	d.notFound(s.ID)
 	d.until("the end of the agent", func() bool { return d.process(s.ID) == 0 })
-	if now := d.restore(s.ID); now.Phase != session.Closed || now.Turn != nil || now.Step != "" {
+	if now := d.restore(s.ID); now.Phase != lifecycle.Closed || now.Turn != nil || now.Step != "" {
 		t.Errorf("%+v", now)
 	}
 	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" && last.StopReason != "end_turn" { // it may have been quicker
@@ -510,7 +511,7 @@ func (d *desk) importAgain(id string) {
 		d.t.Fatal(err)
 	}
 	s := d.importOf(agent, theirs, d.work)
-	d.until("the import", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("the import", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 }
 
 // archive puts a session away, and checks that its agent ends where it can come back.

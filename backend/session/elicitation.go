@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -167,9 +168,9 @@ func asciiName(name string) (string, error) {
 func (r *openRequest) respondURL(a Answer) (string, any, error) {
 	switch a.Action {
 	case "accept":
-		return statusAnswered, map[string]any{"action": a.Action}, nil
+		return lifecycle.StatusAnswered, map[string]any{"action": a.Action}, nil
 	case "decline", "cancel":
-		return statusRejected, map[string]any{"action": a.Action}, nil
+		return lifecycle.StatusRejected, map[string]any{"action": a.Action}, nil
 	}
 	return "", nil, bad("answer.no_action")
 }
@@ -193,7 +194,7 @@ func (v *conversation) completed(data []byte) {
 		if r.Kind == kindURL && r.ElicitationID == m.Params.ElicitationID {
 			r.CompletedAt, r.AnsweredBy = &now, byAgent
 			v.out(acp.NewResponse(r.id, map[string]any{"action": "accept"}))
-			v.do(doResolve{r.ID, statusAnswered})
+			v.do(lifecycle.Resolve{Request: r.ID, Status: lifecycle.StatusAnswered})
 			return
 		}
 	}
@@ -207,7 +208,7 @@ func (v *conversation) completed(data []byte) {
 
 // keepOpened keeps an address that a person has agreed to, until the agent says that it is done with.
 func (v *conversation) keepOpened(r *openRequest) {
-	if r.Kind != kindURL || r.Status != statusAnswered || r.CompletedAt != nil {
+	if r.Kind != kindURL || r.Status != lifecycle.StatusAnswered || r.CompletedAt != nil {
 		return
 	}
 	if v.opened == nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -63,9 +64,9 @@ func deafAndLong() proxytest.Agent {
 func (d *desk) working() string {
 	d.t.Helper()
 	s := d.create()
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	d.prompt(s.ID, "go")
-	d.until("work", func() bool { return d.get(s.ID).Phase == session.Working })
+	d.until("work", func() bool { return d.get(s.ID).Phase == lifecycle.Working })
 	return s.ID
 }
 
@@ -315,7 +316,7 @@ func TestWorkInTheBackgroundEndsWithTheAgent(t *testing.T) {
 	}
 	is := func(want ...string) {
 		t.Helper()
-		d.until(strings.Join(want, ", "), func() bool { return slices.Equal(states(), want) && d.get(s.ID).Phase == session.Ready })
+		d.until(strings.Join(want, ", "), func() bool { return slices.Equal(states(), want) && d.get(s.ID).Phase == lifecycle.Ready })
 		d.sameAsRebuilt(s.ID)
 	}
 	d.prompt(s.ID, "go")

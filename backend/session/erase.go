@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"deskhand/backend/lifecycle"
 )
 
 // eraser erases what is stored of deleted sessions.
@@ -82,7 +84,7 @@ func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	if err := v.reach(ctx, func() error { v.do(doUndelete{}); return nil }); err != nil {
+	if err := v.reach(ctx, func() error { v.do(lifecycle.Undelete{}); return nil }); err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil

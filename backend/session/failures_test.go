@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"deskhand/backend/export"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -77,7 +78,7 @@ func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
 	}
 	d.sameAsRebuilt(s.ID)
 	s = create("mode")
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	_, err := d.Configure(t.Context(), s.ID, "mode", mustJSON(t, "b"))
 	refused(t, err, "config.refused")
 	if why, _ := errors.AsType[*session.RefusedError](err); why == nil || why.Params["detail"] != want {

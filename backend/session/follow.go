@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
@@ -85,7 +86,7 @@ func (m *move) hold(ctx context.Context, v *conversation) error {
 	begun := m.c.background(func() {
 		defer m.ended.Done()
 		err := v.reach(ctx, func() error {
-			if v.state.turn != "" {
+			if v.state.Turn != "" {
 				return &RefusedError{Code: "workspace.busy", Params: map[string]string{"path": m.From.Path, "title": v.row.Title}}
 			}
 			taken <- nil
@@ -162,8 +163,8 @@ func (v *conversation) follow(m *move) {
 	v.row.Workspace = m.To
 	v.frames = f.N
 	v.fold.Apply(f)
-	if v.state.base != Closed {
-		v.do(doExited{transcript.ProblemQuit})
+	if v.state.Base != lifecycle.Closed {
+		v.do(lifecycle.Exited{Code: transcript.ProblemQuit})
 	}
 	v.row.UpdatedAt = at
 	v.saveRow()

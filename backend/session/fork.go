@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -31,17 +32,17 @@ type fork struct {
 // fork asks the agent for one, when it is ready.
 func (v *conversation) fork(made chan<- fork) error {
 	switch {
-	case v.state.turn != "":
-		return &RefusedError{Code: refusedRunning}
+	case v.state.Turn != "":
+		return &RefusedError{Code: lifecycle.RefusedRunning}
 	case v.row.facts.Offers != nil && !slices.Contains(v.row.facts.Offers, transcript.OfferFork):
 		return v.noFork()
-	case v.state.base == Closed:
-		if err := v.wish(doStart{}); err != nil {
+	case v.state.Base == lifecycle.Closed:
+		if err := v.wish(lifecycle.Start{}); err != nil {
 			return err
 		}
 	}
 	v.forks = append(v.forks, made)
-	if v.state.base == Ready {
+	if v.state.Base == lifecycle.Ready {
 		v.makeForks()
 	}
 	return nil
@@ -55,8 +56,8 @@ func (v *conversation) noFork() error {
 func (v *conversation) makeForks() {
 	for _, made := range slices.Clone(v.forks[v.branching:]) {
 		switch {
-		case v.state.turn != "":
-			v.endFork(made, fork{err: &RefusedError{Code: refusedRunning}})
+		case v.state.Turn != "":
+			v.endFork(made, fork{err: &RefusedError{Code: lifecycle.RefusedRunning}})
 		case !v.agent.can.Fork:
 			v.endFork(made, fork{err: v.noFork()})
 		default:

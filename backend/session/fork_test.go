@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -34,7 +35,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	parent = d.get(parent.ID)
 
 	s := d.forkOf(parent.ID)
-	if s.ID == parent.ID || s.ACPSessionID == "" || s.ACPSessionID == parent.ACPSessionID || s.Phase != session.Starting && s.Phase != session.Ready || s.Agent != parent.Agent || s.Cwd != parent.Cwd {
+	if s.ID == parent.ID || s.ACPSessionID == "" || s.ACPSessionID == parent.ACPSessionID || s.Phase != lifecycle.Starting && s.Phase != lifecycle.Ready || s.Agent != parent.Agent || s.Cwd != parent.Cwd {
 		t.Fatalf("forked as %+v", s)
 	}
 	if want := (session.Origin{Kind: "fork", Session: parent.ID, Title: parent.Title, Agent: parent.Agent}); s.Origin == nil || *s.Origin != want {

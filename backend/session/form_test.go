@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"deskhand/backend/lifecycle"
 )
 
 func TestWhereAnAddressLeads(t *testing.T) {
@@ -78,7 +80,7 @@ func FuzzForm(f *testing.F) {
 			return
 		}
 		status, result, err := r.respond(Answer{Action: "accept", Content: content})
-		if err == nil && (status != statusAnswered || result == nil || !json.Valid(content)) {
+		if err == nil && (status != lifecycle.StatusAnswered || result == nil || !json.Valid(content)) {
 			t.Errorf("%s for %s is %s %v", content, schema, status, result)
 		}
 		a, err := r.fromLists([][]string{{word}, {word, word}})
@@ -86,7 +88,7 @@ func FuzzForm(f *testing.F) {
 			return
 		}
 		if _, _, err := r.respond(a); err == nil {
-			r.Status, r.Answer = statusAnswered, mustJSON(a)
+			r.Status, r.Answer = lifecycle.StatusAnswered, mustJSON(a)
 		}
 		for _, e := range r.questionEvents() {
 			mustJSON(e)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -60,7 +61,7 @@ func TestASecretOfAgentsFileIsNotWritten(t *testing.T) {
 	}
 	d := openAs(t, dir, proxy.Config{}, session.Config{})
 	id := d.asking()
-	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	said, err := json.Marshal(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": "my token is " + secret + " in production"}})
 	if err != nil {
 		t.Fatal(err)

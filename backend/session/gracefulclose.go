@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 	"deskhand/backend/worktrees"
 )
@@ -161,11 +162,11 @@ func (p *gracefulClose) awaitAnswer(ctx context.Context, inst transport, key acp
 // vacate ends the agent. The channel is closed when the agent's process has ended, with everything that the process had started; the channel is
 // nil when there was no agent.
 func (v *conversation) vacate() (end <-chan struct{}, err error) {
-	if v.state.turn != "" {
+	if v.state.Turn != "" {
 		return nil, &RefusedError{Code: worktrees.Busy, Params: map[string]string{"title": v.row.Title}}
 	}
-	if at := v.row.UpdatedAt; v.state.base != Closed {
-		v.do(doExited{transcript.ProblemQuit})
+	if at := v.row.UpdatedAt; v.state.Base != lifecycle.Closed {
+		v.do(lifecycle.Exited{Code: transcript.ProblemQuit})
 		v.row.UpdatedAt = at // the session keeps its place in the list
 		v.saveRow()
 	}

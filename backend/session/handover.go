@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
@@ -218,7 +219,7 @@ func (h *handover) decide(r *Request) {
 	switch {
 	case r.Kind == kindPermission:
 		h.permit(r, a)
-	case r.Status == statusRejected:
+	case r.Status == lifecycle.StatusRejected:
 	case r.Kind == kindQuestion:
 		for i, q := range r.Questions {
 			if i < len(a.Answers) {
@@ -269,8 +270,8 @@ func (h *handover) end(t *Turn) {
 	switch {
 	case t.State != "done":
 		h.ended = "The last message was still being worked on."
-	case t.StopReason == stopEnd:
-	case t.StopReason == stopCancelled:
+	case t.StopReason == lifecycle.StopEnd:
+	case t.StopReason == lifecycle.StopCancelled:
 		h.ended = "The last turn was stopped before it was done."
 	case t.Error != nil:
 		h.ended = "The last turn ended with an error: " + cut(oneLine(t.Error.Message), boundLine)

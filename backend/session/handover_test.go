@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/form"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -24,9 +25,9 @@ func TestHandover(t *testing.T) {
 	for i := range 1000 {
 		thousand = append(thousand, user(fmt.Sprintf("message %d", i+1)), edit("completed", fmt.Sprintf("/work/src/file%d.go", i)), agent(fmt.Sprintf("answer %d", i+1)))
 	}
-	question := Request{Kind: kindQuestion, Status: statusAnswered, Title: "Which colour?", Questions: []Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(Answer{Answers: [][]string{{"b"}}})}
-	permission := Request{Kind: kindPermission, Status: statusRejected, Title: "rm -rf build", Options: []RequestOption{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(Answer{OptionID: "no"})}
-	once := Request{Kind: kindPermission, Status: statusAnswered, Title: "ls", Options: []RequestOption{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(Answer{OptionID: "yes"})}
+	question := Request{Kind: kindQuestion, Status: lifecycle.StatusAnswered, Title: "Which colour?", Questions: []Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(Answer{Answers: [][]string{{"b"}}})}
+	permission := Request{Kind: kindPermission, Status: lifecycle.StatusRejected, Title: "rm -rf build", Options: []RequestOption{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(Answer{OptionID: "no"})}
+	once := Request{Kind: kindPermission, Status: lifecycle.StatusAnswered, Title: "ls", Options: []RequestOption{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(Answer{OptionID: "yes"})}
 
 	for name, tc := range map[string]struct {
 		entries  []transcript.Entry
@@ -46,7 +47,7 @@ func TestHandover(t *testing.T) {
 				agent("I looked."), agent("**Done.**\n\nAll tests pass."),
 			},
 			requests: []Request{question, permission, once},
-			turn:     &Turn{State: "done", StopReason: stopCancelled},
+			turn:     &Turn{State: "done", StopReason: lifecycle.StopCancelled},
 			want: []string{
 				"with Claude Code in `/work`, “Parser”", "> Mend the parser\n> and its test\n", "- Which colour? → Blue\n- rm -rf build → refused\n",
 				"- [x] Look\n- [ ] (in progress) Mend\n- [ ] Test\n", "- `src/parser.go`\n- `/elsewhere/a'b.go`\n- `new.go`\n",
@@ -74,7 +75,7 @@ func TestHandover(t *testing.T) {
 				edit("completed", "/work/"+strings.Repeat("d/", 5000)+"x"),
 			},
 			requests: manyRequests(question, 500),
-			turn:     &Turn{State: "done", StopReason: stopError, Error: &transcript.TurnError{Message: strings.Repeat("bad ", 9000)}},
+			turn:     &Turn{State: "done", StopReason: lifecycle.StopError, Error: &transcript.TurnError{Message: strings.Repeat("bad ", 9000)}},
 			want:     []string{"- [x] … (200 more)", "more)\n- Which colour? → Blue\n", "ended with an error: bad"},
 		},
 	} {

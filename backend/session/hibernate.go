@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -25,7 +26,7 @@ func (v *conversation) noteRest(happened bool) {
 		v.active = time.Now()
 	}
 	switch {
-	case decide(v.state, doHibernate{v.comesBack()})[0] != event(fellAsleep{}):
+	case v.state.Decide(lifecycle.Hibernate{ComesBack: v.comesBack()})[0] != lifecycle.Event(lifecycle.FellAsleep{}):
 		v.rest.Store(nil)
 	case happened || v.rest.Load() == nil:
 		v.rest.Store(&rest{serverIDOf(v.row.Session), v.active})
@@ -63,10 +64,10 @@ func (v *conversation) noteSaid(entries []transcript.Change) {
 func (v *conversation) putAway() {
 	switch {
 	case v.agent == nil:
-	case v.state.base == Starting && v.state.turn == "" && v.row.ACPSessionID == "" && !v.importing():
-		v.do(doCancel{unstarted: true}) // it was to begin, and nobody has said anything
+	case v.state.Base == lifecycle.Starting && v.state.Turn == "" && v.row.ACPSessionID == "" && !v.importing():
+		v.do(lifecycle.Cancel{Unstarted: true}) // it was to begin, and nobody has said anything
 	case v.agent.can.Close || v.unspoken():
-		v.do(doHibernate{v.comesBack()}) // refused while something goes on
+		v.do(lifecycle.Hibernate{ComesBack: v.comesBack()}) // refused while something goes on
 	}
 }
 
@@ -81,9 +82,9 @@ func (v *conversation) keeps(it bool) {
 func (v *conversation) sleep(ctx context.Context, r *rest) bool {
 	err := v.call(ctx, func() error {
 		if v.rest.Load() != r {
-			return &RefusedError{Code: refusedUntimely}
+			return &RefusedError{Code: lifecycle.RefusedUntimely}
 		}
-		return v.wish(doHibernate{v.comesBack()})
+		return v.wish(lifecycle.Hibernate{ComesBack: v.comesBack()})
 	})
 	return err == nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -50,7 +51,7 @@ func (d *desk) forgetful() string {
 	}
 	d.until("ready", func() bool { // it may be asleep by then
 		now := d.get(s.ID)
-		return now.Phase == session.Ready || now.Hibernated
+		return now.Phase == lifecycle.Ready || now.Hibernated
 	})
 	return s.ID
 }
@@ -109,7 +110,7 @@ func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d/stat", pid))
 		return d.process(a) == 0 && (err != nil || pid == 0)
 	})
-	if s := d.get(b); s.Hibernated || s.Phase != session.Ready || d.process(b) == 0 {
+	if s := d.get(b); s.Hibernated || s.Phase != lifecycle.Ready || d.process(b) == 0 {
 		t.Errorf("other session: got %+v, want it ready with its process", s)
 	}
 	d.prompt(a, "two")
@@ -184,7 +185,7 @@ func TestLostModeStopsPrompt(t *testing.T) {
 			id := rememberedInAsk(t, dir, words)
 			d := open(t, dir)
 			d.prompt(id, "two")
-			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Phase == session.Closed })
+			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Phase == lifecycle.Closed })
 			s := d.get(id)
 			if s.Exit == nil || s.Exit.Problem != "agent.mode_lost" || s.Exit.Params["option"] != "Mode" || s.Exit.Params["value"] != "Ask" || s.Draft != "two" {
 				t.Errorf("exit: got %+v, draft %q; want agent.mode_lost of Mode Ask, draft two", s.Exit, s.Draft)
@@ -244,7 +245,7 @@ func TestRecalledPromptIsQueuedBesideNewDraft(t *testing.T) {
 	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed, so that it is ended
 		t.Fatal(err)
 	}
-	d.until("end of the start", func() bool { return d.get(id).Phase == session.Closed })
+	d.until("end of the start", func() bool { return d.get(id).Phase == lifecycle.Closed })
 	rows, err := d.Queue(t.Context(), id)
 	if s := d.get(id); err != nil || s.Draft != next || len(rows) != 1 || rows[0].Message != "two" || rows[0].Held == "" {
 		t.Errorf("%+v %v, draft %q", rows, err, s.Draft)
@@ -266,7 +267,7 @@ func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed
 		t.Fatal(err)
 	}
-	d.until("end of the start", func() bool { return d.get(id).Phase == session.Closed })
+	d.until("end of the start", func() bool { return d.get(id).Phase == lifecycle.Closed })
 	if s := d.get(id); s.Exit != nil || s.Draft != "two" || s.ConfigOptions[0].Value != "ask" {
 		t.Errorf("%+v, draft %q, %+v", s.Exit, s.Draft, s.ConfigOptions)
 	}
@@ -305,7 +306,7 @@ func TestModeOutlivesCrash(t *testing.T) {
 	if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil {
 		t.Fatal(err)
 	}
-	if s := open(t, later).get(id); s.Phase != session.Closed || s.ConfigOptions[0].Value != "code" {
+	if s := open(t, later).get(id); s.Phase != lifecycle.Closed || s.ConfigOptions[0].Value != "code" {
 		t.Errorf("session after a crash: got %s, options %+v; want it closed in mode code", s.Phase, s.ConfigOptions)
 	}
 }
@@ -328,7 +329,7 @@ func TestModeIsChosenWhileHibernated(t *testing.T) {
 		}
 		d.until("the mode", func() bool {
 			now := d.get(id)
-			return now.ConfigOptions[0].Value == mode && (now.Phase == session.Ready || now.Hibernated)
+			return now.ConfigOptions[0].Value == mode && (now.Phase == lifecycle.Ready || now.Hibernated)
 		})
 		d.sleeps(id)
 		if now := d.get(id); now.ConfigOptions[0].Value != mode {
@@ -448,12 +449,12 @@ func TestArchivingEndsAgentOfUnusedSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ready {
-			d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+			d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 		}
 		if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: new(true)}); err != nil {
 			t.Fatal(err)
 		}
-		if now := d.get(s.ID); now.Phase != session.Closed || now.Exit != nil {
+		if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Exit != nil {
 			t.Errorf("archived session: got %s, exit %+v; want it closed without an exit", now.Phase, now.Exit)
 		}
 		d.prompt(s.ID, "one")
@@ -473,7 +474,7 @@ func TestArchivingEndsAgentAfterItsTurn(t *testing.T) {
 	if _, err := d.Change(t.Context(), id, session.Patch{Archived: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := d.set.Running(); n != 1 || d.get(id).Phase != session.Waiting {
+	if n, _ := d.set.Running(); n != 1 || d.get(id).Phase != lifecycle.Waiting {
 		t.Error("it was ended at work")
 	}
 	d.answer(r, session.Answer{OptionID: r.Options[0].ID})
@@ -510,7 +511,7 @@ func TestAgentsThatAreNotHibernated(t *testing.T) {
 				d.idle(other)
 				d.sleeps(other)
 			}
-			if s := d.get(id); s.Phase != session.Ready || s.Hibernated || d.process(id) == 0 {
+			if s := d.get(id); s.Phase != lifecycle.Ready || s.Hibernated || d.process(id) == 0 {
 				t.Errorf("session: got %+v, want it ready with its process", s)
 			}
 		})
@@ -592,7 +593,7 @@ func TestKillDuringHibernationLeavesSessionAsleep(t *testing.T) {
 	}
 
 	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession, Ledger: ledger}, session.Config{})
-	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil || s.Turn != nil {
+	if s := d.get(id); s.Phase != lifecycle.Closed || s.Exit != nil || s.Turn != nil {
 		t.Errorf("session after the kill: got %+v, want it closed, without an exit or a turn", s)
 	}
 	tr := d.transcript(id)

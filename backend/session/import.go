@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
@@ -159,7 +160,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 func (c *Client) fresh(agent string, w workspace.Workspace) row {
 	now := Time{Time: time.Now()}
 	r := row{Session: Session{
-		ID: uuid.Must(uuid.NewV7()).String(), Place: host.Local, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		ID: uuid.Must(uuid.NewV7()).String(), Place: host.Local, Workspace: w, Cwd: w.Path, Agent: agent, Phase: lifecycle.Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	r.showFacts()
 	return r
@@ -171,7 +172,7 @@ func (c *Client) begin(ctx context.Context, r row) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -173,7 +174,7 @@ func TestImportThatBreaksOffLeavesNothing(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.until("import", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("import", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	tr = d.transcript(s.ID)
 	if got := dividerCodes(tr); !slices.Equal(got, []string{"agent.start_failed", "session.imported"}) || textOf(tr, "agent") != "history that is held already\n" {
 		t.Fatalf("taken in: %+v", tr.Items)
@@ -274,7 +275,7 @@ func TestImportOfALongHistory(t *testing.T) {
 	longHistory(t, filepath.Join(d.dir, "demo", id+".jsonl"), turns, each)
 	began := time.Now()
 	s := d.importOf("mock", id, cwd)
-	longest := d.waitElsewhere(func() bool { return d.get(s.ID).Phase == session.Ready })
+	longest := d.waitElsewhere(func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	t.Logf("%d updates in %v; another conversation waited %v at most", turns*each, time.Since(began), longest)
 	if n := d.rows(s.ID)["entry"]; n != turns*each+1 {
 		t.Fatalf("%d entries", n)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/shells"
 	"deskhand/backend/terminal"
@@ -407,7 +408,7 @@ func (c *Client) signedIn(agent string) {
 				continue
 			}
 			v.post(func() {
-				if !v.state.deleted {
+				if !v.state.Deleted {
 					v.retry()
 				}
 			})
@@ -455,7 +456,7 @@ const retryWithin = time.Hour
 // barred remembers what is refused at this moment, until something else is begun. A prompt that a person has stopped is not wanted again.
 func (v *conversation) barred() {
 	v.refusal = &loginRefusal{at: time.Now()}
-	if v.state.base != Cancelling {
+	if v.state.Base != lifecycle.Cancelling {
 		v.refusal.turn = v.turn
 	}
 }
@@ -489,7 +490,7 @@ func (v *conversation) sayAgain(t *Turn) error {
 	switch {
 	case t.again != "":
 		if q, waits := v.prompts.items[t.again]; waits && unchanged(q.Message, q.Attachments) {
-			return v.wish(doSend{t.again})
+			return v.wish(lifecycle.Send{Item: t.again})
 		}
 		return nil
 	case t.back && !unchanged(v.row.Draft, v.row.Attachments):
@@ -500,7 +501,7 @@ func (v *conversation) sayAgain(t *Turn) error {
 	}
 	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), t.prompt...)
 	v.turn.attachments = v.planned(t.attachments)
-	err := v.wish(doPrompt{v.turn.ID})
+	err := v.wish(lifecycle.Prompt{Turn: v.turn.ID})
 	if err != nil {
 		v.turn = nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
 	"deskhand/backend/terminal"
@@ -55,7 +56,7 @@ func (d *desk) refused(id string) {
 	d.t.Helper()
 	d.until("refusal", func() bool {
 		s := d.get(id)
-		return s.Phase == session.Closed && s.Exit != nil && s.Exit.Problem == "agent.auth_required"
+		return s.Phase == lifecycle.Closed && s.Exit != nil && s.Exit.Problem == "agent.auth_required"
 	})
 }
 
@@ -122,14 +123,14 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 			d.prompt(spoken.ID, "echo first words")
 			d.refused(spoken.ID)
 			d.until("want of a login", func() bool { return d.wantsLogin(agent) })
-			d.until("other session", func() bool { return d.get(other.ID).Phase == session.Ready })
+			d.until("other session", func() bool { return d.get(other.ID).Phase == lifecycle.Ready })
 			generation := d.get(other.ID).Generation
 
 			l := d.ended(way(d))
 			if l.State != "done" || l.EndedAt == nil || l.Code != "" {
 				t.Fatalf("login: got %+v, want it done with a time and no code", l)
 			}
-			d.until("session", func() bool { return d.get(silent.ID).Phase == session.Ready })
+			d.until("session", func() bool { return d.get(silent.ID).Phase == lifecycle.Ready })
 			d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(spoken.ID), "agent"), "first words") })
 			d.idle(spoken.ID)
 			if s := d.get(silent.ID); s.Exit != nil || s.Generation != 2 {
@@ -142,7 +143,7 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 			if again := d.ended(d.signedIn(agent)); again.State != "done" {
 				t.Errorf("got %+v for %s, which is signed in to, want it done", again, agent)
 			}
-			if s := d.get(spoken.ID); s.Turn != nil || s.Phase != session.Ready {
+			if s := d.get(spoken.ID); s.Turn != nil || s.Phase != lifecycle.Ready {
 				t.Errorf("spoken session: got %+v, want it ready without a turn", s)
 			}
 		})
@@ -224,7 +225,7 @@ func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 		}
 		s := d.createOf("by-agent")
 		if running {
-			d.until("session", func() bool { return d.get(s.ID).Phase == session.Ready })
+			d.until("session", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 			if err := os.Remove(account); err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +243,7 @@ func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 		d.idle(s.ID)
 		generation := d.get(s.ID).Generation
 		d.ended(d.signedIn("by-agent"))
-		d.until("session", func() bool { return d.get(younger.ID).Phase == session.Ready })
+		d.until("session", func() bool { return d.get(younger.ID).Phase == lifecycle.Ready })
 		d.idle(s.ID)
 		text := textOf(d.transcript(s.ID), "agent")
 		if !strings.Contains(text, "new words") || strings.Contains(text, "old words") || d.get(s.ID).Generation != generation {
@@ -367,7 +368,7 @@ func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	s := d.createOf("by-env")
 	d.refused(s.ID)
 	d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key})
-	d.until("session", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("session", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	d.prompt(s.ID, "echo my key is "+key)
 	d.idle(s.ID)
 	if text := textOf(d.transcript(s.ID), "agent"); !strings.Contains(text, "my key is [redacted]") {

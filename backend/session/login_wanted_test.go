@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -34,8 +35,8 @@ func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	d.refused(younger.ID)
 	generation := d.get(s.ID).Generation
 	d.ended(d.login("by-agent", "demo", nil))
-	d.until("session", func() bool { return d.get(younger.ID).Phase == session.Ready })
-	if now := d.get(s.ID); now.Phase != session.Closed || now.Generation != generation || now.Turn != nil {
+	d.until("session", func() bool { return d.get(younger.ID).Phase == lifecycle.Ready })
+	if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Generation != generation || now.Turn != nil {
 		t.Errorf("%+v", now)
 	}
 }
@@ -77,10 +78,10 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	d := openAs(t, dir, proxy.Config{}, session.Config{Patience: time.Minute})
 	stopped, younger := d.createOf("fickle"), d.createOf("fickle") // whose turn comes when that of the other has gone by
 	for _, id := range []string{stopped.ID, younger.ID} {
-		d.until("session", func() bool { return d.get(id).Phase == session.Ready })
+		d.until("session", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	}
 	d.prompt(stopped.ID, "stop this")
-	d.until("work", func() bool { return d.get(stopped.ID).Phase == session.Working })
+	d.until("work", func() bool { return d.get(stopped.ID).Phase == lifecycle.Working })
 	if err := d.Cancel(t.Context(), stopped.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	}
 	d.ended(d.signedIn("fickle"))
 	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(younger.ID), "agent"), "sent again") })
-	d.until("agent", func() bool { return d.get(stopped.ID).Generation == 2 && d.get(stopped.ID).Phase == session.Ready })
+	d.until("agent", func() bool { return d.get(stopped.ID).Generation == 2 && d.get(stopped.ID).Phase == lifecycle.Ready })
 	if now := d.transcript(stopped.ID); d.get(stopped.ID).Turn != nil || len(now.Turns) != 1 || textOf(now, "agent") != "" {
 		t.Errorf("%+v %q", now.Turns, textOf(now, "agent"))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -76,7 +77,7 @@ func TestKeysAreKeptWhenTheyAreProven(t *testing.T) {
 	if l := d.ended(enter("right-key")); l.State != "done" || l.Warning == "" || !strings.Contains(kept(), "right-key") {
 		t.Errorf("got %+v and %s, want the key kept", l, kept())
 	}
-	d.until("session", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("session", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 	d.ended(enter("wrong-key"))
 	l := enter("slow-key")
 	if l.State != "running" || l.Type != "env" {

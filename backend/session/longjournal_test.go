@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -141,7 +142,7 @@ func (s *storyteller) turn() {
 	}
 	s.say("agent_message_chunk", s.between(200, 2500))
 	s.frame(journal.In, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn","usage":{"totalTokens":%d}}}`, asked, s.rng.IntN(100_000)))
-	s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: turn, Reason: stopEnd})
+	s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: turn, Reason: lifecycle.StopEnd})
 }
 
 // tell gives the journal of so many turns, with an agent that is started anew now and then.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 )
@@ -57,7 +58,7 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	d = open(t, dir)
 	refused(t, d.ReadOnly(), "storage.newer")
 	list, err := d.List(t.Context(), false, "", 10)
-	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Phase != session.Closed {
+	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Phase != lifecycle.Closed {
 		t.Errorf("%v %+v", err, list)
 	}
 	if have := d.transcript(id); len(have.Items) < len(want.Items) || textOf(have, "agent") != textOf(want, "agent") {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"deskhand/backend/lifecycle"
 )
 
 // permissionQuestion is a question that came as a request for permission, because its agent knows no other way to ask: Qwen puts its
@@ -46,7 +48,7 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 
 // result is the answer as the agent wants it: the chosen labels of a question as one text, under its number.
 func (q *permissionQuestion) result(status string, answers [][]string) any {
-	if status != statusAnswered {
+	if status != lifecycle.StatusAnswered {
 		if q.reject == "" {
 			return permissionCancelled()
 		}

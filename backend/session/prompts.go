@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"deskhand/backend/attachments"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 	"strings"
 )
@@ -28,7 +29,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 	}
 	now := p.When == "" || p.When == Now
 	if now && len(p.Attachments) > 0 && v.look().Turn != nil {
-		return Sent{}, &RefusedError{Code: refusedRunning} // before its files are looked at
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedRunning} // before its files are looked at
 	}
 	m := said{text: p.Message, elsewhere: p.Elsewhere}
 	if m.files, err = v.accept(ctx, p.Attachments); err != nil {
@@ -47,7 +48,9 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 			sent, err = v.steer(m)
 			return err
 		}
-		sent, err = v.enqueue(m, func(item string) command { return doQueue{item, p.When == Interrupt} })
+		sent, err = v.enqueue(m, func(item string) lifecycle.Command {
+			return lifecycle.Queue{Item: item, Interrupt: p.When == Interrupt}
+		})
 		return err
 	})
 	return sent, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -373,7 +374,7 @@ func TestDirectoriesAreToldToTheAgent(t *testing.T) {
 			if err := d.Restart(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+			d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 			told := map[string]any{}
 			d.frames(id, func(dir string, data []byte) {
 				var m struct {
@@ -431,7 +432,7 @@ func TestAForkIsToldOfTheDirectoriesOfItsAgent(t *testing.T) {
 func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "none", "modes")
 	id := d.asking()
-	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"code"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +459,7 @@ func TestOlderModelsAreSetByTheirMethod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+			d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 			model := d.get(s.ID).ConfigOptions[len(d.get(s.ID).ConfigOptions)-1]
 			if model.ID != "model" || model.Category != "model" || model.Type != "select" || model.Value != "small" || len(model.Choices) != 2 {
 				t.Fatalf("got the option %+v, want the model's with two choices", model)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"deskhand/backend/form"
+	"deskhand/backend/lifecycle"
 )
 
 // Requests of which a person chooses or tells something are questions to programs that know nothing else of them: events, a list and two
@@ -164,9 +165,9 @@ func (r *Request) questionEvents() []QuestionEvent {
 	for i, q := range asks {
 		e := QuestionEvent{QuestionID: r.agentQuestionID(i, len(asks)), RequestID: r.questionID(i, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(), Status: r.Status}
 		switch r.Status {
-		case statusCancelled, statusExpired:
-			e.Status, e.Reason = statusRejected, r.Status
-		case statusAnswered:
+		case lifecycle.StatusCancelled, lifecycle.StatusExpired:
+			e.Status, e.Reason = lifecycle.StatusRejected, r.Status
+		case lifecycle.StatusAnswered:
 			e.Response = r.response(i, q.field)
 		}
 		events[i] = e
@@ -244,7 +245,7 @@ func (r *Request) filled(content json.RawMessage, field string) []string {
 // tellQuestions has the events of a request's questions told with this step.
 func (v *conversation) tellQuestions(r *Request) {
 	kind := eventQuestionResolved
-	if r.Status == statusRequested {
+	if r.Status == lifecycle.StatusRequested {
 		kind = eventQuestion
 	}
 	for _, e := range r.questionEvents() {
@@ -312,10 +313,10 @@ func (c *Client) findQuestion(ctx context.Context, session, question string) (fo
 		if !ok {
 			continue
 		}
-		if r.Status == statusRequested {
+		if r.Status == lifecycle.StatusRequested {
 			waiting++
 		}
-		if !known || r.Status == statusRequested || found.Status != statusRequested {
+		if !known || r.Status == lifecycle.StatusRequested || found.Status != lifecycle.StatusRequested {
 			found, part, known = r, n, true
 		}
 	}
@@ -332,7 +333,7 @@ func (c *Client) findQuestion(ctx context.Context, session, question string) (fo
 // written; now it is.
 func (c *Client) first(ctx context.Context, found Request, err error) error {
 	late, ok := errors.AsType[*RefusedError](err)
-	if !ok || late.Code != refusedNotOpen || found.Status != statusRequested {
+	if !ok || late.Code != lifecycle.RefusedNotOpen || found.Status != lifecycle.StatusRequested {
 		return err
 	}
 	now, again := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, found.ID)
@@ -358,7 +359,7 @@ func (v *conversation) reply(found Request, part int, answers [][]string, surfac
 		return v.answer(found, a, surface)
 	}
 	if _, answered := r.parts[part]; answered {
-		return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": statusAnswered, "answeredBy": r.partBy}}
+		return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
 	}
 	if len(answers) != 1 || len(answers[0]) == 0 {
 		return bad("answer.count", "want", "1", "have", strconv.Itoa(len(answers)))

@@ -9,11 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
 // The queue of a session: prompts that wait for the running turn to end. Which of them goes out when is for the state machine
-// (queuestate.go); here is what they say, where they are stored, and what a person does with them. An item is stored before its sender
+// (package lifecycle); here is what they say, where they are stored, and what a person does with them. An item is stored before its sender
 // hears of it, and leaves the queue in the step that begins its turn: it goes out once or, after a crash, waits still.
 
 // Prompt is a message with its files.
@@ -80,21 +81,21 @@ const removedKept = 20
 func (v *conversation) loadQueue(items []QueueItem) {
 	v.prompts = waitingPrompts{items: map[string]QueueItem{}, stored: items}
 	for _, q := range items {
-		if q.Held == heldSteering { // by a program that has died
-			q.Held = heldInterrupted
+		if q.Held == lifecycle.HeldSteering { // by a program that has died
+			q.Held = lifecycle.HeldInterrupted
 		}
 		v.prompts.items[q.ID] = q
-		v.state.queue = append(v.state.queue, queued{q.ID, q.Held})
+		v.state.Queue = append(v.state.Queue, lifecycle.Queued{Item: q.ID, Held: q.Held})
 	}
 	v.row.Queue = len(items)
 }
 
 // queued is the queue as it is shown.
 func (v *conversation) queued() []QueueItem {
-	list := make([]QueueItem, len(v.state.queue))
-	for i, q := range v.state.queue {
-		list[i] = v.prompts.items[q.item]
-		list[i].Position, list[i].Held = i, q.held
+	list := make([]QueueItem, len(v.state.Queue))
+	for i, q := range v.state.Queue {
+		list[i] = v.prompts.items[q.Item]
+		list[i].Position, list[i].Held = i, q.Held
 	}
 	return list
 }
@@ -104,7 +105,7 @@ func (v *conversation) newItem(m said) QueueItem {
 }
 
 // enqueue takes a message; how is what becomes of it.
-func (v *conversation) enqueue(m said, how func(item string) command) (Sent, error) {
+func (v *conversation) enqueue(m said, how func(item string) lifecycle.Command) (Sent, error) {
 	item, before, unheard := v.newItem(m), v.turn, v.unheard()
 	v.prompts.items[item.ID] = item
 	if err := v.wish(how(item.ID)); err != nil {
@@ -123,7 +124,7 @@ func (v *conversation) enqueue(m said, how func(item string) command) (Sent, err
 
 // sent tells what an item is now.
 func (v *conversation) sent(item string) Sent {
-	if i := v.state.find(item); i >= 0 {
+	if i := v.state.Find(item); i >= 0 {
 		return Sent{QueueItem: &v.queued()[i]}
 	}
 	if v.turn == nil || v.turn.ID != item {
@@ -134,11 +135,11 @@ func (v *conversation) sent(item string) Sent {
 }
 
 func (v *conversation) changeQueued(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
-	if v.state.find(item) < 0 {
-		return Sent{}, &RefusedError{Code: refusedGone}
+	if v.state.Find(item) < 0 {
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedGone}
 	}
-	if v.state.steering(item) {
-		return Sent{}, &RefusedError{Code: refusedSteering}
+	if v.state.Steering(item) {
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteering}
 	}
 	q := v.prompts.items[item]
 	if p.Message != nil {
@@ -155,65 +156,65 @@ func (v *conversation) changeQueued(item string, p QueuePatch, files []transcrip
 		v.step.sync = true
 	}
 	if p.Position != nil {
-		v.do(doMove{item, *p.Position})
+		v.do(lifecycle.Move{Item: item, To: *p.Position})
 	}
 	before, unheard := v.turn, v.unheard()
 	switch {
 	case p.Send:
-		v.do(doSend{item})
+		v.do(lifecycle.Send{Item: item})
 		if unheard && v.turn != before {
 			v.waitAgain(before)
 		}
 	case p.Held != nil && *p.Held:
-		v.do(doHold{item})
+		v.do(lifecycle.Hold{Item: item})
 	case p.Held != nil:
-		v.do(doRelease{item})
+		v.do(lifecycle.Release{Item: item})
 	}
 	return v.sent(item), nil
 }
 
 func (v *conversation) removeQueued(item string) error {
-	i := v.state.find(item)
+	i := v.state.Find(item)
 	if i < 0 {
-		return &RefusedError{Code: refusedGone}
+		return &RefusedError{Code: lifecycle.RefusedGone}
 	}
-	if v.state.steering(item) {
-		return &RefusedError{Code: refusedSteering}
+	if v.state.Steering(item) {
+		return &RefusedError{Code: lifecycle.RefusedSteering}
 	}
 	v.prompts.removed = append(v.prompts.removed, v.queued()[i])
 	if len(v.prompts.removed) > removedKept {
 		v.prompts.removed = v.prompts.removed[1:]
 	}
-	return v.wish(doRemove{item})
+	return v.wish(lifecycle.Remove{Item: item})
 }
 
 func (v *conversation) restoreQueued(item string) (QueueItem, error) {
 	i := slices.IndexFunc(v.prompts.removed, func(q QueueItem) bool { return q.ID == item })
 	if i < 0 {
-		return QueueItem{}, &RefusedError{Code: refusedGone}
+		return QueueItem{}, &RefusedError{Code: lifecycle.RefusedGone}
 	}
 	q := v.prompts.removed[i]
 	v.prompts.items[item] = q
-	if err := v.wish(doRestore{queued{item, q.Held}, q.Position}); err != nil {
+	if err := v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item, Held: q.Held}, To: q.Position}); err != nil {
 		delete(v.prompts.items, item)
 		return QueueItem{}, err
 	}
 	v.prompts.removed = slices.Delete(v.prompts.removed, i, i+1)
 	v.step.sync = true
-	return v.queued()[v.state.find(item)], nil
+	return v.queued()[v.state.Find(item)], nil
 }
 
-func (v *conversation) queueEffect(e queueEvent) {
+func (v *conversation) queueEffect(e lifecycle.QueueEvent) {
 	switch e := e.(type) {
-	case itemTaken:
-		q := v.prompts.items[e.item]
-		v.prepare(e.item, said{text: q.Message, files: q.Attachments})
-		delete(v.prompts.items, e.item)
-	case steerSent:
-		v.sendSteering(e.item)
-	case itemSteered:
-		v.wasSteered(e.item)
-	case nextChosen, itemQueued, itemMoved, itemHeld, itemRemoved:
+	case lifecycle.ItemTaken:
+		q := v.prompts.items[e.Item]
+		v.prepare(e.Item, said{text: q.Message, files: q.Attachments})
+		delete(v.prompts.items, e.Item)
+	case lifecycle.SteerSent:
+		v.sendSteering(e.Item)
+	case lifecycle.ItemSteered:
+		v.wasSteered(e.Item)
+	case lifecycle.NextChosen, lifecycle.ItemQueued, lifecycle.ItemMoved, lifecycle.ItemHeld, lifecycle.ItemRemoved:
 	}
 }
 

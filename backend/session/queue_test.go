@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -73,7 +74,7 @@ func (d *desk) change(id, item string, p session.QueuePatch) session.Sent {
 // works waits until a session's turn is with the agent.
 func (d *desk) works(id string) {
 	d.t.Helper()
-	d.until("running turn", func() bool { return d.get(id).Phase == session.Working })
+	d.until("running turn", func() bool { return d.get(id).Phase == lifecycle.Working })
 }
 
 // asked are the prompts of a transcript.
@@ -141,7 +142,7 @@ func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
 	d := open(t, t.TempDir())
 	for word, want := range map[string]string{"error": "failed", "refuse": "refused", "crash": "exited"} {
 		s := d.create()
-		d.until("agent", func() bool { return d.get(s.ID).Phase == session.Ready })
+		d.until("agent", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 		d.prompt(s.ID, "permission")
 		r := d.request(s.ID)
 		d.queues(s.ID, word)

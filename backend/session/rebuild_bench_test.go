@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/transcript"
 )
@@ -85,7 +86,7 @@ func BenchmarkFoldWhole(b *testing.B) {
 		id := fmt.Sprintf("turn-%d", len(s.frames))
 		s.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: id, Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
 		s.say("agent_message_chunk", 8)
-		s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: id, Reason: stopEnd})
+		s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: id, Reason: lifecycle.StopEnd})
 	}
 	for b.Loop() {
 		t := transcript.New("s", transcript.Facts{})

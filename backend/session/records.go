@@ -5,6 +5,7 @@ import (
 
 	"deskhand/backend/form"
 	"deskhand/backend/launch"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/transcript"
@@ -20,21 +21,6 @@ import (
 type Time = record.Time
 
 const timeLayout = record.TimeLayout
-
-// Phase is where a session is in its life.
-type Phase string
-
-// The phases of a session. Ready is idle with a live agent; Closed has no agent process: with an Exit it failed, without one
-// it sleeps, and the next prompt wakes it.
-const (
-	Starting   Phase = "starting"
-	Replaying  Phase = "replaying"
-	Ready      Phase = "ready"
-	Working    Phase = "working"
-	Waiting    Phase = "waiting"
-	Cancelling Phase = "cancelling"
-	Closed     Phase = "closed"
-)
 
 // Session is the user's record of one conversation.
 type Session struct {
@@ -52,7 +38,7 @@ type Session struct {
 	ACPSessionID    string                    `json:"acpSessionId,omitempty"`
 	ProtocolVersion int                       `json:"protocolVersion,omitempty"`
 	Generation      int64                     `json:"generation" doc:"Which life of the agent process; 0 before the first"`
-	Phase           Phase                     `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
+	Phase           lifecycle.Phase           `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
 	Step            string                    `json:"step,omitempty" enum:"resolve,spawn,initialize,session" doc:"How far a start has come"`
 	StepSince       *Time                     `json:"stepSince,omitempty" doc:"Since when the start is at this step"`
 	Line            *Line                     `json:"line,omitempty" doc:"While the line to an agent elsewhere is broken"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
 	"deskhand/backend/transcript"
@@ -123,7 +124,7 @@ func (c remoteSessions) detachAt(ctx context.Context, place string) (ends []<-ch
 // leavePlace ends the agent of a conversation whose place is removed; an agent that is kept since the deletion of the session too.
 func (v *conversation) leavePlace() {
 	v.release(false)
-	if v.state.base != Closed {
-		v.do(doExited{transcript.ProblemRestart}) // without an event, as at a restart
+	if v.state.Base != lifecycle.Closed {
+		v.do(lifecycle.Exited{Code: transcript.ProblemRestart}) // without an event, as at a restart
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
 	"deskhand/backend/remote"
@@ -268,7 +269,7 @@ func (p *prompted) hear(env acp.Envelope) {
 // the agent has said something since, or has ended by itself, which may have been for it.
 func (v *conversation) recallPrompt() {
 	a := v.agent
-	if a == nil || v.turn == nil || !v.state.sent || a.reached.Sent >= a.prompted.at {
+	if a == nil || v.turn == nil || !v.state.Sent || a.reached.Sent >= a.prompted.at {
 		return
 	}
 	t, far := a.inst.(*remoteTransport)
@@ -279,7 +280,7 @@ func (v *conversation) recallPrompt() {
 	if doubt && (a.prompted.heard || t.inst.Exit().Ended) {
 		return
 	}
-	v.state.sent = false
+	v.state.Sent = false
 	select {
 	case <-a.outbox: // or it were said with the last words
 	default:
@@ -330,7 +331,7 @@ func (v *conversation) armAgain(reason string) {
 // goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
 // nothing that goes on.
 func (v *conversation) goOn() bool {
-	if v.agent == nil || v.turn == nil || v.state.base != Working || !v.state.sent || v.composing != nil {
+	if v.agent == nil || v.turn == nil || v.state.Base != lifecycle.Working || !v.state.Sent || v.composing != nil {
 		return false
 	}
 	t, far := v.agent.inst.(*remoteTransport)
@@ -373,7 +374,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	for id, r := range v.requests {
 		raw, known := past.requests[id]
 		if !known || !r.wait(raw, v.c.secret.Text) {
-			v.do(doResolve{id, statusExpired})
+			v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusExpired})
 		}
 	}
 	v.note(transcript.Note{Note: transcript.NoteTakenUp})
@@ -417,7 +418,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompted.key:
-			v.state.sent = false
+			v.state.Sent = false
 			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
@@ -452,9 +453,9 @@ func (v *conversation) askAgain(ctx context.Context, id string) bool {
 		return false
 	}
 	r := &openRequest{Request: found[0]}
-	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = statusRequested, nil, "", nil
+	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = lifecycle.StatusRequested, nil, "", nil
 	v.requests[id] = r
-	v.state.open = append(v.state.open, id)
+	v.state.Open = append(v.state.Open, id)
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
 	v.row.Unread = true

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
 	"deskhand/backend/session"
@@ -468,7 +469,7 @@ func TestRemotePromptWaitsForLine(t *testing.T) {
 		t.Errorf("List with a broken line: got %+v, want the place unreachable", got)
 	}
 	d.prompt(s.ID, "echo Hello there")
-	if d.get(s.ID).Phase != session.Working {
+	if d.get(s.ID).Phase != lifecycle.Working {
 		t.Errorf("phase after a prompt into a broken line: got %s, want working", d.get(s.ID).Phase)
 	}
 	e.line.set(false)
@@ -561,7 +562,7 @@ func TestRemoteRuntimeRestartIsTold(t *testing.T) {
 	e.restarted()
 	tr := d.idle(s.ID)
 	wantStop(t, tr, "agent_exited")
-	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
+	if got := d.get(s.ID); got.Phase != lifecycle.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
 		t.Fatalf("after the runtime was started anew: got %s, exit %+v, draft %q; want closed, place.gone, no draft", got.Phase, got.Exit, got.Draft)
 	}
 	d.prompt(s.ID, "echo again")
@@ -594,7 +595,7 @@ func TestRemoteRuntimeLossKeepsACPSession(t *testing.T) {
 		e.restarted()
 		d.until("end", func() bool {
 			now := d.get(s.ID)
-			return now.Phase == session.Closed && now.Exit != nil && now.Exit.Problem == "place.gone"
+			return now.Phase == lifecycle.Closed && now.Exit != nil && now.Exit.Problem == "place.gone"
 		})
 	}
 }
@@ -768,7 +769,7 @@ func TestRemoteAgentWithClosedInputIsEnded(t *testing.T) {
 	}
 	d.prompt(s.ID, "hello")
 	wantStop(t, d.idle(s.ID), "agent_exited")
-	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
+	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == lifecycle.Closed })
 }
 
 func TestRemoteTokenIsRefusedAndChanged(t *testing.T) {
@@ -875,7 +876,7 @@ func TestRemoteAgentOutlivesProgram(t *testing.T) {
 				t.Fatalf("instances at the place: got %d, want 1", n)
 			}
 			d = deskWithPlaces(t, dir)
-			if got := d.get(s.ID); got.Turn == nil || got.Phase != session.Waiting {
+			if got := d.get(s.ID); got.Turn == nil || got.Phase != lifecycle.Waiting {
 				t.Fatalf("session after the program's restart: got %s, turn %+v; want it waiting in its turn", got.Phase, got.Turn)
 			}
 			d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
@@ -927,7 +928,7 @@ func TestRemoteSecretsThatWereNotSentAreRedacted(t *testing.T) {
 			if now := d.request(id); now.ID != r.ID || now.Status != "requested" || now.Answer != nil || now.AnsweredBy != "" {
 				t.Errorf("request after the restart: got %+v, want %s open, without an answer", now, r.ID)
 			}
-			if now := d.get(id); now.Phase != session.Waiting || now.Turn == nil {
+			if now := d.get(id); now.Phase != lifecycle.Waiting || now.Turn == nil {
 				t.Errorf("session after the restart: got %s, turn %+v; want it waiting in a turn", now.Phase, now.Turn)
 			}
 			d.answer(r, form("plain"))
@@ -1020,7 +1021,7 @@ func TestRemoteCancelEndsAgentOrTellsThatItMayWork(t *testing.T) {
 	if got := dividersOf(tr); !slices.Contains(got, "turn.no_signal") || !slices.Contains(got, "turn.killed") {
 		t.Errorf("dividers: got %v, want turn.no_signal and turn.killed", got)
 	}
-	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
+	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == lifecycle.Closed })
 
 	d.prompt(s.ID, "hang")
 	d.until("words", func() bool { return strings.Count(textOf(d.transcript(s.ID), "agent"), "I hang now") == 2 })
@@ -1147,7 +1148,7 @@ func TestRemovePlaceEndsItsAgents(t *testing.T) {
 				t.Errorf("List after Remove: got %+v, want this machine alone", d.remotes.List())
 			}
 			tr := d.idle(archived)
-			if turn, now := lastTurn(tr), d.get(archived); turn.StopReason != "interrupted" || now.Phase != session.Closed {
+			if turn, now := lastTurn(tr), d.get(archived); turn.StopReason != "interrupted" || now.Phase != lifecycle.Closed {
 				t.Errorf("archived session: got turn %+v, %s; want interrupted and closed", turn, now.Phase)
 			}
 			d.close()

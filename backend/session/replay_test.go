@@ -14,6 +14,7 @@ import (
 
 	"deskhand/backend/agenttest"
 	"deskhand/backend/export"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -69,7 +70,7 @@ func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 	cancelled := false
 	d.until("end of "+prompt, func() bool {
 		s := d.get(id)
-		if s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying {
+		if s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying {
 			return true
 		}
 		list, err := d.Inbox(d.t.Context())

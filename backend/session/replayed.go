@@ -8,6 +8,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/history"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -139,7 +140,7 @@ func (a *agentProcess) takeOver() {
 	v := a.v
 	switch {
 	case a.can.LoadSession:
-		v.do(doReplay{})
+		v.do(lifecycle.Replay{})
 		a.replay = &replay{Replay: &history.Replay{}} // there is nothing stored to compare with
 		a.restoreImported("session/load", transcript.RestoredImport)
 	case a.can.Resume:

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/form"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/permission"
 	"deskhand/backend/transcript"
 )
@@ -52,7 +53,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	method := env.Method()
 	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName,
-		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{Time: time.Now()},
+		Options: []RequestOption{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	if v.turn != nil {
 		r.Turn = v.turn.ID
@@ -82,7 +83,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 		}
 		return
 	}
-	if r.Status != statusRequested {
+	if r.Status != lifecycle.StatusRequested {
 		return // refused while it was read
 	}
 	d := v.decided(r)
@@ -103,7 +104,7 @@ func (v *conversation) opens(r *openRequest) {
 	v.requests[r.ID] = r
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
-	v.do(doOpen{r.ID})
+	v.do(lifecycle.Open{Request: r.ID})
 }
 
 // refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
@@ -127,7 +128,7 @@ func (v *conversation) waiting() []*openRequest {
 
 // refuse answers with an error; nobody is asked.
 func (v *conversation) refuse(r *openRequest, code int, why string) {
-	r.Status = statusRejected
+	r.Status = lifecycle.StatusRejected
 	v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
 }
 
@@ -287,7 +288,7 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 		v.out(acp.NewResponse(r.id, result))
 	}
 	r.Answer, r.AnsweredBy = v.c.secret.Message(mustJSON(a)), surface
-	if err := v.wish(doResolve{r.ID, status}); err != nil {
+	if err := v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
 		return err
 	}
 	return after()
@@ -295,14 +296,14 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 
 // tooLate tells who was first, or what became of a request, as it was found; see [Client.first].
 func tooLate(found Request) error {
-	if found.Status == statusRequested { // it has outlived its process
-		found.Status = statusExpired
+	if found.Status == lifecycle.StatusRequested { // it has outlived its process
+		found.Status = lifecycle.StatusExpired
 	}
 	params := map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}
 	if found.ResolvedAt != nil {
 		params["resolvedAt"] = found.ResolvedAt.UTC().Format(timeLayout)
 	}
-	return &RefusedError{Code: refusedNotOpen, Params: params}
+	return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: params}
 }
 
 // respond checks an answer and gives what it means to the agent; a nil result is an error response.
@@ -313,9 +314,9 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 		if i < 0 {
 			return "", nil, bad("answer.unknown_option", "optionId", a.OptionID)
 		}
-		status = statusAnswered
+		status = lifecycle.StatusAnswered
 		if strings.HasPrefix(r.Options[i].Kind, "reject") {
-			status = statusRejected
+			status = lifecycle.StatusRejected
 		}
 		return status, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": a.OptionID}}, nil
 	case kindForm:
@@ -334,11 +335,11 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	}
 	switch r.method {
 	case "elicitation/create":
-		return statusRejected, map[string]any{"action": "cancel"}, nil
+		return lifecycle.StatusRejected, map[string]any{"action": "cancel"}, nil
 	case "session/request_permission":
-		return statusRejected, permissionCancelled(), nil
+		return lifecycle.StatusRejected, permissionCancelled(), nil
 	}
-	return statusRejected, nil, nil
+	return lifecycle.StatusRejected, nil, nil
 }
 
 // permissionCancelled is the answer to a permission that nobody has given or turned down.
@@ -349,7 +350,7 @@ func permissionCancelled() any {
 func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	switch a.Action {
 	case "decline", "cancel":
-		return statusRejected, map[string]any{"action": a.Action}, nil
+		return lifecycle.StatusRejected, map[string]any{"action": a.Action}, nil
 	case "accept":
 	default:
 		return "", nil, bad("answer.no_action")
@@ -357,12 +358,12 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	if err := form.Check(r.Schema, a.Content); err != nil {
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
-	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
+	return lifecycle.StatusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
 }
 
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 	if a.Reject || a.Action == "decline" || a.Action == "cancel" {
-		return statusRejected, map[string]any{"status": "rejected"}, nil
+		return lifecycle.StatusRejected, map[string]any{"status": "rejected"}, nil
 	}
 	if len(a.Answers) != len(r.Questions) {
 		return "", nil, bad("answer.count", "want", fmt.Sprint(len(r.Questions)), "have", fmt.Sprint(len(a.Answers)))
@@ -379,7 +380,7 @@ func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 			}
 		}
 	}
-	return statusAnswered, map[string]any{"status": "answered", "answers": a.Answers}, nil
+	return lifecycle.StatusAnswered, map[string]any{"status": "answered", "answers": a.Answers}, nil
 }
 
 // withdrawn is the agent's $/cancel_request: it no longer wants to know.
@@ -398,7 +399,7 @@ func (v *conversation) withdrawn(data []byte) {
 	}
 	for id, r := range v.requests {
 		if (r.key == env.Key() || r.key == env.Key().Twin()) && r.key != "" && r.ended == nil {
-			v.do(doResolve{id, statusCancelled})
+			v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled})
 			return
 		}
 	}
@@ -419,7 +420,7 @@ func (v *conversation) endRequest(id, status string) {
 		r.ended <- r.Request // has room: it ends once
 		return
 	}
-	if status != statusCancelled || r.Kind == kindTrust {
+	if status != lifecycle.StatusCancelled || r.Kind == kindTrust {
 		return
 	}
 	switch {

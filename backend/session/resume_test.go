@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -147,7 +148,7 @@ func TestAnAgentThatDiesOverItsSession(t *testing.T) {
 				if err := d.Restart(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}
-				d.until("end", func() bool { s := d.get(id); return s.Phase == session.Closed && s.Exit != nil })
+				d.until("end", func() bool { s := d.get(id); return s.Phase == lifecycle.Closed && s.Exit != nil })
 				asked[method]++
 				for name := range map[string]int{"session/resume": 0, "session/load": 0} {
 					if n := d.wrote(id, `"`+name+`"`); n != asked[name] {

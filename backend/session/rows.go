@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
@@ -52,7 +53,7 @@ func scanSession(s scanner) (row, error) {
 		at := fromMillis(archived)
 		r.ArchivedAt = &at
 	}
-	r.Phase = Closed
+	r.Phase = lifecycle.Closed
 	r.showFacts()
 	return r, nil
 }

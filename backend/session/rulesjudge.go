@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/permission"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
@@ -71,9 +72,9 @@ func (v *conversation) decided(r *openRequest) *decision {
 	if judged == nil {
 		return nil
 	}
-	d := &decision{judged, r.option(permission.AllowOnce), statusAnswered}
+	d := &decision{judged, r.option(permission.AllowOnce), lifecycle.StatusAnswered}
 	if !judged.Allows {
-		d.option, d.status = r.option(permission.RejectOnce), statusRejected
+		d.option, d.status = r.option(permission.RejectOnce), lifecycle.StatusRejected
 	}
 	if d.option == "" {
 		return nil
@@ -107,7 +108,7 @@ func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
 	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})
-	v.do(doResolve{r.ID, d.status})
+	v.do(lifecycle.Resolve{Request: r.ID, Status: d.status})
 	v.row.Unread = unread
 }
 
@@ -158,8 +159,8 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 		if !rejects {
 			return nil, bad("answer.note")
 		}
-		if len(v.state.queue) >= maxQueue {
-			return nil, &RefusedError{Code: refusedFull}
+		if len(v.state.Queue) >= lifecycle.MaxQueue {
+			return nil, &RefusedError{Code: lifecycle.RefusedFull}
 		}
 		after = func() error { return v.sayAbout(&r.Request, a.Note) }
 	}
@@ -191,13 +192,13 @@ func (v *conversation) sayAbout(r *Request, words string) error {
 	message := fmt.Sprintf("I rejected “%s”: %s", r.Title, words)
 	draft := v.row.Draft // the text in the composer stays
 	defer func() { v.row.Draft = draft }()
-	if v.state.base == Working && slices.Contains(v.row.Offers, transcript.OfferSteer) {
+	if v.state.Base == lifecycle.Working && slices.Contains(v.row.Offers, transcript.OfferSteer) {
 		_, err := v.steer(said{text: message})
 		return err
 	}
-	sent, err := v.enqueue(said{text: message}, func(item string) command { return doQueue{item: item} })
+	sent, err := v.enqueue(said{text: message}, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	if err == nil && sent.QueueItem != nil {
-		v.do(doMove{sent.QueueItem.ID, 0})
+		v.do(lifecycle.Move{Item: sent.QueueItem.ID, To: 0})
 	}
 	return err
 }

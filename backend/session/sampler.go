@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 )
 
@@ -208,7 +209,7 @@ func (c *Client) serving(usage []proxy.Usage) []proxy.Usage {
 		if v == nil {
 			continue
 		}
-		if now := v.look(); now.Phase != Closed && serverIDOf(now) == u.ServerID {
+		if now := v.look(); now.Phase != lifecycle.Closed && serverIDOf(now) == u.ServerID {
 			list = append(list, u)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -131,7 +132,7 @@ func (d *desk) named(s *scale, title string, mib int64) string {
 		d.t.Fatal(err)
 	}
 	s.set(func() { s.titles[made.ID], s.weight[title] = title, mib })
-	d.until("ready "+title, func() bool { return d.get(made.ID).Phase == session.Ready })
+	d.until("ready "+title, func() bool { return d.get(made.ID).Phase == lifecycle.Ready })
 	return made.ID
 }
 
@@ -153,7 +154,7 @@ func (d *desk) asleep() string {
 	for _, s := range page.Items {
 		if s.Hibernated {
 			titles = append(titles, s.Title)
-			if s.Phase != session.Closed || s.Exit != nil || s.Step != "" {
+			if s.Phase != lifecycle.Closed || s.Exit != nil || s.Step != "" {
 				d.t.Errorf("%+v", s)
 			}
 		}

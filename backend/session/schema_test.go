@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -116,7 +117,7 @@ func TestEveryFrameThatWeSendFitsTheSchema(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 
 	definition := acpSchema(t)
 	asked := map[string]string{} // the agent's requests, by id

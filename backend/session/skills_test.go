@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
@@ -95,7 +96,7 @@ func TestTwoAgentsInOneDirectory(t *testing.T) {
 	}
 	exit := func(s session.Session) {
 		turn := d.prompt(s.ID, "crash")
-		d.until("the end of "+turn.ID, func() bool { return d.get(s.ID).Phase == session.Closed })
+		d.until("the end of "+turn.ID, func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	}
 	exit(one)
 	d.until("nothing", func() bool { return d.has(".claude/skills/pdf") }) // the third session has it still

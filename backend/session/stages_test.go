@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -81,7 +82,7 @@ func TestEachStepOfAStartIsTold(t *testing.T) {
 				if err := json.Unmarshal(e.Data, &now); err != nil {
 					t.Fatal(err)
 				}
-				ready = now.Phase == session.Ready
+				ready = now.Phase == lifecycle.Ready
 				if ready != (now.StepSince == nil) || ready != (now.Step == "") {
 					t.Errorf("%s: step %q since %v", now.Phase, now.Step, now.StepSince)
 				}
@@ -135,12 +136,12 @@ func TestHowLongASessionMayTake(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for end := begun.Add(2 * time.Hour); d.get(s.ID).Phase == session.Starting && time.Now().Before(end); {
+				for end := begun.Add(2 * time.Hour); d.get(s.ID).Phase == lifecycle.Starting && time.Now().Before(end); {
 					pass(time.Second)
 				}
 				now, took := d.get(s.ID), time.Since(begun).Round(time.Second)
 				switch {
-				case tc.ends == 0 && now.Phase != session.Ready:
+				case tc.ends == 0 && now.Phase != lifecycle.Ready:
 					t.Errorf("%s after %v: %+v", now.Phase, took, now.Exit)
 				case tc.ends != 0 && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session" || took-tc.ends > time.Second || took < tc.ends):
 					t.Errorf("%s after %v, want no answer after %v: %+v", now.Phase, took, tc.ends, now.Exit)
@@ -192,13 +193,13 @@ func TestAStartWaitsForAPerson(t *testing.T) {
 				s := d.create()
 				r := d.request(s.ID)
 				pass(10*time.Minute + 50*time.Second)
-				if now := d.get(s.ID); now.Phase != session.Waiting {
+				if now := d.get(s.ID); now.Phase != lifecycle.Waiting {
 					t.Fatalf("%s while it is read: %+v", now.Phase, now.Exit)
 				}
 				d.answer(r, session.Answer{Action: tc.action})
 				if tc.stop {
 					pass(5 * time.Minute)
-					if now := d.get(s.ID); now.Phase != session.Starting {
+					if now := d.get(s.ID); now.Phase != lifecycle.Starting {
 						t.Errorf("%s: %+v", now.Phase, now.Exit)
 					}
 					if err := d.Cancel(t.Context(), s.ID); err != nil {
@@ -208,9 +209,9 @@ func TestAStartWaitsForAPerson(t *testing.T) {
 				pass(min(tc.open, 20*time.Minute) + 2*time.Second)
 				now := d.get(s.ID)
 				switch {
-				case tc.ready && now.Phase != session.Ready:
+				case tc.ready && now.Phase != lifecycle.Ready:
 					t.Errorf("%s: %+v", now.Phase, now.Exit)
-				case tc.stop && (now.Phase != session.Closed || now.Exit != nil):
+				case tc.stop && (now.Phase != lifecycle.Closed || now.Exit != nil):
 					t.Errorf("%s: %+v", now.Phase, now.Exit)
 				case !tc.ready && !tc.stop && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session"):
 					t.Errorf("%s: %+v", now.Phase, now.Exit)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
@@ -381,5 +382,5 @@ func (v *conversation) chooseStart(o transcript.ConfigOption) error {
 		return &RefusedError{Code: "session.not_ready"}
 	}
 	f.Facts.Start, f.FactsChanged = &wish, true
-	return v.wish(doStart{})
+	return v.wish(lifecycle.Start{})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/startmode"
 )
@@ -140,7 +141,7 @@ func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 			}
 			d.until("the mode "+tc.now, func() bool {
 				s := d.get(s.ID)
-				return s.Phase == session.Ready && len(s.ConfigOptions) > 0 && s.ConfigOptions[0].Value == tc.now
+				return s.Phase == lifecycle.Ready && len(s.ConfigOptions) > 0 && s.ConfigOptions[0].Value == tc.now
 			})
 			for range 2 {
 				if got := d.words(s.ID); got != tc.want {

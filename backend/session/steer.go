@@ -7,93 +7,21 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
-)
-
-// Steering reaches an agent within the turn that runs, where the agent has _session/steering. The message stands in the queue, held,
-// until the agent has answered: so it outlasts a crash, and goes out behind the turn when the agent has not taken it. An agent that
-// answers only when the turn is over is told (idleBehavior) not to begin one of its own: no turn runs that we do not know of.
-
-// heldSteering marks what is on its way into the running turn; it is held as long as nobody knows whether it has come there.
-const heldSteering = "steering"
-
-const (
-	refusedSteer    = "steer.unsupported"
-	refusedSteering = "queue.steering" // it is on its way
 )
 
 // steerLimit is how long an agent may take to say whether it has taken a message. It is no wait of the person's: the turn goes on.
 const steerLimit = 30 * time.Second
 
-type (
-	doSteer struct{ item string } // a person's message for the running turn
-	// doSteered is what has become of it. Of one that was delivered nothing more is to be sent.
-	doSteered struct {
-		item      string
-		delivered bool
-	}
-)
-
-func (doSteer) isCommand()   {}
-func (doSteered) isCommand() {}
-
-type (
-	steerSent   struct{ item string }
-	itemSteered struct{ item string } // the agent has it
-)
-
-func (steerSent) isEvent()   {}
-func (itemSteered) isEvent() {}
-
-func (steerSent) evolve(s state) state     { return s }
-func (e itemSteered) evolve(s state) state { return s.without(e.item) }
-
-func (c doSteer) decide(s state) []event {
-	switch {
-	case s.base != Working: // there is no turn, or none that the agent could be told something in
-		return doQueue{item: c.item}.decide(s)
-	case c.item == "" || s.find(c.item) >= 0:
-		return refuse(refusedUntimely)
-	case len(s.queue) >= maxQueue:
-		return refuse(refusedFull)
-	}
-	return []event{itemQueued{queued{c.item, heldSteering}, 0}, steerSent(c)}
-}
-
-func (c doSteered) decide(s state) []event {
-	i := s.find(c.item)
-	switch {
-	case i < 0:
-		return refuse(refusedUntimely)
-	case c.delivered:
-		return []event{itemSteered{c.item}}
-	case s.queue[i].held != heldSteering: // the turn was stopped meanwhile, or failed: a person decides
-		return nil
-	case s.turn == "": // the turn has ended meanwhile, and well
-		return takeUp(s, nil, c.item)
-	}
-	return []event{itemHeld{item: c.item}}
-}
-
-// steering tells whether the item is on its way.
-func (s state) steering(item string) bool {
-	i := s.find(item)
-	return i >= 0 && s.queue[i].held == heldSteering
-}
-
-// steers tells whether anything is.
-func (s state) steers() bool {
-	return slices.ContainsFunc(s.queue, func(q queued) bool { return q.held == heldSteering })
-}
-
 func (v *conversation) steer(m said) (Sent, error) {
-	if v.state.base == Working && !slices.Contains(v.row.Offers, transcript.OfferSteer) {
-		return Sent{}, &RefusedError{Code: refusedSteer, Params: map[string]string{"agent": v.agentName}}
+	if v.state.Base == lifecycle.Working && !slices.Contains(v.row.Offers, transcript.OfferSteer) {
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteer, Params: map[string]string{"agent": v.agentName}}
 	}
 	if v.composing != nil { // the agent does not have the turn yet
-		return v.enqueue(m, func(item string) command { return doQueue{item: item} })
+		return v.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	}
-	return v.enqueue(m, func(item string) command { return doSteer{item} })
+	return v.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Steer{Item: item} })
 }
 
 // sendSteering sends an item of the queue into the running turn.
@@ -104,7 +32,7 @@ func (v *conversation) sendSteering(item string) {
 			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.Text(why)}})
 		}
 		open = false
-		v.do(doSteered{item, delivered})
+		v.do(lifecycle.Steered{Item: item, Delivered: delivered})
 	}
 	late := time.AfterFunc(steerLimit, func() {
 		a.post(func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -127,7 +128,7 @@ func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
 		t.Fatalf("%d, %v: nothing is held that could be let go", n, err)
 	}
 	d.prompt(s.ID, "diff crash")
-	d.until("the end of the agent", func() bool { return d.get(s.ID).Phase == session.Closed })
+	d.until("the end of the agent", func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	if n, err := d.Holds(t.Context(), s.ID); err != nil || n != 0 {
 		t.Errorf("%d entries are held, %v", n, err)
 	}

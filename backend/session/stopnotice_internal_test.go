@@ -3,6 +3,8 @@ package session
 import (
 	"strings"
 	"testing"
+
+	"deskhand/backend/lifecycle"
 )
 
 func TestStopNotice(t *testing.T) {
@@ -12,15 +14,15 @@ func TestStopNotice(t *testing.T) {
 		answered, files bool
 		want            string // in it
 	}{
-		"done":                        {stopEnd, true, false, ""},
-		"stopped by a person":         {stopCancelled, true, false, ""},
+		"done":                        {lifecycle.StopEnd, true, false, ""},
+		"stopped by a person":         {lifecycle.StopCancelled, true, false, ""},
 		"an answer that is cut off":   {"max_tokens", true, true, "The answer is cut off"},
 		"a message that is too long":  {"max_tokens", false, false, "Send less of it"},
 		"files that are too large":    {"max_tokens", false, true, "Send smaller files"},
 		"too many steps":              {"max_turn_requests", true, false, "as often as it may"},
 		"a refusal":                   {"refusal", false, false, "Nova refuses"},
 		"a reason that nobody knows":  {"of_tomorrow", false, false, ""},
-		"the end of the agent itself": {stopAgentExited, false, false, ""},
+		"the end of the agent itself": {lifecycle.StopAgentExited, false, false, ""},
 	} {
 		n := stopNotice(c.reason, "Nova", c.answered, c.files)
 		if (n != nil) != (c.want != "") || n != nil && !strings.Contains(n.Title+": "+n.Description, c.want) {

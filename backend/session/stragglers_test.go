@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -105,7 +106,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 	if err := d.EndStraggler(t.Context(), s.ID, find(d.transcript(s.ID), "user").ID); err == nil {
 		t.Error("a message was ended")
 	}
-	if s := d.get(s.ID); s.Phase != session.Ready {
+	if s := d.get(s.ID); s.Phase != lifecycle.Ready {
 		t.Errorf("the agent is %s", s.Phase)
 	}
 	d.sameAsRebuilt(s.ID)

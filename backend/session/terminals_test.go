@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
 )
@@ -213,7 +214,7 @@ func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
 				if err := d.Restart(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}
-				d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+				d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 			} else {
 				got := d.steps(id, end...)
 				if got[0].Error != nil {
@@ -334,7 +335,7 @@ func TestProgramsAreListed(t *testing.T) {
 	if !found {
 		t.Errorf("%+v", list.Items)
 	}
-	if s := d.get(id); s.Phase != session.Ready {
+	if s := d.get(id); s.Phase != lifecycle.Ready {
 		t.Errorf("%+v", s.Phase)
 	}
 }
@@ -346,7 +347,7 @@ func TestAProgramDoesNotOutliveItsAgent(t *testing.T) {
 	word := "8." + fmt.Sprint(time.Now().UnixNano())
 	code := 7
 	d.begin(id, shell("sleep "+word), step{Exit: &code})
-	d.until("exit", func() bool { return d.get(id).Phase == session.Closed })
+	d.until("exit", func() bool { return d.get(id).Phase == lifecycle.Closed })
 	d.until("end of the program", func() bool { return running(t, "sleep "+word) == 0 })
 	if e := kinds(d.transcript(id), "terminal")[0].Terminal; e.Running {
 		t.Errorf("%+v", e)
@@ -431,7 +432,7 @@ func TestAProgramOnADeadDiskHoldsUpNoStart(t *testing.T) {
 			if err := d.Restart(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			d.until("the next start", func() bool { return d.get(id).Phase == session.Ready })
+			d.until("the next start", func() bool { return d.get(id).Phase == lifecycle.Ready })
 		})
 	}
 }

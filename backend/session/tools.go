@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/mcp"
 	"deskhand/backend/transcript"
 )
@@ -42,7 +43,7 @@ func (a *agentProcess) toolTransports() []string {
 // tellOfUnlisted says once in a start, at the end of the first turn in which the model was asked, that the agent has not fetched the list of our
 // tools: the model cannot have known of them. Agents that the catalogue does not have may take no servers at all, and are not told of.
 func (a *agentProcess) tellOfUnlisted(reason string) {
-	if reason == stopCancelled || reason == stopError {
+	if reason == lifecycle.StopCancelled || reason == lifecycle.StopError {
 		return
 	}
 	listed := a.listed

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -60,7 +61,7 @@ func saysEntry(t testing.TB, word string) string {
 
 func (d *desk) ready(id string) {
 	d.t.Helper()
-	d.until("readiness", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("readiness", func() bool { return d.get(id).Phase == lifecycle.Ready })
 }
 
 // tools has the agent list the tools that it has, and gives its words of that turn alone.
@@ -109,7 +110,7 @@ func TestTrustIsAskedBeforeAnythingStarts(t *testing.T) {
 		!strings.Contains(e.Detail, "FIXTURE_WORD") || strings.Contains(e.Detail, "hidden-value") {
 		t.Errorf("executable: got %+v, want the MCP server one, not approved, without the hidden value", e)
 	}
-	if now := d.get(s.ID); now.Phase != session.Waiting || now.Waiting != 1 || now.Turn == nil || now.Turn.ID != turn.ID || now.Turn.State != "requires_action" {
+	if now := d.get(s.ID); now.Phase != lifecycle.Waiting || now.Waiting != 1 || now.Turn == nil || now.Turn.ID != turn.ID || now.Turn.State != "requires_action" {
 		t.Errorf("session: got %+v, want it waiting for 1 in turn %s", now, turn.ID)
 	}
 	if sent := d.sent(s.ID); sent != "" {
@@ -224,7 +225,7 @@ func TestTrustAnswerServesAllSessionsOfDirectory(t *testing.T) {
 	if got := d.transcript(second.ID).Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" {
 		t.Errorf("request of the second session: got %+v, want it answered by window", got)
 	}
-	if now := d.get(third.ID); now.Phase != session.Waiting {
+	if now := d.get(third.ID); now.Phase != lifecycle.Waiting {
 		t.Errorf("session with other content: got %+v, want it waiting", now)
 	}
 	d.sameAsRebuilt(second.ID)
@@ -244,7 +245,7 @@ func TestCancelWithdrawsTrustRequest(t *testing.T) {
 	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "cancelled" || tr.Requests[0].Status != "cancelled" {
 		t.Errorf("after Cancel: got turn %+v, requests %+v; want turn %s and its request cancelled", last, tr.Requests, turn.ID)
 	}
-	if now := d.get(s.ID); now.Phase != session.Closed || now.Exit != nil || now.Waiting != 0 {
+	if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Exit != nil || now.Waiting != 0 {
 		t.Errorf("session after Cancel: got %+v, want it closed, without an exit, waiting for nothing", now)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -144,7 +145,7 @@ func TestDeclinedItDoesNotStart(t *testing.T) {
 	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "agent_exited" || tr.Requests[0].Status != "rejected" {
 		t.Errorf("%+v %+v", last, tr.Requests)
 	}
-	d.until("the end", func() bool { return d.get(s.ID).Phase == session.Closed })
+	d.until("the end", func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	if now := d.get(s.ID); now.Exit == nil || now.Exit.Problem != "trust.declined" || now.Exit.Params["path"] != d.work || now.Waiting != 0 {
 		t.Errorf("%+v", now.Exit)
 	}
@@ -174,7 +175,7 @@ func TestApprovedOneByOneElsewhere(t *testing.T) {
 		t.Fatalf("%d", len(r.Executables))
 	}
 	for i, e := range r.Executables {
-		if now := d.get(s.ID); now.Phase != session.Waiting {
+		if now := d.get(s.ID); now.Phase != lifecycle.Waiting {
 			t.Fatalf("it has started with %d of them", i)
 		}
 		if err := d.Launch().Approve(t.Context(), d.work, []string{e.Hash}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/launch"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/mcp"
 	"deskhand/backend/transcript"
 )
@@ -113,14 +114,14 @@ func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	r := &openRequest{Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
 		Title: "Start what is in this directory?", Detail: v.row.Cwd, Options: trustOptions(otherwise), Executables: list,
-		Status: statusRequested, CreatedAt: Time{Time: time.Now()},
+		Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	if v.turn != nil {
 		r.Turn = v.turn.ID
 	}
 	v.requests[r.ID] = r
 	v.saveRequest(&r.Request)
-	v.do(doOpen{r.ID})
+	v.do(lifecycle.Open{Request: r.ID})
 }
 
 // answerTrust takes a person's answer to a request of kind trust. The start goes on in a step of its own, so that an approval is
@@ -130,12 +131,12 @@ func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string
 	if i < 0 {
 		return bad("answer.unknown_option", "optionId", answer.OptionID)
 	}
-	status := statusAnswered
+	status := lifecycle.StatusAnswered
 	if strings.HasPrefix(r.Options[i].Kind, "reject") {
-		status = statusRejected
+		status = lifecycle.StatusRejected
 	}
 	r.Answer, r.AnsweredBy = mustJSON(answer), surface
-	if err := v.wish(doResolve{r.ID, status}); err != nil {
+	if err := v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
 		return err
 	}
 	a := v.agent

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
 
@@ -13,9 +14,9 @@ const TurnStopped = "stopped before it was done"
 // exit how the agent's process ended, where that ended the turn; nil = not known.
 func (t Turn) Words(agent string, exit *transcript.Exit) string {
 	switch t.StopReason {
-	case "", stopEnd:
+	case "", lifecycle.StopEnd:
 		return ""
-	case stopCancelled:
+	case lifecycle.StopCancelled:
 		return TurnStopped
 	case "refusal":
 		return agent + " refused to go on"
@@ -23,9 +24,9 @@ func (t Turn) Words(agent string, exit *transcript.Exit) string {
 		return "ended at the token limit: the answer is not whole"
 	case "max_turn_requests":
 		return "ended at the limit of requests to the model: the work is not whole"
-	case stopInterrupted:
+	case lifecycle.StopInterrupted:
 		return "interrupted: Deskhand ended while this ran"
-	case stopAgentExited:
+	case lifecycle.StopAgentExited:
 		return t.exitWords(agent, exit)
 	}
 	if t.Error != nil {

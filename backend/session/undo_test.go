@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"deskhand/backend/files"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -288,7 +289,7 @@ func TestPromptWaitsForRestoration(t *testing.T) {
 	d.leave("a", "1\n")
 	one, two := d.create().ID, d.create().ID
 	turn := d.during(one, func() { d.leave("a", "2\n") })
-	d.until("the other agent", func() bool { return d.get(two).Phase == session.Ready })
+	d.until("the other agent", func() bool { return d.get(two).Phase == lifecycle.Ready })
 	put := make(chan error, 1)
 	go func() {
 		_, err := d.Undo().RestoreTurn(t.Context(), one, undo.RestoreTurn{Turn: turn.ID})
@@ -329,7 +330,7 @@ func TestHeldPromptIsCancelled(t *testing.T) {
 	path, letGo := gated(t)
 	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: time.Minute})
 	id := d.create().ID
-	d.until("agent", func() bool { return d.get(id).Phase == session.Ready })
+	d.until("agent", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	turn := d.prompt(id, "question")
 	if err := d.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -79,7 +80,7 @@ func BenchmarkPromptToAgent(b *testing.B) {
 			d.many(files)
 			was := d.read("dir0001/file00001.txt")
 			id := d.create().ID
-			d.until("agent", func() bool { return d.get(id).Phase == session.Ready })
+			d.until("agent", func() bool { return d.get(id).Phase == lifecycle.Ready })
 			send := func() (time.Duration, string) {
 				begun := time.Now()
 				turn := d.prompt(id, "go")

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -135,9 +136,9 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 	}
 	install("1.0.0")
 	old := begin()
-	d.until("ready session", func() bool { return d.get(old.ID).Phase == session.Ready })
+	d.until("ready session", func() bool { return d.get(old.ID).Phase == lifecycle.Ready })
 	d.prompt(old.ID, "who are you?")
-	d.until("running turn", func() bool { return d.get(old.ID).Phase == session.Working })
+	d.until("running turn", func() bool { return d.get(old.ID).Phase == lifecycle.Working })
 
 	if a := install("2.0.0"); a.Previous != "1.0.0" {
 		t.Errorf("%+v", a)
@@ -147,7 +148,7 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 		t.Errorf("what runs was removed: %v", err)
 	}
 	refused(t, d.Uninstall("packed"), "agent.in_use")
-	if s := d.get(old.ID); s.Phase != session.Working {
+	if s := d.get(old.ID); s.Phase != lifecycle.Working {
 		t.Errorf("the turn is disturbed: %+v", s)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {

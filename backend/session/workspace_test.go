@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/workspace"
@@ -120,7 +121,7 @@ func TestSessionsFollowMovedDirectory(t *testing.T) {
 	}
 	for _, id := range []string{idle.ID, asleep.ID} {
 		s := d.get(id)
-		if s.Cwd != to || s.Workspace.Path != to || s.Workspace.Missing || s.Phase != session.Closed || s.Exit != nil || s.Hibernated {
+		if s.Cwd != to || s.Workspace.Path != to || s.Workspace.Missing || s.Phase != lifecycle.Closed || s.Exit != nil || s.Hibernated {
 			t.Errorf("session %s: got %+v, want it closed in %s, without an exit", id, s, to)
 		}
 		tr := d.transcript(id)

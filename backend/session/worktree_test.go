@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
 
@@ -127,7 +128,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	if err != nil || preview.ChangedTotal != 2 || preview.IgnoredTotal != 1 || preview.IgnoredBytes != 5 || !preview.BranchStays || preview.Kept != nil || preview.Running != "" || len(preview.Others) != 0 {
 		t.Fatalf("Preview: got %+v, %v; want 2 changed, 1 ignored of 5 bytes, the branch staying, nobody else there", preview, err)
 	}
-	if d.get(s.ID).Phase != session.Ready || d.textAt(w.Path, "noise.log") != "12345" {
+	if d.get(s.ID).Phase != lifecycle.Ready || d.textAt(w.Path, "noise.log") != "12345" {
 		t.Error("a preview has changed something")
 	}
 	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
@@ -135,7 +136,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 		t.Fatalf("Remove: got %+v, %v; want 2 files kept", removed, err)
 	}
 	now := d.get(s.ID)
-	if _, err := os.Lstat(w.Path); err == nil || now.Phase != session.Closed || now.Worktree.State != "removed" || now.Worktree.Kept.Commit != d.git(d.work, "rev-parse", removed.Kept.Ref) {
+	if _, err := os.Lstat(w.Path); err == nil || now.Phase != lifecycle.Closed || now.Worktree.State != "removed" || now.Worktree.Kept.Commit != d.git(d.work, "rev-parse", removed.Kept.Ref) {
 		t.Fatalf("session after Remove: got %+v, %+v; want it closed, the directory gone, the kept commit recorded", now, now.Worktree)
 	}
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
@@ -207,7 +208,7 @@ func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	if _, err = d.Worktrees().Remove(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != session.Closed {
+	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != lifecycle.Closed {
 		t.Errorf("other session after Remove: got %+v, want it closed, its worktree removed", now)
 	}
 	// What is said there now fails as in a directory that is not there, and the worktree comes back for both.

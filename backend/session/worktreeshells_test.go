@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
 )
@@ -103,7 +104,7 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	d.writeTo(s.Cwd, "book.nb", "in\r\nOUT precious\n")
 	_, err := d.Worktrees().Remove(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.filter")
-	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != session.Ready {
+	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != lifecycle.Ready {
 		t.Errorf("%+v, %s", list, d.get(s.ID).Phase)
 	}
 	if now := d.get(s.ID).Worktree; now.State != "ready" {

@@ -23,6 +23,7 @@ import (
 
 	"deskhand/backend"
 	"deskhand/backend/cli"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -219,7 +220,7 @@ func (r *rig) ready(id string) {
 	r.until("a ready session", func() bool {
 		var s session.Session
 		r.call("GET", "sessions/"+id, nil, &s)
-		return s.Phase == session.Ready
+		return s.Phase == lifecycle.Ready
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	_ "modernc.org/sqlite" // the database is read behind the program's back
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/e2e/agents/llm"
 
@@ -295,7 +296,7 @@ func killAndCompare(t *testing.T, s *server, f *feed, p place) {
 	}
 	var after session.Session
 	s.call("GET", "/client/sessions/"+f.session.ID, nil, &after)
-	if after.Phase != session.Closed || after.Turn != nil {
+	if after.Phase != lifecycle.Closed || after.Turn != nil {
 		t.Errorf("after the restart the session is %s with turn %+v", after.Phase, after.Turn)
 	}
 	s.stop()

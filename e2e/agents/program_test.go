@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -335,10 +336,10 @@ func (f *feed) open(agent string, p place) {
 func (f *feed) ready() {
 	f.s.t.Helper()
 	f.until("a ready session", func() bool {
-		if f.session.Phase == session.Closed {
+		if f.session.Phase == lifecycle.Closed {
 			f.s.t.Fatalf("the agent did not start: %+v", f.session.Exit)
 		}
-		return f.session.Phase == session.Ready
+		return f.session.Phase == lifecycle.Ready
 	})
 }
 

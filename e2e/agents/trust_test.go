@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/lifecycle"
 )
 
 // brought returns files by which a directory makes a real agent run a program by itself: the program makes a file.
@@ -76,14 +76,14 @@ func TestUnapproved(t *testing.T) {
 			if request.Kind != "trust" || !slices.Equal(got, names) {
 				t.Fatalf("asked about %q", got)
 			}
-			f.until("the end", func() bool { return f.session.Phase == session.Closed })
+			f.until("the end", func() bool { return f.session.Phase == lifecycle.Closed })
 			if exit := f.session.Exit; exit == nil || exit.Problem != "trust.declined" {
 				t.Errorf(`got exit %+v, want exit not nil and exit.Problem "trust.declined"`, exit)
 			}
 			if _, err := os.Stat(proof); err == nil {
 				t.Fatal("it ran without an approval")
 			}
-			f.session.Phase = session.Starting
+			f.session.Phase = lifecycle.Starting
 			s.call("POST", "/client/sessions/"+f.session.ID+"/restart", nil, nil)
 			f.answer("allow_always")
 			f.ready()

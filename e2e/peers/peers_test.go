@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
+	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -207,7 +208,7 @@ func TestAgentsOnTheLibraries(t *testing.T) {
 			d.prompt(id, "wait")
 			d.until("work", func() bool {
 				s, err := d.Get(t.Context(), id)
-				return err == nil && s.Phase == session.Working
+				return err == nil && s.Phase == lifecycle.Working
 			})
 			if err := d.Cancel(t.Context(), id); err != nil {
 				t.Fatal(err)
@@ -250,7 +251,7 @@ func TestExamplesOfTheLibraries(t *testing.T) {
 			d.prompt(id, "again")
 			d.until("work", func() bool {
 				s, err := d.Get(t.Context(), id)
-				return err == nil && s.Phase == session.Working
+				return err == nil && s.Phase == lifecycle.Working
 			})
 			if err := d.Cancel(t.Context(), id); err != nil {
 				t.Fatal(err)
