@@ -4,16 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"regexp"
-	"strings"
 	"time"
-	"unicode/utf8"
-
-	"golang.org/x/net/idna"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/destination"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
@@ -64,8 +58,8 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 
 // readURL refuses an address that is not opened whatever the person says: people see why, and are not asked.
 func (v *conversation) readURL(r *openRequest, p elicitation) bool {
-	to, err := readDestination(string(p.URL))
-	if err == nil && v.c.secret.Text(to.url) != to.url {
+	to, err := destination.Read(string(p.URL))
+	if err == nil && v.c.secret.Text(to.URL) != to.URL {
 		err = errors.New("it holds a secret")
 	}
 	if err == nil && p.ElicitationID == "" {
@@ -76,92 +70,8 @@ func (v *conversation) readURL(r *openRequest, p elicitation) bool {
 		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
 		return false
 	}
-	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.url, to.host, to.unicode, to.unicode != "", string(p.ElicitationID)
+	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", string(p.ElicitationID)
 	return true
-}
-
-// destination is where an address leads, in the one form that every program reads alike: what is shown is what a browser gets.
-type destination struct {
-	url     string
-	host    string // in ASCII, with its port
-	unicode string // how its name would be shown, where that is not ASCII
-}
-
-const longestURL = 16 << 10
-
-// domain maps names as browsers do. Names that DNS alone would take, with underscores, are left to it.
-//
-//nolint:gochecknoglobals // a constant in all but name
-var domain = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false))
-
-// number is a last label that browsers read as a part of an IPv4 address, in any of its old spellings.
-var number = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]*|[0-9]+)$`)
-
-// endsInNumber tells of a name that a browser takes for an address; it does not mind a dot at the end.
-func endsInNumber(name string) bool {
-	name = strings.TrimSuffix(name, ".")
-	return number.MatchString(name[strings.LastIndexByte(name, '.')+1:])
-}
-
-func readDestination(address string) (destination, error) {
-	if len(address) > longestURL || !utf8.ValidString(address) {
-		return destination{}, errors.New("it is too long, or no text")
-	}
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return destination{}, errors.New("it cannot be read")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return destination{}, errors.New("only http and https are")
-	case u.User != nil:
-		return destination{}, errors.New("what stands before the @ can be taken for its host")
-	case u.Hostname() == "":
-		return destination{}, errors.New("it has no host")
-	}
-	to := destination{}
-	name := u.Hostname()
-	if ip, err := netip.ParseAddr(name); err == nil {
-		name = ip.String()
-		if ip.Is6() {
-			name = "[" + name + "]"
-		}
-	} else if name, err = asciiName(name); err != nil || name == "" || endsInNumber(name) {
-		return destination{}, errors.New("its host is no name")
-	}
-	if strings.Contains("."+name, ".xn--") {
-		to.unicode, _ = domain.ToUnicode(name) // what cannot be shown stays as it is
-	}
-	if port := u.Port(); port != "" {
-		name += ":" + port
-	}
-	u.Host, u.RawQuery = name, plainQuery(u.RawQuery)
-	to.host, to.url = u.Host, u.String()
-	return to, nil
-}
-
-// plainQuery is a query as browsers send it, without letters that a person may not see, or see elsewhere; url leaves it as it came.
-func plainQuery(query string) string {
-	var b strings.Builder
-	for i := range len(query) {
-		if c := query[i]; c >= utf8.RuneSelf || strings.IndexByte(" <>\"", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// asciiName is a name as DNS has it. One that would be another when it is read again is none: so that everybody reads it alike.
-func asciiName(name string) (string, error) {
-	ascii, err := domain.ToASCII(name)
-	if err != nil {
-		return "", err
-	}
-	if again, err := domain.ToASCII(ascii); err != nil || again != ascii {
-		return "", errors.New("it is read in several ways")
-	}
-	return ascii, nil
 }
 
 // respondURL: to accept is to have agreed that the address is opened, and carries no content.
