@@ -22,12 +22,12 @@ func TestOpenLimit(t *testing.T) {
 		{30, false, 30 * time.Second},
 	} {
 		if got := openLimit(agents.Quirks{SessionSeconds: tc.seconds}, tc.equipped); got != tc.want {
-			t.Errorf("%+v: %v", tc, got)
+			t.Errorf("openLimit(%d s, equipped %v) = %v, want %v", tc.seconds, tc.equipped, got, tc.want)
 		}
 	}
 }
 
-func TestUntilNextMinute(t *testing.T) {
+func TestUntilNextMinuteWaitsForQuirk(t *testing.T) {
 	t.Parallel()
 	minute := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return minute.Add(time.Duration(seconds * float64(time.Second))) }

@@ -12,7 +12,7 @@ import (
 )
 
 // What is sent from elsewhere than the composer, such as comments on changes, takes nothing out of it.
-func TestWhatIsNotSaidStaysInTheDraft(t *testing.T) {
+func TestPromptFromElsewhereLeavesDraft(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -35,7 +35,7 @@ func TestWhatIsNotSaidStaysInTheDraft(t *testing.T) {
 }
 
 // A chip is what it was when it was attached: a link that has taken its place since was agreed to by nobody.
-func TestAFileThatBecameALinkIsNotSent(t *testing.T) {
+func TestAttachmentThatBecameLinkIsNotSent(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -43,7 +43,7 @@ func TestAFileThatBecameALinkIsNotSent(t *testing.T) {
 	file, secret := d.file("notes.txt", []byte("notes")), filepath.Join(d.dir, "secret")
 	r, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: []string{file}, Session: s.ID})
 	if err != nil || len(r.Items) != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Attach(%s): got %+v, %v; want it taken", file, r, err)
 	}
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestAFileThatBecameALinkIsNotSent(t *testing.T) {
 }
 
 // What an agent may not read it may not give to people either, where a directory of its session holds it.
-func TestAnAgentGivesNothingPrivate(t *testing.T) {
+func TestAddFilesRefusesPrivateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := askingDesk(t, dir)
@@ -73,7 +73,7 @@ func TestAnAgentGivesNothingPrivate(t *testing.T) {
 	}
 	_, err := d.AddFiles(t.Context(), id, []attachment.Wanted{{Path: token, Filename: "notes.txt"}})
 	if p, ok := errors.AsType[*attachment.Problem](err); !ok || p.Code != "attachment.outside" {
-		t.Errorf("%v", err)
+		t.Errorf("AddFiles(%s): got %v, want attachment.outside", token, err)
 	}
 	if _, err := d.AddFiles(t.Context(), id, []attachment.Wanted{{Path: d.file("fine.txt", []byte("fine"))}}); err != nil {
 		t.Error(err)

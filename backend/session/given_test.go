@@ -16,7 +16,7 @@ import (
 )
 
 // A secret that looks like a part of a message takes out nothing but itself: the message can still be read, and so can the journal.
-func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
+func TestSecretThatLooksLikeJSONBreaksNoFrame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
@@ -37,7 +37,7 @@ func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
 	d.prompt(s.ID, `Is it "Zx9-long-one or Zx9-long-two\?`)
 	tr := d.idle(s.ID)
 	if said, asked := textOf(tr, "agent"), textOf(tr, "user"); said != "It is [redacted], no?\n" || asked != "Is it [redacted] or [redacted]?\n" {
-		t.Errorf("%q, %q", said, asked)
+		t.Errorf("got agent text %q and prompt %q, want only the secrets redacted", said, asked)
 	}
 	told := false
 	for _, data := range d.journal(s.ID) {
@@ -51,7 +51,7 @@ func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
 }
 
 // What agents.json gives to an agent under a name of a secret is written nowhere when the agent quotes it.
-func TestASecretOfAgentsFileIsNotWritten(t *testing.T) {
+func TestSecretOfAgentsFileIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	agent := agenttest.Program(t)
 	const secret = "correct-horse-battery"
@@ -68,7 +68,7 @@ func TestASecretOfAgentsFileIsNotWritten(t *testing.T) {
 	}
 	d.steps(id, step{Update: said})
 	if text := textOf(d.transcript(id), "agent"); !strings.Contains(text, "my token is [redacted] in production") {
-		t.Errorf("%q", text)
+		t.Errorf("agent's text: got %q, want the token redacted", text)
 	}
 	d.close()
 	data, err := os.ReadFile(filepath.Join(dir, "deskhand.db"))

@@ -6,7 +6,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-func TestWhatIsLate(t *testing.T) {
+func TestLateEntriesReplaceStoredText(t *testing.T) {
 	t.Parallel()
 	terminal := func(text string, skipped int64) transcript.Entry {
 		return transcript.Entry{ID: "e", Kind: "terminal", Text: text, Terminal: &transcript.Terminal{TerminalID: "1", Running: true, Skipped: skipped}}
@@ -25,7 +25,7 @@ func TestWhatIsLate(t *testing.T) {
 	} {
 		got := late{"e": &grown}.over([]transcript.Entry{c.stored})
 		if got[0].Text != c.want {
-			t.Errorf("%s: %q", name, got[0].Text)
+			t.Errorf("%s: got text %q, want %q", name, got[0].Text, c.want)
 		}
 	}
 	stored, told := transcript.Entry{Kind: "agent", Text: "full", Clipped: 10}, transcript.Entry{Kind: "agent", Text: "full", Clipped: 15}
@@ -38,7 +38,7 @@ func TestWhatIsLate(t *testing.T) {
 }
 
 // Agents tell of what they use between two words. The record of the session is stored with that, and not the message anew.
-func TestAMessageIsLateWhateverIsToldOfUsage(t *testing.T) {
+func TestLateEntryStaysLateWhenUsageIsTold(t *testing.T) {
 	t.Parallel()
 	grown := transcript.Change{Entry: &transcript.Entry{ID: "e", Kind: "agent", Text: "one two"}, Append: &transcript.Append{ID: "e", Text: " two", Offset: 3}}
 	for name, c := range map[string]struct {

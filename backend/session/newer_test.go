@@ -32,7 +32,7 @@ func raise(t *testing.T, dir string, changes ...string) {
 	}
 }
 
-func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
+func TestNewerDataIsShownAndNotChanged(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	id := d.create().ID
@@ -59,19 +59,19 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	refused(t, d.ReadOnly(), "storage.newer")
 	list, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Phase != lifecycle.Closed {
-		t.Errorf("%v %+v", err, list)
+		t.Errorf("List of newer data: got %+v, %v; want session %s, closed", list, err, id)
 	}
 	if have := d.transcript(id); len(have.Items) < len(want.Items) || textOf(have, "agent") != textOf(want, "agent") {
-		t.Errorf("%+v", have)
+		t.Errorf("transcript of newer data: got %+v, want %+v", have, want)
 	}
 	if found, err := d.search.Find(t.Context(), search.Query{Text: "zeppelin", Limit: 10}); err != nil || len(found.Items) != 2 {
 		t.Errorf("Find(zeppelin) in newer data: got %q, %v, want 2 hits", hits(found), err)
 	}
 	if q, err := d.Queue(t.Context(), id); err != nil || len(q) != 1 || q[0].Message != "what waits" {
-		t.Errorf("%v %+v", err, q)
+		t.Errorf("Queue of newer data: got %+v, %v; want what waits", q, err)
 	}
 	if _, data := d.export(id, "json"); !bytes.Contains(data, []byte("zeppelin")) {
-		t.Errorf("%s", data)
+		t.Errorf("export of newer data: got %s, want zeppelin in it", data)
 	}
 	if _, err := d.Maintenance().Storage(t.Context()); err != nil {
 		t.Error(err)

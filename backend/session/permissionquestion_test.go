@@ -7,8 +7,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestAQuestionThatComesAsAPermission: Qwen asks by session/request_permission, and wants the answers beside the outcome.
-func TestAQuestionThatComesAsAPermission(t *testing.T) {
+// Qwen asks by session/request_permission, and wants the answers beside the outcome.
+func TestQuestionThatComesAsPermission(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const ask = `read l; echo '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"Ask user",
@@ -31,7 +31,7 @@ func TestAQuestionThatComesAsAPermission(t *testing.T) {
 	r := d.request(s.ID)
 	if r.Kind != "question" || r.Title != "Which colour?" || len(r.Options) != 0 || len(r.Questions) != 2 || r.Questions[0].Options[1].Label != "Blue" ||
 		!r.Questions[1].MultiSelect || !r.Questions[0].AllowFreeText {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want a question of 2, the first with free text, the second of several choices, no options", r)
 	}
 	d.answer(r, session.Answer{Answers: [][]string{{"Blue"}, {"S", "M"}}})
 	said := textOf(d.idle(s.ID), "agent")

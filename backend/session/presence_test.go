@@ -15,7 +15,7 @@ import (
 
 // A directory on a disk of the network that does not answer holds up what is in it, and nothing else: not the list, not the end of what goes on
 // there or its deletion, not the end of the program, and not the next start.
-func TestADiskThatDoesNotAnswer(t *testing.T) {
+func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	dir, later := t.TempDir(), t.TempDir()
 	far := filepath.Join(t.TempDir(), "far")
@@ -49,10 +49,10 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 	hangs.Store(&until) // each call below would wait for the disk, which answers nobody
 	page, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(page.Items) != 3 || page.Items[0].Workspace.Missing {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("List without the disk: got %+v, %v; want 3 sessions, none told as missing", page, err)
 	}
 	if list, err := d.Workspaces().List(t.Context()); err != nil || len(list) != 2 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("Workspaces without the disk: got %+v, %v; want 2", list, err)
 	}
 	d.prompt(near.ID, "echo near")
 	d.idle(near.ID)

@@ -14,9 +14,9 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestQuirksSayWhatIsRefusedAtOnce: what Qwen asks of its vendor's own client keeps no turn waiting; the same of an agent that nobody has
+// TestQuirksRefuseRequestsAtOnce: what Qwen asks of its vendor's own client keeps no turn waiting; the same of an agent that nobody has
 // measured is shown to a person. The transcript has no word of it: Qwen asks at every step.
-func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
+func TestQuirksRefuseRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
@@ -49,20 +49,20 @@ func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
 	}
 	s := start("qwen-code")
 	if tr := d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "refused") || find(tr, "request") != nil || find(tr, "raw") != nil {
-		t.Errorf("%+v", tr.Items)
+		t.Errorf("transcript of qwen-code: got %+v, want a refusal and no request", tr.Items)
 	}
 	s = start("mine")
 	r := d.request(s.ID)
 	if r.Kind != "raw" || !strings.Contains(r.Title, "craft/") {
-		t.Errorf("%+v", r)
+		t.Errorf("request of mine: got %+v, want it raw, of craft/", r)
 	}
 	d.answer(r, session.Answer{Action: "cancel"})
 	d.idle(s.ID)
 }
 
-// TestFilesAreNotOfferedToAnAgentThatBreaksOnThem: Gemini cannot make a new file where it is offered to read files through us. Programs are
+// TestQuirksWithholdFileCapabilities: Gemini cannot make a new file where it is offered to read files through us. Programs are
 // offered to it, and files to others.
-func TestFilesAreNotOfferedToAnAgentThatBreaksOnThem(t *testing.T) {
+func TestQuirksWithholdFileCapabilities(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	agent := agenttest.Program(t)

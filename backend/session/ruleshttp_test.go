@@ -79,7 +79,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	r = d.request(s.ID)
 	call("GET", "requests/"+r.ID+"/rules", "", http.StatusOK, &offered)
 	if len(offered.Suggestions) == 0 || offered.Suggestions[0].Pattern != "ls src" {
-		t.Errorf("%+v", offered)
+		t.Errorf("GET rules of request %s: got %+v, want ls src first", r.ID, offered)
 	}
 	var made rulebook.Rule
 	call("POST", "rules", `{"effect":"allow","scope":"session","session":"`+s.ID+`","kind":"execute","pattern":"ls *"}`, http.StatusCreated, &made)
@@ -87,18 +87,18 @@ func TestRulesOverHTTP(t *testing.T) {
 	ask("git status; ls")
 	tr = d.idle(s.ID)
 	if n := len(ruleEntries(tr)); n != 2 {
-		t.Errorf("%d lines tell of it", n)
+		t.Errorf("answers by rules: got %d, want 2", n)
 	}
 	var list session.Page[rulebook.Rule]
 	call("GET", "rules?session="+s.ID, "", http.StatusOK, &list)
 	if len(list.Items) < 5 || list.Items[0].ID != made.ID || list.Items[0].Hits != 2 || list.Items[1].Scope != "directory" || !list.Items[len(list.Items)-1].Builtin {
-		t.Errorf("%+v", list.Items)
+		t.Errorf("GET rules of the session: got %+v, want %s with 2 hits first, then one of the directory, built-in ones last", list.Items, made.ID)
 	}
 
 	var simulated rulebook.Simulated
 	call("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"ls"}}`, http.StatusOK, &simulated)
 	if simulated.Looked != 3 || simulated.Counts.Deny != 3 || simulated.Items[0].Command != "git status; ls" || simulated.Items[0].Was != "allow" {
-		t.Errorf("%+v", simulated)
+		t.Errorf("POST rules/simulate: got %+v, want 3 looked at and denied, the first of them allowed before", simulated)
 	}
 	turnedDown("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"ls"},"limit":1001}`, http.StatusBadRequest, "request.invalid")
 	turnedDown("POST", "rules/simulate", `{"rule":{"effect":"deny","scope":"everywhere","kind":"execute","pattern":"a|b"}}`, http.StatusBadRequest, "rule.pattern")
@@ -106,11 +106,11 @@ func TestRulesOverHTTP(t *testing.T) {
 	var changed rulebook.Rule
 	call("PATCH", "rules/"+made.ID, `{"effect":"deny","note":"not here"}`, http.StatusOK, &changed)
 	if changed.Effect != "deny" || changed.Note != "not here" || changed.Hits != 2 {
-		t.Errorf("%+v", changed)
+		t.Errorf("PATCH rules/%s: got %+v, want it to deny, with its note and 2 hits", made.ID, changed)
 	}
 	ask("git status; ls")
 	if tr = d.idle(s.ID); tr.Requests[len(tr.Requests)-1].Status != "rejected" {
-		t.Errorf("%+v", tr.Requests[len(tr.Requests)-1])
+		t.Errorf("last request: got %+v, want it rejected", tr.Requests[len(tr.Requests)-1])
 	}
 	call("DELETE", "rules/"+made.ID, "", http.StatusNoContent, nil)
 	turnedDown("DELETE", "rules/"+made.ID, "", http.StatusNotFound, "not_found")

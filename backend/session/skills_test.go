@@ -78,7 +78,7 @@ func writeSkills(t *testing.T, dir string, files map[string]string) {
 
 const pdfManual = "---\nname: pdf\ndescription: Reads PDFs.\n---\n"
 
-func TestTwoAgentsInOneDirectory(t *testing.T) {
+func TestSkillsOfTwoAgentsInOneDirectory(t *testing.T) {
 	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	src := t.TempDir()
@@ -115,7 +115,7 @@ func TestTwoAgentsInOneDirectory(t *testing.T) {
 	again := d.start("claude")
 	d.ready(again.ID)
 	if text := notices(d.transcript(again.ID)); !strings.Contains(text, "there is something of this name already") {
-		t.Errorf("%s", text)
+		t.Errorf("notices: got %q, want that the name is taken", text)
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *skilled) gone(path string) {
 }
 
 // A start that is called off while skills are fetched leaves nothing behind.
-func TestAStartThatIsCalledOffWhileSkillsAreFetched(t *testing.T) {
+func TestSkillsFetchIsCalledOffWithStart(t *testing.T) {
 	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	asked, release := make(chan struct{}, 10), make(chan struct{})
