@@ -59,15 +59,15 @@ func TestPathsAreFoundByTheirLetters(t *testing.T) {
 		{"nothing here", ""},
 	} {
 		if got := namesIn(look(root, tc.q, 10)); got != tc.want {
-			t.Errorf("%q: %s, want %s", tc.q, got, tc.want)
+			t.Errorf("paths of %q: got %s, want %s", tc.q, got, tc.want)
 		}
 	}
 	top := look(root, "", 4)
 	if !top.More || slices.ContainsFunc(top.Items, func(p FoundPath) bool { return strings.Contains(p.Relative, "/") }) {
-		t.Errorf("%+v", top)
+		t.Errorf("paths without letters, at most 4: got %+v, want only the top of the directory, and more told", top)
 	}
 	if p := look(root, "src", 1).Items[0]; !p.Directory || p.Path != filepath.Join(root, "src") {
-		t.Errorf("%+v", p)
+		t.Errorf("first path of src: got %+v, want the directory %s", p, filepath.Join(root, "src"))
 	}
 }
 
@@ -84,9 +84,9 @@ func TestALargeDirectoryIsLookedAtInPart(t *testing.T) {
 	f := &finder{root: root, want: []rune("f"), limit: 5}
 	f.walk(ctx)
 	if found := f.found(); !found.More || len(found.Items) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("paths found without time: got %+v, want none, and more told", found)
 	}
 	if found := look(root, "f.txt", 5); !found.More || len(found.Items) != 5 {
-		t.Errorf("%+v", found)
+		t.Errorf("paths of f.txt, at most 5: got %+v, want 5, and more told", found)
 	}
 }

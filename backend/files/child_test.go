@@ -44,7 +44,7 @@ type expect struct{ found []error }
 
 func (e *expect) kind(what string, err, kind error) {
 	if !errors.Is(err, kind) {
-		e.found = append(e.found, fmt.Errorf("%s: the error is %w, not %w", what, fmt.Errorf("%v", err), fmt.Errorf("%v", kind))) //nolint:errorlint // only text
+		e.found = append(e.found, fmt.Errorf("%s: got error %v, want %v", what, err, kind)) //nolint:errorlint // only text
 	}
 }
 

@@ -58,14 +58,14 @@ func (f *fixture) exec(statement string, args ...any) {
 		return err
 	})
 	if err != nil {
-		f.tb.Fatalf("%s: %v", statement, err)
+		f.tb.Fatalf("%s: got %v, want it done", statement, err)
 	}
 }
 
 func (f *fixture) number(query string) (n int) {
 	f.tb.Helper()
 	if err := f.db.Read().QueryRowContext(context.Background(), query).Scan(&n); err != nil {
-		f.tb.Fatalf("%s: %v", query, err)
+		f.tb.Fatalf("%s: got %v, want a number", query, err)
 	}
 	return n
 }

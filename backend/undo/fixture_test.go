@@ -291,7 +291,7 @@ func (f *fixture) stored(turn string) (c undo.TurnChanges) {
 func (f *fixture) exec(text string, args ...any) {
 	f.t.Helper()
 	if err := f.db.Write(f.t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(f.t.Context(), text, args...); return err }); err != nil {
-		f.t.Fatalf("%s: %v", text, err)
+		f.t.Fatalf("%s: got %v, want it done", text, err)
 	}
 }
 
