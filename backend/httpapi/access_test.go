@@ -79,7 +79,7 @@ func TestTokensOpenTheirScopes(t *testing.T) {
 		{both, "/client/hello", 200},
 	} {
 		if w := knock(h, "GET", tc.path, shown(tc.token)...); w.Code != tc.want {
-			t.Errorf("%s on %s: %d", tc.token.Name, tc.path, w.Code)
+			t.Errorf("%s on %s: got status %d, want %d", tc.token.Name, tc.path, w.Code, tc.want)
 		}
 	}
 	if len(both.Scopes) != 2 || len(both.Secret) != len(tokenMark)+43 {
@@ -335,7 +335,7 @@ func TestAuditIsBounded(t *testing.T) {
 			a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/v1/health", Status: 200, Peer: "127.0.0.1", By: byOwn}, "loopback")
 		}
 		if len(a.calls) > 2*keptCalls {
-			t.Errorf("%d are in memory", len(a.calls))
+			t.Errorf("calls in memory: got %d, want %d at most", len(a.calls), 2*keptCalls)
 		}
 	})
 	a, db := openAccess(t, dir)
@@ -344,7 +344,7 @@ func TestAuditIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows != keptCalls || first != keptCalls+further+1 || last != 2*keptCalls+further {
-		t.Errorf("%d rows from %d to %d", rows, first, last)
+		t.Errorf("audit: got %d rows from %d to %d, want %d from %d to %d", rows, first, last, keptCalls, keptCalls+further+1, 2*keptCalls+further)
 	}
 	list, more := a.Calls(0, 10)
 	if len(list) != 10 || !more || list[9].Seq != last {
@@ -373,7 +373,7 @@ func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
 		var own, strange, times int
 		for i, c := range calls {
 			if i > 0 && c.Seq <= calls[i-1].Seq {
-				t.Errorf("line %d has seq %d after %d", i, c.Seq, calls[i-1].Seq)
+				t.Errorf("line %d: got seq %d, want more than %d", i, c.Seq, calls[i-1].Seq)
 			}
 			if c.By == byOwn {
 				own++
@@ -492,7 +492,7 @@ func TestTokensMakeNoTokens(t *testing.T) {
 		{"DELETE", "/client/tokens/" + m.ID, "", 204, 403},
 	} {
 		if got := call(tc.method, tc.path, tc.body, m.Secret); got != tc.named {
-			t.Errorf("%s %s with a token that was made: %d", tc.method, tc.path, got)
+			t.Errorf("%s %s with a token that was made: got status %d, want %d", tc.method, tc.path, got, tc.named)
 		}
 		if got := call(tc.method, tc.path, tc.body, clientToken); got != tc.own {
 			t.Errorf("%s %s with the own token: got status %d, want %d", tc.method, tc.path, got, tc.own)

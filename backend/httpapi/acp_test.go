@@ -24,7 +24,7 @@ func TestPadding(t *testing.T) {
 		begin := time.Now()
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:310s"}`)
 		if took := time.Since(begin); took != 240*time.Second || res.code != 200 || res.header.Get("Content-Type") != "application/json" {
-			t.Errorf("headers after %v: %d", took, res.code)
+			t.Errorf("headers: got %d %s after %v, want 200 as JSON after 240s", res.code, res.header.Get("Content-Type"), took)
 		}
 		space := make([]byte, 1)
 		for n := range 4 {
@@ -32,11 +32,11 @@ func TestPadding(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(begin); took != time.Duration(255+15*n)*time.Second {
-				t.Errorf("space %d after %v", n, took)
+				t.Errorf("space %d: got it after %v, want %v", n, took, time.Duration(255+15*n)*time.Second)
 			}
 		}
 		if body := text(t, res); body != `{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"sleep:310s"}}` || time.Since(begin) != 310*time.Second {
-			t.Errorf("after %v: %s", time.Since(begin), body)
+			t.Errorf("body: got %s after %v, want the result after 310s", body, time.Since(begin))
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestTimeouts(t *testing.T) {
 				begin := time.Now()
 				isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1,"method":"mute"}`, "Prefer", c.prefer), 504, "timeout")
 				if took := time.Since(begin); took != c.after {
-					t.Errorf("after %v", took)
+					t.Errorf("Prefer %q: got the timeout after %v, want %v", c.prefer, took, c.after)
 				}
 				isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1.0,"method":"m"}`), 409, "conflict") // the first request is still in flight
 			})
@@ -92,11 +92,11 @@ func TestTimeoutWhileTheAgentDoesNotRead(t *testing.T) {
 		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`, "Prefer", "wait=3"), 504, "timeout")
 		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"m"}`, "Prefer", "wait=3"), 504, "timeout")
 		if took := time.Since(begin); took != 6*time.Second {
-			t.Errorf("after %v", took)
+			t.Errorf("two timeouts: got them after %v, want 6s", took)
 		}
 		begin = time.Now()
 		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || time.Since(begin) > 2*time.Second {
-			t.Errorf("DELETE %d after %v", res.code, time.Since(begin))
+			t.Errorf("DELETE: got %d after %v, want 204 within 2s", res.code, time.Since(begin))
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestRespondAsync(t *testing.T) {
 		begin := time.Now()
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:60s"}`, "Prefer", "respond-async, wait=9")
 		if res.code != 202 || text(t, res) != "" || time.Since(begin) != 0 || res.header.Get("Preference-Applied") != "respond-async" {
-			t.Errorf("%d after %v", res.code, time.Since(begin))
+			t.Errorf("respond-async: got %d after %v, want 202 at once, empty, applied", res.code, time.Since(begin))
 		}
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1,"method":"m"}`), 409, "conflict")
 		events := follow(t, w.do("GET", "/v1/acp/a", ""))
@@ -149,7 +149,7 @@ func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
 		begin := time.Now()
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"m"}`, "Prefer", "respond-async")
 		if took := time.Since(begin); res.code != 202 || took > 5*time.Second {
-			t.Errorf("%d after %v", res.code, took)
+			t.Errorf("respond-async: got %d after %v, want 202 within 5s", res.code, took)
 		}
 		isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 409, "conflict")
 		events := follow(t, w.do("GET", "/v1/acp/a", ""))
@@ -185,7 +185,7 @@ type events struct{ in *bufio.Reader }
 func follow(t *testing.T, res reply) *events {
 	t.Helper()
 	if res.code != 200 || res.header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("stream: %d %s: %s", res.code, res.header.Get("Content-Type"), text(t, res))
+		t.Fatalf("stream: got %d %s: %s; want 200 and events", res.code, res.header.Get("Content-Type"), text(t, res))
 	}
 	return &events{bufio.NewReader(res.body)}
 }
@@ -200,7 +200,7 @@ func (e *events) next(t *testing.T) string {
 			return "EOF"
 		}
 		if err != nil {
-			t.Fatalf("after %q: %v", lines, err)
+			t.Fatalf("event: got %v after %q, want a whole one", err, lines)
 		}
 		if line == "\n" {
 			return strings.Join(lines, "\n")
@@ -217,7 +217,7 @@ func TestHeartbeats(t *testing.T) {
 		begin := time.Now()
 		for n := range 3 {
 			if got := e.next(t); got != ": heartbeat" || time.Since(begin) != time.Duration(15*(n+1))*time.Second {
-				t.Errorf("%q after %v", got, time.Since(begin))
+				t.Errorf("event %d: got %q after %v, want a heartbeat after %ds", n, got, time.Since(begin), 15*(n+1))
 			}
 		}
 		time.Sleep(10 * time.Second)
@@ -227,7 +227,7 @@ func TestHeartbeats(t *testing.T) {
 		}
 		begin = time.Now()
 		if got := e.next(t); got != ": heartbeat" || time.Since(begin) != 15*time.Second { // counted from the message
-			t.Errorf("%q after %v", got, time.Since(begin))
+			t.Errorf("event after the message: got %q after %v, want a heartbeat after 15s", got, time.Since(begin))
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestStreamOfAnUnknownInstance(t *testing.T) {
 		begin := time.Now()
 		d := isProblem(t, w.do("GET", "/v1/acp/a", ""), 404, "session_not_found")
 		if took := time.Since(begin); took != 2*time.Second || d.SessionID != "a" {
-			t.Errorf("after %v: %+v", took, d)
+			t.Errorf("stream of an unknown instance: got %+v after %v, want session_id a after 2s", d, took)
 		}
 		var opened sync.WaitGroup
 		opened.Go(func() { // the SDK opens its stream just before its first POST
@@ -302,7 +302,7 @@ func TestGapAfterEviction(t *testing.T) {
 		synctest.Wait()
 		for after, want := range map[string]string{"": "event: message\nid: 6", "0": "event: gap\ndata: {\"oldest\":6}", "5": "event: message\nid: 6", "8": "event: message\nid: 9"} {
 			if got := follow(t, w.do("GET", "/v1/acp/a", "", "Last-Event-ID", after)).next(t); !strings.HasPrefix(got, want) {
-				t.Errorf("after %q: %.60s", after, got)
+				t.Errorf("event after %q: got %.60s, want %s", after, got, want)
 			}
 		}
 	})
@@ -325,7 +325,7 @@ func TestStalledStreamIsCut(t *testing.T) {
 		for n := 1; n <= 20; {
 			got := reading.next(t)
 			if got != ": heartbeat" && !strings.HasPrefix(got, fmt.Sprintf("event: message\nid: %d\n", n)) {
-				t.Fatalf("event %d: %.40s", n, got)
+				t.Fatalf("event %d: got %.40s, want its number or a heartbeat", n, got)
 			}
 			if got != ": heartbeat" {
 				n++
@@ -333,7 +333,7 @@ func TestStalledStreamIsCut(t *testing.T) {
 		}
 		work.Wait()
 		if took := time.Since(begin); took < time.Minute || took > 2*time.Minute {
-			t.Errorf("took %v", took)
+			t.Errorf("stalled stream: got its end after %v, want 1 to 2 minutes", took)
 		}
 		time.Sleep(2 * stopGrace)
 		if _, err := io.Copy(io.Discard, stalled.body); err == nil {
@@ -358,7 +358,7 @@ func TestThinLineIsKept(t *testing.T) {
 		for !strings.Contains(got.String(), "id: 30\n") {
 			time.Sleep(50 * time.Second)
 			if _, err := io.CopyN(&got, thin.body, pieceBytes); err != nil {
-				t.Fatalf("after %d bytes: %v", got.Len(), err)
+				t.Fatalf("thin line: got %v after %d bytes, want it kept", err, got.Len())
 			}
 		}
 		work.Wait()

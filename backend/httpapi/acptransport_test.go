@@ -70,7 +70,7 @@ func (w *world) connect() string {
 	res := w.do("POST", "/acp/fake", firstMessage)
 	id := res.header.Get(headerPeer)
 	if body := text(w.t, res); res.code != 200 || id == "" || body != `{"jsonrpc":"2.0","id":0,"result":{"method":"initialize"}}` {
-		w.t.Fatalf("%d, connection %q: %s", res.code, id, body)
+		w.t.Fatalf("initialize: got %d, connection %q, %s; want 200, an id, its result", res.code, id, body)
 	}
 	return id
 }
@@ -125,10 +125,10 @@ func TestStandardConversation(t *testing.T) {
 		}
 		answer := `{"jsonrpc":"2.0","id":"ask","result":{}}`
 		if res := w.do("POST", "/acp/fake", answer, headerPeer, id); res.code != 400 {
-			t.Errorf("an answer without its session: %d", res.code)
+			t.Errorf("answer without its session: got status %d, want 400", res.code)
 		}
 		if res := w.do("POST", "/acp/fake", answer, headerPeer, id, headerSession, "s2"); res.code != 400 {
-			t.Errorf("an answer of another session: %d", res.code)
+			t.Errorf("answer of another session: got status %d, want 400", res.code)
 		}
 		post(answer, headerSession, "s1")
 		if got := nextEvent(t, session); !strings.Contains(got, `"answered":"ask"`) {
@@ -145,13 +145,13 @@ func TestStandardConversation(t *testing.T) {
 			t.Fatal("the answer to a load is not on the session's stream: ", got)
 		}
 		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 202 {
-			t.Errorf("DELETE: %d", res.code)
+			t.Errorf("DELETE: got status %d, want 202", res.code)
 		}
 		if got := nextEvent(t, own) + nextEvent(t, session); got != "" {
 			t.Errorf("after DELETE: got the events %q, want none", got)
 		}
 		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 404 {
-			t.Errorf("again: %d", res.code)
+			t.Errorf("DELETE again: got status %d, want 404", res.code)
 		}
 	})
 }
@@ -178,10 +178,10 @@ func TestStandardIDInUse(t *testing.T) {
 			select {
 			case got := <-got:
 				if !strings.Contains(got, want) {
-					t.Fatalf("%s; want %s", got, want)
+					t.Fatalf("got %s, want %s", got, want)
 				}
 			case <-time.After(time.Minute): // the heartbeats never end
-				t.Fatalf("no %s", want)
+				t.Fatalf("got nothing for a minute, want %s", want)
 			}
 		}
 		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`) // the id is free again
@@ -232,11 +232,11 @@ func TestStandardRefusals(t *testing.T) {
 			{"POST", "/acp/fake", firstMessage, []string{"Host", "evil.example"}, 421},
 		} {
 			if res := w.do(c.method, c.path, c.body, c.headers...); res.code != c.status {
-				t.Errorf("%s %s %s %v: %d, want %d: %s", c.method, c.path, c.body, c.headers, res.code, c.status, text(t, res))
+				t.Errorf("%s %s %s %v: got %d %s, want %d", c.method, c.path, c.body, c.headers, res.code, text(t, res), c.status)
 			}
 		}
 		if list := w.set.List(); len(list) != 1 {
-			t.Errorf("a refusal leaves an agent: %+v", list)
+			t.Errorf("agents after refusals: got %+v, want 1", list)
 		}
 	})
 }
@@ -265,7 +265,7 @@ func TestStandardEnds(t *testing.T) {
 		}
 		pass(abandoned + stopGrace)
 		if list := w.set.List(); len(list) != 0 {
-			t.Errorf("it stays: %+v", list)
+			t.Errorf("agents after the end: got %+v, want none", list)
 		}
 
 		id = w.connect()
@@ -278,10 +278,10 @@ func TestStandardEnds(t *testing.T) {
 		}
 		synctest.Wait()
 		if res := w.do("POST", "/acp/fake", `{"method":"x"}`, headerPeer, id); res.code != 404 {
-			t.Errorf("after its end: %d", res.code)
+			t.Errorf("POST after the end: got status %d, want 404", res.code)
 		}
 		if list := w.set.List(); len(list) != 0 {
-			t.Errorf("it stays: %+v", list)
+			t.Errorf("agents after the end: got %+v, want none", list)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestStandardSocket(t *testing.T) {
 		_ = conn.Close()
 		pass(stopGrace)
 		if list := w.set.List(); len(list) != 0 {
-			t.Errorf("its agent stays: %+v", list)
+			t.Errorf("agents after the socket's end: got %+v, want none", list)
 		}
 	})
 }
@@ -363,7 +363,7 @@ func TestStandardSocketRefusals(t *testing.T) {
 		}
 		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`))
 		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseProtocolError) {
-			t.Errorf("the first message is none: %v", err)
+			t.Errorf("first message that is no initialize: got %v, want a close for a protocol error", err)
 		}
 		conn, _, _, err = w.dialSocket("/acp/missing", http.Header{})
 		if err != nil {
@@ -410,7 +410,7 @@ func TestStandardSocketsEndWithTheAPI(t *testing.T) {
 			t.Error(err)
 		}
 		if _, _, status, err := w.dialSocket("/acp/fake", http.Header{}); err == nil || status != http.StatusServiceUnavailable {
-			t.Errorf("a new one is taken: %v", err)
+			t.Errorf("socket after the API's end: got %d, %v; want 503", status, err)
 		}
 	})
 }
@@ -450,7 +450,7 @@ func TestStandardSocketOfAnAgentThatDoesNotRead(t *testing.T) {
 				go end(w, conn)
 				pass(2*heartbeatEvery + stopGrace)
 				if list := w.set.List(); len(list) != 0 {
-					t.Errorf("its agent stays: %+v", list)
+					t.Errorf("agents after the socket's end: got %+v, want none", list)
 				}
 			})
 		})
@@ -519,7 +519,7 @@ func TestStandardSocketOfAClientThatVanishes(t *testing.T) {
 				}()
 				pass(3*vanished + stopGrace)
 				if list := w.set.List(); (len(list) == 1) != keeps {
-					t.Errorf("agents: %+v", list)
+					t.Errorf("agents: got %+v, want the agent kept %v", list, keeps)
 				}
 				_ = conn.Close()
 				<-ended

@@ -83,12 +83,12 @@ func TestFront(t *testing.T) {
 		case c.html && (w.Body.String() != "<!doctype html>" || w.Header().Get("Content-Type") != "text/html; charset=utf-8"):
 			t.Errorf("Accept %q: got %s, want the page", c.accept, w.Body)
 		case c.html && !strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'self'; style-src 'self' 'unsafe-inline'"):
-			t.Errorf("policy %q", w.Header().Get("Content-Security-Policy"))
+			t.Errorf("Accept %q: got policy %q, want scripts of our own alone", c.accept, w.Header().Get("Content-Security-Policy"))
 		}
 	}
 	w := knock(with, "POST", "/")
 	if isProblem(t, recorded(w), 405, "method_not_allowed"); w.Header().Get("Allow") != "GET, HEAD" {
-		t.Errorf("Allow %q", w.Header().Get("Allow"))
+		t.Errorf("POST /: got Allow %q, want GET, HEAD", w.Header().Get("Allow"))
 	}
 }
 
@@ -103,21 +103,21 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s: got %d %v, want 200 and %s", path, w.Code, w.Header(), want)
 		}
 		if w.Header().Get("ETag") != "" || w.Header().Get("Last-Modified") != "" {
-			t.Errorf("%s invites a 304", path)
+			t.Errorf("%s: got ETag %q, Last-Modified %q; want neither", path, w.Header().Get("ETag"), w.Header().Get("Last-Modified"))
 		}
 		if hashed := strings.HasPrefix(path, "/assets/"); hashed != strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: got Cache-Control %s, want immutable %v", path, w.Header().Get("Cache-Control"), hashed)
 		}
 	}
 	if w := knock(h, "HEAD", "/favicon.svg"); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "6" {
-		t.Errorf("HEAD: %d %v", w.Code, w.Header())
+		t.Errorf("HEAD /favicon.svg: got %d %v, want 200, no body, length 6", w.Code, w.Header())
 	}
 	for _, path := range []string{"/assets", "/assets/", "/none", "/assets/../index.html", "//index.html", "/opencode/session", "/openapi.yaml", "/%2e%2e/secret"} {
 		isProblem(t, recorded(knock(h, "GET", path)), 404, "not_found")
 	}
 	w := knock(h, "PUT", "/favicon.svg")
 	if isProblem(t, recorded(w), 405, "method_not_allowed"); w.Header().Get("Allow") != "GET, HEAD" {
-		t.Errorf("Allow %q", w.Header().Get("Allow"))
+		t.Errorf("PUT /favicon.svg: got Allow %q, want GET, HEAD", w.Header().Get("Allow"))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestRoutes(t *testing.T) {
 		for _, method := range []string{"PUT", "PATCH", "OPTIONS", "HEAD", "TRACE", "BREW"} {
 			w := knock(h, method, path)
 			if isProblem(t, recorded(w), 405, "method_not_allowed"); w.Header().Get("Allow") != allow {
-				t.Errorf("%s %s: Allow %q", method, path, w.Header().Get("Allow"))
+				t.Errorf("%s %s: got Allow %q, want %q", method, path, w.Header().Get("Allow"), allow)
 			}
 		}
 	}
@@ -147,10 +147,10 @@ func TestRoutes(t *testing.T) {
 	}
 	w := knock(h, "GET", "/v1/health")
 	if w.Body.String() != `{"status":"ok"}` || w.Header().Get("Content-Type") != "application/json" {
-		t.Errorf("health %s", w.Body)
+		t.Errorf("GET /v1/health: got %s, want ok as JSON", w.Body)
 	}
 	if w := knock(h, "GET", "/v1/acp"); strings.TrimSpace(w.Body.String()) != `{"servers":[]}` {
-		t.Errorf("list %s", w.Body)
+		t.Errorf("GET /v1/acp: got %s, want no servers", w.Body)
 	}
 }
 

@@ -38,10 +38,10 @@ func TestPaddingCountsTheStart(t *testing.T) {
 		begin := time.Now()
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:300s"}`)
 		if took := time.Since(begin); took != 240*time.Second || res.code != 200 {
-			t.Errorf("headers after %v: %d", took, res.code)
+			t.Errorf("headers: got %d after %v, want 200 after 240s", res.code, took)
 		}
 		if body := text(t, res); strings.TrimLeft(body, " ") != `{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"sleep:300s"}}` || len(body)-len(strings.TrimLeft(body, " ")) != 17 {
-			t.Errorf("after %v: %q", time.Since(begin), body)
+			t.Errorf("body: got %q after %v, want the result behind 17 spaces", body, time.Since(begin))
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
 				got := []string{e.next(t), e.next(t)}
 				all := strings.Join(got, "\n")
 				if !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, "data: {}") || time.Since(begin) > 105*time.Second {
-					t.Errorf("after %v: %q", time.Since(begin), got)
+					t.Errorf("events: got %q after %v, want the result and {} within 105s", got, time.Since(begin))
 				}
 			})
 		})
@@ -138,7 +138,7 @@ func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
 		w.do("DELETE", "/v1/acp/b", "")
 		time.Sleep(time.Hour)
 		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); starts.Load() != 2 || list != `{"servers":[]}` {
-			t.Errorf("%d starts, %s", starts.Load(), list)
+			t.Errorf("after callers that have gone: got %d starts, instances %s; want 2 and none", starts.Load(), list)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestNotificationWaitsForTheStart(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
 		begin := time.Now()
 		if res := w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`); res.code != 202 || time.Since(begin) != 1000*time.Second {
-			t.Errorf("%d after %v", res.code, time.Since(begin))
+			t.Errorf("notification: got %d after %v, want 202 after 1000s", res.code, time.Since(begin))
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestFailuresAfterPadding(t *testing.T) {
 				var early sync.WaitGroup
 				early.Go(func() {
 					if res := w.do("POST", "/v1/acp/a", `{"id":3,"method":"mute"}`); res.code != 502 {
-						t.Errorf("in time: %d", res.code)
+						t.Errorf("POST that is in time: got status %d, want 502", res.code)
 					}
 				})
 				synctest.Wait()
@@ -197,7 +197,7 @@ func TestNoPaddingWithAWait(t *testing.T) {
 				begin := time.Now()
 				res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:20h"}`, "Prefer", limit)
 				if body, took := text(t, res), time.Since(begin); res.code != 200 || took != 20*time.Hour || strings.HasPrefix(body, " ") {
-					t.Errorf("%d after %v: %q", res.code, took, body)
+					t.Errorf("Prefer %s: got %d after %v: %q; want 200 after 20h without padding", limit, res.code, took, body)
 				}
 			})
 		})
@@ -213,7 +213,7 @@ func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 		opened.Go(func() {
 			e := follow(t, w.do("GET", "/v1/acp/a", ""))
 			if time.Since(begin) != 1000*time.Second {
-				t.Errorf("after %v", time.Since(begin))
+				t.Errorf("stream: got it after %v, want 1000s", time.Since(begin))
 			}
 			if got := e.next(t); got != "event: message\nid: 1\ndata: {}" {
 				t.Errorf("event: got %q, want message 1", got)
@@ -229,7 +229,7 @@ func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 		opened.Go(func() {
 			isProblem(t, w.do("GET", "/v1/acp/a", ""), 404, "session_not_found")
 			if time.Since(begin) != 1000*time.Second {
-				t.Errorf("after %v", time.Since(begin))
+				t.Errorf("stream of a start that fails: got its refusal after %v, want 1000s", time.Since(begin))
 			}
 		})
 		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`), 502, "stream_error")
@@ -261,7 +261,7 @@ func TestDeleteDuringTheStart(t *testing.T) {
 		}
 		begin := time.Now()
 		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || time.Since(begin) > 2*time.Second {
-			t.Errorf("%d after %v", res.code, time.Since(begin))
+			t.Errorf("DELETE during the start: got %d after %v, want 204 within 2s", res.code, time.Since(begin))
 		}
 		close(stop)
 		waiting.Wait()
@@ -354,7 +354,7 @@ func TestExpiry(t *testing.T) {
 		for e.next(t) == ": heartbeat" {
 		}
 		if took := time.Since(begin); took != 10*time.Minute {
-			t.Errorf("the stream ended after %v", took)
+			t.Errorf("stream: got its end after %v, want 10m", took)
 		}
 		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); list != `{"servers":[]}` {
 			t.Errorf("instances: got %s, want none", list)
@@ -397,10 +397,10 @@ func TestStorm(t *testing.T) {
 	}
 	work.Wait()
 	if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || running.Load() != 0 {
-		t.Errorf("%d; %d run", res.code, running.Load())
+		t.Errorf("DELETE after the storm: got %d with %d processes, want 204 and none", res.code, running.Load())
 	}
 	if most.Load() > 1 || answered.Load() < 100 {
-		t.Errorf("%d processes at once, %d answers", most.Load(), answered.Load())
+		t.Errorf("storm: got %d processes at once and %d answers, want 1 at most and 100 or more", most.Load(), answered.Load())
 	}
 }
 
@@ -411,7 +411,7 @@ func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.
 	switch dice.IntN(20) {
 	case 0:
 		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 {
-			t.Errorf("DELETE: %d", res.code)
+			t.Errorf("DELETE: got status %d, want 204", res.code)
 		}
 		return
 	case 1:
@@ -436,7 +436,7 @@ func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.
 	case res.code == 502: // exited, or removed
 	case res.code == 400 && path == "/v1/acp/a" && strings.Contains(body, "server_id is unknown"):
 	default:
-		t.Errorf("POST %s: %d %s", path, res.code, body)
+		t.Errorf("POST %s: got %d %s, want a result or one of the known refusals", path, res.code, body)
 	}
 }
 
@@ -461,7 +461,7 @@ func stormStream(t *testing.T, w *world, dice *rand.Rand) {
 		var id int
 		if n, _ := fmt.Sscanf(lines.Text(), "id: %d", &id); n == 1 {
 			if next != 0 && id != next {
-				t.Errorf("id %d in the place of %d", id, next)
+				t.Errorf("event: got id %d, want %d", id, next)
 			}
 			next = id + 1
 		}

@@ -70,7 +70,7 @@ func TestHosts(t *testing.T) {
 	} {
 		for host, want := range hosts {
 			if w := knock(gated(t, Config{}, addr), "GET", "/v1/health", "Host", host); w.Code != want {
-				t.Errorf("on %s, %q: %d", addr, host, w.Code)
+				t.Errorf("host %q on %s: got status %d, want %d", host, addr, w.Code, want)
 			}
 		}
 	}
@@ -95,18 +95,18 @@ func TestOrigins(t *testing.T) {
 		}
 	}
 	if w := knock(h, "GET", "/", "Sec-Fetch-Site", "cross-site"); w.Code != 403 {
-		t.Errorf("a page elsewhere leads here: %d", w.Code)
+		t.Errorf("GET / from a page elsewhere: got status %d, want 403", w.Code)
 	}
 	w := knock(h, "POST", "/v1/acp/a", "Origin", "https://app.example", "Sec-Fetch-Site", "cross-site")
 	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example" || w.Header().Get("Access-Control-Allow-Credentials") != "" {
-		t.Errorf("an allowed page: %d %v", w.Code, w.Header())
+		t.Errorf("an allowed page: got %d %v, want 204 for its origin, without credentials", w.Code, w.Header())
 	}
 	if w := knock(h, "POST", "/v1/acp/a", "Origin", "https://app.example", "Authorization", ""); w.Code != 401 {
-		t.Errorf("an allowed page without a token: %d", w.Code)
+		t.Errorf("an allowed page without a token: got status %d, want 401", w.Code)
 	}
 	w = knock(h, "GET", "/v1/acp", "Origin", "http://localhost:2468")
 	if w.Header().Get("Access-Control-Allow-Origin") != "" || !strings.Contains(strings.Join(w.Header().Values("Vary"), ","), "Origin") {
-		t.Errorf("our own page: %v", w.Header())
+		t.Errorf("our own page: got %v, want no allowed origin, and Vary: Origin", w.Header())
 	}
 }
 
@@ -119,7 +119,7 @@ func TestPreflight(t *testing.T) {
 	}
 	for _, name := range []string{"Authorization", "Content-Type", "Prefer", "Range", "If-Range", "If-None-Match", "If-Modified-Since"} {
 		if !slices.Contains(strings.Split(w.Header().Get("Access-Control-Allow-Headers"), ", "), name) {
-			t.Errorf("a page may not send %s", name)
+			t.Errorf("preflight: got allowed headers %q, want %s among them", w.Header().Get("Access-Control-Allow-Headers"), name)
 		}
 	}
 	if _, given := w.Header()["Access-Control-Allow-Private-Network"]; given {
@@ -127,17 +127,17 @@ func TestPreflight(t *testing.T) {
 	}
 	w = knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
 	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Private-Network") != "true" {
-		t.Errorf("from the public network: %d %v", w.Code, w.Header())
+		t.Errorf("preflight from the public network: got %d %v, want 204 and the private network allowed", w.Code, w.Header())
 	}
 	w = knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
 	if w.Code != 403 || w.Header().Get("Access-Control-Allow-Private-Network") != "" {
-		t.Errorf("a foreign page from the public network: %d %v", w.Code, w.Header())
+		t.Errorf("preflight of a foreign page from the public network: got %d %v, want 403", w.Code, w.Header())
 	}
 	if w := knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST"); w.Code != 403 {
-		t.Errorf("a foreign page: %d", w.Code)
+		t.Errorf("preflight of a foreign page: got status %d, want 403", w.Code)
 	}
 	if w := knock(h, "OPTIONS", "/v1/acp/a", "Authorization", ""); w.Code != 401 {
-		t.Errorf("no preflight: %d", w.Code)
+		t.Errorf("OPTIONS without a token, no preflight: got status %d, want 401", w.Code)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestHeadersThatPagesRead(t *testing.T) {
 	shown := strings.Split(w.Header().Get("Access-Control-Expose-Headers"), ", ")
 	for _, name := range []string{"Allow", "ETag", "Content-Range", "Accept-Ranges", "Retry-After", "Preference-Applied", "WWW-Authenticate"} {
 		if !slices.Contains(shown, name) {
-			t.Errorf("%s is hidden", name)
+			t.Errorf("headers that pages read: got %q, want %s among them", shown, name)
 		}
 	}
 }
@@ -203,29 +203,29 @@ func TestGuesses(t *testing.T) {
 		}
 		for n := range 10 {
 			if w := guess(fmt.Sprintf("10.0.0.1:%d", n)); w.Code != 401 {
-				t.Fatalf("guess %d: %d", n, w.Code)
+				t.Fatalf("guess %d: got status %d, want 401", n, w.Code)
 			}
 			time.Sleep(time.Second)
 		}
 		w := guess("10.0.0.1:99")
 		if isProblem(t, recorded(w), 429, "too_many_requests"); w.Header().Get("Retry-After") != "50" {
-			t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+			t.Errorf("Retry-After: got %q, want 50", w.Header().Get("Retry-After"))
 		}
 		if w := knock(h, "GET", "/v1/health", "Peer", "10.0.0.1:99"); w.Code != 204 {
-			t.Errorf("the right token: %d", w.Code)
+			t.Errorf("the right token after guesses: got status %d, want 204", w.Code)
 		}
 		if w := knock(h, "GET", "/v1/health", "Authorization", "", "Peer", "10.0.0.1:99"); w.Code != 401 {
-			t.Errorf("no token is no guess: %d", w.Code)
+			t.Errorf("no token after guesses: got status %d, want 401", w.Code)
 		}
 		if w := guess("10.0.0.2:1"); w.Code != 401 {
-			t.Errorf("another peer: %d", w.Code)
+			t.Errorf("guess of another peer: got status %d, want 401", w.Code)
 		}
 		time.Sleep(50 * time.Second)
 		if w := guess("10.0.0.1:1"); w.Code != 401 {
-			t.Errorf("a minute after the first: %d", w.Code)
+			t.Errorf("guess a minute after the first: got status %d, want 401", w.Code)
 		}
 		if w := guess("10.0.0.1:1"); w.Code != 429 {
-			t.Errorf("and again: %d", w.Code)
+			t.Errorf("the next guess: got status %d, want 429", w.Code)
 		}
 	})
 	for addr, want := range map[string]string{
@@ -243,13 +243,13 @@ func TestGuesses(t *testing.T) {
 		}
 	}
 	if wait := many.wrong("another", time.Now()); wait <= 0 {
-		t.Errorf("guess %d of all addresses together need not wait", allGuesses+1)
+		t.Errorf("guess %d of all addresses together: got wait %s, want one", allGuesses+1, wait)
 	}
 	var g guesses
 	for n := range 10 * maxPeers {
 		g.wrong(fmt.Sprint(n), time.Now())
 	}
 	if len(g.peers) > maxPeers+1 {
-		t.Errorf("%d peers are remembered", len(g.peers))
+		t.Errorf("peers remembered: got %d, want %d at most", len(g.peers), maxPeers+1)
 	}
 }

@@ -27,7 +27,7 @@ func TestRuntimeDocumentIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, want) {
-		t.Errorf("%s is old: go test ./backend/httpapi -run Document -update", file)
+		t.Errorf("%s: got another document than the sources make, want that of go test ./backend/httpapi -run Document -update", file)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestDocumentIsComplete(t *testing.T) {
 		ids[op.OperationID] = true
 		for _, p := range op.Parameters {
 			if p.Description == "" {
-				t.Errorf("%s: nothing is said of %s", e.pattern, p.Name)
+				t.Errorf("%s: got no description of parameter %s, want one", e.pattern, p.Name)
 			}
 		}
 		needs := []string{"421", "403"}
@@ -78,19 +78,19 @@ func TestDocumentIsComplete(t *testing.T) {
 		}
 		for _, status := range needs {
 			if op.Responses[status].Ref == "" {
-				t.Errorf("%s: %s is missing", e.pattern, status)
+				t.Errorf("%s: got no response %s, want it", e.pattern, status)
 			}
 		}
 		for status, r := range op.Responses {
 			name := strings.TrimPrefix(r.Ref, "#/components/responses/")
 			if r.Description == "" && doc.Components.Responses[name].Description == "" {
-				t.Errorf("%s: nothing is said of %s", e.pattern, status)
+				t.Errorf("%s: got no description of response %s, want one", e.pattern, status)
 			}
 		}
 	}
 	for _, m := range []string{`"Info"`, `"document"`, `"": `, ` null`} {
 		if bytes.Contains(data, []byte(m)) {
-			t.Errorf("the document holds %s", m)
+			t.Errorf("the document: got %s in it, want it nowhere", m)
 		}
 	}
 }
