@@ -41,7 +41,7 @@ func get(t *testing.T, c *agents.Catalogue, id string) agents.Agent {
 			return a
 		}
 	}
-	t.Fatalf("no agent %s in %v", id, list)
+	t.Fatalf("list: got %v, want an agent %s", list, id)
 	return agents.Agent{}
 }
 
@@ -49,26 +49,26 @@ func TestWhatIsFoundAndWhere(t *testing.T) {
 	t.Parallel()
 	c, dir := machine(t, "", "deskhand", "opencode")
 	if a := get(t, c, "opencode"); a.State != agents.Ready || a.Path != filepath.Join(dir, "opencode") || a.Source != agents.OnPath {
-		t.Errorf("opencode: %+v", a)
+		t.Errorf("opencode: got %+v, want it ready in %s on PATH", a, dir)
 	}
 	if a := get(t, c, "mock"); a.State != agents.Ready || a.Source != agents.Builtin {
-		t.Errorf("mock: %+v", a)
+		t.Errorf("mock: got %+v, want it ready and built in", a)
 	}
 	if a := get(t, c, "claude"); a.State != agents.NotFound || !slices.Equal(a.Searched, []string{dir + " (PATH of Deskhand)"}) || a.Detail == "" {
-		t.Errorf("claude: %+v", a)
+		t.Errorf("claude: got %+v, want it not found, searched on PATH", a)
 	}
 	cmd, err := c.Command(t.Context(), "opencode", "/work")
 	if err != nil || cmd.Dir != "/work" || !slices.Equal(cmd.Args, []string{"acp"}) {
 		t.Fatalf("Command(opencode): got %+v, %v, want dir /work, args [acp]", cmd, err)
 	}
 	if !slices.Contains(cmd.Env, "KEEP=1") || slices.ContainsFunc(cmd.Env, func(kv string) bool { return strings.Contains(kv, "secret") }) {
-		t.Errorf("environment %v", cmd.Env)
+		t.Errorf("environment: got %v, want KEEP=1 and no secret", cmd.Env)
 	}
 	if _, err := c.Command(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) {
-		t.Errorf("claude: %v", err)
+		t.Errorf("Command(claude): got %v, want ErrNotInstalled", err)
 	}
 	if _, err := c.Command(t.Context(), "nope", "/"); !errors.Is(err, agents.ErrUnknown) || c.Known("nope") {
-		t.Errorf("nope: %v", err)
+		t.Errorf("Command(nope): got %v, want ErrUnknown", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCustomAgents(t *testing.T) {
 		t.Fatalf("Command(mine): got %+v, %v, want %s in /srv", cmd, err, filepath.Join(dir, "mine"))
 	}
 	if slices.Contains(cmd.Env, "KEEP=1") || !slices.Contains(cmd.Env, "KEEP=2") || !slices.Contains(cmd.Env, "NEW=3") {
-		t.Errorf("environment %v", cmd.Env)
+		t.Errorf("environment: got %v, want KEEP=2 and NEW=3", cmd.Env)
 	}
 	for id, want := range map[string]string{"mine": agents.Ready, "gone": agents.NotFound, "empty": agents.Broken, "rel": agents.Broken, "opencode": agents.Ready} {
 		if a := get(t, c, id); a.State != want || a.Source != agents.Custom {
@@ -93,7 +93,7 @@ func TestCustomAgents(t *testing.T) {
 		}
 	}
 	if _, err := c.Command(t.Context(), "empty", "/"); !errors.Is(err, agents.ErrFile) {
-		t.Errorf("empty: %v", err)
+		t.Errorf("Command(empty): got %v, want ErrFile", err)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestBrokenFileIsToldAndLeavesTheOthers(t *testing.T) {
 				t.Errorf("err = %v, want it to tell %q", err, tc.want)
 			}
 			if len(list) < 3 || !c.Known("mock") {
-				t.Errorf("the other agents are gone: %v", list)
+				t.Errorf("list: got %v, want the other agents", list)
 			}
 			if data, _ := os.ReadFile(filepath.Join(dir, "agents.json")); string(data) != tc.file {
 				t.Error("the file was changed")

@@ -60,14 +60,14 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 	var file strictFile
 	strict(t, bundled, &file)
 	if file.Version != "1.0.0" || file.Extensions == nil || len(file.Agents) == 0 {
-		t.Errorf("version %q, %d agents", file.Version, len(file.Agents))
+		t.Errorf("catalogue: got version %q, %d agents; want 1.0.0 and some", file.Version, len(file.Agents))
 	}
 	ids := map[string]bool{Demo: true}
 	for _, a := range file.Agents {
 		id := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 		numbers := regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 		if !id.MatchString(a.ID) || a.Name == "" || !numbers.MatchString(a.Version) || a.Description == "" {
-			t.Errorf("%s: id, name, version and description are required: %+v", a.ID, a)
+			t.Errorf("%s: got %+v, want id, name, version and description", a.ID, a)
 		}
 		for _, u := range []string{a.Repository, a.Website} {
 			if u != "" && !strings.HasPrefix(u, "https://") {
@@ -98,28 +98,28 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 		}
 		for _, key := range []string{"bin", "native", "credentials", "capabilities", "configOptions"} {
 			if there[key] == nil {
-				t.Errorf("%s: deskhand.%s is missing", a.ID, key)
+				t.Errorf("%s: got no deskhand.%s, want it", a.ID, key)
 			}
 		}
 		var booleans map[string]bool
 		if err := json.Unmarshal(there["capabilities"], &booleans); err != nil || len(booleans) != reflect.TypeFor[Capabilities]().NumField() {
-			t.Errorf("%s: %d capabilities, %v", a.ID, len(booleans), err)
+			t.Errorf("%s: got %d capabilities, %v; want %d", a.ID, len(booleans), err, reflect.TypeFor[Capabilities]().NumField())
 		}
 		if options, ok := acp.ParseConfigOptions(fmt.Appendf(nil, `{"configOptions":%s}`, there["configOptions"])); !ok || len(options) != len(own.ConfigOptions) {
-			t.Errorf("%s: config options %s", a.ID, there["configOptions"])
+			t.Errorf("%s: got config options %s, want %d that can be read", a.ID, there["configOptions"], len(own.ConfigOptions))
 		}
 		canonical := a.ID
 		if own.Alias != "" {
 			canonical = own.Alias
 		}
 		if ids[canonical] || ids[a.ID] {
-			t.Errorf("%s stands in it twice", canonical)
+			t.Errorf("%s: got it twice, want it once", canonical)
 		}
 		ids[canonical], ids[a.ID] = true, true
 	}
 	for _, id := range []string{"claude", "codex", "opencode", "gemini", "amp", "pi", "cursor", "mock"} {
 		if !ids[id] {
-			t.Errorf("%s is missing", id)
+			t.Errorf("%s: got none, want it in the catalogue", id)
 		}
 	}
 }
@@ -148,17 +148,17 @@ func TestCatalogueIsComplete(t *testing.T) {
 			t.Errorf("%s: %s %v, want %q", e.id, e.known.npm, e.args, want)
 		}
 		if isNPM && !exactVersion.MatchString(e.known.version) {
-			t.Errorf("%s: version %q is not exact", e.id, e.known.version)
+			t.Errorf("%s: got version %q, want an exact one", e.id, e.known.version)
 		}
 		delete(npm, e.id)
 		for _, p := range e.known.Credentials.Providers {
 			if !slices.Contains([]string{anthropic, openai, amp}, p) {
-				t.Errorf("%s: nobody knows the provider %s", e.id, p)
+				t.Errorf("%s: got provider %s, want a known one", e.id, p)
 			}
 		}
 	}
 	if len(npm) > 0 || main != 4 {
-		t.Errorf("missing: %v; %d main ones", npm, main)
+		t.Errorf("catalogue: got %v missing and %d main agents, want none and 4", npm, main)
 	}
 }
 

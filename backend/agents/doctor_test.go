@@ -50,7 +50,7 @@ func patients(t *testing.T, patience time.Duration, kinds ...string) (c *agents.
 			t.Error(err)
 		}
 		if n := count(temp); n > 0 {
-			t.Errorf("%d temporary directories are left", n)
+			t.Errorf("temporary directories: got %d, want none left", n)
 		}
 	})
 	return c, dir
@@ -63,7 +63,7 @@ func mustBeAlone(t *testing.T, dir string) {
 		return
 	}
 	if left := processesOf(t, dir); len(left) > 0 {
-		t.Errorf("processes are left: %q", left)
+		t.Errorf("processes: got %q, want none left", left)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestOfAgents(t *testing.T) {
 				t.Errorf("got steps %s, %+v, state %s, advice %v, want %s, %q, %s, %v", steps, last, r.Agent.State, codesOf(r), want.steps, want.detail, want.state, want.advice)
 			}
 			if !strings.Contains(r.Stderr, want.stderr) || (r.ExitCode == nil) != (want.exit == 0) || r.ExitCode != nil && *r.ExitCode != want.exit {
-				t.Errorf("exit code %v, stderr %q", r.ExitCode, r.Stderr)
+				t.Errorf("report: got exit code %v, stderr %q; want %d, %q", r.ExitCode, r.Stderr, want.exit, want.stderr)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestReportTellsWhatTheAgentSaid(t *testing.T) {
 		t.Errorf("report: got %+v, %v, want the method \"By browser\", not healthy", r, err)
 	}
 	if a := get(t, c, "login"); a.State != agents.NeedsLogin || a.Detail != "Authentication required" {
-		t.Errorf("afterwards the list has %+v", a)
+		t.Errorf("agent afterwards: got %+v, want needs_login with its reason", a)
 	}
 	if _, err := c.Test(t.Context(), "nobody"); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("Test(nobody): got %v, want %v", err, agents.ErrUnknown)

@@ -125,10 +125,10 @@ func TestDefinitionsAreTakenOut(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", id, got, want)
 		}
 		if c.Known(id) {
-			t.Errorf("%s is still known", id)
+			t.Errorf("Known(%s): got true, want false", id)
 		}
 		if err := c.Undefine(id); !errors.Is(err, agents.ErrNoDefinition) {
-			t.Errorf("once more: %v", err)
+			t.Errorf("Undefine(%s) once more: got %v, want ErrNoDefinition", id, err)
 		}
 	}
 	c, file := openFile(t, "{\"agents\": [ "+a+" ]}")
@@ -158,7 +158,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 		}
 	}
 	if got := read(t, file); got != before {
-		t.Errorf("the file is another: %s", got)
+		t.Errorf("file: got %s, want it as before: %s", got, before)
 	}
 	if err := c.Define(agents.Definition{ID: "claude", Command: "/bin/sh", Override: true}); err != nil {
 		t.Error(err)
@@ -179,11 +179,11 @@ func TestBrokenFilesStayAsTheyAre(t *testing.T) {
 			"define": c.Define(agents.Definition{ID: "a", Command: "x"}), "undefine": c.Undefine("a"),
 		} {
 			if !errors.Is(err, agents.ErrFile) {
-				t.Errorf("%s of %q: %v", what, text, err)
+				t.Errorf("%s of %q: got %v, want ErrFile", what, text, err)
 			}
 		}
 		if got := read(t, file); got != text+" " {
-			t.Errorf("%q has become %q", text, got)
+			t.Errorf("file: got %q, want %q", got, text+" ")
 		}
 	}
 	c, _ := openFile(t, "{\"agents\":[\n{\"id\": }]}")
@@ -286,7 +286,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 	text := read(t, file)
 	for _, id := range want {
 		if !strings.Contains(text, `"`+id+`"`) {
-			t.Errorf("%s was written, and is gone", id)
+			t.Errorf("file: got %s, want %s in it", text, id)
 		}
 	}
 	t.Logf("%d of 120 were written", len(want))

@@ -47,7 +47,7 @@ func fakes(t *testing.T, kinds ...string) (*agents.Catalogue, string) {
 		}
 		for _, kind := range kinds {
 			if n := living(filepath.Join(dir, kind, "live")); n > 0 {
-				t.Errorf("%d processes of %s are left", n, kind)
+				t.Errorf("processes of %s: got %d, want none left", kind, n)
 			}
 		}
 	})
@@ -86,11 +86,11 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 	}
 	for _, want := range []string{"mode", "model", "thought_level"} {
 		if categories[want] != 1 {
-			t.Errorf("%d options of category %s in %s", categories[want], want, info.ConfigOptions)
+			t.Errorf("options of category %s: got %d, want 1 in %s", want, categories[want], info.ConfigOptions)
 		}
 	}
 	if n := count(filepath.Join(dir, "demo")); n > 0 {
-		t.Errorf("asking has left %d sessions", n)
+		t.Errorf("sessions left by asking: got %d, want 0", n)
 	}
 	if info.Capabilities != (agents.Capabilities{
 		PlanMode: true, Permissions: true, Questions: true, ToolCalls: true, ToolResults: true, TextMessages: true, Images: true,
@@ -122,12 +122,12 @@ func TestWhatAgentsSay(t *testing.T) {
 			options = string(data)
 		}
 		if info.Version != want.version || options != want.options || !strings.Contains(info.ConfigError, want.err) || (info.ConfigError != "") != (want.err != "") {
-			t.Errorf("%s: version %q, options %s, error %q", id, info.Version, options, info.ConfigError)
+			t.Errorf("Info(%s): got version %q, options %s, error %q; want %+v", id, info.Version, options, info.ConfigError, want)
 		}
 	}
 	cwd := starts(t, dir, "good")[0]
 	if _, err := os.Stat(cwd); !errors.Is(err, os.ErrNotExist) || !strings.Contains(cwd, "deskhand-ask-") {
-		t.Errorf("it was asked in %s, which is still there: %v", cwd, err)
+		t.Errorf("directory of asking: got %s, %v; want a temporary one that is gone", cwd, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "good", "deleted")); err != nil {
 		t.Error("the session was not deleted: ", err)
@@ -147,21 +147,21 @@ func TestAnswersAreKept(t *testing.T) {
 	for n := range 3 {
 		ask("good", false)
 		if got := len(starts(t, dir, "good")); got != 1 {
-			t.Errorf("asked %d times, started %d times", n+1, got)
+			t.Errorf("starts after asking %d times: got %d, want 1", n+1, got)
 		}
 	}
 	ask("good", true)
 	if got := len(starts(t, dir, "good")); got != 2 {
-		t.Errorf("with no_cache: started %d times", got)
+		t.Errorf("starts with no_cache: got %d, want 2", got)
 	}
 	ask("login", false)
 	ask("login", false) // a list that is drawn again must not restart an agent that keeps failing
 	if got := len(starts(t, dir, "login")); got != 1 {
-		t.Errorf("what failed was started %d times", got)
+		t.Errorf("starts of an agent that failed: got %d, want 1", got)
 	}
 
 	if info, err := c.Info(t.Context(), "good", agents.InfoQuery{}); err != nil || info.Version != "" || info.Path != "" || info.ConfigOptions != nil {
-		t.Errorf("without config: %+v, %v", info, err)
+		t.Errorf("Info without config: got %+v, %v; want no version, path or options", info, err)
 	}
 }
 
@@ -228,12 +228,12 @@ func TestManyAsksAtOnce(t *testing.T) {
 		}
 	}
 	if n := len(starts(t, dir, "crowd1")); n != len(kinds) {
-		t.Errorf("%d processes for %d agents", n, len(kinds))
+		t.Errorf("processes: got %d, want %d, one of each agent", n, len(kinds))
 	}
 	found, err := filepath.Glob(filepath.Join(crowd, "crowd-of-*"))
 	if err != nil || !slices.Contains(found, filepath.Join(crowd, "crowd-of-2")) || len(found) > 2 ||
 		slices.ContainsFunc(found, func(f string) bool { return f > filepath.Join(crowd, "crowd-of-2") }) {
-		t.Errorf("at the same time: %v, %v", found, err)
+		t.Errorf("agents at the same time: got %v, %v; want 2 at most", found, err)
 	}
 }
 
@@ -286,12 +286,12 @@ func TestInfos(t *testing.T) {
 	}
 	for id, installed := range map[string]bool{"opencode": true, "mine": true, "gemini": true, "mock": true, "zebra": false, "claude": false, "nova": false} {
 		if byID[id].Installed != installed {
-			t.Errorf("%s: installed %v", id, byID[id].Installed)
+			t.Errorf("%s: got installed %v, want %v", id, byID[id].Installed, installed)
 		}
 	}
 	for id, questions := range map[string]bool{"claude": true, "codex": true, "mock": true, "opencode": false, "amp": false} {
 		if byID[id].Capabilities.Questions != questions {
-			t.Errorf("%s: questions %v", id, !questions)
+			t.Errorf("%s: got questions %v, want %v", id, !questions, questions)
 		}
 	}
 	data, err := json.Marshal(byID["claude"])
@@ -299,11 +299,11 @@ func TestInfos(t *testing.T) {
 		t.Errorf("claude as JSON: got %s, %v, want the keys of the runtime's API in their order", data, err)
 	}
 	if _, err := c.Info(t.Context(), "claude-acp", agents.InfoQuery{}); !errors.Is(err, agents.ErrUnknown) {
-		t.Errorf("the registry's id: %v", err)
+		t.Errorf("Info(claude-acp): got %v, want ErrUnknown", err)
 	}
 	claude, err := c.Info(t.Context(), "claude", agents.InfoQuery{Config: true})
 	if err != nil || len(claude.ConfigOptions) != 2 || !strings.Contains(string(claude.ConfigOptions[0]), "bypassPermissions") || claude.ConfigError != "" {
-		t.Errorf("of one that is not here: %+v, %v", claude, err)
+		t.Errorf("Info(claude), not installed: got %+v, %v; want the options of the catalogue", claude, err)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestListIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := get(t, c, "pi"); a.State != agents.Broken || a.Path == "" || !strings.Contains(a.Detail, "npm install -g") {
-		t.Errorf("one half of pi: %+v", a)
+		t.Errorf("pi with one half: got %+v, want it broken, and how to install the other", a)
 	}
 	// kilo is also the name of an editor: only npm's counts.
 	package1 := filepath.Join(dir, "lib", "node_modules", "@kilocode", "cli", "bin")

@@ -276,11 +276,11 @@ func TestProgramForATerminal(t *testing.T) {
 	}
 	self, _ := os.Executable()
 	if cmd.Path != self || !slices.Equal(cmd.Args, []string{"demo-agent", "--login"}) {
-		t.Errorf("its own command line, with the arguments appended: %s %q", cmd.Path, cmd.Args)
+		t.Errorf("command: got %s %q, want our program with demo-agent --login", cmd.Path, cmd.Args)
 	}
 	for _, want := range []string{"DESKHAND_DEMO_LOGIN=terminal", "DESKHAND_DEMO_SIGNING_IN=1", "TERM=xterm-256color", "HOME=" + g.dir} {
 		if !slices.Contains(cmd.Env, want) {
-			t.Errorf("%s is missing in %q", want, cmd.Env)
+			t.Errorf("environment: got %q, want %s in it", cmd.Env, want)
 		}
 	}
 	if slices.Contains(cmd.Env, "COLUMNS=7") || slices.Contains(cmd.Env, "TERM=dumb") {
@@ -337,7 +337,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	}
 	for _, other := range []string{"demo-agent", "mock"} {
 		if env := strings.Join(g.environOf(other), "\n"); strings.Contains(env, "DESKHAND_DEMO_KEY") {
-			t.Errorf("%s has it too", other)
+			t.Errorf("environment of %s: got %s, want no DESKHAND_DEMO_KEY", other, env)
 		}
 	}
 	g.SignedIn("demo-env")
@@ -348,7 +348,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 		t.Error(err)
 	}
 	if got := g.Secrets(); !slices.Contains(got, key) || !slices.Contains(got, `top\"secret\\key`) {
-		t.Errorf("what must not be written: %q", got)
+		t.Errorf("Secrets: got %q, want the key, and as JSON writes it", got)
 	}
 	l, err := g.Login(t.Context(), "demo-env")
 	if err != nil || !l.Methods[0].Vars[0].Set || !l.Logout {
@@ -371,7 +371,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 		t.Errorf("demo-env: got state %s, want needs_login", state)
 	}
 	if strings.Contains(g.logs.String(), "secret") {
-		t.Errorf("it is in the log: %s", g.logs)
+		t.Errorf("log: got %s, want no secret in it", g.logs)
 	}
 }
 
