@@ -45,7 +45,7 @@ func get(t *testing.T, c *agents.Catalogue, id string) agents.Agent {
 	return agents.Agent{}
 }
 
-func TestWhatIsFoundAndWhere(t *testing.T) {
+func TestAgentsAreFoundOnPath(t *testing.T) {
 	t.Parallel()
 	c, dir := machine(t, "", "deskhand", "opencode")
 	if a := get(t, c, "opencode"); a.State != agents.Ready || a.Path != filepath.Join(dir, "opencode") || a.Source != agents.OnPath {

@@ -211,7 +211,7 @@ func TestCatalogueOfTheRegistryReads(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestLinesAreSplit(t *testing.T) {
 	t.Parallel()
 	var l lines
 	for _, step := range []struct {
@@ -257,7 +257,7 @@ func TestNewsIsToldToTheLast(t *testing.T) {
 	}
 }
 
-func TestAllows(t *testing.T) {
+func TestCatalogueAllowsByPlatform(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		list []string

@@ -67,7 +67,7 @@ func mustBeAlone(t *testing.T, dir string) {
 	}
 }
 
-func TestOfAgents(t *testing.T) {
+func TestDoctorOfAgents(t *testing.T) {
 	// These agents end without waiting for the catalogue's patience, which would hold the test up until its own limit.
 	for kind, want := range map[string]struct {
 		steps  string // including the failed step
@@ -126,7 +126,7 @@ func codesOf(r agents.Report) []string {
 	return codes
 }
 
-func TestReportTellsWhatTheAgentSaid(t *testing.T) {
+func TestDoctorReportTellsWhatAgentSaid(t *testing.T) {
 	c, dir := patients(t, 0, "plain", "login", "banner", "v2")
 	r, err := c.Test(t.Context(), "plain")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestReportTellsWhatTheAgentSaid(t *testing.T) {
 	}
 }
 
-func TestOfTheDemoAgent(t *testing.T) {
+func TestDoctorOfDemoAgent(t *testing.T) {
 	c, dir := patients(t, 0)
 	r, err := c.Test(t.Context(), agents.Demo)
 	if err != nil || !r.Healthy() || len(r.Advice) > 0 {
@@ -169,7 +169,7 @@ func TestOfTheDemoAgent(t *testing.T) {
 	mustBeAlone(t, dir)
 }
 
-func TestOfTheSilentIsBounded(t *testing.T) {
+func TestDoctorOfSilentAgentIsBounded(t *testing.T) {
 	c, dir := patients(t, 300*time.Millisecond, "silent")
 	r, err := c.Test(t.Context(), "silent")
 	mustBeAlone(t, dir)
@@ -179,7 +179,7 @@ func TestOfTheSilentIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhoGoesEndsTheTest(t *testing.T) {
+func TestDoctorEndsWithItsCaller(t *testing.T) {
 	c, dir := patients(t, 0, "silent")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -207,7 +207,7 @@ func TestWhoGoesEndsTheTest(t *testing.T) {
 	}
 }
 
-func TestOfWhatIsNotThere(t *testing.T) {
+func TestDoctorOfMissingAgent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		id, state, advice, detail string
 	}{

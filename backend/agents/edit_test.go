@@ -171,7 +171,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestBrokenFilesStayAsTheyAre(t *testing.T) {
+func TestDefinitionsLeaveBrokenFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "{", "[]", "null", `{"agents": {}}`, `{"agents": 1}`, "{\"agents\":[\n{\"id\": }]}", `{"agents":[{"id":"a"},{"id":"a"}]}`, `{"agents":[],"agents":[]}`, `{"agents":[1]}`} {
 		c, file := openFile(t, text+" ")
@@ -192,8 +192,8 @@ func TestBrokenFilesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestLinkedFileIsWrittenWhereItIs: people keep their settings elsewhere and link to them.
-func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
+// TestDefinitionsAreWrittenThroughLink: people keep their settings elsewhere and link to them.
+func TestDefinitionsAreWrittenThroughLink(t *testing.T) {
 	t.Parallel()
 	c, file := openFile(t, `{"agents": []}`)
 	real := filepath.Join(t.TempDir(), "real.json")
@@ -211,7 +211,7 @@ func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
 	}
 }
 
-func TestOfADefinition(t *testing.T) {
+func TestDefinitionOfAgent(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	self, err := os.Executable()
@@ -254,7 +254,7 @@ func equalJSON(t *testing.T, a, b string) bool {
 }
 
 // Two Deskhands write into the same agents.json.
-func TestTwoWriteDefinitions(t *testing.T) {
+func TestDefinitionsWrittenByTwo(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is being read cannot be replaced there")
@@ -293,7 +293,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 }
 
 // A mistake hides a single agent: later agents of the file are still there.
-func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
+func TestDefinitionsMistakeHidesNoOtherAgent(t *testing.T) {
 	t.Parallel()
 	c, _ := openFile(t, `{"agents":[{"id":"Bad Id","command":"x"},{"id":"claude","command":"x"},{"id":"one","command":"x"},{"id":"one","command":"y"},{"id":"two","command":"x"}]}`)
 	_, err := c.List()

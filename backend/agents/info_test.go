@@ -101,7 +101,7 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 	}
 }
 
-func TestWhatAgentsSay(t *testing.T) {
+func TestInfoTellsWhatAgentsSay(t *testing.T) {
 	t.Parallel()
 	c, dir := fakes(t, "good", "modes", "models", "plain", "login", "v", "crash")
 	for id, want := range map[string]struct{ version, options, err string }{
@@ -134,7 +134,7 @@ func TestWhatAgentsSay(t *testing.T) {
 	}
 }
 
-func TestAnswersAreKept(t *testing.T) {
+func TestInfoIsKept(t *testing.T) {
 	t.Parallel()
 	c, dir := fakes(t, "good", "login")
 	ask := func(id string, fresh bool) agents.Info {
@@ -165,7 +165,7 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 }
 
-func TestAnotherProgramIsAskedAnew(t *testing.T) {
+func TestInfoOfOtherProgramIsAskedAnew(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")
@@ -194,7 +194,7 @@ func TestAnotherProgramIsAskedAnew(t *testing.T) {
 	}
 }
 
-func TestManyAsksAtOnce(t *testing.T) {
+func TestInfoOfManyAgentsAtOnce(t *testing.T) {
 	t.Parallel()
 	var kinds []string
 	for _, n := range []string{"1", "2", "3", "4", "5"} {
@@ -237,7 +237,7 @@ func TestManyAsksAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoDoesNotAnswerIsNotWaitedForByOthers(t *testing.T) {
+func TestInfoDoesNotWaitForSilentAgent(t *testing.T) {
 	t.Parallel()
 	c, dir := fakes(t, "silent", "good")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -266,7 +266,7 @@ func until(t *testing.T, condition func() bool) {
 	}
 }
 
-func TestInfos(t *testing.T) {
+func TestInfosOfAllAgents(t *testing.T) {
 	t.Parallel()
 	c, _ := machine(t, `{"agents":[{"id":"zebra","command":"zebra"},{"id":"mine","command":"mine"},{"id":"gemini","override":true,"command":"mine"}]}`, "deskhand", "mine", "opencode", "nova")
 	list, err := c.Infos(t.Context(), agents.InfoQuery{})

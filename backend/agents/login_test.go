@@ -188,7 +188,7 @@ func TestLoginByTheAgentFails(t *testing.T) {
 	}
 }
 
-func TestAgentShowsAPage(t *testing.T) {
+func TestLoginShowsPage(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("page",
@@ -209,7 +209,7 @@ func TestAgentShowsAPage(t *testing.T) {
 }
 
 // Some agents take a key with authenticate and store the key themselves.
-func TestKeyIsHandedToTheAgent(t *testing.T) {
+func TestLoginHandsKeyToAgent(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	file := filepath.Join(t.TempDir(), "line")
@@ -232,7 +232,7 @@ func TestKeyIsHandedToTheAgent(t *testing.T) {
 	}
 }
 
-func TestWaysToSignInAreReadLeniently(t *testing.T) {
+func TestLoginMethodsAreReadLeniently(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("odd", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[
@@ -266,7 +266,7 @@ func TestWaysToSignInAreReadLeniently(t *testing.T) {
 	}
 }
 
-func TestProgramForATerminal(t *testing.T) {
+func TestLoginProgramForTerminal(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-terminal", "demo-terminal")
@@ -375,7 +375,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	}
 }
 
-func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
+func TestLoginLeavesBrokenFileOfValues(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	file := filepath.Join(g.dir, "logins.json")
@@ -398,7 +398,7 @@ func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
 }
 
 // The catalogue knows the variables of agents that read a key from their environment without saying so.
-func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
+func TestLoginByKnownVariables(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	silent := script("gemini", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`)

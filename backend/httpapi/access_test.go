@@ -173,7 +173,7 @@ func isRefused(t *testing.T, code string, a *Access, n NewToken) {
 }
 
 // A call ends with its token: when the token is revoked or expires.
-func TestCallsEndWithTheirToken(t *testing.T) {
+func TestTokenEndsItsCalls(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	// runs starts a call with a token, and waits for its end. runs returns false when the token ended before the call began.
 	runs := func(t *testing.T, m MadeToken, end func()) bool {
@@ -269,7 +269,7 @@ func TestTokensAreNotGuessed(t *testing.T) {
 }
 
 // The audit records who called, how the call was let in, and the result; but no query, and no file of the frontend.
-func TestAudit(t *testing.T) {
+func TestAuditNotesCalls(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -364,7 +364,7 @@ func TestAuditIsBounded(t *testing.T) {
 }
 
 // Refused calls have separate lines: no number of them pushes out the line of a call that was let in.
-func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
+func TestAuditKeepsCallsThroughFlood(t *testing.T) {
 	dir := t.TempDir()
 	const flood = 2100
 	check := func(t *testing.T, a *Access, counted bool) {
@@ -418,7 +418,7 @@ func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
 }
 
 // The response of an audited call keeps its abilities: flushing, deadlines, sending files.
-func TestNotedResponses(t *testing.T) {
+func TestAuditNotesResponses(t *testing.T) {
 	a, _ := openAccess(t, t.TempDir())
 	h := guardedBy(t, a, func(w http.ResponseWriter, _ *http.Request) {
 		out := http.NewResponseController(w)

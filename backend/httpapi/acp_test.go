@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/files"
 )
 
-func TestPadding(t *testing.T) {
+func TestACPPostPadsLongAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		begin := time.Now()
@@ -41,7 +41,7 @@ func TestPadding(t *testing.T) {
 	})
 }
 
-func TestFailureAfterPaddingIsAnErrorOfTheProtocol(t *testing.T) {
+func TestACPPostFailureAfterPaddingIsProtocolError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":"x","method":"exit:250s"}`)
@@ -53,7 +53,7 @@ func TestFailureAfterPaddingIsAnErrorOfTheProtocol(t *testing.T) {
 	})
 }
 
-func TestTimeouts(t *testing.T) {
+func TestACPPostTimesOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit  time.Duration
 		prefer string
@@ -81,7 +81,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-func TestTimeoutWhileTheAgentDoesNotRead(t *testing.T) {
+func TestACPPostTimesOutWhileAgentDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, func(stdin io.Reader, _, _ io.Writer) int {
 			<-t.Context().Done()
@@ -101,7 +101,7 @@ func TestTimeoutWhileTheAgentDoesNotRead(t *testing.T) {
 	})
 }
 
-func TestRespondAsync(t *testing.T) {
+func TestACPPostRespondAsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		begin := time.Now()
@@ -123,7 +123,7 @@ func TestRespondAsync(t *testing.T) {
 }
 
 // A message that cannot be written to the agent is not confirmed.
-func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
+func TestACPPostRespondAsyncToAgentThatDoesNotListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, func(stdin io.Reader, _, _ io.Writer) int {
 			_ = stdin.(io.Closer).Close()
@@ -140,7 +140,7 @@ func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
 }
 
 // An agent that reads later gets the request: the request is not known to be lost, and its id is taken.
-func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
+func TestACPPostRespondAsyncWhileAgentDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, func(stdin io.Reader, stdout, stderr io.Writer) int {
 			time.Sleep(time.Minute)
@@ -161,7 +161,7 @@ func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
 	})
 }
 
-func TestCallerThatGoesDoesNotCancel(t *testing.T) {
+func TestACPPostGoesOnWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -209,7 +209,7 @@ func (e *events) next(t *testing.T) string {
 	}
 }
 
-func TestHeartbeats(t *testing.T) {
+func TestACPStreamHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
@@ -232,7 +232,7 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-func TestStreamOfAnUnknownInstance(t *testing.T) {
+func TestACPStreamOfUnknownInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		begin := time.Now()
@@ -252,7 +252,7 @@ func TestStreamOfAnUnknownInstance(t *testing.T) {
 	})
 }
 
-func TestStreamOverExitRestartAndDelete(t *testing.T) {
+func TestACPStreamOverExitRestartAndDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"exit"}`)
@@ -291,7 +291,7 @@ func TestStreamOverExitRestartAndDelete(t *testing.T) {
 	})
 }
 
-func TestGapAfterEviction(t *testing.T) {
+func TestACPStreamTellsGapAfterEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		long := `{"method":"print:{\"x\":\"` + strings.Repeat("y", 50_000) + `\"}"}`
@@ -309,7 +309,7 @@ func TestGapAfterEviction(t *testing.T) {
 }
 
 // A client that reads nothing blocks the agent for a minute and is then dropped; a client that reads gets everything.
-func TestStalledStreamIsCut(t *testing.T) {
+func TestACPStreamThatStallsIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
@@ -343,7 +343,7 @@ func TestStalledStreamIsCut(t *testing.T) {
 }
 
 // A client on a slow line keeps reading, only slowly, and is not dropped.
-func TestThinLineIsKept(t *testing.T) {
+func TestACPStreamOverThinLineIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
@@ -365,7 +365,7 @@ func TestThinLineIsKept(t *testing.T) {
 	})
 }
 
-func TestDeleteFailsWaitingPosts(t *testing.T) {
+func TestACPDeleteFailsWaitingPosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
@@ -381,7 +381,7 @@ func TestDeleteFailsWaitingPosts(t *testing.T) {
 	})
 }
 
-func TestWorkingDirectory(t *testing.T) {
+func TestACPPostSetsWorkingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"root/sub", "outside"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {

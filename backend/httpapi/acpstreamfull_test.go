@@ -28,8 +28,8 @@ func deaf(woken <-chan struct{}) func(stdin io.Reader, stdout, _ io.Writer) int 
 	}
 }
 
-// TestARequestThatTheAgentDoesNotTakeIsRefused: no answer would ever come.
-func TestARequestThatTheAgentDoesNotTakeIsRefused(t *testing.T) {
+// TestStandardRequestThatAgentDoesNotTakeIsRefused: no answer would ever come.
+func TestStandardRequestThatAgentDoesNotTakeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := make(chan struct{})
 		defer close(woken)
@@ -47,7 +47,7 @@ func TestARequestThatTheAgentDoesNotTakeIsRefused(t *testing.T) {
 	})
 }
 
-func TestASocketWhoseAgentTakesNothingIsClosed(t *testing.T) {
+func TestStandardSocketOfAgentThatTakesNothingIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := make(chan struct{})
 		w := newWorld(t, Config{}, deaf(woken))

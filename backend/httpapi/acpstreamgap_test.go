@@ -43,9 +43,9 @@ func flooder(stdin io.Reader, stdout, _ io.Writer) int {
 	}
 }
 
-// TestANewSessionAfterMuch: a session that begins after the log has dropped messages is read from its beginning, and dropped messages about
+// TestStandardStreamOfNewSessionAfterMuch: a session that begins after the log has dropped messages is read from its beginning, and dropped messages about
 // other sessions end no client.
-func TestANewSessionAfterMuch(t *testing.T) {
+func TestStandardStreamOfNewSessionAfterMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, flooder)
 		id := w.connect()
@@ -76,9 +76,9 @@ func TestANewSessionAfterMuch(t *testing.T) {
 	})
 }
 
-// TestAHistoryOfWhichTheBeginningIsGone: when messages about a session were dropped before the session's stream was read, the stream does
+// TestStandardStreamOfHistoryWithoutBeginning: when messages about a session were dropped before the session's stream was read, the stream does
 // not silently begin in the middle. Later messages are read, and so are other sessions.
-func TestAHistoryOfWhichTheBeginningIsGone(t *testing.T) {
+func TestStandardStreamOfHistoryWithoutBeginning(t *testing.T) {
 	for name, reads := range map[string]bool{"another stream has passed it over": true, "nobody has": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -99,7 +99,7 @@ func nextEvent(t *testing.T, in *bufio.Reader) string {
 	}
 }
 
-func TestStandardConversation(t *testing.T) {
+func TestStandardStreamsCarryConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
 		id := w.connect()
@@ -191,7 +191,7 @@ func TestStandardIDInUse(t *testing.T) {
 	})
 }
 
-func TestStandardRefusals(t *testing.T) {
+func TestStandardRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
 		id := w.connect()
@@ -242,7 +242,7 @@ func TestStandardRefusals(t *testing.T) {
 }
 
 // A client without a stream has a minute to come back; then its agent ends. When an agent ends by itself, the streams end.
-func TestStandardEnds(t *testing.T) {
+func TestStandardConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
 		id := w.connect()
@@ -304,7 +304,7 @@ func (w *world) dialSocket(path string, header http.Header) (conn *websocket.Con
 	return conn, res.Header.Get(headerPeer), res.StatusCode, err
 }
 
-func TestStandardSocket(t *testing.T) {
+func TestStandardSocketCarriesConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, speaker)
 		t.Cleanup(w.api.Close)

@@ -55,7 +55,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-func TestFront(t *testing.T) {
+func TestFrontServesPageOrGreeting(t *testing.T) {
 	with := direct(t, Config{Assets: frontend()}).Loopback(memoryAddr{})
 	without := direct(t, Config{}).Loopback(memoryAddr{})
 	const json = `{"docs":"/openapi.json","name":"Deskhand","version":"1.2.3"}` + "\n"
@@ -92,7 +92,7 @@ func TestFront(t *testing.T) {
 	}
 }
 
-func TestAssets(t *testing.T) {
+func TestAssetsAreServed(t *testing.T) {
 	h := direct(t, Config{Assets: frontend()}).Loopback(memoryAddr{})
 	for path, want := range map[string]string{
 		"/assets/app-1a2b.js": "text/javascript; charset=utf-8", "/assets/app-1a2b.css": "text/css; charset=utf-8", "/favicon.svg": "image/svg+xml",
@@ -121,7 +121,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-func TestRoutes(t *testing.T) {
+func TestRoutesTellAllowedMethods(t *testing.T) {
 	h := direct(t, Config{}).Loopback(memoryAddr{})
 	for path, allow := range map[string]string{
 		"/v1/health": "GET", "/v1/acp": "GET", "/v1/acp/a": "DELETE, GET, POST", "/v1/acp/..": "DELETE, GET, POST", "/v1/acp/a%2Fb": "DELETE, GET, POST",
@@ -155,7 +155,7 @@ func TestRoutes(t *testing.T) {
 }
 
 // The window's mount needs no token, no Host and no Origin, and has the same routes.
-func TestWindow(t *testing.T) {
+func TestWindowServesPage(t *testing.T) {
 	client := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	h := direct(t, Config{Client: client}).Window()
 	for path, want := range map[string]int{"/v1/health": 200, "/client/hello": 418, "/v1/rpc": 404, "/": 404} {

@@ -50,7 +50,7 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 	return c, work
 }
 
-func TestPutOfAnEntryMakesTheDirectory(t *testing.T) {
+func TestConfigPutMakesDirectory(t *testing.T) {
 	c, work := openConfig(t)
 	const entry = `{"type":"local","command":"true"}`
 	into := func(name string) string {
@@ -136,7 +136,7 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 }
 
 // A directory of the client may be anywhere, but no file in the directory leads out of it or blocks.
-func TestAHostileDirectoryOfTheClient(t *testing.T) {
+func TestConfigOfHostileDirectory(t *testing.T) {
 	c, work := openConfig(t)
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "mcp.json"), []byte(`{"stolen":{"type":"local","command":"c"}}`), 0o600); err != nil {

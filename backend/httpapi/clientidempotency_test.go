@@ -11,7 +11,7 @@ import (
 )
 
 // A session that is made twice under the same key, because the first answer was lost, is made once.
-func TestASessionIsMadeOnceUnderOneKey(t *testing.T) {
+func TestIdempotencyKeyMakesOneSession(t *testing.T) {
 	c := openSettings(t, "")
 	body, err := json.Marshal(session.New{Agent: "mock", Cwd: t.TempDir()})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/workspace"
 )
 
-func TestTheLifeOfASessionOverHTTP(t *testing.T) {
+func TestSessionLifeOverHTTP(t *testing.T) {
 	c := openSettings(t, "")
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	for _, path := range []string{from, to} {

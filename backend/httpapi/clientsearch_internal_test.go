@@ -25,7 +25,7 @@ func (x *writing) WriteTo(w io.Writer) (int64, error) {
 }
 
 // A kill during an export leaves no file, where the system allows unnamed files; a regular end never does.
-func TestAnExportLeavesNothing(t *testing.T) {
+func TestExportLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		t.Setenv(name, dir)

@@ -134,7 +134,7 @@ type preview struct {
 	Whole                                     bool
 }
 
-func TestTreeOfAConversation(t *testing.T) {
+func TestFilesOfSessionAreListed(t *testing.T) {
 	further := t.TempDir()
 	f := openForest(t, further)
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -186,7 +186,7 @@ func TestTreeOfAConversation(t *testing.T) {
 	}
 }
 
-func TestPreviewOfAFile(t *testing.T) {
+func TestFilesOfSessionArePreviewed(t *testing.T) {
 	f := openForest(t)
 	large := strings.Repeat("0123456789abcdé\n", 100_000) // the first part ends inside a character
 	for name, content := range map[string]string{
@@ -223,7 +223,7 @@ func TestPreviewOfAFile(t *testing.T) {
 	}
 }
 
-func TestEditOfAFile(t *testing.T) {
+func TestFilesOfSessionAreEdited(t *testing.T) {
 	f := openForest(t)
 	path := filepath.Join(f.work, "src", "main.go")
 	var p preview
@@ -271,7 +271,7 @@ func TestEditOfAFile(t *testing.T) {
 	}
 }
 
-func TestCopyIntoATree(t *testing.T) {
+func TestFilesAreCopiedIntoSession(t *testing.T) {
 	f := openForest(t)
 	from := t.TempDir()
 	for _, name := range []string{"one.txt", "README.md"} {

@@ -32,7 +32,7 @@ func slowStart(takes time.Duration, err error) func(proxy.Command) (proxy.Proces
 }
 
 // The time of the agent's start counts: a caller's patience for headers is the same.
-func TestPaddingCountsTheStart(t *testing.T) {
+func TestACPPostPaddingCountsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(200*time.Second, nil))
 		begin := time.Now()
@@ -46,7 +46,7 @@ func TestPaddingCountsTheStart(t *testing.T) {
 	})
 }
 
-func TestStartThatFailsAfterPadding(t *testing.T) {
+func TestACPPostStartThatFailsAfterPadding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, errors.New("no network")))
 		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":"x","method":"m"}`)
@@ -59,7 +59,7 @@ func TestStartThatFailsAfterPadding(t *testing.T) {
 }
 
 // Where nothing can be sent before the end, as in the window, a failure still has a status.
-func TestPaddingThatCannotBeSent(t *testing.T) {
+func TestACPPostPaddingThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		got := httptest.NewRecorder()
@@ -88,7 +88,7 @@ func TestInstallWhoseEventsCannotBeFlushed(t *testing.T) {
 }
 
 // A message whose caller leaves, or times out, during the agent's start is still delivered.
-func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
+func TestACPPostOutlivesItsCallerDuringStart(t *testing.T) {
 	for name, headers := range map[string][]string{
 		"wait is over": {"Prefer", "wait=1"},
 		"gone":         nil,
@@ -125,7 +125,7 @@ func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
 }
 
 // A failing start also discards the message.
-func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
+func TestACPPostOfCallerThatHasGoneStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts atomic.Int32
 		w := newWorldOf(t, Config{}, func(proxy.Command) (proxy.Process, error) {
@@ -144,7 +144,7 @@ func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
 }
 
 // A notification has no answer to pad: its caller waits for the whole start.
-func TestNotificationWaitsForTheStart(t *testing.T) {
+func TestACPPostOfNotificationWaitsForStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
 		begin := time.Now()
@@ -155,7 +155,7 @@ func TestNotificationWaitsForTheStart(t *testing.T) {
 }
 
 // Every late failure comes in the protocol's shape, and an early failure does not.
-func TestFailuresAfterPadding(t *testing.T) {
+func TestACPPostFailuresAfterPadding(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(w *world)
 		kind string
@@ -189,7 +189,7 @@ func TestFailuresAfterPadding(t *testing.T) {
 }
 
 // An explicit wait is never padded, however long.
-func TestNoPaddingWithAWait(t *testing.T) {
+func TestACPPostWithWaitIsNotPadded(t *testing.T) {
 	for name, limit := range map[string]string{"long": "wait=100000", "the longest": "wait=2147483647"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestNoPaddingWithAWait(t *testing.T) {
 }
 
 // A stream that is opened early waits during the instance's start, and ends when the start fails.
-func TestEarlyStreamWaitsForTheStart(t *testing.T) {
+func TestACPStreamWaitsForStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
 		begin := time.Now()
@@ -238,7 +238,7 @@ func TestEarlyStreamWaitsForTheStart(t *testing.T) {
 }
 
 // During its start an instance is listed as starting, DELETE ends the start, and all waiting callers are told.
-func TestDeleteDuringTheStart(t *testing.T) {
+func TestACPDeleteDuringStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
 		w := newWorldOf(t, Config{}, func(proxy.Command) (proxy.Process, error) {
@@ -272,7 +272,7 @@ func TestDeleteDuringTheStart(t *testing.T) {
 }
 
 // Text in a quoted string is no item of a list, and an invalid number is no quality.
-func TestQuotedLists(t *testing.T) {
+func TestQuotedListHeaders(t *testing.T) {
 	for text, want := range map[string]preference{
 		`note="a, wait=0"`: {},
 		`note="a\", wait=0"; x="respond-async", wait=3`: {wait: 3 * time.Second, waits: true},
@@ -298,7 +298,7 @@ func TestQuotedLists(t *testing.T) {
 }
 
 // A stream that was cut for not reading resumes after its last whole event: with the kept messages, after a gap event.
-func TestCutStreamResumes(t *testing.T) {
+func TestACPStreamResumesAfterCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
@@ -326,7 +326,7 @@ func TestCutStreamResumes(t *testing.T) {
 }
 
 // The longest message is 64 MiB: this message is refused for its content, not its length.
-func TestLongestBody(t *testing.T) {
+func TestACPPostTakesLongestBody(t *testing.T) {
 	h := direct(t, Config{}).Window()
 	r := httptest.NewRequest("POST", "/v1/acp/a", &endless{left: maxEnvelope})
 	r.ContentLength = maxEnvelope
@@ -339,7 +339,7 @@ func TestLongestBody(t *testing.T) {
 }
 
 // Ten minutes after its end an instance is forgotten, and its streams end.
-func TestExpiry(t *testing.T) {
+func TestACPStreamEndsWithExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)
 		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"exit"}`), 502, "agent_process_exited")
@@ -376,7 +376,7 @@ func (c counted) Wait() proxy.Exit {
 
 // Random calls on one server_id: each gets an answer that the contract allows, and its own; the numbers of a stream rise by one; one
 // process runs at a time, and none at the end.
-func TestStorm(t *testing.T) {
+func TestACPStormOfCalls(t *testing.T) {
 	var running, most atomic.Int32
 	w := newWorldOf(t, Config{}, func(c proxy.Command) (proxy.Process, error) {
 		most.Store(max(most.Load(), running.Add(1)))

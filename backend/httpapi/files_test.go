@@ -192,7 +192,7 @@ func TestEntriesBehindLinks(t *testing.T) {
 }
 
 // PUT makes the directory of an entry, as the existing server does, but only inside the roots and for a valid entry.
-func TestPutOfAnEntryMakesItsDirectory(t *testing.T) {
+func TestRuntimeConfigPutMakesDirectory(t *testing.T) {
 	h, dir := fileWorld(t, Config{})
 	put := func(kind, directory, entry string) int {
 		r := httptest.NewRequest("PUT", "/v1/config/"+kind+"?"+url.Values{"directory": {directory}, kind + "Name": {"a"}, "skillName": {"a"}}.Encode(), strings.NewReader(entry))

@@ -51,7 +51,7 @@ func knock(h http.Handler, method, path string, headers ...string) *httptest.Res
 
 func recorded(w *httptest.ResponseRecorder) reply { return reply{w.Code, w.Header(), w.Body} }
 
-func TestHosts(t *testing.T) {
+func TestGuardChecksHosts(t *testing.T) {
 	usual := gated(t, Config{AllowHosts: []string{"desk.example", "proxy.example:443"}}, "127.0.0.1:2468")
 	for host, want := range map[string]int{
 		"127.0.0.1:2468": 204, "localhost:2468": 204, "LOCALHOST:2468": 204, "[::1]:2468": 204, "desk.example:2468": 204, "proxy.example:443": 204,
@@ -78,7 +78,7 @@ func TestHosts(t *testing.T) {
 	isProblem(t, recorded(w), 421, "misdirected_request") // precedes every other check
 }
 
-func TestOrigins(t *testing.T) {
+func TestGuardChecksOrigins(t *testing.T) {
 	h := gated(t, Config{AllowOrigins: []string{"https://app.example", "http://localhost:5173"}}, "127.0.0.1:2468")
 	for origin, want := range map[string]int{
 		"": 204, "http://127.0.0.1:2468": 204, "http://localhost:2468": 204, "http://[::1]:2468": 204, "https://app.example": 204, "http://localhost:5173": 204,
@@ -110,7 +110,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestPreflight(t *testing.T) {
+func TestGuardAnswersPreflight(t *testing.T) {
 	h := gated(t, Config{AllowOrigins: []string{"https://app.example"}}, "127.0.0.1:2468")
 	w := knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Authorization", "", "Sec-Fetch-Site", "cross-site")
 	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example" ||
@@ -142,7 +142,7 @@ func TestPreflight(t *testing.T) {
 }
 
 // A page that may call can read the headers of the answers.
-func TestHeadersThatPagesRead(t *testing.T) {
+func TestGuardExposesHeaders(t *testing.T) {
 	h := gated(t, Config{AllowOrigins: []string{"https://app.example"}}, "127.0.0.1:2468")
 	w := knock(h, "PATCH", "/v1/health", "Origin", "https://app.example")
 	shown := strings.Split(w.Header().Get("Access-Control-Expose-Headers"), ", ")
@@ -153,7 +153,7 @@ func TestHeadersThatPagesRead(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestGuardChecksTokens(t *testing.T) {
 	usual := gated(t, Config{}, "127.0.0.1:2468")
 	open := gated(t, Config{NoToken: true}, "127.0.0.1:2468")
 	abroad := gated(t, Config{NoToken: true, AllowHosts: []string{"127.0.0.1"}}, "0.0.0.0:2468")
@@ -195,7 +195,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestGuesses(t *testing.T) {
+func TestGuardLimitsGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := gated(t, Config{}, "127.0.0.1:2468")
 		guess := func(peer string) *httptest.ResponseRecorder {

@@ -50,7 +50,7 @@ func send(p *repeats, next http.Handler, change func(*http.Request)) string {
 	return strconv.Itoa(w.Code) + " " + w.Header().Get("Content-Type") + " " + w.Body.String()
 }
 
-func TestAWriteWithAKeyIsDoneOnce(t *testing.T) {
+func TestIdempotencyKeyWritesOnce(t *testing.T) {
 	const first = "201 application/json 1"
 	for name, tc := range map[string]struct {
 		change func(*http.Request)
@@ -78,7 +78,7 @@ func TestAWriteWithAKeyIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreRefused(t *testing.T) {
+func TestIdempotencyKeysThatAreRefused(t *testing.T) {
 	var p repeats
 	var c writes
 	send(&p, &c, nil)
@@ -103,7 +103,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 }
 
 // A failed write has changed nothing, and is executed when repeated.
-func TestAWriteThatFailedIsTriedAnew(t *testing.T) {
+func TestIdempotencyKeyOfFailedWriteIsTriedAnew(t *testing.T) {
 	var p repeats
 	var c writes
 	c.fail.Store(true)
@@ -117,7 +117,7 @@ func TestAWriteThatFailedIsTriedAnew(t *testing.T) {
 }
 
 // Repeats that come during the first write wait for its answer; the write continues when its caller leaves.
-func TestAWriteWhoseCallerHasGoneIsDone(t *testing.T) {
+func TestIdempotencyKeyWritesWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p repeats
 		c := writes{wait: make(chan struct{})}
@@ -147,7 +147,7 @@ func TestAWriteWhoseCallerHasGoneIsDone(t *testing.T) {
 	})
 }
 
-func TestAnswersAreNotHeldForEver(t *testing.T) {
+func TestIdempotencyAnswersAreNotHeldForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p repeats
 		var c writes
@@ -166,7 +166,7 @@ func TestAnswersAreNotHeldForEver(t *testing.T) {
 }
 
 // When the answers together are too large, the largest go first, and never the newest: its caller may repeat in a moment.
-func TestLargeAnswersGoFirst(t *testing.T) {
+func TestIdempotencyLetsLargeAnswersGoFirst(t *testing.T) {
 	var p repeats
 	var asked int
 	large := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func TestLargeAnswersGoFirst(t *testing.T) {
 }
 
 // A call that continues without its caller ends with the program.
-func TestAWriteEndsWithTheProgram(t *testing.T) {
+func TestIdempotencyWriteEndsWithProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p repeats
 		c := writes{wait: make(chan struct{})}
@@ -223,7 +223,7 @@ func TestAWriteEndsWithTheProgram(t *testing.T) {
 }
 
 // A panicking handler leaves nobody waiting.
-func TestAWriteThatBreaksIsOver(t *testing.T) {
+func TestIdempotencyWriteThatBreaksIsOver(t *testing.T) {
 	var p repeats
 	var c writes
 	func() {

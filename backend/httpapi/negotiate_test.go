@@ -16,7 +16,7 @@ func asking(header string, values ...string) *http.Request {
 	return r
 }
 
-func TestQuality(t *testing.T) {
+func TestNegotiationByQuality(t *testing.T) {
 	for _, c := range []struct {
 		accept []string
 		want   string
@@ -41,7 +41,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-func TestPreferences(t *testing.T) {
+func TestPreferHeaderIsRead(t *testing.T) {
 	for text, want := range map[string]preference{
 		"":                           {},
 		"respond-async":              {async: true},
@@ -81,7 +81,7 @@ func FuzzHeaders(f *testing.F) {
 }
 
 // The routes under /v1 are the seed's inventory, GET /v1/agents/{agent}, and no others.
-func TestInventory(t *testing.T) {
+func TestOpenAPIInventory(t *testing.T) {
 	inventory := []string{
 		"POST /acp/{agent}", "GET /acp/{agent}", "DELETE /acp/{agent}", // the protocol's own transport
 		"GET /openapi.json", // GET / is served beside the routes

@@ -32,7 +32,7 @@ func TestRuntimeDocumentIsCurrent(t *testing.T) {
 }
 
 // People read the document's operations: each must have a summary, its parameters, and every possible failure.
-func TestDocumentIsComplete(t *testing.T) {
+func TestOpenAPIDocumentIsComplete(t *testing.T) {
 	a := direct(t, Config{})
 	data, err := a.document()
 	if err != nil {
