@@ -82,7 +82,7 @@ type Backend struct {
 	runtime  *proxy.Set // the agents of /v1
 	own      *proxy.Set // the agents of the client's sessions
 	agents   *agents.Catalogue
-	secrets  *roster.Secrets
+	roster   *roster.Agents
 	skills   *skills.Library
 	kept     *snapshot.Library // the snapshots around turns
 	remotes  *remotes.Library
@@ -250,9 +250,10 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
-	b.secrets = roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
+	known := roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
+	b.roster = roster.New(roster.Deps{Catalogue: b.agents, Secrets: known})
 	b.client, err = session.Open(ctx, session.Config{
-		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: b.secrets,
+		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
 		Skills:    b.skills,
 		Snapshots: b.kept,
 		Replace:   files.Replace,
@@ -279,7 +280,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Maintenance: b.client.Maintenance(), Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Maintenance: b.client.Maintenance(), Agents: b.agents, Roster: b.roster, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
 	}), nil
@@ -288,7 +289,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 func (b *Backend) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
-		LoadSecrets: func(ctx context.Context) error { return b.secrets.Load(ctx, agents.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return b.roster.Secrets().Load(ctx, agents.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
 	})
 }
 

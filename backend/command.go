@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -76,7 +77,7 @@ type (
 	// InstallPlan is the plan of an installation.
 	InstallPlan = agents.Plan
 	// InstallProgress is the progress of an installation.
-	InstallProgress = session.InstallProgress
+	InstallProgress = roster.InstallProgress
 	// Advice is a step that a person can take about an agent.
 	Advice = agents.Advice
 	// FeedQuery is a position in the feed and a filter.

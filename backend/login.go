@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/session"
+	"deskhand/backend/roster"
 )
 
-// Records of logins; packages agents and session document them.
+// Records of logins; packages agents and roster document them.
 type (
 	// Login is an attempt to sign in to an agent.
-	Login = session.Login
+	Login = roster.Login
 	// LoginMethods are an agent's login methods.
 	LoginMethods = agents.LoginMethods
 	// LoginMethod is a login method.

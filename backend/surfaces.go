@@ -12,7 +12,7 @@ import (
 func (b *Backend) openDiscord(ctx context.Context, vault *agents.Vault) error {
 	const owner = "discord"
 	d, err := discord.New(ctx, discord.Config{
-		Sessions: b.client, Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version,
+		Sessions: b.client, Agents: b.roster, Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version,
 		Token: discord.Vault{
 			Keep: func(ctx context.Context, token string) (string, error) {
 				warning, err := vault.Keep(ctx, owner, token)

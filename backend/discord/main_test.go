@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
@@ -31,11 +32,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a client with a data directory of its own: what a surface shows.
 type fixture struct {
 	*session.Client
-	t     testing.TB
-	dir   string // of the data
-	work  string // where agents work
-	db    *store.DB
-	close func()
+	roster *roster.Agents
+	t      testing.TB
+	dir    string // of the data
+	work   string // where agents work
+	db     *store.DB
+	close  func()
 }
 
 func openFixture(tb testing.TB, dir string) *fixture {
@@ -63,11 +65,12 @@ func openFixtureWith(tb testing.TB, dir string, cfg session.Config) *fixture {
 	if cfg.Settings == nil {
 		cfg.Settings = settings.New(filepath.Join(dir, "settings.json"))
 	}
+	cfg.Roster = roster.New(roster.Deps{Catalogue: catalogue})
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &fixture{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
+	d := &fixture{Client: c, roster: cfg.Roster, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -195,7 +198,7 @@ func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func
 		tb.Fatal(err)
 	}
 	b.s, err = New(tb.Context(), Config{
-		Sessions: b.Client, Store: b.db, Version: "test", Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		Sessions: b.Client, Agents: b.roster, Store: b.db, Version: "test", Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 		Token: Vault{Value: func(context.Context) (string, error) { return dc.Token, nil }},
 	})
 	if err != nil {

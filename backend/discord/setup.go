@@ -337,7 +337,7 @@ func (s *Surface) fit(ctx context.Context, wish *Bind) error {
 		return wrong(refusedDirectory, "path", wish.Directory)
 	}
 	wish.Directory = filepath.Clean(wish.Directory)
-	list, err := s.cfg.Sessions.ListAgents(ctx, true, false)
+	list, err := s.cfg.Agents.List(ctx, true, false)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log 
 	t.Cleanup(dc.Close)
 	b := &bot{fixture: openFixture(t, dir), dc: dc}
 	var err error
-	b.s, err = New(t.Context(), Config{Sessions: b.Client, Store: b.db, Version: "test", Token: v.of(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	b.s, err = New(t.Context(), Config{Sessions: b.Client, Agents: b.roster, Store: b.db, Version: "test", Token: v.of(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -20,6 +21,7 @@ import (
 // Config configures a surface.
 type Config struct {
 	Sessions *session.Client
+	Agents   *roster.Agents
 	Store    *store.DB
 	Logger   *slog.Logger
 	Version  string

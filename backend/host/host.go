@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/refusal"
 	"deskhand/backend/snapshot"
 )
 
@@ -27,6 +28,19 @@ type Capabilities struct {
 	Files       *Files            // agents read and write files, and run programs, through the session
 	Snapshots   *snapshot.Library // states of directories around turns
 	Tools       *Tools            // the MCP server of Deskhand's own tools
+}
+
+// Startable refuses an agent that is not in the host's catalogue. A runtime elsewhere judges its agents itself. When agents.json cannot be read,
+// the refusal says so, since the agent may be defined there.
+func (c Capabilities) Startable(agent string) error {
+	if c.Agents == nil || c.Agents.Known(agent) {
+		return nil
+	}
+	refused := refusal.Bad("agent.unknown", "agent", agent)
+	if err := c.Agents.FileProblem(); err != nil {
+		refused.Params["detail"] = err.Error()
+	}
+	return refused
 }
 
 // Hosts knows the capabilities of every place. The zero Hosts offers nothing anywhere.

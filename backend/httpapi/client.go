@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
@@ -54,6 +55,7 @@ type ClientConfig struct {
 	Worktrees      *worktrees.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
+	Roster         *roster.Agents         // the agents as people administer them
 	Discord        *discord.Surface       // nil when the data cannot be read
 	DiscordProblem string                 // why Discord is nil, when its stored data is damaged
 	Files          files.Within           // how files in the sessions' directories are reached
@@ -150,7 +152,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
 		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
-		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
+		reflect.TypeFor[agents.Agent](), reflect.TypeFor[roster.InstallProgress](), reflect.TypeFor[roster.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[settings.Settings](),
 		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[maintenance.Storage](), reflect.TypeFor[maintenance.Verification](),
 		reflect.TypeFor[discord.State](),

@@ -29,8 +29,8 @@ func (c *Client) agentRoutes() {
 			Fresh   bool `query:"fresh" doc:"Read the login shell again first, which takes up to 10 s, and forget the reasons of failed installations"`
 		},
 		) (*body[agentList], error) {
-			out := agentList{Unasked: c.cfg.Sessions.PrepareAgents(ctx, in.Settled, in.Newest)}
-			list, err := c.cfg.Sessions.ListAgents(ctx, in.All, in.Fresh)
+			out := agentList{Unasked: c.cfg.Roster.Prepare(ctx, in.Settled, in.Newest)}
+			list, err := c.cfg.Roster.List(ctx, in.All, in.Fresh)
 			out.Items = list
 			if err != nil {
 				out.Problem = err.Error()
@@ -48,23 +48,23 @@ func (c *Client) agentRoutes() {
 			if in.Body != nil {
 				version = in.Body.Version
 			}
-			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // the installation outlives the call; DELETE ends it
+			return answer(c.cfg.Roster.Install(in.ID, version)) //nolint:contextcheck // the installation outlives the call; DELETE ends it
 		})
 	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "Cancel the running installation; answers when nothing of the installation is left", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
-			return done(c.cfg.Sessions.CancelInstall(ctx, in.ID))
+			return done(c.cfg.Roster.CancelInstall(ctx, in.ID))
 		})
 	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the previous version of an agent", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Agent], error) {
-			return answer(c.cfg.Sessions.Rollback(in.ID))
+			return answer(c.cfg.Roster.Rollback(in.ID))
 		})
 	huma.Register(c.api, op("uninstallAgent", http.MethodDelete, "agents/{id}", "Remove an agent that Deskhand installed", http.StatusNoContent),
 		func(_ context.Context, in *byID) (*none, error) {
-			return done(c.cfg.Sessions.Uninstall(in.ID))
+			return done(c.cfg.Roster.Uninstall(in.ID))
 		})
 	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Test an agent: start it, ask for a session, and end it. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[agents.Report], error) {
-			return answer(c.cfg.Sessions.TestAgent(ctx, in.ID))
+			return answer(c.cfg.Roster.Test(ctx, in.ID))
 		})
 	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Get the packages and the size of an installation, without installing. Ending the call ends the plan", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -76,7 +76,7 @@ func (c *Client) agentRoutes() {
 			if in.Body != nil {
 				version = in.Body.Version
 			}
-			return answer(c.cfg.Sessions.Plan(ctx, in.ID, version))
+			return answer(c.cfg.Roster.Plan(ctx, in.ID, version))
 		})
 	c.definitionRoutes()
 	c.startRoutes()
@@ -86,7 +86,7 @@ func (c *Client) agentRoutes() {
 func (c *Client) definitionRoutes() {
 	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "Get the definition of an agent in agents.json", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Definition], error) {
-			return answer(c.cfg.Sessions.Definition(in.ID))
+			return answer(c.cfg.Roster.Definition(in.ID))
 		})
 	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write the definition of an agent to agents.json; the rest of the file stays as it is", http.StatusOK),
 		func(_ context.Context, in *struct {
@@ -95,11 +95,11 @@ func (c *Client) definitionRoutes() {
 		},
 		) (*body[agents.Agent], error) {
 			in.Body.ID = in.ID
-			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // a saved definition stays, even if the caller leaves
+			return answer(c.cfg.Roster.Define(in.Body)) //nolint:contextcheck // a saved definition stays, even if the caller leaves
 		})
 	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Remove the definition of an agent from agents.json", http.StatusNoContent),
 		func(_ context.Context, in *byID) (*none, error) {
-			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // as above
+			return done(c.cfg.Roster.Undefine(in.ID)) //nolint:contextcheck // as above
 		})
 	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Test a definition that is not stored, as testAgent tests an agent. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -108,6 +108,6 @@ func (c *Client) definitionRoutes() {
 			}
 		},
 		) (*body[agents.Report], error) {
-			return answer(c.cfg.Sessions.TestDefinition(ctx, in.Body.Definition))
+			return answer(c.cfg.Roster.TestDefinition(ctx, in.Body.Definition))
 		})
 }

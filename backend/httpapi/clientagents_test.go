@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
@@ -66,11 +67,12 @@ func openClinic(t *testing.T, registry string) *clinic {
 			"npm_config_globalconfig=" + filepath.Join(dir, "npmrc.global"), "npm_config_fetch_retries=0",
 		},
 	})
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set})
+	people := roster.New(roster.Deps{Catalogue: catalogue})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Roster: people})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people}))
 	c.url, c.gen = server.URL, sessions.Feed().Gen()
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

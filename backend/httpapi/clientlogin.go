@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/session"
+	"deskhand/backend/roster"
 )
 
 type loginWish struct {
@@ -17,33 +17,32 @@ type loginWish struct {
 
 // loginRoutes adds the routes for signing in to an agent and out.
 func (c *Client) loginRoutes() {
-	s := c.cfg.Sessions
 	huma.Register(c.api, op("loginMethods", http.MethodGet, "agents/{id}/login", "List the login methods of an agent. An agent that was not asked yet is started", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[agents.LoginMethods], error) {
-			return answer(s.LoginMethods(ctx, in.ID))
+			return answer(c.cfg.Roster.Logins().Methods(ctx, in.ID))
 		})
 	huma.Register(c.api, op("beginLogin", http.MethodPost, "agents/{id}/login", "Begin a login; events report the progress", http.StatusAccepted),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body loginWish
 		},
-		) (*body[session.Login], error) {
-			return answer(s.BeginLogin(ctx, in.ID, in.Body.Method, in.Body.Values))
+		) (*body[roster.Login], error) {
+			return answer(c.cfg.Roster.Logins().Begin(ctx, in.ID, in.Body.Method, in.Body.Values))
 		})
 	huma.Register(c.api, op("signedIn", http.MethodPost, "agents/{id}/signed-in", "Report that somebody has signed in by other means: the login is checked, then refused prompts are retried; events report the progress", http.StatusAccepted),
-		func(ctx context.Context, in *byID) (*body[session.Login], error) {
-			return answer(s.SignedIn(ctx, in.ID))
+		func(ctx context.Context, in *byID) (*body[roster.Login], error) {
+			return answer(c.cfg.Roster.Logins().SignedIn(ctx, in.ID))
 		})
 	huma.Register(c.api, op("logout", http.MethodPost, "agents/{id}/logout", "Sign out of an agent, and delete the values that are kept for the agent", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
-			return done(s.Logout(ctx, in.ID))
+			return done(c.cfg.Roster.Logins().Logout(ctx, in.ID))
 		})
 	huma.Register(c.api, op("getLogin", http.MethodGet, "logins/{id}", "Get a login of this run of the program", http.StatusOK),
-		func(_ context.Context, in *byID) (*body[session.Login], error) {
-			return answer(s.GetLogin(in.ID))
+		func(_ context.Context, in *byID) (*body[roster.Login], error) {
+			return answer(c.cfg.Roster.Logins().Get(in.ID))
 		})
 	huma.Register(c.api, op("cancelLogin", http.MethodDelete, "logins/{id}", "Cancel a login; answers when nothing of the login is left", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
-			return done(s.CancelLogin(ctx, in.ID))
+			return done(c.cfg.Roster.Logins().Cancel(ctx, in.ID))
 		})
 }

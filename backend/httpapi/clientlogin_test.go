@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
@@ -52,11 +53,12 @@ func openPorch(t *testing.T) *clinic {
 		t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set})
+	people := roster.New(roster.Deps{Catalogue: catalogue})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Roster: people})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Shells: sessions.Shells(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Shells: sessions.Shells(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people}))
 	c := &clinic{t: t, url: server.URL, gen: sessions.Feed().Gen(), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -104,7 +106,7 @@ func TestLoginOverHTTP(t *testing.T) {
 		t.Errorf("login methods: got %+v, want terminal, env and agent", offered)
 	}
 
-	var login session.Login
+	var login roster.Login
 	c.call("POST", "agents/porch/login", `{"method":"tty"}`, 202, &login)
 	if login.State != "running" || login.Terminal == "" || login.Type != "terminal" || login.Agent != "porch" {
 		t.Fatalf("login: got %+v, want running in a terminal", login)
@@ -164,7 +166,7 @@ func TestLoginOverHTTP(t *testing.T) {
 
 	c.refused("POST", "agents/porch/login", `{"method":"key"}`, 400, "login.values")
 	c.call("POST", "agents/porch/login", `{"method":"key","values":{"PORCH_KEY":"a value of mine"}}`, 202, &login)
-	ended := func() session.Login {
+	ended := func() roster.Login {
 		t.Helper()
 		id := login.ID
 		c.until(func(kind string, data []byte) bool {

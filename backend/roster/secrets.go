@@ -1,5 +1,3 @@
-// Package roster holds what a person has to do with the agents of this machine beside the conversations: the secrets that people have entered for
-// agents and in vaults. The package hides where the secrets of earlier runs of the program are, and when they are read.
 package roster
 
 import (
@@ -8,9 +6,11 @@ import (
 	"log/slog"
 	"slices"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 	"deskhand/backend/redact"
+	"deskhand/backend/transcript"
 )
 
 // Secrets are the texts that must never be written: those of the program itself, and those that people have entered for agents and in vaults.
@@ -67,4 +67,12 @@ func (s *Secrets) LoadLogged(ctx context.Context, reach agents.Reach) {
 	if err := s.Load(ctx, reach); err != nil && ctx.Err() == nil {
 		s.logger.Warn("secrets that are kept cannot be read, so that they are not taken out of what is written", "error", err)
 	}
+}
+
+// longestSentence limits a Sentence: some agents put a whole answer of a server into an error.
+const longestSentence = 8 << 10
+
+// Sentence returns an agent's error for people, without secrets, and with the details in the error's data. The journal has the whole error.
+func (s *Secrets) Sentence(failure *acp.Error) string {
+	return transcript.Clip(s.redactor.Text(failure.Sentence()), longestSentence)
 }

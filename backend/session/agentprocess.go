@@ -156,7 +156,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
-	a.v.c.cfg.Secrets.Remember(agent)
+	a.v.c.cfg.Roster.Secrets().Remember(agent)
 	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
 	switch {
 	case errors.Is(err, agents.ErrUnknown):
@@ -167,7 +167,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 		return nil, transcript.ProblemFile, err
 	}
 	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
-		a.v.c.background(func() { _ = a.v.c.cfg.Secrets.Load(a.v.c.ctx, agents.IfUnlocked) })
+		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, agents.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))
@@ -574,7 +574,7 @@ func (a *agentProcess) failed(failure *acp.Error) {
 		a.v.barred()
 		a.v.noteLogin(failure)
 	}
-	detail := a.v.c.words(failure)
+	detail := a.v.c.cfg.Roster.Secrets().Sentence(failure)
 	if code == transcript.ProblemAuth && strings.EqualFold(strings.TrimRight(detail, "."), standardAuth) {
 		detail = "" // it says no more than the problem does
 	}
@@ -900,6 +900,6 @@ func (v *conversation) sendConfig(o transcript.ConfigOption, value json.RawMessa
 // notTaken tells of an option that the agent has not changed.
 func (v *conversation) notTaken(o transcript.ConfigOption, failure *acp.Error) {
 	if failure != nil {
-		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "error", Title: o.Name, Description: v.c.words(failure)}})
+		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "error", Title: o.Name, Description: v.c.cfg.Roster.Secrets().Sentence(failure)}})
 	}
 }

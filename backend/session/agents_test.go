@@ -39,7 +39,7 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	d := open(t, dir)
 	shy := func() agents.Agent {
 		t.Helper()
-		list, err := d.ListAgents(t.Context(), false, false)
+		list, err := d.roster.List(t.Context(), false, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,6 +33,7 @@ import (
 	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	"deskhand/backend/settings"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
@@ -48,9 +49,6 @@ type Client struct {
 	mu   sync.Mutex // protects live
 	live map[string]*conversation
 
-	announcing sync.Mutex // an agent is looked up and told in one go
-	failures   failures   // of installations
-	logins     logins
 	sampler    *sampler
 	maintainer *maintenance.Maintainer
 	taking     sync.Mutex // one session of an agent's own at a time
@@ -64,7 +62,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		cfg:     cfg,
 		journal: journal.Of(cfg.Store),
 		feed:    newFeed(),
-		secret:  cfg.Secrets.Redactor(),
+		secret:  cfg.Roster.Secrets().Redactor(),
 		starts:  startmode.NewLibrary(cfg.Store),
 		erasing: newErasing(),
 		remotes: cfg.Remotes,
@@ -91,14 +89,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.shells = openShells(c)
-	c.maintainer.Start(c.ctx)                  //nolint:contextcheck // the maintenance lives as long as the client
-	cfg.Secrets.LoadLogged(ctx, agents.InFile) // before anything is written
+	c.maintainer.Start(c.ctx)                           //nolint:contextcheck // the maintenance lives as long as the client
+	cfg.Roster.Secrets().LoadLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	cfg.Agents.Watch(c.announce)
-	c.background(func() { cfg.Secrets.LoadLogged(c.ctx, agents.IfUnlocked) })
+	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
+	c.background(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, agents.IfUnlocked) })
 	c.background(func() { c.sampler.run(c.ctx) })
 	c.background(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {
@@ -149,6 +147,7 @@ func (c *Client) recover(ctx context.Context) error {
 func (c *Client) Close() error {
 	c.tasks.close()
 	c.stop()
+	c.cfg.Roster.Close()
 	c.maintainer.Close()
 	c.shells.Close()
 	c.tasks.wait()

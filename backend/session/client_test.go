@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 type desk struct {
 	remotes *remotes.Library
 	search  *search.Index
-	secrets *roster.Secrets
+	roster  *roster.Agents
 	*session.Client
 	t     testing.TB
 	dir   string // of the data
@@ -121,15 +121,16 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 		places.Logger = slog.New(slog.DiscardHandler)
 	}
 	places.Tokens = agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})
-	cfg.Secrets = roster.NewSecrets(catalogue, []*agents.Vault{places.Tokens}, []string{"our-own-token"}, places.Logger)
+	secrets := roster.NewSecrets(catalogue, []*agents.Vault{places.Tokens}, []string{"our-own-token"}, places.Logger)
 	cfg.Remotes = remotes.New(places)
 	cfg.Search = search.New(search.Deps{Store: db, Logger: places.Logger, AgentName: catalogue.Name})
+	cfg.Roster = roster.New(roster.Deps{Catalogue: catalogue, Secrets: secrets})
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	cfg.Search.Start(tb.Context())
-	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, secrets: cfg.Secrets, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, roster: cfg.Roster, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}

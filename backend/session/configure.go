@@ -45,7 +45,7 @@ func (c *Client) configured(ctx context.Context, id, option string, answered <-c
 	select {
 	case failure := <-answered:
 		if failure != nil {
-			return &RefusedError{Code: refusedOption, Params: map[string]string{"id": option, "detail": c.words(failure)}}
+			return &RefusedError{Code: refusedOption, Params: map[string]string{"id": option, "detail": c.cfg.Roster.Secrets().Sentence(failure)}}
 		}
 		return c.wish(ctx, id, func(*conversation) error { return nil }) // the step that took the answer is over then, and shown
 	case <-gone:

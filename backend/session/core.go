@@ -71,7 +71,7 @@ type Config struct {
 
 	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
 	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
-	Secrets *roster.Secrets  // texts that must never be written; nil = those of Agents
+	Roster  *roster.Agents   // Agents as people administer them, and the secrets that must never be written; closed with the client; nil = those of Agents
 
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
@@ -99,8 +99,8 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
-	if cfg.Secrets == nil {
-		cfg.Secrets = roster.NewSecrets(cfg.Agents, nil, nil, cfg.Logger)
+	if cfg.Roster == nil {
+		cfg.Roster = roster.New(roster.Deps{Catalogue: cfg.Agents})
 	}
 	if cfg.Search == nil {
 		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
@@ -130,7 +130,6 @@ type core struct {
 
 	attachments *attachments.Library
 	launch      *launch.Gate
-	loginNews   loginNews
 	remotes     *remotes.Library
 	rules       *rulebook.Book
 	shells      *shells.Library
@@ -175,13 +174,8 @@ const (
 	unattached = 24 * time.Hour
 )
 
-// words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
-func (c *core) words(failure *acp.Error) string {
-	return transcript.Clip(c.secret.Text(failure.Sentence()), longestWords)
-}
-
 func (c *core) turnError(failure *acp.Error) *transcript.TurnError {
-	return &transcript.TurnError{Code: int64(failure.Code), Message: c.words(failure)}
+	return &transcript.TurnError{Code: int64(failure.Code), Message: c.cfg.Roster.Secrets().Sentence(failure)}
 }
 
 // show completes the record of a session with what is not stored in its row: the agent's name, and how its directory is now.
@@ -231,9 +225,6 @@ func (c *core) undoTime() time.Duration {
 }
 
 const refusedNewer = "storage.newer"
-
-// longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
-const longestWords = 8 << 10
 
 // undoSession returns the part of a session that its changes depend on.
 func undoSession(s *Session) undo.Session {

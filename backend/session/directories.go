@@ -21,7 +21,7 @@ func (c *Client) whereabouts(ctx context.Context, n New) (place string, w worksp
 		}
 		return n.Place, w, slices.Compact(n.Directories), err
 	}
-	if err := c.startable(n.Place, n.Agent); err != nil {
+	if err := c.hosts.At(n.Place).Startable(n.Agent); err != nil {
 		return "", w, nil, err
 	}
 	if w, err = c.workspaces.Open(ctx, n.Cwd); err == nil {

@@ -23,7 +23,7 @@ import (
 func (d *desk) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: d.db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: d.Get, Stored: d.Stored,
-		LoadSecrets: func(ctx context.Context) error { return d.secrets.Load(ctx, agents.Asking) }, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return d.roster.Secrets().Load(ctx, agents.Asking) }, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
 	})
 }
 

@@ -204,9 +204,6 @@ const (
 	eventTurn    = "turn.upsert"
 	eventRequest = "request.upsert"
 	eventNotice  = "notice"
-	eventAgent   = "agent.upsert"
-	eventInstall = "install.progress"
-	eventLogin   = "login.upsert"
 
 	eventQueue    = "queue.upsert"
 	eventUnqueued = "queue.removed"

@@ -28,7 +28,7 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 		return Session{}, err
 	}
 	s := v.look()
-	if err := c.startable(s.Place, agent); err != nil {
+	if err := c.hosts.At(s.Place).Startable(agent); err != nil {
 		return Session{}, err
 	}
 	draft, err := c.summary(ctx, s)
@@ -72,7 +72,7 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
-	return c.cfg.Secrets.Load(ctx, agents.IfUnlocked)
+	return c.cfg.Roster.Secrets().Load(ctx, agents.IfUnlocked)
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

@@ -60,8 +60,8 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if err := c.ReadOnly(); err != nil {
 		return AgentSessions{}, err // it would start the agent
 	}
-	if !c.cfg.Agents.Known(agent) {
-		return AgentSessions{}, c.unknownAgent(agent)
+	if err := c.hosts.Local.Startable(agent); err != nil {
+		return AgentSessions{}, err
 	}
 	if directory != "" && !filepath.IsAbs(directory) {
 		return AgentSessions{}, bad("directory.relative", "path", directory)
@@ -69,7 +69,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if directory != "" {
 		directory = filepath.Clean(directory)
 	}
-	c.cfg.Secrets.Remember(agent)
+	c.cfg.Roster.Secrets().Remember(agent)
 	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
 	if err != nil {
 		return AgentSessions{}, c.notListed(ctx, agent, err)
@@ -101,8 +101,8 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 	case errors.Is(err, agents.ErrClosed):
 		return ErrClosed
 	case wantsLogin:
-		c.noteLogin(agent, auth.Refused)
-		return &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": name, "detail": c.words(auth.Refused)}}
+		c.cfg.Roster.NoteLogin(agent, auth.Refused)
+		return &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": name, "detail": c.cfg.Roster.Secrets().Sentence(auth.Refused)}}
 	case errors.Is(err, agents.ErrNotInstalled):
 		return &RefusedError{Code: transcript.ProblemMissing, Params: map[string]string{"agent": name}}
 	}
@@ -127,8 +127,8 @@ func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]strin
 // Import makes a session of one that an agent has, and begins to take its history; how that goes on is told by events. A session that
 // is here already is given as it is.
 func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
-	if !c.cfg.Agents.Known(from.Agent) {
-		return Session{}, c.unknownAgent(from.Agent)
+	if err := c.hosts.Local.Startable(from.Agent); err != nil {
+		return Session{}, err
 	}
 	c.taking.Lock() // else two that ask for the same one make two
 	defer c.taking.Unlock()

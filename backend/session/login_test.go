@@ -3,22 +3,18 @@ package session_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
-	"deskhand/backend/shells"
-	"deskhand/backend/terminal"
-	"deskhand/backend/testkit"
 )
 
 // locked is a desk with demo agents that want a login: by-agent, by-terminal and by-env, with one account for all.
@@ -60,28 +56,28 @@ func (d *desk) refused(id string) {
 	})
 }
 
-func (d *desk) login(agent, method string, values map[string]string) session.Login {
+func (d *desk) login(agent, method string, values map[string]string) roster.Login {
 	d.t.Helper()
-	l, err := d.BeginLogin(d.t.Context(), agent, method, values)
+	l, err := d.roster.Logins().Begin(d.t.Context(), agent, method, values)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return l
 }
 
-func (d *desk) signedIn(agent string) session.Login {
+func (d *desk) signedIn(agent string) roster.Login {
 	d.t.Helper()
-	l, err := d.SignedIn(d.t.Context(), agent)
+	l, err := d.roster.Logins().SignedIn(d.t.Context(), agent)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return l
 }
 
-func (d *desk) ended(l session.Login) session.Login {
+func (d *desk) ended(l roster.Login) roster.Login {
 	d.t.Helper()
 	d.until("end of the login", func() bool {
-		now, err := d.GetLogin(l.ID)
+		now, err := d.roster.Logins().Get(l.ID)
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -91,22 +87,15 @@ func (d *desk) ended(l session.Login) session.Login {
 	return l
 }
 
-func refusedWith(t *testing.T, err error, code string) {
-	t.Helper()
-	if refused, ok := errors.AsType[*session.RefusedError](err); !ok || refused.Code != code {
-		t.Errorf("%v, want %s", err, code)
-	}
-}
-
 func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
-	ways := map[string]func(*desk) session.Login{
-		"by-agent": func(d *desk) session.Login { return d.login("by-agent", "demo", nil) },
-		"by-env": func(d *desk) session.Login {
+	ways := map[string]func(*desk) roster.Login{
+		"by-agent": func(d *desk) roster.Login { return d.login("by-agent", "demo", nil) },
+		"by-env": func(d *desk) roster.Login {
 			return d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "open sesame"})
 		},
 	}
 	if runtime.GOOS != "windows" {
-		ways["by-terminal"] = func(d *desk) session.Login {
+		ways["by-terminal"] = func(d *desk) roster.Login {
 			l := d.login("by-terminal", "demo-terminal", nil)
 			if err := d.Shells().Type(l.Terminal, []byte("yes\r")); err != nil {
 				d.t.Error(err)
@@ -167,7 +156,7 @@ func TestLoginSendsRefusedPromptAgain(t *testing.T) {
 	s := d.createOf("by-agent")
 	d.prompt(s.ID, "echo before")
 	d.idle(s.ID)
-	if err := d.Logout(t.Context(), "by-agent"); err != nil {
+	if err := d.roster.Logins().Logout(t.Context(), "by-agent"); err != nil {
 		t.Fatal(err)
 	}
 	turn := d.prompt(s.ID, "echo after")
@@ -190,7 +179,7 @@ func TestLoginSendsAttachmentsOfRefusedPromptAgain(t *testing.T) {
 	d.ended(d.login("by-agent", "demo", nil))
 	s := d.createOf("by-agent")
 	d.isReady(s.ID)
-	if err := d.Logout(t.Context(), "by-agent"); err != nil {
+	if err := d.roster.Logins().Logout(t.Context(), "by-agent"); err != nil {
 		t.Fatal(err)
 	}
 	shot := d.upload("shot.png", picture(t, 7, 7))
@@ -252,114 +241,6 @@ func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 	}
 }
 
-func TestLoginIsCancelled(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	l := d.login("by-agent", "demo-never", nil)
-	_, err := d.BeginLogin(t.Context(), "by-agent", "demo", nil)
-	refusedWith(t, err, "login.running")
-	refusedWith(t, d.Logout(t.Context(), "by-agent"), "login.running")
-	if err := d.CancelLogin(t.Context(), l.ID); err != nil {
-		t.Fatal(err)
-	}
-	if now, err := d.GetLogin(l.ID); err != nil || now.State != "failed" || now.Code != "login.cancelled" || now.EndedAt == nil {
-		t.Errorf("GetLogin after CancelLogin: got %+v, %v; want it failed with login.cancelled and a time", now, err)
-	}
-	if err := d.CancelLogin(t.Context(), l.ID); err != nil {
-		t.Error(err)
-	}
-	if l := d.ended(d.login("by-agent", "demo", nil)); l.State != "done" {
-		t.Errorf("next login: got %+v, want it done", l)
-	}
-	if err := d.CancelLogin(t.Context(), "none"); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("CancelLogin(none) = %v, want ErrNotFound", err)
-	}
-}
-
-func TestLoginEndsWithProgram(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	d.login("by-agent", "demo-never", nil)
-	if runtime.GOOS != "windows" {
-		d.login("by-terminal", "demo-terminal", nil)
-	}
-	d.close()
-	_, err := d.BeginLogin(t.Context(), "by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "too late"})
-	if err == nil {
-		t.Error("it goes on")
-	}
-}
-
-func TestLoginsThatCannotBegin(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	for code, try := range map[string][2]string{
-		"agent.unknown": {"nobody", "x"}, "login.method": {"by-agent", "x"}, "login.values": {"by-env", "demo-key"}, "agent.not_installed": {"gemini", "x"},
-	} {
-		_, err := d.BeginLogin(t.Context(), try[0], try[1], nil)
-		refusedWith(t, err, code)
-	}
-	_, err := d.LoginMethods(t.Context(), "nobody")
-	refusedWith(t, err, "agent.unknown")
-	refusedWith(t, d.Logout(t.Context(), "mock"), "login.no_logout")
-	// A refused one does not keep the next from beginning.
-	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "a value"})); l.State != "done" || !strings.Contains(l.Warning, "logins.json") {
-		t.Errorf("login: got %+v, want it done, warning of logins.json", l)
-	}
-}
-
-func TestLoginInTerminal(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		d := locked(t)
-		_, err := d.BeginLogin(t.Context(), "by-terminal", "demo-terminal", nil)
-		refusedWith(t, err, "terminal.unavailable")
-		return
-	}
-	d := locked(t)
-	l := d.login("by-terminal", "demo-terminal", nil)
-	if err := d.Shells().Resize(l.Terminal, terminal.Size{Cols: 120, Rows: 40}); err != nil {
-		t.Error(err)
-	}
-	text, after := "", int64(0)
-	read := func(until func(shells.TerminalOutput) bool) shells.TerminalOutput {
-		t.Helper()
-		for deadline := time.Now().Add(testkit.Limit); ; {
-			out, err := d.Shells().Read(t.Context(), l.Terminal, after, time.Second)
-			if err != nil || time.Now().After(deadline) {
-				t.Fatal(text, err)
-			}
-			after, text = out.Next, text+string(out.Data)
-			if until(out) {
-				return out
-			}
-		}
-	}
-	read(func(shells.TerminalOutput) bool { return strings.Contains(text, "Type yes to sign in: ") })
-	if err := d.Shells().Type(l.Terminal, []byte("no\r")); err != nil {
-		t.Fatal(err)
-	}
-	out := read(func(out shells.TerminalOutput) bool { return out.Exited })
-	if out.ExitCode == nil || *out.ExitCode != 1 || !strings.Contains(text, "nobody has signed in") {
-		t.Errorf("terminal: got %+v, %q; want exit code 1 and that nobody has signed in", out, text)
-	}
-	if l := d.ended(l); l.State != "failed" || l.Code != "login.exit" {
-		t.Errorf("login: got %+v, want it failed with login.exit", l)
-	}
-	refusedWith(t, d.Shells().Type(l.Terminal, []byte("x")), "terminal.ended")
-
-	l = d.login("by-terminal", "demo-terminal", nil)
-	if err := d.Shells().End(t.Context(), l.Terminal); err != nil {
-		t.Error(err)
-	}
-	if l, err := d.GetLogin(l.ID); err != nil || l.Code != "login.cancelled" {
-		t.Errorf("GetLogin after the end of its terminal: got %+v, %v; want login.cancelled", l, err)
-	}
-	if _, err := d.Shells().Read(t.Context(), "none", 0, 0); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("Read(none) = %v, want ErrNotFound", err)
-	}
-}
-
 // What a person enters for an agent is in one file, and nowhere else that we write.
 func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	t.Parallel()
@@ -374,7 +255,7 @@ func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	if text := textOf(d.transcript(s.ID), "agent"); !strings.Contains(text, "my key is [redacted]") {
 		t.Errorf("agent's text: got %q, want the key redacted", text)
 	}
-	l, err := d.LoginMethods(t.Context(), "by-env")
+	l, err := d.roster.Logins().Methods(t.Context(), "by-env")
 	if err != nil || bytes.Contains(mustJSON(t, l), []byte("sesame")) || !l.Methods[0].Vars[0].Set || l.Methods[0].Type != agents.LoginByValues {
 		t.Errorf("LoginMethods: got %+v, %v; want the value told as set, and not shown", l, err)
 	}

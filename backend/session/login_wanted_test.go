@@ -2,8 +2,6 @@ package session_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,8 +14,6 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
-	"deskhand/backend/testkit"
 )
 
 // A session that somebody has put away stays as it is.
@@ -96,105 +92,6 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	d.until("agent", func() bool { return d.get(stopped.ID).Generation == 2 && d.get(stopped.ID).Phase == lifecycle.Ready })
 	if now := d.transcript(stopped.ID); d.get(stopped.ID).Turn != nil || len(now.Turns) != 1 || textOf(now, "agent") != "" {
 		t.Errorf("%+v %q", now.Turns, textOf(now, "agent"))
-	}
-}
-
-// Who cancels a login whose values are being kept hears of its end, even if they cannot be kept.
-func TestLoginIsCancelledWhileItsValuesAreKept(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	d.close()
-	db, err := store.Open(t.Context(), d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := proxy.Open(proxy.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writing, release := make(chan struct{}), make(chan struct{})
-	catalogue := agents.Open(agents.Config{
-		File: filepath.Join(d.dir, "agents.json"), Vault: filepath.Join(d.dir, "logins.json"),
-		WriteFile: func(string, []byte, fs.FileMode) error {
-			close(writing)
-			<-release
-			return errors.New("no space is left")
-		},
-	})
-	c, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	values := map[string]string{"DESKHAND_DEMO_KEY": "open sesame"}
-	cancelled := make(chan error, 1)
-	l, err := c.BeginLogin(t.Context(), "by-env", "demo-key", values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-writing
-	_, err = c.BeginLogin(t.Context(), "by-env", "demo-key", values)
-	refused, ok := errors.AsType[*session.RefusedError](err)
-	if !ok || refused.Code != "login.running" {
-		t.Fatal(err)
-	}
-	go func() { cancelled <- c.CancelLogin(t.Context(), refused.Params["login"]) }()
-	select {
-	case err := <-cancelled:
-		t.Errorf("it has not ended: %v", err)
-	case <-time.After(100 * time.Millisecond): // by then it waits
-	}
-	close(release)
-	select {
-	case err := <-cancelled:
-		now, lost := c.GetLogin(l.ID)
-		if errors.Join(err, lost) != nil || now.State != "failed" || now.Code != "login.cancelled" {
-			t.Errorf("got %+v, %v, %v of a login that was cancelled, want it failed and cancelled", now, err, lost)
-		}
-	case <-time.After(testkit.Limit):
-		t.Error("who cancels it waits for ever")
-	}
-}
-
-// What an agent says when it refuses may hold the key that it has refused.
-func TestWhyAnAgentWantsALoginHoldsNoSecret(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("a shell is needed")
-	}
-	dir := t.TempDir()
-	const secret = "sk-abcdefghijklmnopqrstuvwxyz0123"
-	script := `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"a","version":"` + secret + `"},"agentCapabilities":{"_meta":{"key":"` + secret + `"}},"authMethods":[{"id":"a","name":"A","description":"` + secret + `"}]}}'
-		read -r line; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + secret + ` is no valid key"}}'; cat >/dev/null`
-	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "chatty", "command": "/bin/sh", "args": []string{"-c", script}}}})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, dir)
-	r, err := d.TestAgent(t.Context(), "chatty")
-	if err != nil || r.Agent.State != agents.NeedsLogin {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	list, err := d.ListAgents(t.Context(), false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, told := range map[string]any{"report": r, "list": list, "events": batch} {
-		if text := string(mustJSON(t, told)); strings.Contains(text, secret) {
-			at := strings.Index(text, secret)
-			t.Errorf("%s: …%s", name, text[max(0, at-80):at])
-		}
 	}
 }
 
@@ -285,60 +182,9 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 	}
 }
 
-// That an agent wants a login is told by somebody who looks for it on the disk first. A directory of PATH that does not answer holds up nobody.
-func TestATurnDoesNotWaitForWhatIsToldOfALogin(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	d.ended(d.login("by-agent", "demo", nil))
-	s := d.createOf("by-agent")
-	d.isReady(s.ID)
-	if err := os.Remove(filepath.Join(d.dir, "signed-in")); err != nil {
-		t.Fatal(err)
-	}
-	told := d.HoldAnnouncing()
-	defer told()
-	d.prompt(s.ID, "echo some words")
-	d.idle(s.ID)
-	told()
-	d.until("want of a login", func() bool { return d.wantsLogin("by-agent") })
-}
-
-// What an agent said before its login is not told after that.
-func TestARefusalIsNotToldAfterTheLogin(t *testing.T) {
-	t.Parallel()
-	d := locked(t)
-	told := d.HoldAnnouncing()
-	defer told()
-	before := d.createOf("by-env") // whose refusal is being told: the next ones wait
-	d.refused(before.ID)
-	d.until("want of a login", func() bool { return d.wantsLogin("by-env") })
-	s := d.createOf("by-agent")
-	d.refused(s.ID)
-	if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: new(true)}); err != nil { // so that it tells nothing new
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(d.dir, "signed-in"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	begun := make(chan session.Login, 1)
-	go func() {
-		l, err := d.SignedIn(t.Context(), "by-agent")
-		if err != nil {
-			t.Error(err)
-		}
-		begun <- l
-	}()
-	told()
-	d.ended(<-begun)
-	d.until("news", d.LoginsAreTold)
-	if d.wantsLogin("by-agent") || !d.wantsLogin("by-env") {
-		t.Error("the other way round")
-	}
-}
-
 func (d *desk) wantsLogin(agent string) bool {
 	d.t.Helper()
-	list, err := d.ListAgents(d.t.Context(), false, false)
+	list, err := d.roster.List(d.t.Context(), false, false)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -34,10 +34,10 @@ const remoteStartLimit = 15 * time.Minute
 // host returns what the session's host offers. Any goroutine may call host.
 func (v *conversation) host() host.Capabilities { return v.c.hosts.At(v.look().Place) }
 
-// noteLogin is Client.noteLogin for an agent of the catalogue: the catalogue has no logins of agents elsewhere.
+// noteLogin is Agents.NoteLogin for an agent of the catalogue: the catalogue has no logins of agents elsewhere.
 func (v *conversation) noteLogin(refused *acp.Error) {
 	if v.host().Agents != nil {
-		v.c.noteLogin(v.row.Agent, refused)
+		v.c.cfg.Roster.NoteLogin(v.row.Agent, refused)
 	}
 }
 

@@ -161,7 +161,7 @@ func (a *agentProcess) restoreImported(method, how string) {
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)
 		default:
-			a.fail(problemImport, "agent", a.v.agentName, "detail", a.v.c.words(failure))
+			a.fail(problemImport, "agent", a.v.agentName, "detail", a.v.c.cfg.Roster.Secrets().Sentence(failure))
 		}
 	})
 }

@@ -132,7 +132,7 @@ func TestShellOfThePerson(t *testing.T) {
 	if now := d.shells(s.ID)[1]; now.ExitCode == nil || *now.ExitCode != 7 || now.EndedAt == nil {
 		t.Errorf("%+v", now)
 	}
-	refusedWith(t, d.Shells().Type(second.ID, []byte("x")), "terminal.ended")
+	refused(t, d.Shells().Type(second.ID, []byte("x")), "terminal.ended")
 }
 
 func TestWhereAShellStarts(t *testing.T) {
@@ -155,13 +155,13 @@ func TestWhereAShellStarts(t *testing.T) {
 	}
 	for _, dir := range []string{"below", t.TempDir(), "/", filepath.Join(d.work, "none")} {
 		_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{Directory: dir})
-		refusedWith(t, err, "terminal.directory")
+		refused(t, err, "terminal.directory")
 	}
 	if err := os.RemoveAll(d.work); err != nil {
 		t.Fatal(err)
 	}
 	_, err = d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
-	refusedWith(t, err, "directory.missing")
+	refused(t, err, "directory.missing")
 	if _, err := d.Shells().Open(t.Context(), "none", shells.NewShell{}); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)
 	}
@@ -174,7 +174,7 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 		d.shell(s.ID, shells.NewShell{})
 	}
 	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
-	refusedWith(t, err, "terminal.too_many")
+	refused(t, err, "terminal.too_many")
 	// Those that have ended count no more, and the oldest of them are forgotten.
 	for _, sh := range d.shells(s.ID) {
 		(&page{d: d, id: sh.ID}).types("exit")
@@ -239,7 +239,7 @@ func TestNoShellForAnAgentElsewhere(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
-	refusedWith(t, err, "terminal.elsewhere")
+	refused(t, err, "terminal.elsewhere")
 	_, err = d.Roots(t.Context(), s.ID)
-	refusedWith(t, err, "paths.elsewhere")
+	refused(t, err, "paths.elsewhere")
 }

@@ -42,7 +42,7 @@ type ModeMark struct {
 // chosen. With a mode it answers as if that had been chosen.
 func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode string) (StartMode, error) {
 	place = cmp.Or(place, host.Local)
-	if err := c.startable(place, agent); err != nil {
+	if err := c.hosts.At(place).Startable(agent); err != nil {
 		return StartMode{}, err
 	}
 	chosen, err := c.starts.Chosen(ctx, agent, place, c.project(place, directory))
@@ -78,7 +78,7 @@ func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode st
 // not chosen any more.
 func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string, choice startmode.Choice) (StartMode, error) {
 	place = cmp.Or(place, host.Local)
-	if err := c.startable(place, agent); err != nil {
+	if err := c.hosts.At(place).Startable(agent); err != nil {
 		return StartMode{}, err
 	}
 	if directory != "" && c.hosts.At(place).Directories != nil && !filepath.IsAbs(directory) {

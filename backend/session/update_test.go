@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -66,7 +67,8 @@ func openInstalling(t *testing.T, dir string) *desk {
 		t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile})
-	c, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Version: "test"})
+	people := roster.New(roster.Deps{Catalogue: catalogue})
+	c, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Version: "test", Roster: people})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func openInstalling(t *testing.T, dir string) *desk {
 			t.Error(err)
 		}
 	})
-	return &desk{Client: c, t: t, dir: dir, db: db, work: t.TempDir()}
+	return &desk{Client: c, roster: people, t: t, dir: dir, db: db, work: t.TempDir()}
 }
 
 // TestUpdateWhileATurnRuns: the installation goes through, the turn goes on in the version that it began in, and nothing of that is
@@ -105,12 +107,12 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Install("packed", ""); err != nil {
+		if _, err := d.roster.Install("packed", ""); err != nil {
 			t.Fatal(err)
 		}
 		var now agents.Agent
 		d.until("end of the installation", func() bool {
-			list, err := d.ListAgents(t.Context(), true, false)
+			list, err := d.roster.List(t.Context(), true, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,7 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "agents", "packed", "1.0.0", "files", "agent")); err != nil {
 		t.Errorf("what runs was removed: %v", err)
 	}
-	refused(t, d.Uninstall("packed"), "agent.in_use")
+	refused(t, d.roster.Uninstall("packed"), "agent.in_use")
 	if s := d.get(old.ID); s.Phase != lifecycle.Working {
 		t.Errorf("the turn is disturbed: %+v", s)
 	}

@@ -70,13 +70,7 @@ func openShells(c *Client) *shells.Library {
 			}
 			return nil
 		},
-		Login: func(id string) (shells.Login, error) {
-			a, err := c.logins.terminal(id)
-			if err != nil {
-				return shells.Login{}, err
-			}
-			return shells.Login{Terminal: a.tty, End: func(ctx context.Context) error { return c.cancelLogin(ctx, a) }}, nil
-		},
+		Login: c.cfg.Roster.Logins().Terminal,
 	})
 }
 

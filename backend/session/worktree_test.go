@@ -140,7 +140,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 		t.Fatalf("session after Remove: got %+v, %+v; want it closed, the directory gone, the kept commit recorded", now, now.Worktree)
 	}
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.removed")
+	refused(t, err, "worktree.removed")
 
 	// The record outlives the program, and so does what was kept.
 	dir := d.dir
@@ -154,7 +154,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 		t.Error("it is not as it was")
 	}
 	_, err = d.restoreTree(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.there")
+	refused(t, err, "worktree.there")
 	d.prompt(s.ID, "markdown")
 	d.idle(s.ID)
 }
@@ -199,7 +199,7 @@ func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 		t.Errorf("Preview beside a running turn: got %+v, %v; want it to name The other", preview, err)
 	}
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.busy")
+	refused(t, err, "worktree.busy")
 	if now := d.get(s.ID); now.Worktree.State != "ready" || d.textAt(s.Cwd, "code.go") != "one\n" {
 		t.Errorf("worktree after a refused Remove: got %+v, want it ready and untouched", now.Worktree)
 	}
@@ -227,19 +227,19 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 		return err
 	}
 	_, plan := d.Worktrees().Plan(t.Context(), d.work, "x")
-	refusedWith(t, plan, "worktree.no_repository")
-	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.no_repository")
+	refused(t, plan, "worktree.no_repository")
+	refused(t, make(session.New{Cwd: d.work}), "worktree.no_repository")
 	d.git(d.work, "init", "--quiet")
-	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.no_commit")
+	refused(t, make(session.New{Cwd: d.work}), "worktree.no_commit")
 	d.asRepository()
 	d.leave("uncommitted/x", "x")
-	refusedWith(t, make(session.New{Cwd: filepath.Join(d.work, "uncommitted")}), "worktree.subdirectory")
-	refusedWith(t, make(session.New{Cwd: d.work, Branch: "a..b"}), "worktree.branch_name")
+	refused(t, make(session.New{Cwd: filepath.Join(d.work, "uncommitted")}), "worktree.subdirectory")
+	refused(t, make(session.New{Cwd: d.work, Branch: "a..b"}), "worktree.branch_name")
 	d.git(d.work, "branch", "taken")
-	refusedWith(t, make(session.New{Cwd: d.work, Branch: "taken"}), "worktree.branch_taken")
-	refusedWith(t, make(session.New{Cwd: d.work, Place: "elsewhere"}), "worktree.elsewhere")
+	refused(t, make(session.New{Cwd: d.work, Branch: "taken"}), "worktree.branch_taken")
+	refused(t, make(session.New{Cwd: d.work, Place: "elsewhere"}), "worktree.elsewhere")
 	d.git(d.work, "config", "filter.own.smudge", "touch "+filepath.Join(d.work, "ran")+"; cat")
-	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.programs")
+	refused(t, make(session.New{Cwd: d.work}), "worktree.programs")
 	if _, err := exec.LookPath("git-lfs"); err == nil {
 		return
 	}
@@ -250,7 +250,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	d.git(d.work, "config", "filter.lfs.process", "git-lfs filter-process")
 	d.git(d.work, "config", "filter.lfs.required", "true")
 	err := make(session.New{Cwd: d.work})
-	refusedWith(t, err, "worktree.filter_missing")
+	refused(t, err, "worktree.filter_missing")
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Params["program"] != "git-lfs" || refused.Params["setting"] != "filter.lfs.process" {
 		t.Errorf("worktree without git-lfs: got %+v, want git-lfs and filter.lfs.process named", err)
 	}
@@ -260,7 +260,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	}
 	s := d.create()
 	_, err = d.Worktrees().Preview(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.none")
+	refused(t, err, "worktree.none")
 }
 
 // TestWorktreeOfUnwrittenSessionIsRemoved: but what somebody has put into it meanwhile stays.
@@ -421,7 +421,7 @@ func TestWorktreePathGoesToOneSession(t *testing.T) {
 	d.store(`CREATE TRIGGER never BEFORE INSERT ON worktree BEGIN SELECT raise(ABORT, 'it is written down'); END`)
 	for branch, code := range map[string]string{"taken": "worktree.branch_taken", "own": "worktree.exists", "a..b": "worktree.branch_name"} {
 		_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: branch})
-		refusedWith(t, err, code)
+		refused(t, err, code)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 			d.writeTo(path, "new.txt", "new\n")
 			d.git(d.work, "worktree", "lock", path)
 			rename(t, path, path+"-unplugged")
-			refusedWith(t, try(d, s.ID), "worktree.locked")
+			refused(t, try(d, s.ID), "worktree.locked")
 			if state, _ := d.stateOf(s.ID); state != "ready" || d.get(s.ID).Worktree.State != "missing" {
 				t.Errorf("it is %s, and shown as %s", state, d.get(s.ID).Worktree.State)
 			}

@@ -173,7 +173,7 @@ func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
 	}()
 	d.untilStored("making")
 	_, err := d.Workspaces().Relink(t.Context(), own.Workspace.ID, d.linked())
-	refusedWith(t, err, "worktree.working")
+	refused(t, err, "worktree.working")
 	letGo()
 	if err := <-made; err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 	if c.hosts.At(n.Place).Directories == nil {
 		return nil, bad(worktrees.Elsewhere)
 	}
-	if err := c.startable(n.Place, n.Agent); err != nil {
+	if err := c.hosts.At(n.Place).Startable(n.Agent); err != nil {
 		return nil, err
 	}
 	cwd, err := workspace.Directory(n.Cwd)

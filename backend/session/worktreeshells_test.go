@@ -49,7 +49,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	d.prompt(further.ID, "question")
 	r := d.request(further.ID)
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.busy")
+	refused(t, err, "worktree.busy")
 	d.answer(r, session.Answer{Reject: true})
 	d.idle(further.ID)
 	there := d.shell(further.ID, shells.NewShell{Directory: tree})
@@ -77,7 +77,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	d.until("it is being removed", func() bool { _, err := os.Lstat(at); return err == nil })
 	for id, n := range map[string]shells.NewShell{s.ID: {}, linked.ID: {}, further.ID: {Directory: tree}} {
 		_, err := d.Shells().Open(t.Context(), id, n)
-		refusedWith(t, err, "worktree.working")
+		refused(t, err, "worktree.working")
 	}
 	release()
 	if err := <-done; err != nil {
@@ -103,7 +103,7 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	d.writeTo(s.Cwd, ".gitattributes", "*.nb text\n")
 	d.writeTo(s.Cwd, "book.nb", "in\r\nOUT precious\n")
 	_, err := d.Worktrees().Remove(t.Context(), s.ID)
-	refusedWith(t, err, "worktree.filter")
+	refused(t, err, "worktree.filter")
 	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != lifecycle.Ready {
 		t.Errorf("%+v, %s", list, d.get(s.ID).Phase)
 	}
