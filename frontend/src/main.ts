@@ -4,6 +4,7 @@ import { watchDrops } from './shell/drops';
 import { stopComposingKeys } from './ui/composition';
 import './styles/tokens.css';
 import './styles/base.css';
+import './styles/parts.css';
 import './markdown/markdown.css';
 
 stopComposingKeys(window);
