@@ -253,7 +253,6 @@ export class Client {
   logout = (id: string, signal: AbortSignal) =>
     this.call('POST /client/agents/{id}/logout', { path: { id }, signal });
 
-  /** Reads a terminal. */
   terminal = (id: string, after: number, wait: number, signal: AbortSignal) =>
     this.call('GET /client/terminals/{id}', {
       path: { id },

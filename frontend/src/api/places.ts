@@ -8,10 +8,7 @@ type Schemas = components['schemas'];
 export type Site = Schemas['Place'];
 export type NewSite = Schemas['NewPlace'];
 export type SitePatch = Schemas['PlacePatch'];
-/** The result of removing a place, with the agents that could not be ended and may go on there. */
-export type SiteRemoved = Schemas['PlaceRemoved'];
 export type SiteAgent = Schemas['PlaceAgent'];
-export type SiteDirectory = Schemas['FarDirectories'];
 
 /** The id of this computer. */
 export const here = 'local';

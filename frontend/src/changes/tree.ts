@@ -66,7 +66,6 @@ export function inOrder(files: readonly ChangedFile[]): ChangedFile[] {
   return treeRows(files, new Set()).flatMap((row) => (row.kind === 'file' ? [row.file] : []));
 }
 
-/** Returns the index of a row's parent. */
 export function parentOf(rows: readonly Row[], at: number): number {
   const depth = rows[at]?.depth ?? 0;
   return rows.findLastIndex((row, index) => index < at && row.depth < depth);

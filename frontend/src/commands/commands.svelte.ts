@@ -20,7 +20,6 @@ export async function loadActions(): Promise<void> {
   overlay.behindSlash = () => (commands.frame ? loaded.behindSlash(commands.frame) : []);
 }
 
-/** Runs a command. */
 export function run(id: CommandId, frame: Frame, held = false): void {
   if (commands.loaded) commands.loaded.act(id, frame, held);
   else void loadActions().then(() => commands.loaded?.act(id, frame, held));

@@ -87,7 +87,6 @@ export function commandGroups(): Group[] {
 /** All commands in the order of the groups. */
 export const inGroups: readonly CommandId[] = Object.values(groups).flat();
 
-/** Returns the displayed name of a command. */
 export function nameOf(id: CommandId): string {
   const nth = /^nth(\d)$/.exec(id)?.[1];
   return nth ? t('command.nth', { n: nth }) : t(`command.${id as Exclude<CommandId, `nth${number}`>}`);

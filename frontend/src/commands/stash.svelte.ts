@@ -15,7 +15,6 @@ interface Put {
   text: string;
 }
 
-/** The composer's field. */
 interface Field {
   read: () => string;
   write: (text: string) => void;

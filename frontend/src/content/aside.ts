@@ -5,7 +5,6 @@ import { getContext, setContext } from 'svelte';
 export interface Aside {
   /** Opens a text that is too long for its row. */
   output: (title: string, text: string) => void;
-  /** Opens a terminal by its id. */
   terminal: (id: string) => void;
   file: (path: string, line?: number) => void;
 }

@@ -200,7 +200,6 @@ function isAddress(text: string): boolean {
   }
 }
 
-/** Returns the fault of an entry's name. */
 export function nameFault(name: string): 'empty' | 'long' | 'control' | undefined {
   if (name === '') return 'empty';
   if (new TextEncoder().encode(name).length > 256) return 'long';

@@ -194,7 +194,6 @@ function number(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** Returns the initial values of the controls. */
 export function initialValues(fields: readonly Field[]): Values {
   return Object.fromEntries(
     fields.map((field) => [field.name, Array.isArray(field.initial) ? [...field.initial] : field.initial]),

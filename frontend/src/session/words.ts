@@ -38,7 +38,6 @@ function fold(text: string): string {
     .toLowerCase();
 }
 
-/** Parses a query. */
 export function termsOf(query: string): Term[] {
   const terms: Term[] = [];
   const parts = [...query.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/gu)];

@@ -30,7 +30,6 @@ export function newest(before: Login | undefined, now: Login): Login {
   return before?.id === now.id && before.state !== 'running' && now.state === 'running' ? before : now;
 }
 
-/** Returns the label of a variable. */
 export function labelOf(one: LoginVar): string {
   return one.label || (lookup(`login.var.${one.name}`) ?? one.name);
 }

@@ -3,7 +3,6 @@ import type { Client } from '../api/client';
 import type { Login } from '../api/records';
 import { newest } from './login';
 
-/** Logins to agents. */
 export class Logins {
   /** Logins that run, or ran while this page was open. */
   readonly byId = new SvelteMap<string, Login>();

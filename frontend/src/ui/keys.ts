@@ -240,7 +240,6 @@ function types({ key, code, ctrlKey, metaKey, altKey, shiftKey, target }: Press)
     : ctrlKey && !shiftKey && !/^[a-z\d]$/i.test(key) && key !== signs[code];
 }
 
-/** Returns the command of a key press. */
 export function commandOf(event: Press, scope: Scope = 'everywhere'): CommandId | undefined {
   if (types(event)) return undefined;
   for (const chord of chordsOf(event)) {
