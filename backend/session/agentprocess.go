@@ -221,7 +221,7 @@ func (a *agentProcess) read(inst transport) {
 	for {
 		batch, err := r.Next(a.ctx)
 		if gap, missing := errors.AsType[*gapError](err); missing {
-			a.post(func() { a.v.missing(gap) })
+			a.post(func() { a.v.remote.missing(gap) })
 			continue
 		}
 		if err != nil {
@@ -397,7 +397,7 @@ func (v *conversation) received(a *agentProcess, batch []proxy.Message) {
 		}
 		v.take(m.Data)
 		a.taken = m.Seq
-		v.reached(a, m.Seq)
+		v.remote.reached(a, m.Seq)
 	}
 }
 
@@ -744,7 +744,7 @@ func (v *conversation) sendPrompt(turn string) {
 		return
 	}
 	if len(v.turn.attachments) > 0 {
-		v.composePrompt(turn)
+		v.composer.compose(turn)
 		return
 	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}

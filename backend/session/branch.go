@@ -208,7 +208,7 @@ func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 		return Session{}, err
 	}
 	made := make(chan fork, 1)
-	if err := v.call(ctx, func() error { return v.fork(made) }); err != nil {
+	if err := v.call(ctx, func() error { return v.forking.ask(made) }); err != nil {
 		return Session{}, err
 	}
 	select {

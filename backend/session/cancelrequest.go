@@ -28,24 +28,24 @@ func canBeWithdrawn(method string) bool {
 // withdrawnSteps is how long an answer is waited for, in steps of a cancel.
 const withdrawnSteps = 2
 
-// cancel stops the turn, and where none runs what else the agent is at. In a start that is the start, and a turn that waits for it ends
+// begin stops the turn, and where none runs what else the agent is at. In a start that is the start, and a turn that waits for it ends
 // too: what can be withdrawn is, and else, or asked once more, the agent is ended.
-func (v *conversation) cancel() error {
-	if v.composing != nil {
-		v.restoreDraft()
+func (s *cancellation) begin() error {
+	if s.v.composer.now != nil {
+		s.restoreDraft()
 	}
-	if v.state.Base != lifecycle.Starting && v.state.Base != lifecycle.Replaying || v.agent == nil {
-		if v.state.Turn == "" && v.agent != nil && v.agent.withdrawOurs() {
+	if s.v.state.Base != lifecycle.Starting && s.v.state.Base != lifecycle.Replaying || s.v.agent == nil {
+		if s.v.state.Turn == "" && s.v.agent != nil && s.v.agent.withdrawOurs() {
 			return nil
 		}
-		return v.wish(lifecycle.Cancel{})
+		return s.v.wish(lifecycle.Cancel{})
 	}
-	v.restoreDraft()
-	withdrawn := v.agent.withdrawOurs()
-	if withdrawn && v.state.Turn == "" {
+	s.restoreDraft()
+	withdrawn := s.v.agent.withdrawOurs()
+	if withdrawn && s.v.state.Turn == "" {
 		return nil
 	}
-	return v.wish(lifecycle.Cancel{Unstarted: !withdrawn})
+	return s.v.wish(lifecycle.Cancel{Unstarted: !withdrawn})
 }
 
 // longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
@@ -53,53 +53,55 @@ const longestTakenBack = 1 << 20
 
 // restoreDraft makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
 // start, may want to send it after the next. Where another was begun meanwhile, if only with a file, or it is too long for that, it waits in the queue.
-func (v *conversation) restoreDraft() {
-	if !v.unheard() || v.turn.back {
+func (s *cancellation) restoreDraft() {
+	if !s.unheard() || s.v.turn.back {
 		return
 	}
-	v.turn.back = true
-	another := slices.ContainsFunc(v.row.Attachments, func(a transcript.Attachment) bool {
-		return !slices.ContainsFunc(v.turn.attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
+	s.v.turn.back = true
+	another := slices.ContainsFunc(s.v.row.Attachments, func(a transcript.Attachment) bool {
+		return !slices.ContainsFunc(s.v.turn.attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
-	if another || !v.draftAgain(v.turn) { // beside the files of another it would go with them, or, after a login, not at all
-		v.waitAgain(v.turn)
+	if another || !s.draftAgain(s.v.turn) { // beside the files of another it would go with them, or, after a login, not at all
+		s.waitAgain(s.v.turn)
 	}
 }
 
 // unheard tells that a turn runs of which the agent knows nothing.
-func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.Sent || v.composing != nil) }
+func (s *cancellation) unheard() bool {
+	return s.v.turn != nil && (!s.v.state.Sent || s.v.composer.now != nil)
+}
 
 // draftAgain is false where another draft was begun, or the message is too long for one.
-func (v *conversation) draftAgain(t *Turn) bool {
+func (s *cancellation) draftAgain(t *Turn) bool {
 	message := transcript.PromptText(t.prompt)
-	if v.row.Draft != "" || len(message) > longestTakenBack {
+	if s.v.row.Draft != "" || len(message) > longestTakenBack {
 		return false
 	}
-	v.row.Draft = message
+	s.v.row.Draft = message
 	mine := slices.DeleteFunc(slices.Clone(t.attachments), func(a transcript.Attachment) bool {
-		return slices.ContainsFunc(v.row.Attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
+		return slices.ContainsFunc(s.v.row.Attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
-	v.setChips(append(mine, v.row.Attachments...))
+	s.v.composer.setChips(append(mine, s.v.row.Attachments...))
 	return true
 }
 
 // waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place, or stands in the draft. It is
 // not made that, which whoever sends the other may be writing in, but where the queue has no room.
-func (v *conversation) waitAgain(t *Turn) {
-	item := v.newItem(said{text: transcript.PromptText(t.prompt), files: t.attachments})
-	v.prompts.items[item.ID] = item
+func (s *cancellation) waitAgain(t *Turn) {
+	item := s.v.prompts.newItem(said{text: transcript.PromptText(t.prompt), files: t.attachments})
+	s.v.prompts.items[item.ID] = item
 	t.again = item.ID
-	if v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item.ID, Held: lifecycle.HeldStopped}, To: 0}) != nil { // there is no room
+	if s.v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item.ID, Held: lifecycle.HeldStopped}, To: 0}) != nil { // there is no room
 		t.again = ""
-		delete(v.prompts.items, item.ID)
-		if !v.draftAgain(t) {
-			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
+		delete(s.v.prompts.items, item.ID)
+		if !s.draftAgain(t) {
+			s.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
 				Severity: "warning", Title: "Your message was not sent",
-				Description: v.agentName + " has not got it, and there is no room for it: a draft was begun, or it is too long for one, and the queue is full. It stands above, to be copied.",
+				Description: s.v.agentName + " has not got it, and there is no room for it: a draft was begun, or it is too long for one, and the queue is full. It stands above, to be copied.",
 			}})
 		}
 	}
-	v.step.sync = true
+	s.v.step.sync = true
 }
 
 // begunTurn is how the newest turn of a journal began, and whether the agent was sent it.
@@ -126,13 +128,13 @@ func (b *begunTurn) take(f journal.Frame) bool {
 
 // dropUnsentPrompt has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
 // its secrets.
-func (v *conversation) dropUnsentPrompt(b begunTurn) {
-	if v.turn == nil || v.turn.ID != b.said.Turn || b.sent {
+func (s *cancellation) dropUnsentPrompt(b begunTurn) {
+	if s.v.turn == nil || s.v.turn.ID != b.said.Turn || b.sent {
 		return
 	}
-	v.state.Sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
-	if strings.Contains(transcript.PromptText(v.turn.prompt), redact.Mark) {
-		v.tellLost("Your message was not sent", putSecretIn)
+	s.v.state.Sent, s.v.turn.prompt, s.v.turn.attachments = false, b.said.Prompt, b.said.Attachments
+	if strings.Contains(transcript.PromptText(s.v.turn.prompt), redact.Mark) {
+		s.v.remote.tellLost("Your message was not sent", putSecretIn)
 	}
 }
 
@@ -184,4 +186,11 @@ func (a *agentProcess) stopped(failure *acp.Error) bool {
 		v.c.cfg.Logger.Warn("what was sent after a stop waits", "session", v.id, "error", err)
 	}
 	return true
+}
+
+// cancellation stops the turn of a conversation, by stronger means from step to step.
+type cancellation struct {
+	v      *conversation
+	timer  *time.Timer // until the next step
+	stopBy time.Time   // when the turn is over at the latest
 }

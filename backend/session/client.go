@@ -637,7 +637,7 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	if maps.Equal(lost, shown) || c.ReadOnly() != nil {
 		return
 	}
-	_ = v.call(ctx, func() error { v.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
+	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
 }
 
 // approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in

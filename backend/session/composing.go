@@ -18,55 +18,55 @@ import (
 // is made, the agent knows nothing of the turn, and a cancel sends nothing.
 
 // accept makes attachments of the files of a prompt. Any goroutine may call accept.
-func (v *conversation) accept(ctx context.Context, given []attachments.PromptAttachment) ([]transcript.Attachment, error) {
-	s := v.look()
-	return v.c.attachments.Accept(ctx, v.c.where(&s), given)
+func (d *composer) accept(ctx context.Context, given []attachments.PromptAttachment) ([]transcript.Attachment, error) {
+	s := d.v.look()
+	return d.v.c.attachments.Accept(ctx, d.v.c.where(&s), given)
 }
 
 // planned returns attachments with the way in which each would travel to the agent of the session.
-func (v *conversation) planned(list []transcript.Attachment) []transcript.Attachment {
-	return v.c.attachments.Plan(v.row.Agent, v.row.facts.Takes, v.c.where(&v.row.Session), list)
+func (d *composer) planned(list []transcript.Attachment) []transcript.Attachment {
+	return d.v.c.attachments.Plan(d.v.row.Agent, d.v.row.facts.Takes, d.v.c.where(&d.v.row.Session), list)
 }
 
 // chips returns the files of the draft as people see them.
-func (v *conversation) chips() []transcript.Attachment {
-	list := v.planned(v.row.Attachments)
+func (d *composer) chips() []transcript.Attachment {
+	list := d.planned(d.v.row.Attachments)
 	for i := range list {
-		list[i].Missing = v.lost[list[i].ID]
+		list[i].Missing = d.lost[list[i].ID]
 	}
 	return list
 }
 
-func (v *conversation) setChips(list []transcript.Attachment) {
+func (d *composer) setChips(list []transcript.Attachment) {
 	now := make([]transcript.Attachment, len(list))
 	for i, a := range list {
 		now[i] = a.Plain()
 	}
-	v.freed(v.row.Attachments, now)
-	v.row.Attachments = now
+	d.freed(d.v.row.Attachments, now)
+	d.v.row.Attachments = now
 }
 
 // freed saves the attachments that a list named before and names no more, so that the person can take the removal back.
-func (v *conversation) freed(before, now []transcript.Attachment) {
+func (d *composer) freed(before, now []transcript.Attachment) {
 	gone := slices.DeleteFunc(slices.Clone(before), func(a transcript.Attachment) bool {
 		return slices.ContainsFunc(now, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
 	if len(gone) > 0 {
-		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return attachments.Save(ctx, tx, gone) })
+		d.v.step.writes = append(d.v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return attachments.Save(ctx, tx, gone) })
 	}
 }
 
 // spoken takes out of the draft what was said, and the files that went with it. What stands there and is something else stays: comments on
 // changes, a terminal and editors send, too, while somebody writes in the composer.
-func (v *conversation) spoken(m said) {
+func (d *composer) spoken(m said) {
 	if m.elsewhere {
 		return
 	}
-	if strings.HasPrefix(m.text, v.row.Draft) { // it may have been saved a few words earlier
-		v.row.Draft = ""
+	if strings.HasPrefix(m.text, d.v.row.Draft) { // it may have been saved a few words earlier
+		d.v.row.Draft = ""
 	}
 	if len(m.chips) > 0 {
-		v.setChips(slices.DeleteFunc(slices.Clone(v.row.Attachments), func(a transcript.Attachment) bool { return slices.Contains(m.chips, a.ID) }))
+		d.setChips(slices.DeleteFunc(slices.Clone(d.v.row.Attachments), func(a transcript.Attachment) bool { return slices.Contains(m.chips, a.ID) }))
 	}
 }
 
@@ -85,105 +85,112 @@ func (m said) title() string {
 // composing is a prompt that is being made.
 type composing struct{ cancel context.CancelFunc }
 
-// stopComposing ends it; true = there was one, and nothing of it has been sent.
-func (v *conversation) stopComposing() bool {
-	if v.composing == nil {
+// stop ends it; true = there was one, and nothing of it has been sent.
+func (d *composer) stop() bool {
+	if d.now == nil {
 		return false
 	}
-	v.composing.cancel()
-	v.composing = nil
+	d.now.cancel()
+	d.now = nil
 	return true
 }
 
 // message returns a message with its files, for the agent that runs.
-func (v *conversation) message(text string, files []transcript.Attachment) attachments.Message {
+func (d *composer) message(text string, files []transcript.Attachment) attachments.Message {
 	return attachments.Message{
-		Text: text, Files: files, Agent: v.row.Agent, At: v.c.where(&v.row.Session),
-		Takes: transcript.Takes{Image: v.agent.can.Image, Embedded: v.agent.can.Embedded},
+		Text: text, Files: files, Agent: d.v.row.Agent, At: d.v.c.where(&d.v.row.Session),
+		Takes: transcript.Takes{Image: d.v.agent.can.Image, Embedded: d.v.agent.can.Embedded},
 	}
 }
 
-// composePrompt makes the prompt of the turn, and sends it.
-func (v *conversation) composePrompt(turn string) {
-	a, work := v.agent, v.message(transcript.PromptText(v.turn.prompt), v.turn.attachments)
+// compose makes the prompt of the turn, and sends it.
+func (d *composer) compose(turn string) {
+	a, work := d.v.agent, d.message(transcript.PromptText(d.v.turn.prompt), d.v.turn.attachments)
 	ctx, cancel := context.WithCancel(a.ctx)
 	now := &composing{cancel}
-	v.composing = now
+	d.now = now
 	a.work.Go(func() {
 		defer cancel()
-		made, err := v.c.attachments.Compose(ctx, work)
+		made, err := d.v.c.attachments.Compose(ctx, work)
 		a.post(func() {
-			if v.composing != now {
+			if d.now != now {
 				return // it was stopped meanwhile
 			}
 			if err != nil {
-				v.restoreDraft()
+				d.v.stopping.restoreDraft()
 			}
-			v.composing = nil
+			d.now = nil
 			if err != nil {
-				v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: v.c.secret.Text(err.Error())}
-				v.do(lifecycle.Stopped{Turn: turn, Reason: lifecycle.StopError})
+				d.v.failure = &transcript.TurnError{Code: acp.CodeInternalError, Message: d.v.c.secret.Text(err.Error())}
+				d.v.do(lifecycle.Stopped{Turn: turn, Reason: lifecycle.StopError})
 				return
 			}
-			v.turn.attachments = made.Files
-			v.note(transcript.Note{Note: transcript.NoteComposed, Turn: turn, Attachments: made.Files, Text: made.Text})
-			params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": made.Prompt, "_meta": made.Meta(map[string]any{})}
-			v.request(methodPrompt, params, v.promptReply(turn))
+			d.v.turn.attachments = made.Files
+			d.v.note(transcript.Note{Note: transcript.NoteComposed, Turn: turn, Attachments: made.Files, Text: made.Text})
+			params := map[string]any{"sessionId": d.v.row.ACPSessionID, "prompt": made.Prompt, "_meta": made.Meta(map[string]any{})}
+			d.v.request(methodPrompt, params, d.v.promptReply(turn))
 		})
 	})
 }
 
 // composeSteering makes an item of the queue ready for the running turn. It is sent if the turn still runs by then.
-func (v *conversation) composeSteering(item string, q QueueItem, send func(attachments.Composed), fail func(why string)) {
-	a, work := v.agent, v.message(q.Message, q.Attachments)
+func (d *composer) composeSteering(item string, q QueueItem, send func(attachments.Composed), fail func(why string)) {
+	a, work := d.v.agent, d.message(q.Message, q.Attachments)
 	a.work.Go(func() {
-		made, err := v.c.attachments.Compose(a.ctx, work)
+		made, err := d.v.c.attachments.Compose(a.ctx, work)
 		a.post(func() {
 			switch {
-			case !v.state.Steering(item) || v.state.Base == lifecycle.Cancelling: // nothing more goes into a turn that is being stopped
+			case !d.v.state.Steering(item) || d.v.state.Base == lifecycle.Cancelling: // nothing more goes into a turn that is being stopped
 				fail("")
 			case err != nil:
 				fail(err.Error())
 			default:
-				q := v.prompts.items[item]
+				q := d.v.prompts.items[item]
 				q.Attachments = made.Files
-				v.prompts.items[item] = q
+				d.v.prompts.items[item] = q
 				send(made)
 			}
 		})
 	})
 }
 
-// letPromptGo sends the prompt of a turn, as soon as the snapshot before the turn allows.
-func (v *conversation) letPromptGo(turn string) {
-	if h := v.snapshots.Hold(undoSession(&v.row.Session)); h != nil {
-		v.holdPrompt(turn, h)
+// letGo sends the prompt of a turn, as soon as the snapshot before the turn allows.
+func (d *composer) letGo(turn string) {
+	if h := d.v.snapshots.Hold(undoSession(&d.v.row.Session)); h != nil {
+		d.hold(turn, h)
 		return
 	}
-	v.sendPrompt(turn)
+	d.v.sendPrompt(turn)
 }
 
-// holdPrompt sends the prompt of a turn when h allows. The prompt counts as being composed until then: a cancel is not told to the agent.
-func (v *conversation) holdPrompt(turn string, h *undo.Hold) {
-	a := v.agent
+// hold sends the prompt of a turn when h allows. The prompt counts as being composed until then: a cancel is not told to the agent.
+func (d *composer) hold(turn string, h *undo.Hold) {
+	a := d.v.agent
 	ctx, cancel := context.WithCancel(a.ctx)
 	now := &composing{cancel}
-	v.composing = now
+	d.now = now
 	a.work.Go(func() {
 		defer cancel()
 		if !h.Wait(ctx) {
 			return
 		}
 		a.post(func() {
-			if v.composing != now {
+			if d.now != now {
 				return // the turn was stopped meanwhile
 			}
-			v.composing = nil
+			d.now = nil
 			if !h.Released() {
-				v.holdPrompt(turn, h)
+				d.hold(turn, h)
 				return
 			}
-			v.sendPrompt(turn)
+			d.v.sendPrompt(turn)
 		})
 	})
+}
+
+// composer makes the prompts of a conversation from what was written and attached.
+type composer struct {
+	v    *conversation
+	now  *composing      // the prompt of the turn, until the agent can be sent the prompt
+	lost map[string]bool // the draft's files that are not where they were, by id
 }

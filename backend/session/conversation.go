@@ -29,16 +29,13 @@ import (
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
 // belong to that goroutine alone.
 type conversation struct {
-	c       *core
-	id      string
-	work    chan func()
-	ended   chan struct{} // closed when the goroutine is gone
-	stalled atomic.Bool   // the data directory cannot be written
-	view    atomic.Pointer[Session]
-	rest    atomic.Pointer[rest] // while it could do without its agent
-	wire    inspect.Growth       // of the journal
-	deleted atomic.Bool          // as of the last step that was written
-	late    atomic.Pointer[late] // the same
+	c  *core
+	id string
+
+	loop
+	published
+	agentSide
+	deferral
 
 	row       row
 	state     lifecycle.State
@@ -47,46 +44,69 @@ type conversation struct {
 	requests  map[string]*openRequest // those that wait, by their id
 	opened    map[string]Request      // addresses that a person agreed to, by elicitation, while the agent waits for what is done there
 	frames    int64                   // the number of the last frame
-	agent     *agentProcess           // nil while there is no process
-	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
-	refusal   *loginRefusal           // what the agent refused last for want of a login
-	lastExit  *transcript.Exit        // how the agent ended, for the events that tell it
-	restored  string                  // how the agent got its session: new, resume, load, fresh
-	failure   *transcript.TurnError   // the error that the prompt ended with, for the turn
 	step      step                    // what the current piece of work changes
 	prompts   waitingPrompts          // what the items of the queue say
-	composing *composing              // the prompt of the turn, until the agent can be sent it
+	composer  composer                // of the prompts
 	snapshots *undo.Snapshotter       // around the turns
-	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
 	answering answering               // what the bus tells of the turn at its end
-	timer     *time.Timer             // the next step of a cancel
-	stopBy    time.Time               // when it is over at the latest
-	lateTimer *time.Timer             // until what is late has to be stored; nil while nothing is
-	overdue   bool                    // it has to be now
-	broken    bool                    // a step was never written: what is in memory goes on from it, and the journal must not
-	agentName string                  // what people call the agent
-	modes     startmode.Modes         // of the agent
-	onStall   func()                  // tells who waits for this step that it cannot be written yet
-	active    time.Time               // when something last happened in it
+	stopping  cancellation            // of the turn
+	forking   forkRequests            // those that wait
+	remote    remoteTurn              // the turn, when the agent runs elsewhere
+	active    time.Time               // when something last happened in the conversation
 	deletion  deletion                // of the session
-	kept      *gracefulClose          // of an agent that outlives the deletion for a moment
-	forks     []chan<- fork           // who waits for one
-	branching int                     // of these, for how many the agent has been asked
-	links     sync.WaitGroup          // the goroutines of every agent process of this session
-	lastWrite <-chan struct{}         // closed when the newest file that one of them had us write is written, or is not; nil before the first
-	filing    atomic.Int32            // what of their work on files has not ended
+}
+
+// loop is the goroutine of a conversation, and the work for it.
+type loop struct {
+	work    chan func()
+	ended   chan struct{} // closed when the goroutine is gone
+	stalled atomic.Bool   // the data directory cannot be written
+	broken  bool          // a step was never written: the memory goes on from that step, and the journal must not
+	onStall func()        // tells who waits for this step that it cannot be written yet
+}
+
+// published is a conversation as of the last step that was written. Any goroutine may read it.
+type published struct {
+	view    atomic.Pointer[Session]
+	rest    atomic.Pointer[rest] // while the conversation could do without its agent
+	wire    inspect.Growth       // of the journal
+	deleted atomic.Bool
+	late    atomic.Pointer[late]
+}
+
+// agentSide is what a conversation knows of its agent, and of the agent's processes one after the other.
+type agentSide struct {
+	agent     *agentProcess         // nil while there is no process
+	gone      <-chan struct{}       // closed when the newest process has ended; nil before the first
+	refusal   *loginRefusal         // what the agent refused last for want of a login
+	lastExit  *transcript.Exit      // how the agent ended, for the events that tell it
+	restored  string                // how the agent got its session: new, resume, load, fresh
+	failure   *transcript.TurnError // the error that the prompt ended with, for the turn
+	agentName string                // what people call the agent
+	modes     startmode.Modes       // of the agent
+	kept      *gracefulClose        // of an agent that outlives the deletion of the session for a moment
+	links     sync.WaitGroup        // the goroutines of every agent process of this session
+	lastWrite <-chan struct{}       // closed when the newest file that an agent had us write is written, or is not; nil before the first
+	filing    atomic.Int32          // work of agents on files that has not ended
+}
+
+// deferral holds back the storing of entries that only grow, see [lateness].
+type deferral struct {
+	lateTimer *time.Timer // until the entries have to be stored; nil while none is held back
+	overdue   bool        // they have to be stored now
 }
 
 func newConversation(c *core, r row, lastFrame int64) *conversation {
 	c.alike.share(&r.facts)
 	r.showFacts()
 	v := &conversation{
-		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
+		c: c, id: r.ID, loop: loop{work: make(chan func()), ended: make(chan struct{})},
 		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
-		agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent)), answering: newAnswering(lastFrame),
+		agentSide: agentSide{agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent))}, answering: newAnswering(lastFrame),
 	}
+	v.forking.v, v.prompts.v, v.composer.v, v.stopping.v, v.remote.v, v.deletion.v = v, v, v, v, v, v
 	v.snapshots = c.undo.Snapshotter(v.links.Go)
-	v.loadQueue(r.queue)
+	v.prompts.load(r.queue)
 	v.deletion.at, v.state.Deleted = r.deletedAt, !r.deletedAt.IsZero()
 	v.deleted.Store(v.state.Deleted)
 	v.late.Store(&late{})
@@ -170,8 +190,8 @@ func (v *conversation) post(f func()) {
 func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 	switch c.(type) {
 	case lifecycle.Exited, lifecycle.Delete:
-		v.recallPrompt()
-		v.restoreDraft() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
+		v.remote.recallPrompt()
+		v.stopping.restoreDraft() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
 	}
 	events := v.state.Decide(c)
 	for _, e := range events {
@@ -213,39 +233,39 @@ func (v *conversation) effect(e lifecycle.Event) {
 		v.endRequest(e.Request, e.Status)
 		v.requestsChanged()
 	case lifecycle.CancelSent, lifecycle.InterruptSent, lifecycle.Killed:
-		v.stopEffect(e)
+		v.stopping.effect(e)
 	case lifecycle.SessionClosed:
 		v.closed(e.Code)
 	case lifecycle.FellAsleep:
 		v.fallAsleep()
 	case lifecycle.QueueEvent:
-		v.queueEffect(e)
+		v.prompts.effect(e)
 	case lifecycle.DeletionEvent:
-		v.deletionEffect(e)
+		v.deletion.effect(e)
 	case lifecycle.CommandRefused:
 	}
 }
 
-// stopEffect is what is done so that a turn stops: each means when the one before was not heeded in time.
-func (v *conversation) stopEffect(e lifecycle.Event) {
+// effect is what is done so that a turn stops: each means when the one before was not heeded in time.
+func (s *cancellation) effect(e lifecycle.Event) {
 	switch e.(type) {
 	case lifecycle.CancelSent:
-		if v.stopComposing() { // the agent knows nothing of the turn
-			v.do(lifecycle.Stopped{Turn: v.turn.ID, Reason: lifecycle.StopCancelled})
+		if s.v.composer.stop() { // the agent knows nothing of the turn
+			s.v.do(lifecycle.Stopped{Turn: s.v.turn.ID, Reason: lifecycle.StopCancelled})
 			return
 		}
-		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
-		v.saveRow() // so that everybody sees it being stopped
-		v.stopBy = time.Now().Add(stopLimit)
-		v.arm()
+		s.v.notify("session/cancel", map[string]any{"sessionId": s.v.row.ACPSessionID})
+		s.v.saveRow() // so that everybody sees it being stopped
+		s.stopBy = time.Now().Add(stopLimit)
+		s.arm()
 	case lifecycle.InterruptSent:
-		reason := v.agent.interrupt()
-		v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})
-		v.armAgain(reason)
+		reason := s.v.agent.interrupt()
+		s.v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})
+		s.v.remote.armAgain(reason)
 	case lifecycle.Killed:
-		v.note(transcript.Note{Note: transcript.NoteKilled})
-		v.agent.kill()
-		v.armLast()
+		s.v.note(transcript.Note{Note: transcript.NoteKilled})
+		s.v.agent.kill()
+		s.armLast()
 	}
 }
 
@@ -257,7 +277,7 @@ func (v *conversation) readied() {
 	v.step.imported = v.restored == transcript.RestoredImport
 	v.note(transcript.Note{Note: transcript.NoteReady, Reason: v.restored, Session: v.row.ACPSessionID})
 	v.saveRow()
-	v.makeForks()
+	v.forking.makeAll()
 }
 
 func (v *conversation) turnEffect(e lifecycle.Event) {
@@ -269,10 +289,10 @@ func (v *conversation) turnEffect(e lifecycle.Event) {
 		v.touched()
 		v.snapshots.TurnBegins(v.c.ctx, undoSession(&v.row.Session), e.Turn, v.turn.StartedAt.Time)
 	case lifecycle.PromptSent:
-		v.letPromptGo(e.Turn)
+		v.composer.letGo(e.Turn)
 	case lifecycle.TurnEnded:
-		v.disarm()
-		v.stopComposing()
+		v.stopping.disarm()
+		v.composer.stop()
 		now := Time{Time: time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.Reason, &now, v.failure
 		v.keeps(e.Reason != lifecycle.StopError)
@@ -303,45 +323,45 @@ func (v *conversation) requestsChanged() {
 const stopLimit, lastGrace = 9800 * time.Millisecond, 1700 * time.Millisecond
 
 // arm waits for the cancel to be heeded before the next means is tried.
-func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, v.escalate) }
+func (s *cancellation) arm() { s.armFor(s.v.c.cfg.Patience, s.escalate) }
 
-func (v *conversation) escalate() { v.do(lifecycle.Escalate{}) }
+func (s *cancellation) escalate() { s.v.do(lifecycle.Escalate{}) }
 
 // armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
 // started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by
 // then and nobody has read is lost, and told as such; unless it was we who could not take it, for as long as a disk is full.
-func (v *conversation) armLast() {
-	a, wait := v.agent, max(time.Until(v.stopBy), lastGrace)
+func (s *cancellation) armLast() {
+	a, wait := s.v.agent, max(time.Until(s.stopBy), lastGrace)
 	due := time.Now().Add(wait)
-	v.armFor(wait, func() {
+	s.armFor(wait, func() {
 		switch unread := a.unread(); {
 		case unread && time.Since(due) > lastGrace:
-			v.armLast()
+			s.armLast()
 			return
 		case unread:
-			v.note(transcript.Note{Note: transcript.NoteMissing})
+			s.v.note(transcript.Note{Note: transcript.NoteMissing})
 		}
-		v.exited()
+		s.v.exited()
 	})
 }
 
-func (v *conversation) armFor(d time.Duration, next func()) {
-	v.disarm()
+func (s *cancellation) armFor(d time.Duration, next func()) {
+	s.disarm()
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
-		v.post(func() {
-			if v.timer == timer { // else it was stopped too late: its cancel is over
+		s.v.post(func() {
+			if s.timer == timer { // else it was stopped too late: its cancel is over
 				next()
 			}
 		})
 	})
-	v.timer = timer
+	s.timer = timer
 }
 
-func (v *conversation) disarm() {
-	if v.timer != nil {
-		v.timer.Stop()
-		v.timer = nil
+func (s *cancellation) disarm() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
 	}
 }
 
@@ -424,7 +444,7 @@ func (v *conversation) commit() (written bool) {
 		v.nameAfterAgent(was)
 		v.saveRow()
 	}
-	v.stepQueue()
+	v.prompts.addTo()
 	stored, late := v.spare(entries)
 	happened := !v.step.empty() || len(entries) > 0
 	if happened || len(stored) > 0 {
@@ -524,7 +544,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 		add(eventTurn, v.step.turns[id])
 	}
 	events = append(events, v.answering.events(v.id, v.step.turns, entries, v.step.imported)...)
-	v.c.feed.publish(v.withDeletion(events)...)
+	v.c.feed.publish(v.deletion.events(events)...)
 }
 
 // publishView is what look gives from now on.
@@ -535,7 +555,7 @@ func (v *conversation) publishView() {
 	s.Hibernated = v.state.Asleep
 	s.AgentName = v.agentName
 	s.Modes = judged(v.modes, s.ConfigOptions)
-	s.Attachments = v.chips()
+	s.Attachments = v.composer.chips()
 	if v.turn != nil {
 		t := *v.turn
 		t.State = v.state.TurnState()
@@ -551,7 +571,7 @@ func (v *conversation) prompt(m said) (Turn, error) {
 	}
 	v.prepare(uuid.Must(uuid.NewV7()).String(), m)
 	turn := *v.turn
-	v.spoken(m)
+	v.composer.spoken(m)
 	if err := v.wish(lifecycle.Prompt{Turn: turn.ID}); err != nil {
 		v.turn = nil
 		return Turn{}, err
@@ -562,7 +582,7 @@ func (v *conversation) prompt(m said) (Turn, error) {
 // prepare makes a message the turn that is about to begin.
 func (v *conversation) prepare(id string, m said) {
 	v.turn = v.newTurn(id, mustJSON(map[string]string{"type": "text", "text": m.text}))
-	v.turn.attachments = v.planned(m.files)
+	v.turn.attachments = v.composer.planned(m.files)
 	if v.row.Title == "" {
 		v.row.Title, v.row.titleBy = titleOf(v.c.secret.Text(m.title())), titleByPrompt
 	}
@@ -629,7 +649,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 		v.row.Draft = *p.Draft
 	}
 	if p.Attachments != nil {
-		v.setChips(chips)
+		v.composer.setChips(chips)
 	}
 	if p.Directories != nil {
 		v.row.Directories = *p.Directories
@@ -711,13 +731,13 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.state.Base, v.state.Turn, v.state.Sent = lifecycle.Working, v.turn.ID, true
 	}
 	if damaged == nil { // else nobody knows
-		v.dropUnsentPrompt(begun)
+		v.stopping.dropUnsentPrompt(begun)
 	}
 	for i := range open {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}
 		v.state.Open = append(v.state.Open, open[i].ID)
 	}
-	taken := v.takeUpAgain(ctx)
+	taken := v.remote.takeUpAgain(ctx)
 	if !taken {
 		v.do(lifecycle.Exited{Code: transcript.ProblemInterrupted})
 	}
@@ -815,8 +835,8 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 // quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends. Where the last step could not be written
 // nothing is told: the next start finds the turn as running, and tells it then.
 func (v *conversation) quit() {
-	v.disarm()
-	if v.state.Base != lifecycle.Closed && !v.goOn() {
+	v.stopping.disarm()
+	if v.state.Base != lifecycle.Closed && !v.remote.goOn() {
 		code := transcript.ProblemQuit
 		if v.turn != nil {
 			code = transcript.ProblemInterrupted
@@ -830,7 +850,7 @@ func (v *conversation) quit() {
 
 // closed is the end of the agent's process, whatever ended it.
 func (v *conversation) closed(code string) {
-	v.disarm()
+	v.stopping.disarm()
 	exit := v.lastExit
 	v.stage("")
 	v.lastExit, v.row.Exit, v.opened = nil, nil, nil
@@ -847,7 +867,7 @@ func (v *conversation) closed(code string) {
 	}
 	v.detach(code == transcript.ProblemQuit || code == transcript.ProblemRestart || code == transcript.ProblemInterrupted || code == transcript.ProblemDeleted, code == transcript.ProblemDeleted)
 	v.note(transcript.Note{Note: transcript.NoteClosed, Exit: exit})
-	v.endForks(code)
+	v.forking.endAll(code)
 	v.row.Unread = v.row.Unread || v.row.Exit != nil
 	v.touched()
 }

@@ -21,93 +21,95 @@ type Removed struct {
 	ID string `json:"id"`
 }
 
-func (v *conversation) used(ctx context.Context) (used bool, err error) {
-	if s := v.look(); s.Turn != nil || s.Queue > 0 || s.Draft != "" || len(s.Attachments) > 0 {
+func (d *deletion) used(ctx context.Context) (used bool, err error) {
+	if s := d.v.look(); s.Turn != nil || s.Queue > 0 || s.Draft != "" || len(s.Attachments) > 0 {
 		return true, nil
 	}
-	err = v.c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn WHERE session = ?)`, v.id).Scan(&used)
+	err = d.v.c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn WHERE session = ?)`, d.v.id).Scan(&used)
 	return used, err
 }
 
 func notFound(id string) error { return fmt.Errorf("session %s: %w", id, ErrNotFound) }
 
-func (v *conversation) delete() {
-	if v.state.Deleted {
+func (d *deletion) begin() {
+	if d.v.state.Deleted {
 		return
 	}
-	at, quiet := v.row.UpdatedAt, v.turn == nil
-	v.do(lifecycle.Delete{})
+	at, quiet := d.v.row.UpdatedAt, d.v.turn == nil
+	d.v.do(lifecycle.Delete{})
 	if quiet {
-		v.row.UpdatedAt = at // nothing has happened in it: restored, it stands where it stood
+		d.v.row.UpdatedAt = at // nothing has happened in it: restored, it stands where it stood
 	}
 }
 
 // deletion is what a conversation knows of its own deletion.
 type deletion struct {
+	v *conversation
+
 	at    time.Time // zero while it is not deleted
 	timer *time.Timer
 	over  bool // nothing can bring it back
 }
 
-// withDeletion is what is shown of a step that makes or finds the session deleted, or restores it. Of a deleted one only its end is.
-func (v *conversation) withDeletion(events []Event) []Event {
-	v.deleted.Store(v.state.Deleted)
+// events is what is shown of a step that makes or finds the session deleted, or restores it. Of a deleted one only its end is.
+func (d *deletion) events(events []Event) []Event {
+	d.v.deleted.Store(d.v.state.Deleted)
 	switch {
-	case !v.state.Deleted:
+	case !d.v.state.Deleted:
 		return events
-	case v.step.deletion == nil:
+	case d.v.step.deletion == nil:
 		return nil // it has followed its directory
 	}
 	events = slices.DeleteFunc(events, func(e Event) bool { return e.Type == eventSession })
-	return append(events, Event{Session: v.id, Type: eventRemoved, Data: mustJSON(Removed{v.id})})
+	return append(events, Event{Session: d.v.id, Type: eventRemoved, Data: mustJSON(Removed{d.v.id})})
 }
 
-func (v *conversation) deletionEffect(e lifecycle.DeletionEvent) {
+func (d *deletion) effect(e lifecycle.DeletionEvent) {
 	switch e.(type) {
 	case lifecycle.SessionDeleted:
-		v.deletion.at = time.Now()
-		v.awaitErasure()
+		d.at = time.Now()
+		d.await()
 	case lifecycle.SessionRestored:
-		v.deletion.timer.Stop()
-		v.deletion = deletion{}
-		v.release(false)
+		d.timer.Stop()
+		*d = deletion{v: d.v}
+		d.v.release(false)
 	}
-	at := v.deletion.at
-	v.step.deletion = &at
-	v.saveRow()
+	at := d.at
+	d.v.step.deletion = &at
+	d.v.saveRow()
 }
 
-// awaitErasure lets the time run in which a deletion can be undone. A clock that was put back makes it no longer.
-func (v *conversation) awaitErasure() {
-	undo := v.c.undoTime()
+// await lets the time run in which a deletion can be undone. A clock that was put back makes it no longer.
+func (d *deletion) await() {
+	undo := d.v.c.undoTime()
 	var timer *time.Timer
-	timer = time.AfterFunc(min(time.Until(v.deletion.at.Add(undo)), undo), func() {
-		v.post(func() {
-			if v.deletion.timer == timer { // else it was restored in the same moment
-				v.erase()
+	timer = time.AfterFunc(min(time.Until(d.at.Add(undo)), undo), func() {
+		d.v.post(func() {
+			if d.timer == timer { // else it was restored in the same moment
+				d.erase()
 			}
 		})
 	})
-	v.deletion.timer = timer
+	d.timer = timer
 }
 
 // erase hands the session over to who erases it; nothing is written about it after that.
-func (v *conversation) erase() {
-	if !v.state.Deleted {
+func (d *deletion) erase() {
+	if !d.v.state.Deleted {
 		return // it was restored in between
 	}
-	v.deletion.timer.Stop()
-	v.deletion.over = true
-	v.release(!v.isHadAgain())
-	v.c.shells.EndOf(v.id)
-	v.c.retire(v.id)
+	d.timer.Stop()
+	d.over = true
+	d.v.release(!d.isHadAgain())
+	d.v.c.shells.EndOf(d.v.id)
+	d.v.c.retire(d.v.id)
 }
 
 // isHadAgain reports whether another session goes on with the agent's conversation of this one, or still may: it was imported since.
-func (v *conversation) isHadAgain() (is bool) {
-	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT EXISTS (SELECT 1 FROM session
+func (d *deletion) isHadAgain() (is bool) {
+	err := d.v.c.cfg.Store.Read().QueryRowContext(d.v.c.ctx, `SELECT EXISTS (SELECT 1 FROM session
 		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND (deleted_at = 0 OR deleted_at > ?))`,
-		v.row.Agent, v.row.Place, v.row.ACPSessionID, v.id, time.Now().Add(-v.c.undoTime()).UnixMilli()).Scan(&is)
+		d.v.row.Agent, d.v.row.Place, d.v.row.ACPSessionID, d.v.id, time.Now().Add(-d.v.c.undoTime()).UnixMilli()).Scan(&is)
 	return is || err != nil // what an agent keeps too long is lost to nobody
 }
 

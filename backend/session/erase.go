@@ -16,7 +16,7 @@ type eraser struct{ *Client }
 func (c *Client) Delete(ctx context.Context, id string) error {
 	v, err := c.any(ctx, id)
 	if err == nil {
-		err = v.reach(ctx, func() error { v.delete(); return nil })
+		err = v.reach(ctx, func() error { v.deletion.begin(); return nil })
 	}
 	if errors.Is(err, ErrNotFound) && c.erasing.knows(id) {
 		return nil
@@ -43,10 +43,10 @@ func (c *Client) Erase(ctx context.Context, id string) error {
 		// In a step of its own: what the deletion itself writes must be written before it is erased.
 		v, err := c.any(ctx, id)
 		if err == nil {
-			err = v.reach(ctx, func() error { v.delete(); return nil })
+			err = v.reach(ctx, func() error { v.deletion.begin(); return nil })
 		}
 		if err == nil {
-			err = v.reach(ctx, func() error { v.erase(); return nil })
+			err = v.reach(ctx, func() error { v.deletion.erase(); return nil })
 		}
 		if err != nil && !c.erasing.knows(id) {
 			return err
@@ -62,14 +62,14 @@ func (c *Client) EraseUnused(ctx context.Context, id string) error {
 		return err
 	}
 	err = v.reach(ctx, func() error {
-		used, err := v.used(ctx)
+		used, err := v.deletion.used(ctx)
 		switch {
 		case err != nil:
 			return err
 		case used:
 			return &RefusedError{Code: refusedUsed}
 		}
-		v.delete()
+		v.deletion.begin()
 		return nil
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func (c eraser) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := v.reach(ctx, func() error { v.awaitErasure(); return nil }); err != nil {
+		if err := v.reach(ctx, func() error { v.deletion.await(); return nil }); err != nil {
 			return err
 		}
 	}

@@ -29,109 +29,109 @@ type fork struct {
 	err    error
 }
 
-// fork asks the agent for one, when it is ready.
-func (v *conversation) fork(made chan<- fork) error {
+// ask asks the agent for one, when it is ready.
+func (w *forkRequests) ask(made chan<- fork) error {
 	switch {
-	case v.state.Turn != "":
+	case w.v.state.Turn != "":
 		return &RefusedError{Code: lifecycle.RefusedRunning}
-	case v.row.facts.Offers != nil && !slices.Contains(v.row.facts.Offers, transcript.OfferFork):
-		return v.noFork()
-	case v.state.Base == lifecycle.Closed:
-		if err := v.wish(lifecycle.Start{}); err != nil {
+	case w.v.row.facts.Offers != nil && !slices.Contains(w.v.row.facts.Offers, transcript.OfferFork):
+		return w.unsupported()
+	case w.v.state.Base == lifecycle.Closed:
+		if err := w.v.wish(lifecycle.Start{}); err != nil {
 			return err
 		}
 	}
-	v.forks = append(v.forks, made)
-	if v.state.Base == lifecycle.Ready {
-		v.makeForks()
+	w.waiting = append(w.waiting, made)
+	if w.v.state.Base == lifecycle.Ready {
+		w.makeAll()
 	}
 	return nil
 }
 
-func (v *conversation) noFork() error {
-	return &RefusedError{Code: refusedFork, Params: map[string]string{"agent": v.agentName}}
+func (w *forkRequests) unsupported() error {
+	return &RefusedError{Code: refusedFork, Params: map[string]string{"agent": w.v.agentName}}
 }
 
-// makeForks has the agent make what waits for it to be ready.
-func (v *conversation) makeForks() {
-	for _, made := range slices.Clone(v.forks[v.branching:]) {
+// makeAll has the agent make what waits for it to be ready.
+func (w *forkRequests) makeAll() {
+	for _, made := range slices.Clone(w.waiting[w.asked:]) {
 		switch {
-		case v.state.Turn != "":
-			v.endFork(made, fork{err: &RefusedError{Code: lifecycle.RefusedRunning}})
-		case !v.agent.can.Fork:
-			v.endFork(made, fork{err: v.noFork()})
+		case w.v.state.Turn != "":
+			w.end(made, fork{err: &RefusedError{Code: lifecycle.RefusedRunning}})
+		case !w.v.agent.can.Fork:
+			w.end(made, fork{err: w.unsupported()})
 		default:
-			v.branching++
-			v.askForFork(made)
+			w.asked++
+			w.request(made)
 		}
 	}
 }
 
-func (v *conversation) askForFork(made chan<- fork) {
-	a, until := v.agent, v.frames
-	v.note(transcript.Note{Note: transcript.NoteForking})
+func (w *forkRequests) request(made chan<- fork) {
+	a, until := w.v.agent, w.v.frames
+	w.v.note(transcript.Note{Note: transcript.NoteForking})
 	params := a.workplace() // our tools go on with this session; the fork gets its own when it is opened
-	params["sessionId"] = v.row.ACPSessionID
-	v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
-		peer, err := v.madeFork(result, failure)
-		v.note(transcript.Note{Note: transcript.NoteFork, Session: peer})
-		f := fork{peer: peer, until: until, parent: v.row, err: err}
-		f.parent.facts = v.fold.Facts
+	params["sessionId"] = w.v.row.ACPSessionID
+	w.v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
+		peer, err := w.result(result, failure)
+		w.v.note(transcript.Note{Note: transcript.NoteFork, Session: peer})
+		f := fork{peer: peer, until: until, parent: w.v.row, err: err}
+		f.parent.facts = w.v.fold.Facts
 		if err != nil || !a.can.Close {
-			v.endFork(made, f)
+			w.end(made, f)
 			return
 		}
 		// It is open in this process as well, and two processes must not have one session.
-		v.request("session/close", map[string]any{"sessionId": peer}, func(json.RawMessage, *acp.Error) { v.endFork(made, f) })
+		w.v.request("session/close", map[string]any{"sessionId": peer}, func(json.RawMessage, *acp.Error) { w.end(made, f) })
 	})
 }
 
-func (v *conversation) madeFork(result json.RawMessage, failure *acp.Error) (peer string, err error) {
+func (w *forkRequests) result(result json.RawMessage, failure *acp.Error) (peer string, err error) {
 	if failure != nil && failure.Code == acp.CodeAuthRequired {
-		v.noteLogin(failure)
-		return "", &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": v.agentName}}
+		w.v.noteLogin(failure)
+		return "", &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": w.v.agentName}}
 	}
 	if failure != nil {
-		return "", v.notMade(failure)
+		return "", w.failed(failure)
 	}
 	if peer, err = acp.ParseNewSession(result); err != nil {
-		return "", v.notMade(err)
+		return "", w.failed(err)
 	}
 	return peer, nil
 }
 
-func (v *conversation) notMade(why error) error {
-	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": v.c.secret.Text(why.Error())}}
+func (w *forkRequests) failed(why error) error {
+	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": w.v.agentName, "detail": w.v.c.secret.Text(why.Error())}}
 }
 
-// endFork tells who waits.
-func (v *conversation) endFork(made chan<- fork, f fork) {
-	i := slices.Index(v.forks, made)
+// end tells who waits.
+func (w *forkRequests) end(made chan<- fork, f fork) {
+	i := slices.Index(w.waiting, made)
 	if i < 0 {
 		return
 	}
-	v.forks = slices.Delete(v.forks, i, i+1)
-	if i < v.branching {
-		v.branching--
+	w.waiting = slices.Delete(w.waiting, i, i+1)
+	if i < w.asked {
+		w.asked--
 	}
 	made <- f // has room: it is told once
 }
 
-// endForks tells all who wait that the agent is gone.
-func (v *conversation) endForks(code string) {
-	r := &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": code}}
-	if e := v.row.Exit; e != nil && e.Problem != "" {
+// endAll tells all who wait that the agent is gone.
+func (w *forkRequests) endAll(code string) {
+	r := &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": w.v.agentName, "detail": code}}
+	if e := w.v.row.Exit; e != nil && e.Problem != "" {
 		r = &RefusedError{Code: e.Problem, Params: e.Params}
 	}
-	for len(v.forks) > 0 {
-		v.endFork(v.forks[0], fork{err: r})
+	for len(w.waiting) > 0 {
+		w.end(w.waiting[0], fork{err: r})
 	}
 }
 
 // afresh begins a new session where the one that was cannot be had back. Of a fork in which nothing was said yet some agents keep nothing
 // once it is closed (Codex): as long as its parent is what it was then, another fork is the same.
 func (a *agentProcess) afresh() {
-	parent := a.v.unspokenFork()
+	parent := a.v.forking.unspokenParent()
 	if parent == "" || !a.can.Fork {
 		a.create("fresh")
 		return
@@ -149,18 +149,25 @@ func (a *agentProcess) afresh() {
 	})
 }
 
-// unspokenFork gives the agent's id of the parent of a fork, while no turn has ended in either since; else "". The parent may have gone on
+// unspokenParent gives the agent's id of the parent of a fork, while no turn has ended in either since; else "". The parent may have gone on
 // before the fork was stored: what counts of it is the last turn that the fork has of it.
-func (v *conversation) unspokenFork() (parent string) {
-	if v.row.Origin == nil || v.row.Origin.Kind != originFork {
+func (w *forkRequests) unspokenParent() (parent string) {
+	if w.v.row.Origin == nil || w.v.row.Origin.Kind != originFork {
 		return ""
 	}
-	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ?1 AND deleted_at = 0 AND NOT EXISTS
+	err := w.v.c.cfg.Store.Read().QueryRowContext(w.v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ?1 AND deleted_at = 0 AND NOT EXISTS
 		(SELECT 1 FROM turn WHERE session = ?2 AND started_at >= ?3 AND state = 'done' OR session = s.id
 			AND started_at > (SELECT coalesce(max(started_at), 0) FROM turn WHERE session = ?2 AND started_at < ?3))`,
-		v.row.Origin.Session, v.id, millis(v.row.CreatedAt.Time)).Scan(&parent)
+		w.v.row.Origin.Session, w.v.id, millis(w.v.row.CreatedAt.Time)).Scan(&parent)
 	if err != nil {
 		return "" // it is gone, or has gone on
 	}
 	return parent
+}
+
+// forkRequests are the forks of a conversation that somebody waits for.
+type forkRequests struct {
+	v       *conversation
+	waiting []chan<- fork // who waits for a fork
+	asked   int           // for how many of these the agent has been asked
 }

@@ -41,7 +41,7 @@ func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generati
 // programs running would lose them.
 func (v *conversation) comesBack() bool {
 	a := v.agent
-	if a == nil || len(v.forks) > 0 || v.fold.Facts.Terminals > 0 || len(v.fold.Running()) > 0 {
+	if a == nil || len(v.forking.waiting) > 0 || v.fold.Facts.Terminals > 0 || len(v.fold.Running()) > 0 {
 		return false
 	}
 	return v.unspoken() || a.kept && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""

@@ -84,10 +84,10 @@ func (v *conversation) sayAgain(t *Turn) error {
 		return nil
 	case t.back:
 		v.row.Draft = ""
-		v.setChips(nil)
+		v.composer.setChips(nil)
 	}
 	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), t.prompt...)
-	v.turn.attachments = v.planned(t.attachments)
+	v.turn.attachments = v.composer.planned(t.attachments)
 	err := v.wish(lifecycle.Prompt{Turn: v.turn.ID})
 	if err != nil {
 		v.turn = nil

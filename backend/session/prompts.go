@@ -32,7 +32,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedRunning} // before its files are looked at
 	}
 	m := said{text: p.Message, elsewhere: p.Elsewhere}
-	if m.files, err = v.accept(ctx, p.Attachments); err != nil {
+	if m.files, err = v.composer.accept(ctx, p.Attachments); err != nil {
 		return Sent{}, err
 	}
 	for _, a := range p.Attachments {
@@ -45,10 +45,10 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 			sent = Sent{Turn: &turn}
 			return err
 		case p.When == Steer:
-			sent, err = v.steer(m)
+			sent, err = v.prompts.steer(m)
 			return err
 		}
-		sent, err = v.enqueue(m, func(item string) lifecycle.Command {
+		sent, err = v.prompts.enqueue(m, func(item string) lifecycle.Command {
 			return lifecycle.Queue{Item: item, Interrupt: p.When == Interrupt}
 		})
 		return err
@@ -63,7 +63,7 @@ func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err er
 		return r.queue, err
 	}
 	err = c.wish(ctx, id, func(v *conversation) error {
-		list = v.queued()
+		list = v.prompts.list()
 		return nil
 	})
 	return list, err
@@ -81,12 +81,12 @@ func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch
 		for i, id := range *p.Attachments {
 			list[i].ID = id
 		}
-		if files, err = v.accept(ctx, list); err != nil {
+		if files, err = v.composer.accept(ctx, list); err != nil {
 			return Sent{}, err
 		}
 	}
 	err = v.call(ctx, func() error {
-		sent, err = v.changeQueued(item, p, files)
+		sent, err = v.prompts.change(item, p, files)
 		return err
 	})
 	return sent, err
@@ -94,13 +94,13 @@ func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch
 
 // RemoveQueued deletes an item. For a while RestoreQueued takes that back.
 func (c *Client) RemoveQueued(ctx context.Context, id, item string) error {
-	return c.wish(ctx, id, func(v *conversation) error { return v.removeQueued(item) })
+	return c.wish(ctx, id, func(v *conversation) error { return v.prompts.remove(item) })
 }
 
 // RestoreQueued puts a deleted item back where it was. It is held where no turn runs: nothing is sent by taking something back.
 func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueItem, err error) {
 	err = c.wish(ctx, id, func(v *conversation) error {
-		q, err = v.restoreQueued(item)
+		q, err = v.prompts.restore(item)
 		return err
 	})
 	return q, err
@@ -108,5 +108,5 @@ func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueIte
 
 // Cancel stops the running turn; it escalates until something has stopped.
 func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.wish(ctx, id, (*conversation).cancel)
+	return c.wish(ctx, id, func(v *conversation) error { return v.stopping.begin() })
 }

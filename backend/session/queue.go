@@ -70,6 +70,8 @@ type said struct {
 
 // waitingPrompts is the part of a conversation that holds what is queued; it belongs to its goroutine.
 type waitingPrompts struct {
+	v *conversation
+
 	items   map[string]QueueItem // by id, also such as are on their way in or out; place and Held are the state's
 	stored  []QueueItem          // as of the last step
 	removed []QueueItem          // by a person, the newest last
@@ -78,173 +80,173 @@ type waitingPrompts struct {
 // removedKept is how many deletions can be taken back.
 const removedKept = 20
 
-func (v *conversation) loadQueue(items []QueueItem) {
-	v.prompts = waitingPrompts{items: map[string]QueueItem{}, stored: items}
+func (w *waitingPrompts) load(items []QueueItem) {
+	*w = waitingPrompts{v: w.v, items: map[string]QueueItem{}, stored: items}
 	for _, q := range items {
 		if q.Held == lifecycle.HeldSteering { // by a program that has died
 			q.Held = lifecycle.HeldInterrupted
 		}
-		v.prompts.items[q.ID] = q
-		v.state.Queue = append(v.state.Queue, lifecycle.Queued{Item: q.ID, Held: q.Held})
+		w.items[q.ID] = q
+		w.v.state.Queue = append(w.v.state.Queue, lifecycle.Queued{Item: q.ID, Held: q.Held})
 	}
-	v.row.Queue = len(items)
+	w.v.row.Queue = len(items)
 }
 
-// queued is the queue as it is shown.
-func (v *conversation) queued() []QueueItem {
-	list := make([]QueueItem, len(v.state.Queue))
-	for i, q := range v.state.Queue {
-		list[i] = v.prompts.items[q.Item]
+// list is the queue as it is shown.
+func (w *waitingPrompts) list() []QueueItem {
+	list := make([]QueueItem, len(w.v.state.Queue))
+	for i, q := range w.v.state.Queue {
+		list[i] = w.items[q.Item]
 		list[i].Position, list[i].Held = i, q.Held
 	}
 	return list
 }
 
-func (v *conversation) newItem(m said) QueueItem {
-	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{Time: time.Now()}, Attachments: v.planned(m.files)}
+func (w *waitingPrompts) newItem(m said) QueueItem {
+	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: w.v.id, Message: m.text, CreatedAt: Time{Time: time.Now()}, Attachments: w.v.composer.planned(m.files)}
 }
 
 // enqueue takes a message; how is what becomes of it.
-func (v *conversation) enqueue(m said, how func(item string) lifecycle.Command) (Sent, error) {
-	item, before, unheard := v.newItem(m), v.turn, v.unheard()
-	v.prompts.items[item.ID] = item
-	if err := v.wish(how(item.ID)); err != nil {
-		delete(v.prompts.items, item.ID)
+func (w *waitingPrompts) enqueue(m said, how func(item string) lifecycle.Command) (Sent, error) {
+	item, before, unheard := w.newItem(m), w.v.turn, w.v.stopping.unheard()
+	w.items[item.ID] = item
+	if err := w.v.wish(how(item.ID)); err != nil {
+		delete(w.items, item.ID)
 		return Sent{}, err
 	}
-	v.spoken(m)
-	if unheard && v.turn != before {
-		v.waitAgain(before)
+	w.v.composer.spoken(m)
+	if unheard && w.v.turn != before {
+		w.v.stopping.waitAgain(before)
 	}
-	v.row.ArchivedAt = nil // what is spoken in is not put away
-	v.touched()
-	v.step.sync = true // what a person wrote must not be lost with the power either
-	return v.sent(item.ID), nil
+	w.v.row.ArchivedAt = nil // what is spoken in is not put away
+	w.v.touched()
+	w.v.step.sync = true // what a person wrote must not be lost with the power either
+	return w.sent(item.ID), nil
 }
 
 // sent tells what an item is now.
-func (v *conversation) sent(item string) Sent {
-	if i := v.state.Find(item); i >= 0 {
-		return Sent{QueueItem: &v.queued()[i]}
+func (w *waitingPrompts) sent(item string) Sent {
+	if i := w.v.state.Find(item); i >= 0 {
+		return Sent{QueueItem: &w.list()[i]}
 	}
-	if v.turn == nil || v.turn.ID != item {
+	if w.v.turn == nil || w.v.turn.ID != item {
 		return Sent{}
 	}
-	turn := *v.turn
+	turn := *w.v.turn
 	return Sent{Turn: &turn}
 }
 
-func (v *conversation) changeQueued(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
-	if v.state.Find(item) < 0 {
+func (w *waitingPrompts) change(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
+	if w.v.state.Find(item) < 0 {
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedGone}
 	}
-	if v.state.Steering(item) {
+	if w.v.state.Steering(item) {
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteering}
 	}
-	q := v.prompts.items[item]
+	q := w.items[item]
 	if p.Message != nil {
 		q.Message = *p.Message
 	}
 	if p.Attachments != nil {
-		q.Attachments = v.planned(files)
+		q.Attachments = w.v.composer.planned(files)
 	}
 	if strings.TrimSpace(q.Message) == "" && len(q.Attachments) == 0 {
 		return Sent{}, bad("prompt.empty")
 	}
 	if p.Message != nil || p.Attachments != nil {
-		v.prompts.items[item] = q
-		v.step.sync = true
+		w.items[item] = q
+		w.v.step.sync = true
 	}
 	if p.Position != nil {
-		v.do(lifecycle.Move{Item: item, To: *p.Position})
+		w.v.do(lifecycle.Move{Item: item, To: *p.Position})
 	}
-	before, unheard := v.turn, v.unheard()
+	before, unheard := w.v.turn, w.v.stopping.unheard()
 	switch {
 	case p.Send:
-		v.do(lifecycle.Send{Item: item})
-		if unheard && v.turn != before {
-			v.waitAgain(before)
+		w.v.do(lifecycle.Send{Item: item})
+		if unheard && w.v.turn != before {
+			w.v.stopping.waitAgain(before)
 		}
 	case p.Held != nil && *p.Held:
-		v.do(lifecycle.Hold{Item: item})
+		w.v.do(lifecycle.Hold{Item: item})
 	case p.Held != nil:
-		v.do(lifecycle.Release{Item: item})
+		w.v.do(lifecycle.Release{Item: item})
 	}
-	return v.sent(item), nil
+	return w.sent(item), nil
 }
 
-func (v *conversation) removeQueued(item string) error {
-	i := v.state.Find(item)
+func (w *waitingPrompts) remove(item string) error {
+	i := w.v.state.Find(item)
 	if i < 0 {
 		return &RefusedError{Code: lifecycle.RefusedGone}
 	}
-	if v.state.Steering(item) {
+	if w.v.state.Steering(item) {
 		return &RefusedError{Code: lifecycle.RefusedSteering}
 	}
-	v.prompts.removed = append(v.prompts.removed, v.queued()[i])
-	if len(v.prompts.removed) > removedKept {
-		v.prompts.removed = v.prompts.removed[1:]
+	w.removed = append(w.removed, w.list()[i])
+	if len(w.removed) > removedKept {
+		w.removed = w.removed[1:]
 	}
-	return v.wish(lifecycle.Remove{Item: item})
+	return w.v.wish(lifecycle.Remove{Item: item})
 }
 
-func (v *conversation) restoreQueued(item string) (QueueItem, error) {
-	i := slices.IndexFunc(v.prompts.removed, func(q QueueItem) bool { return q.ID == item })
+func (w *waitingPrompts) restore(item string) (QueueItem, error) {
+	i := slices.IndexFunc(w.removed, func(q QueueItem) bool { return q.ID == item })
 	if i < 0 {
 		return QueueItem{}, &RefusedError{Code: lifecycle.RefusedGone}
 	}
-	q := v.prompts.removed[i]
-	v.prompts.items[item] = q
-	if err := v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item, Held: q.Held}, To: q.Position}); err != nil {
-		delete(v.prompts.items, item)
+	q := w.removed[i]
+	w.items[item] = q
+	if err := w.v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item, Held: q.Held}, To: q.Position}); err != nil {
+		delete(w.items, item)
 		return QueueItem{}, err
 	}
-	v.prompts.removed = slices.Delete(v.prompts.removed, i, i+1)
-	v.step.sync = true
-	return v.queued()[v.state.Find(item)], nil
+	w.removed = slices.Delete(w.removed, i, i+1)
+	w.v.step.sync = true
+	return w.list()[w.v.state.Find(item)], nil
 }
 
-func (v *conversation) queueEffect(e lifecycle.QueueEvent) {
+func (w *waitingPrompts) effect(e lifecycle.QueueEvent) {
 	switch e := e.(type) {
 	case lifecycle.ItemTaken:
-		q := v.prompts.items[e.Item]
-		v.prepare(e.Item, said{text: q.Message, files: q.Attachments})
-		delete(v.prompts.items, e.Item)
+		q := w.items[e.Item]
+		w.v.prepare(e.Item, said{text: q.Message, files: q.Attachments})
+		delete(w.items, e.Item)
 	case lifecycle.SteerSent:
-		v.sendSteering(e.Item)
+		w.sendSteering(e.Item)
 	case lifecycle.ItemSteered:
-		v.wasSteered(e.Item)
+		w.wasSteered(e.Item)
 	case lifecycle.NextChosen, lifecycle.ItemQueued, lifecycle.ItemMoved, lifecycle.ItemHeld, lifecycle.ItemRemoved:
 	}
 }
 
-// stepQueue takes into the step what it has changed of the queue.
-func (v *conversation) stepQueue() {
-	now := v.queued()
-	if slices.EqualFunc(now, v.prompts.stored, QueueItem.same) {
+// addTo takes into the step what it has changed of the queue.
+func (w *waitingPrompts) addTo() {
+	now := w.list()
+	if slices.EqualFunc(now, w.stored, QueueItem.same) {
 		return
 	}
 	before := map[string]QueueItem{}
-	for _, q := range v.prompts.stored {
+	for _, q := range w.stored {
 		before[q.ID] = q
 	}
 	for _, q := range now {
 		if was := before[q.ID]; !q.same(was) {
-			v.step.queue = append(v.step.queue, q)
-			v.freed(was.Attachments, q.Attachments)
+			w.v.step.queue = append(w.v.step.queue, q)
+			w.v.composer.freed(was.Attachments, q.Attachments)
 		}
 		delete(before, q.ID)
 	}
-	v.step.unqueued = slices.Sorted(maps.Keys(before))
+	w.v.step.unqueued = slices.Sorted(maps.Keys(before))
 	for _, q := range before {
-		v.freed(q.Attachments, nil)
+		w.v.composer.freed(q.Attachments, nil)
 	}
-	for _, id := range v.step.unqueued {
-		delete(v.prompts.items, id)
+	for _, id := range w.v.step.unqueued {
+		delete(w.items, id)
 	}
-	v.prompts.stored = now
-	v.row.Queue = len(now)
-	v.saveRow()
+	w.stored = now
+	w.v.row.Queue = len(now)
+	w.v.saveRow()
 }
 
 // QueueRemoved is the data of an event that tells that an item is in the queue no more.

@@ -96,7 +96,7 @@ func (a *agentProcess) runThere(agent, cwd, serverID string) {
 	v.links.Go(func() { a.write(t) })
 	begun := a.post(func() {
 		a.inst = t
-		v.progress(progress{Server: serverID})
+		v.remote.progress(progress{Server: serverID})
 		a.initialize()
 	})
 	if begun {
@@ -125,7 +125,7 @@ func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 	if ctx.Err() == nil { // what else is refused needs not be sent again either
 		t.a.post(func() {
 			t.a.reached.Sent++
-			t.a.v.progress(t.a.reached)
+			t.a.v.remote.progress(t.a.reached)
 		})
 	}
 	return err
@@ -229,12 +229,12 @@ func (remoteReader) Working() {} // what is not taken waits in the line
 func (remoteReader) Close()   {}
 
 // progress notes how far the agent elsewhere is, with the step.
-func (v *conversation) progress(p progress) {
-	if v.agent != nil {
-		v.agent.reached = p
+func (rt *remoteTurn) progress(p progress) {
+	if rt.v.agent != nil {
+		rt.v.agent.reached = p
 	}
 	text := string(mustJSON(p))
-	v.step.line = &text
+	rt.v.step.line = &text
 }
 
 // prompted is how the prompt of the turn was given to the agent.
@@ -267,9 +267,9 @@ func (p *prompted) hear(env acp.Envelope) {
 // recallPrompt has the prompt of the turn be one that the agent has not got, so that it is taken back, when it is still on its way to an agent
 // elsewhere. It may have arrived, and the word of that be lost with the line: then it is taken back too, and that is told; but not where
 // the agent has said something since, or has ended by itself, which may have been for it.
-func (v *conversation) recallPrompt() {
-	a := v.agent
-	if a == nil || v.turn == nil || !v.state.Sent || a.reached.Sent >= a.prompted.at {
+func (rt *remoteTurn) recallPrompt() {
+	a := rt.v.agent
+	if a == nil || rt.v.turn == nil || !rt.v.state.Sent || a.reached.Sent >= a.prompted.at {
 		return
 	}
 	t, far := a.inst.(*remoteTransport)
@@ -280,7 +280,7 @@ func (v *conversation) recallPrompt() {
 	if doubt && (a.prompted.heard || t.inst.Exit().Ended) {
 		return
 	}
-	v.state.Sent = false
+	rt.v.state.Sent = false
 	select {
 	case <-a.outbox: // or it were said with the last words
 	default:
@@ -288,25 +288,25 @@ func (v *conversation) recallPrompt() {
 	if doubt {
 		a.tell([]transcript.Notice{{
 			Severity: "warning", Title: "The line broke while the agent was being told something",
-			Description: "It is not known whether " + v.agentName + " got your message, which is taken back. Look at what it did before you send it again.",
+			Description: "It is not known whether " + rt.v.agentName + " got your message, which is taken back. Look at what it did before you send it again.",
 		}})
 	}
 }
 
 // reached notes that a message of an agent elsewhere is in the journal, with the step.
-func (v *conversation) reached(a *agentProcess, seq uint64) {
-	if v.agent == a && a.reached.Server != "" {
+func (rt *remoteTurn) reached(a *agentProcess, seq uint64) {
+	if rt.v.agent == a && a.reached.Server != "" {
 		a.reached.Seq = max(a.reached.Seq, seq)
-		v.progress(a.reached)
+		rt.progress(a.reached)
 	}
 }
 
 // missing tells in the transcript that something is lost.
-func (v *conversation) missing(gap *gapError) {
-	v.note(transcript.Note{Note: transcript.NoteMissing})
-	if a := v.agent; a.reached.Server != "" && gap.Next > 0 {
+func (rt *remoteTurn) missing(gap *gapError) {
+	rt.v.note(transcript.Note{Note: transcript.NoteMissing})
+	if a := rt.v.agent; a.reached.Server != "" && gap.Next > 0 {
 		a.reached.Seq = gap.Next - 1 // which may be less than it was: it counts anew
-		v.progress(a.reached)
+		rt.progress(a.reached)
 	}
 }
 
@@ -320,78 +320,78 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 }
 
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
-func (v *conversation) armAgain(reason string) {
+func (rt *remoteTurn) armAgain(reason string) {
 	if reason == transcript.ReasonNoSignal {
-		v.armFor(v.c.cfg.Patience/4, v.escalate)
+		rt.v.stopping.armFor(rt.v.c.cfg.Patience/4, rt.v.stopping.escalate)
 		return
 	}
-	v.arm()
+	rt.v.stopping.arm()
 }
 
 // goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
 // nothing that goes on.
-func (v *conversation) goOn() bool {
-	if v.agent == nil || v.turn == nil || v.state.Base != lifecycle.Working || !v.state.Sent || v.composing != nil {
+func (rt *remoteTurn) goOn() bool {
+	if rt.v.agent == nil || rt.v.turn == nil || rt.v.state.Base != lifecycle.Working || !rt.v.state.Sent || rt.v.composer.now != nil {
 		return false
 	}
-	t, far := v.agent.inst.(*remoteTransport)
+	t, far := rt.v.agent.inst.(*remoteTransport)
 	if !far {
 		return false
 	}
 	t.leaving.Store(true)
-	v.agent.close()
+	rt.v.agent.close()
 	return true
 }
 
 // takeUpAgain goes on with an agent elsewhere that has outlived this program, in the middle of its turn. It is false where there is none: the
 // turn is over then. What it needs to know of the generation is in the journal.
-func (v *conversation) takeUpAgain(ctx context.Context) bool {
-	if v.turn == nil {
+func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
+	if rt.v.turn == nil {
 		return false
 	}
-	p, err := v.c.remotes.Get(v.row.Place)
+	p, err := rt.v.c.remotes.Get(rt.v.row.Place)
 	if err != nil {
 		return false
 	}
-	at, err := v.c.lastProgress(ctx, v.id)
-	if err != nil || at.Server != serverIDOf(v.row.Session) {
+	at, err := rt.v.c.lastProgress(ctx, rt.v.id)
+	if err != nil || at.Server != serverIDOf(rt.v.row.Session) {
 		return false
 	}
-	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
-	if err := v.c.journal.Each(ctx, v.id, past.take); err != nil || past.prompted.key == "" {
+	past := pastGeneration{generation: rt.v.row.Generation, turn: rt.v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
+	if err := rt.v.c.journal.Each(ctx, rt.v.id, past.take); err != nil || past.prompted.key == "" {
 		return false
 	}
-	unsent, again := v.unsent(ctx, &past, at.Sent)
+	unsent, again := rt.unsent(ctx, &past, at.Sent)
 	if !again {
 		return false
 	}
-	a := newAgentProcess(v)
+	a := newAgentProcess(rt.v)
 	a.can, a.nextID, a.kept, a.servers = past.can, past.lastID, true, []any{}
 	a.from, a.reached, a.given, a.prompted = at.Seq, at, at.Sent, past.prompted
-	a.pending[past.prompted.key] = v.promptReply(v.turn.ID)
-	v.agent, v.gone, v.restored = a, a.gone, "resume"
-	v.row.Exit = nil
-	for id, r := range v.requests {
+	a.pending[past.prompted.key] = rt.v.promptReply(rt.v.turn.ID)
+	rt.v.agent, rt.v.gone, rt.v.restored = a, a.gone, "resume"
+	rt.v.row.Exit = nil
+	for id, r := range rt.v.requests {
 		raw, known := past.requests[id]
-		if !known || !r.wait(raw, v.c.secret.Text) {
-			v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusExpired})
+		if !known || !r.wait(raw, rt.v.c.secret.Text) {
+			rt.v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusExpired})
 		}
 	}
-	v.note(transcript.Note{Note: transcript.NoteTakenUp})
-	v.saveTurn()
-	v.touched()
-	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
+	rt.v.note(transcript.Note{Note: transcript.NoteTakenUp})
+	rt.v.saveTurn()
+	rt.v.touched()
+	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: rt.v.row.Agent, Cwd: rt.v.row.Cwd, Running: true, After: at.Seq})
 	a.inst, t.before = t, at.Sent+len(unsent)
 	t.again.Store(int64(len(unsent)))
 	a.send(unsent)
-	v.links.Go(func() {
+	rt.v.links.Go(func() {
 		defer close(a.gone)
 		defer a.stop()
 		defer a.end(t)
 		defer a.closeSession(t)
-		v.links.Go(func() { a.write(t) })
+		rt.v.links.Go(func() { a.write(t) })
 		a.read(t)
-		a.post(v.exited)
+		a.post(rt.v.exited)
 	})
 	return true
 }
@@ -399,10 +399,10 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 // unsent are the messages that the agent had not got when the program ended, to be sent again. The journal has them without their secrets, and
 // what is not as it was said is not sent: an empty message stands in its place, since they are counted. What was answered so waits for an answer
 // again. A prompt is the draft again (restoreDraft), and its turn is over: false.
-func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
+func (rt *remoteTurn) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
 	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
 	lost, unanswered := false, map[string]bool{}
-	v.turn.prompt, v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft
+	rt.v.turn.prompt, rt.v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft
 	for i, line := range lines {
 		env, _ := acp.Peek(line) // we have written it ourselves
 		answered := ""
@@ -418,20 +418,20 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompted.key:
-			v.state.Sent = false
-			v.tellLost("Your message was not sent", putSecretIn)
+			rt.v.state.Sent = false
+			rt.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
 			lines[i], lost = nil, lost || answered == ""
 		}
 	}
 	for id, is := range unanswered {
-		if is && v.requests[id] == nil && v.askAgain(ctx, id) {
-			v.tellLost("Your answer was not sent", "The question waits for an answer again.")
+		if is && rt.v.requests[id] == nil && rt.askAgain(ctx, id) {
+			rt.tellLost("Your answer was not sent", "The question waits for an answer again.")
 		}
 	}
 	if lost {
-		v.tellLost("A message was not sent", "It is not sent again.")
+		rt.tellLost("A message was not sent", "It is not sent again.")
 	}
 	return lines, true
 }
@@ -439,26 +439,26 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 const putSecretIn = "Where one stood it now says " + redact.Mark + ": put it in, and send the message again."
 
 // tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
-func (v *conversation) tellLost(title, then string) {
-	v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
+func (rt *remoteTurn) tellLost(title, then string) {
+	rt.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
 		Severity: "warning", Title: title,
-		Description: "Deskhand ended before it had reached " + v.agentName + ". It held a secret, and secrets are not stored. " + then,
+		Description: "Deskhand ended before it had reached " + rt.v.agentName + ". It held a secret, and secrets are not stored. " + then,
 	}})
 }
 
 // askAgain has a request that is stored as answered wait again.
-func (v *conversation) askAgain(ctx context.Context, id string) bool {
-	found, err := query(ctx, v.c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
+func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
+	found, err := query(ctx, rt.v.c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
 	if err != nil || len(found) == 0 {
 		return false
 	}
 	r := &openRequest{Request: found[0]}
 	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = lifecycle.StatusRequested, nil, "", nil
-	v.requests[id] = r
-	v.state.Open = append(v.state.Open, id)
-	v.saveRequest(&r.Request)
-	v.tellQuestions(&r.Request)
-	v.row.Unread = true
+	rt.v.requests[id] = r
+	rt.v.state.Open = append(rt.v.state.Open, id)
+	rt.v.saveRequest(&r.Request)
+	rt.v.tellQuestions(&r.Request)
+	rt.v.row.Unread = true
 	return true
 }
 
@@ -583,3 +583,6 @@ func (g *pastGeneration) takeIn(f journal.Frame) {
 	case acp.Notification, acp.Other:
 	}
 }
+
+// remoteTurn is a turn whose agent runs on another computer: the line to the agent may break while the turn runs.
+type remoteTurn struct{ v *conversation }

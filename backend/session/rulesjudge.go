@@ -193,10 +193,10 @@ func (v *conversation) sayAbout(r *Request, words string) error {
 	draft := v.row.Draft // the text in the composer stays
 	defer func() { v.row.Draft = draft }()
 	if v.state.Base == lifecycle.Working && slices.Contains(v.row.Offers, transcript.OfferSteer) {
-		_, err := v.steer(said{text: message})
+		_, err := v.prompts.steer(said{text: message})
 		return err
 	}
-	sent, err := v.enqueue(said{text: message}, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
+	sent, err := v.prompts.enqueue(said{text: message}, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	if err == nil && sent.QueueItem != nil {
 		v.do(lifecycle.Move{Item: sent.QueueItem.ID, To: 0})
 	}

@@ -14,25 +14,25 @@ import (
 // steerLimit is how long an agent may take to say whether it has taken a message. It is no wait of the person's: the turn goes on.
 const steerLimit = 30 * time.Second
 
-func (v *conversation) steer(m said) (Sent, error) {
-	if v.state.Base == lifecycle.Working && !slices.Contains(v.row.Offers, transcript.OfferSteer) {
-		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteer, Params: map[string]string{"agent": v.agentName}}
+func (w *waitingPrompts) steer(m said) (Sent, error) {
+	if w.v.state.Base == lifecycle.Working && !slices.Contains(w.v.row.Offers, transcript.OfferSteer) {
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteer, Params: map[string]string{"agent": w.v.agentName}}
 	}
-	if v.composing != nil { // the agent does not have the turn yet
-		return v.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
+	if w.v.composer.now != nil { // the agent does not have the turn yet
+		return w.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	}
-	return v.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Steer{Item: item} })
+	return w.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Steer{Item: item} })
 }
 
 // sendSteering sends an item of the queue into the running turn.
-func (v *conversation) sendSteering(item string) {
-	a, open := v.agent, true
+func (w *waitingPrompts) sendSteering(item string) {
+	a, open := w.v.agent, true
 	settle := func(delivered bool, why string) {
 		if open && why != "" {
-			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: v.agentName + " has not taken it into the running turn: " + v.c.secret.Text(why)}})
+			a.tell([]transcript.Notice{{Severity: "warning", Title: "The message waits in the queue", Description: w.v.agentName + " has not taken it into the running turn: " + w.v.c.secret.Text(why)}})
 		}
 		open = false
-		v.do(lifecycle.Steered{Item: item, Delivered: delivered})
+		w.v.do(lifecycle.Steered{Item: item, Delivered: delivered})
 	}
 	late := time.AfterFunc(steerLimit, func() {
 		a.post(func() {
@@ -42,10 +42,10 @@ func (v *conversation) sendSteering(item string) {
 		})
 	})
 	send := func(c attachments.Composed) {
-		params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": c.Prompt}
+		params := map[string]any{"sessionId": w.v.row.ACPSessionID, "prompt": c.Prompt}
 		meta := map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}}
 		params["_meta"] = c.Meta(meta)
-		v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
+		w.v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
 			late.Stop()
 			if failure != nil {
 				settle(false, failure.Sentence())
@@ -54,12 +54,12 @@ func (v *conversation) sendSteering(item string) {
 			settle(steered(result))
 		})
 	}
-	q := v.prompts.items[item]
+	q := w.items[item]
 	if len(q.Attachments) == 0 {
 		send(attachments.Composed{Prompt: textPrompt(q.Message)})
 		return
 	}
-	v.composeSteering(item, q, send, func(why string) { late.Stop(); settle(false, why) })
+	w.v.composer.composeSteering(item, q, send, func(why string) { late.Stop(); settle(false, why) })
 }
 
 // steered reads the agent's answer. One that begins a turn of its own all the same has the message, which must not go out twice.
@@ -82,14 +82,14 @@ func steered(result json.RawMessage) (delivered bool, why string) {
 }
 
 // wasSteered shows the message where the agent has it.
-func (v *conversation) wasSteered(item string) {
-	q := v.prompts.items[item]
+func (w *waitingPrompts) wasSteered(item string) {
+	q := w.items[item]
 	n := transcript.Note{Note: transcript.NoteSteered, Prompt: textPrompt(q.Message), Attachments: q.Attachments}
-	if v.turn != nil {
-		n.Turn = v.turn.ID
+	if w.v.turn != nil {
+		n.Turn = w.v.turn.ID
 	}
-	v.note(n)
-	v.touched()
+	w.v.note(n)
+	w.v.touched()
 }
 
 // textPrompt is a message as content blocks.

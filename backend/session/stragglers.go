@@ -33,7 +33,7 @@ type leftRunning struct {
 
 // lookForStragglers looks for what a turn that was stopped has left running. An agent elsewhere cannot be asked for its processes.
 func (v *conversation) lookForStragglers(t *Turn, reason string) {
-	stopped := reason == lifecycle.StopCancelled || v.stopBy.Add(-stopLimit).After(t.StartedAt.Time)
+	stopped := reason == lifecycle.StopCancelled || v.stopping.stopBy.Add(-stopLimit).After(t.StartedAt.Time)
 	a := v.agent
 	if !stopped || a == nil {
 		return

@@ -258,7 +258,8 @@ func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
 		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, r, until+1); err != nil {
 			t.Fatal(err)
 		}
-		return (&conversation{c: c.core, id: id, row: r}).unspokenFork()
+		v := &conversation{c: c.core, id: id, row: r}
+		return (&forkRequests{v: v}).unspokenParent()
 	}
 	if again := unspoken("early", until); again != "" || s.number(`SELECT count(*) FROM turn WHERE session = 'early'`) != 2 {
 		t.Errorf("%d turns, and it is made again of %q", s.number(`SELECT count(*) FROM turn WHERE session = 'early'`), again)
