@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
@@ -198,7 +199,7 @@ const sessionLog = 1 << 20
 // openProcesses opens the two sets of agents. The holder of the data directory keeps the ledger; a process beside the holder has the watchdog
 // only.
 func (b *Backend) openProcesses() error {
-	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: session.ForAPI}
+	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: processes.ForAPI}
 	if b.lock != nil {
 		cfg.Ledger = b.cfg.Places.Ledger()
 	}
@@ -206,7 +207,7 @@ func (b *Backend) openProcesses() error {
 	if b.runtime, err = proxy.Open(cfg); err != nil {
 		return err
 	}
-	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, LogBytes: sessionLog, Logger: b.cfg.Logger, Purpose: session.ForSession})
+	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, LogBytes: sessionLog, Logger: b.cfg.Logger, Purpose: processes.ForSession})
 	return err
 }
 
@@ -280,7 +281,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Maintenance: b.client.Maintenance(), Agents: b.agents, Roster: b.roster, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Processes: b.client.Processes(), Maintenance: b.client.Maintenance(), Agents: b.agents, Roster: b.roster, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
 	}), nil

@@ -2,16 +2,17 @@ package backend
 
 import (
 	"deskhand/backend/datadir"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
-// Records of processes; package session documents them.
+// Records of processes; packages processes and session document them.
 type (
 	// ProcessList is the running agents with their resource use.
-	ProcessList = session.ProcessList
+	ProcessList = processes.ProcessList
 	// AgentProcesses is an agent with its child processes.
-	AgentProcesses = session.AgentProcesses
+	AgentProcesses = processes.AgentProcesses
 	// StragglerList is the running commands of stopped turns.
 	StragglerList = session.StragglerList
 	// Leftover is a process that a crashed Deskhand has left.

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/inspect"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
+	"deskhand/backend/processes"
 	"deskhand/backend/remotes"
 	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
@@ -49,6 +50,7 @@ type ClientConfig struct {
 	Rules          *rulebook.Book
 	Exports        *export.Exporter
 	Inspector      *inspect.Inspector
+	Processes      *processes.Sampler
 	Launch         *launch.Gate
 	Undo           *undo.Library
 	Maintenance    *maintenance.Maintainer
@@ -153,7 +155,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[roster.InstallProgress](), reflect.TypeFor[roster.Login](),
-		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[settings.Settings](),
+		reflect.TypeFor[processes.ProcessSummary](), reflect.TypeFor[settings.Settings](),
 		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[maintenance.Storage](), reflect.TypeFor[maintenance.Verification](),
 		reflect.TypeFor[discord.State](),
 	} {

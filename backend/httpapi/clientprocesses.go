@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
+	"deskhand/backend/processes"
 )
 
 // processRoutes adds the routes for the status bar and deskhand ps.
@@ -15,7 +15,7 @@ func (c *Client) processRoutes() {
 		func(_ context.Context, in *struct {
 			PSS bool `query:"pss" doc:"Add the proportional set size, which counts shared memory once; slower"`
 		},
-		) (*body[session.ProcessList], error) {
-			return answer(c.cfg.Sessions.Processes(in.PSS))
+		) (*body[processes.ProcessList], error) {
+			return answer(c.cfg.Processes.List(in.PSS))
 		})
 }

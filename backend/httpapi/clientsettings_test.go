@@ -11,6 +11,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -24,7 +25,7 @@ func openSettings(t *testing.T, file string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := proxy.Open(proxy.Config{Purpose: session.ForSession})
+	set, err := proxy.Open(proxy.Config{Purpose: processes.ForSession})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func openSettings(t *testing.T, file string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Settings: sessions.Settings(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Processes: sessions.Processes(), Settings: sessions.Settings(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
 	c := &clinic{t: t, client: &http.Client{Transport: &http.Transport{}}, url: server.URL, gen: sessions.Feed().Gen()}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()
@@ -82,7 +83,7 @@ func TestSettingsOverHTTP(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || string(data) != "{\n oops" {
 		t.Errorf("file: got %q, %v, want the broken file unchanged", data, err)
 	}
-	var list session.ProcessList
+	var list processes.ProcessList
 	c.call("GET", "processes?pss=true", "", http.StatusOK, &list)
 	if len(list.Items) != 0 || list.Self.PID != os.Getpid() || list.Self.StartedAt.IsZero() {
 		t.Errorf("processes: got %+v, want only this process", list)

@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -44,7 +45,7 @@ func openForest(t *testing.T, further ...string) *forest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := proxy.Open(proxy.Config{Purpose: session.ForSession})
+	set, err := proxy.Open(proxy.Config{Purpose: processes.ForSession})
 	if err != nil {
 		t.Fatal(err)
 	}

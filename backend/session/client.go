@@ -31,6 +31,7 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
+	"deskhand/backend/processes"
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
 	"deskhand/backend/roster"
@@ -49,7 +50,7 @@ type Client struct {
 	mu   sync.Mutex // protects live
 	live map[string]*conversation
 
-	sampler    *sampler
+	processes  *processes.Sampler
 	maintainer *maintenance.Maintainer
 	taking     sync.Mutex // one session of an agent's own at a time
 }
@@ -85,8 +86,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.launch, err = openLaunch(c); err != nil {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
-	c.sampler = newSampler(c)
-	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.sampler.nudge})
+	c.processes = openProcesses(c)
+	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.shells = openShells(c)
 	c.maintainer.Start(c.ctx)                           //nolint:contextcheck // the maintenance lives as long as the client
@@ -97,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
 	c.background(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, agents.IfUnlocked) })
-	c.background(func() { c.sampler.run(c.ctx) })
+	c.background(func() { c.processes.Run(c.ctx) })
 	c.background(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {
 		c.background(f)

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/export"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
@@ -437,7 +438,7 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 			if tc.forever && tc.do != nil {
 				cfg.Undo = 5 * time.Second // for it to be done before
 			}
-			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
+			d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, cfg)
 			if tc.do != nil && !tc.forever {
 				d = openAgain(d, dir)
 			}
@@ -529,7 +530,7 @@ func (d *desk) archive(id string) {
 // openAgain is a desk in which nothing is erased before it ends.
 func openAgain(d *desk, dir string) *desk {
 	d.close()
-	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour, CloseWait: 20 * time.Second})
+	return openAs(d.t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{Undo: time.Hour, CloseWait: 20 * time.Second})
 }
 
 // TestWhatIsReadWhileItIsErased: nothing that is made of a conversation while that is erased passes for all of it.

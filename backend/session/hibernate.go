@@ -11,7 +11,7 @@ import (
 )
 
 // A session that has been idle for a while can do without its agent: what it takes of the machine's memory is of more use to others,
-// and the agent takes the conversation up again when it is spoken to. The sampler says when (sampler.go); here is what the conversation
+// and the agent takes the conversation up again when it is spoken to. Package processes says when; here is what the conversation
 // does about it.
 
 // rest is what others may know of an idle conversation without asking its goroutine.

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -40,7 +41,7 @@ func withBudget(t *testing.T, dir, words string, budget int, cfg session.Config)
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
+	return openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, cfg)
 }
 
 func (d *desk) forgetful() string {
@@ -74,11 +75,11 @@ func dividers(tr session.Transcript) string {
 // process is the number of a session's agent; 0 when it has none.
 func (d *desk) process(id string) int {
 	d.t.Helper()
-	list, err := d.Processes(false)
+	list, err := d.Processes().List(false)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	n := slices.IndexFunc(list.Items, func(a session.AgentProcesses) bool { return a.Session == id })
+	n := slices.IndexFunc(list.Items, func(a processes.AgentProcesses) bool { return a.Session == id })
 	if n < 0 {
 		return 0
 	}
@@ -94,7 +95,7 @@ func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 	d.prompt(a, "one")
 	d.idle(a)
 	pid := d.process(a)
-	list, err := d.Processes(true)
+	list, err := d.Processes().List(true)
 	if err != nil || len(list.Items) != 1 || *list.Items[0].PSSBytes < 64<<20 {
 		t.Fatalf("Processes: got %+v, %v; want one of 64 MiB or more", list, err)
 	}
@@ -442,7 +443,7 @@ func TestArchivingEndsAgentOfUnusedSession(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "")
-	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{})
 	for _, ready := range []bool{true, false} {
 		s, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work})
 		if err != nil {
@@ -525,7 +526,7 @@ func sleepingDesk(dir string) error {
 	if err != nil {
 		return err
 	}
-	set, err := proxy.Open(proxy.Config{Purpose: session.ForSession, Ledger: filepath.Join(dir, "ledger")})
+	set, err := proxy.Open(proxy.Config{Purpose: processes.ForSession, Ledger: filepath.Join(dir, "ledger")})
 	if err != nil {
 		return err
 	}
@@ -592,7 +593,7 @@ func TestKillDuringHibernationLeavesSessionAsleep(t *testing.T) {
 		t.Errorf("processes left: got %v, %v; want at most 1", left, err)
 	}
 
-	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession, Ledger: ledger}, session.Config{})
+	d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession, Ledger: ledger}, session.Config{})
 	if s := d.get(id); s.Phase != lifecycle.Closed || s.Exit != nil || s.Turn != nil {
 		t.Errorf("session after the kill: got %+v, want it closed, without an exit or a turn", s)
 	}
@@ -616,7 +617,7 @@ func TestSessionsAtRestHoldEqualOptionsOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "close resume modes")
-	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{})
 	a, b, other := d.forgetful(), d.forgetful(), d.forgetful()
 	if err := d.SetConfig(t.Context(), other, "mode", json.RawMessage(`"ask"`)); err != nil {
 		t.Fatal(err)

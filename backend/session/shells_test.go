@@ -11,6 +11,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/host"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
@@ -28,7 +29,7 @@ func openShells(t *testing.T, cfg session.Config) *desk {
 	t.Setenv("ENV", "")
 	t.Setenv("DESKHAND_TOKEN", "our-own-token")
 	t.Setenv("PERSONAL", "their own")
-	return openAs(t, t.TempDir(), proxy.Config{Purpose: session.ForSession}, cfg)
+	return openAs(t, t.TempDir(), proxy.Config{Purpose: processes.ForSession}, cfg)
 }
 
 func (d *desk) shell(id string, n shells.NewShell) shells.Shell {
@@ -96,7 +97,7 @@ func TestShellOfThePerson(t *testing.T) {
 	}
 
 	// It stands in the list of what runs, for its session, and is no agent.
-	list, err := d.Processes(false)
+	list, err := d.Processes().List(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 	s, other := d.create(), d.create()
 	sh, left := d.shell(s.ID, shells.NewShell{}), d.shell(other.ID, shells.NewShell{})
 	running := func() (ids []string) {
-		list, err := d.Processes(false)
+		list, err := d.Processes().List(false)
 		if err != nil {
 			t.Fatal(err)
 		}

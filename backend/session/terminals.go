@@ -18,12 +18,10 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/transcript"
 )
-
-// ForTerminal is what programs are started for that an agent has us run, in the list of all that run.
-const ForTerminal = "terminal"
 
 // Bounds of the programs of one agent.
 const (
@@ -146,7 +144,7 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
 	}
-	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: ForTerminal, For: p.a.v.id, Merged: true, Grace: endGrace}
+	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: processes.ForTerminal, For: p.a.v.id, Merged: true, Grace: endGrace}
 	started := make(chan error, 1)
 	p.a.work.Go(func() {
 		ran, err := cfg.Proxy.Run(p.life, cmd, nil, func(r io.Reader) error { started <- nil; return p.follow(r) })

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
+	"deskhand/backend/processes"
 	"deskhand/backend/session"
 )
 
@@ -324,13 +325,13 @@ func TestProgramsAreListed(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	d.steps(id, shell("echo begun; sleep 1000"))
-	list, err := d.Processes(false)
+	list, err := d.Processes().List(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := false
 	for _, p := range list.Items {
-		found = found || p.Owner == session.ForTerminal && p.Agent == "sh"
+		found = found || p.Owner == processes.ForTerminal && p.Agent == "sh"
 	}
 	if !found {
 		t.Errorf("%+v", list.Items)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/workspace"
@@ -94,7 +95,7 @@ func TestSessionsFollowMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume close writes")
-	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{})
 	from, to := directory(t, dir, "lighthouse"), filepath.Join(dir, "beacon")
 	idle, asleep := d.in("forgetful", from), d.in("forgetful", from)
 	for _, id := range []string{idle.ID, asleep.ID} {
@@ -103,7 +104,7 @@ func TestSessionsFollowMovedDirectory(t *testing.T) {
 	}
 	recognizes(t, d, idle.Workspace)
 	d.close()
-	d = openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	d = openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{})
 	d.prompt(idle.ID, "two")
 	before := d.idle(idle.ID)
 	at := d.get(idle.ID).UpdatedAt

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -64,20 +65,17 @@ func polite(in io.Reader, out io.Writer) int {
 // scale is what agents in memory weigh, by the title of their session.
 type scale struct {
 	mu     sync.Mutex
-	looks  int
 	titles map[string]string // by session
 	weight map[string]int64  // MiB by title
-	shared map[string]int64  // of that
 	cpu    map[string]time.Duration
 	began  time.Time
 	agents *proxy.Set
 }
 
 // measure takes the place of Set.Overview, which would read all of /proc to find nothing of agents in memory.
-func (s *scale) measure(pss bool) (proxy.Overview, error) {
+func (s *scale) measure(bool) (proxy.Overview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looks++
 	o := proxy.Overview{Self: proxy.Member{RSS: 1 << 20}}
 	for _, i := range s.agents.List() {
 		if !i.ExitedAt.IsZero() {
@@ -86,10 +84,7 @@ func (s *scale) measure(pss bool) (proxy.Overview, error) {
 		id, _, _ := strings.Cut(i.ServerID, ".")
 		title := s.titles[id]
 		m := proxy.Member{PID: i.PID, RSS: s.weight[title] << 20, CPU: time.Duration(s.cpu[title].Seconds() * float64(time.Since(s.began)))}
-		if pss {
-			m.PSS = m.RSS - s.shared[title]<<20
-		}
-		o.Usage = append(o.Usage, proxy.Usage{ServerID: i.ServerID, Agent: i.Agent, Purpose: session.ForSession, PID: i.PID, StartedAt: i.CreatedAt, Tree: []proxy.Member{m}})
+		o.Usage = append(o.Usage, proxy.Usage{ServerID: i.ServerID, Agent: i.Agent, Purpose: processes.ForSession, PID: i.PID, StartedAt: i.CreatedAt, Tree: []proxy.Member{m}})
 	}
 	return o, nil
 }
@@ -100,12 +95,6 @@ func (s *scale) set(f func()) {
 	f()
 }
 
-func (s *scale) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.looks
-}
-
 // weighed is a desk whose agents are in memory and weigh what the scale says.
 func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg session.Config) (*desk, *scale) {
 	t.Helper()
@@ -114,8 +103,8 @@ func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg se
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &scale{titles: map[string]string{}, weight: map[string]int64{}, shared: map[string]int64{}, cpu: map[string]time.Duration{}, began: time.Now()}
-	processes := proxy.Config{Spawn: proxytest.Spawn(agent), Purpose: session.ForSession}
+	s := &scale{titles: map[string]string{}, weight: map[string]int64{}, cpu: map[string]time.Duration{}, began: time.Now()}
+	processes := proxy.Config{Spawn: proxytest.Spawn(agent), Purpose: processes.ForSession}
 	d := openAs(t, dir, processes, cfg)
 	s.agents = d.set
 	d.MeasureWith(s.measure)
@@ -167,92 +156,6 @@ func (d *desk) asleep() string {
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-func TestNothingIsLookedAtWhileNothingRuns(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		d, s := weighed(t, dir, 0, plainly, session.Config{})
-		pass(24 * time.Hour)
-		if s.count() != 0 {
-			t.Errorf("%d looks at nothing", s.count())
-		}
-		id := d.named(s, "a", 10)
-		pass(61 * time.Second)
-		if s.count() != 7 {
-			t.Errorf("%d looks in 61 s, want one at the start and one every 10 s", s.count())
-		}
-		d.prompt(id, "quit")
-		d.idle(id)
-		pass(time.Second)
-		ended := s.count()
-		pass(24 * time.Hour)
-		if s.count() != ended || ended != 8 {
-			t.Errorf("%d looks when the agent had ended, %d a day later", ended, s.count())
-		}
-		if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Hour)
-		if s.count() != ended {
-			t.Error("a change of the settings has something looked at while nothing runs")
-		}
-		d.close()
-	})
-}
-
-func TestProcessesAreToldWhenTheyChange(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		d, s := weighed(t, dir, 0, plainly, session.Config{})
-		q := session.Query{Gen: d.Feed().Gen(), Types: []string{"process.upsert"}}
-		told := func(want ...session.ProcessSummary) {
-			t.Helper()
-			batch, err := d.Feed().After(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			q.After = batch.Seq
-			var got []session.ProcessSummary
-			for _, e := range batch.Events {
-				var sum session.ProcessSummary
-				if err := json.Unmarshal(e.Data, &sum); err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, sum)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%+v, want %+v", got, want)
-			}
-		}
-		sum := func(agents int, mib int64) session.ProcessSummary {
-			return session.ProcessSummary{Agents: agents, Processes: agents, RSSBytes: mib << 20, SelfRSSBytes: 1 << 20}
-		}
-		a := d.named(s, "a", 100)
-		pass(time.Second)
-		told(sum(1, 100))
-		pass(time.Hour)
-		told()
-		s.set(func() { s.weight["a"] = 104 })
-		pass(time.Minute)
-		told()
-		s.set(func() { s.weight["a"] = 106 })
-		pass(10 * time.Second)
-		told(sum(1, 106))
-		s.set(func() { s.weight["a"] = 100 })
-		pass(10 * time.Second)
-		told(sum(1, 100))
-		b := d.named(s, "b", 1)
-		pass(time.Second)
-		told(sum(2, 101))
-		d.prompt(b, "quit")
-		d.prompt(a, "quit")
-		d.idle(a)
-		d.idle(b)
-		pass(time.Second)
-		told(sum(0, 0))
-		d.close()
-	})
 }
 
 func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
@@ -310,23 +213,6 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 		}
 		for _, id := range []string{a, b, c} {
 			d.sameAsRebuilt(id)
-		}
-		d.close()
-	})
-}
-
-func TestWhatIsSharedCountsOnce(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		d, s := weighed(t, dir, 100, plainly, session.Config{})
-		for _, title := range []string{"a", "b", "c"} {
-			s.set(func() { s.shared[title] = 30 })
-			d.said(d.named(s, title, 60))
-		}
-		pass(time.Hour)
-		if got := d.asleep(); got != "" {
-			t.Errorf("%s sleeps, though all take 90 of 100 MiB", got)
 		}
 		d.close()
 	})
