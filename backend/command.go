@@ -9,6 +9,7 @@ import (
 	"deskhand/backend/discord"
 	"deskhand/backend/form"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/inspect"
 	"deskhand/backend/launch"
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
@@ -49,9 +50,9 @@ type (
 	// Request is a request that waits for a person.
 	Request = session.Request
 	// RequestPart is a part of a permission's content.
-	RequestPart = session.RequestPart
+	RequestPart = inspect.RequestPart
 	// PartPage is a page of a part's text.
-	PartPage = session.PartPage
+	PartPage = inspect.PartPage
 	// RequestOption is an option of a permission.
 	RequestOption = session.RequestOption
 	// Executable is a part of a directory that starts with an agent.

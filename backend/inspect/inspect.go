@@ -1,6 +1,6 @@
 // Package inspect shows what went between Deskhand and the agent of a session: the frames of the session's journal, what the agent was started
-// with, and the end of its stderr. The package hides how a long journal is looked through in bounded parts, how a response finds its request,
-// and how a reader follows a journal that grows. It stores nothing.
+// with, the end of its stderr, and the whole of a tool call that a person decides about. The package hides how a long journal is looked through
+// in bounded parts, how a response finds its request, and how a reader follows a journal that grows. It stores nothing.
 package inspect
 
 import (
@@ -19,6 +19,7 @@ type Deps struct {
 	Redactor  redact.Redactor
 	Processes func() []proxy.Status                          // the agents on this machine
 	Find      func(context.Context, string) (Session, error) // a session by its id, as of its last stored step
+	Call      func(context.Context, string) (Call, error)    // the tool call of a permission request, by the id of the request
 }
 
 // Session is the part of a session that an Inspector shows or needs.

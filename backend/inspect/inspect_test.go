@@ -50,6 +50,12 @@ func open(tb testing.TB) *fixture {
 			}
 			return inspect.Session{Generation: 1, Growth: &f.growth, Ended: f.ended}, nil
 		},
+		Call: func(_ context.Context, request string) (inspect.Call, error) {
+			if request != "r" {
+				return inspect.Call{}, refusal.ErrNotFound
+			}
+			return clipped(), nil
+		},
 	})
 	f.write(func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w', 'local', '/w', 0, 0, 0, 0);

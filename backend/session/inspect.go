@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 
 	"deskhand/backend/inspect"
 )
@@ -19,5 +20,21 @@ func (c *Client) Inspector() *inspect.Inspector {
 			Skills: len(c.cfg.Agents.Quirks(s.Agent).SkillDirs) > 0, Growth: &v.wire, Ended: v.ended,
 		}, nil
 	}
-	return inspect.New(inspect.Deps{Store: c.cfg.Store, Redactor: c.secret, Processes: c.cfg.Proxy.List, Find: find})
+	call := func(ctx context.Context, id string) (inspect.Call, error) {
+		r, err := c.Request(ctx, id)
+		if err != nil {
+			return inspect.Call{}, err
+		}
+		if r.Kind != kindPermission || r.Tool == nil {
+			return inspect.Call{}, fmt.Errorf("request %s: %w", id, ErrNotFound)
+		}
+		v, err := c.conversation(ctx, r.Session)
+		if err != nil {
+			return inspect.Call{}, err
+		}
+		tool := callOf(&r)
+		tool.Cwd = v.look().Cwd
+		return tool, nil
+	}
+	return inspect.New(inspect.Deps{Store: c.cfg.Store, Redactor: c.secret, Processes: c.cfg.Proxy.List, Find: find, Call: call})
 }

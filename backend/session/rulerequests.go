@@ -20,7 +20,7 @@ func (c ruleRequests) find(ctx context.Context, request string) (rulebook.Permis
 		return rulebook.Permission{}, err
 	}
 	s, err := c.Get(ctx, found[0].Session)
-	whole, _ := c.wholeRequest(ctx, found[0], nil) // it stays clipped with an error
+	whole, _ := c.WholeRequest(ctx, found[0]) // it stays clipped with an error
 	return permissionOf(&whole, &s), err
 }
 

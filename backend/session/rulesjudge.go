@@ -50,7 +50,7 @@ func askedOf(r *Request) rulebook.Asked {
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
 func (v *conversation) askedWhole(r *openRequest) rulebook.Asked {
-	whole, _ := v.c.wholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames) // it stays clipped with an error
+	whole, _ := v.c.WholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames...) // it stays clipped with an error
 	return askedOf(&whole)
 }
 

@@ -5,14 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/inspect"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
 
 // readParts is all of what a permission asks for, put together from its pages.
-func (d *desk) readParts(r session.Request) (parts []session.RequestPart, texts []string) {
+func (d *desk) readParts(r session.Request) (parts []inspect.RequestPart, texts []string) {
 	d.t.Helper()
-	parts, err := d.RequestParts(d.t.Context(), r.ID)
+	parts, err := d.Inspector().Parts(d.t.Context(), r.ID)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -20,7 +21,7 @@ func (d *desk) readParts(r session.Request) (parts []session.RequestPart, texts 
 		var text strings.Builder
 		line := 1
 		for offset, more := 0, true; more; {
-			page, err := d.RequestPartPage(d.t.Context(), r.ID, i, offset, 64<<10)
+			page, err := d.Inspector().PartPage(d.t.Context(), r.ID, i, offset, 64<<10)
 			if err != nil {
 				d.t.Fatal(err)
 			}
@@ -49,22 +50,22 @@ func TestLongApprovalIsReadWhole(t *testing.T) {
 	told := step{Update: call}
 	for name, tc := range map[string]struct {
 		steps []step
-		want  session.RequestPart
+		want  inspect.RequestPart
 		text  string
 	}{
 		"a command in the request": {
 			[]step{asksPermission(object{"title": "Run", "kind": "execute", "rawInput": object{"command": long}}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
-			session.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
+			inspect.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
 			long,
 		},
 		"a command that was told before": {
 			[]step{told, asksPermission(object{"title": "Run"}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
-			session.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
+			inspect.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
 			long,
 		},
 		"a new file": {
 			[]step{asksPermission(object{"title": "Write", "kind": "edit", "content": []object{{"type": "diff", "path": "/x/new.txt", "newText": lines}}}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
-			session.RequestPart{Kind: "diff", Path: "/x/new.txt", Created: true, Added: 20_001, Size: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1, Lines: 20_002, Letters: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1},
+			inspect.RequestPart{Kind: "diff", Path: "/x/new.txt", Created: true, Added: 20_001, Size: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1, Lines: 20_002, Letters: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1},
 			"@@ -0,0 +1,20001 @@\n+" + strings.TrimSuffix(strings.ReplaceAll(lines, "\n", "\n+"), "\n+"),
 		},
 	} {
