@@ -207,8 +207,9 @@ func TestFilterReadsLongJournalInParts(t *testing.T) {
 		return update(n)
 	})
 	calls, found := 0, 0
-	for q := (inspect.Query{Limit: 100, Text: "needle"}); ; calls++ {
+	for q := (inspect.Query{Limit: 100, Text: "needle"}); ; {
 		page := f.page(q)
+		calls++
 		found += len(page.Items)
 		if q.Before = page.Next; page.Next == 0 {
 			break
