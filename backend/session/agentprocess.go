@@ -362,7 +362,7 @@ func (a *agentProcess) within(d time.Duration, step string) {
 		a.post(func() {
 			switch {
 			case a.limit != limit: // the answer came in the same moment
-			case len(a.v.state.Open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
+			case len(a.v.state.Open) > 0 || len(a.v.inbox.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
 				a.again()
 			case a.failsOver():
 				a.fail(transcript.ProblemMode, a.setting.Lost()...)
@@ -418,15 +418,15 @@ func (v *conversation) take(data []byte) {
 	case acp.Response:
 		v.answered(env.Key(), data)
 	case acp.Request:
-		v.asked(env, data)
+		v.inbox.asked(env, data)
 	case acp.Notification:
 		switch env.Method() {
 		case "_adapter/agent_exited":
 			v.exited()
 		case "$/cancel_request":
-			v.withdrawn(data)
+			v.inbox.withdrawn(data)
 		case "elicitation/complete":
-			v.completed(data)
+			v.inbox.completed(data)
 		}
 	case acp.Other:
 		if env.Raw[0] == '[' { // a batch, of which ACP has none
@@ -521,14 +521,14 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 func (v *conversation) capabilities() map[string]any {
 	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
 	meta["terminal_output"] = true // what its own programs write comes in _meta of tool calls, see acp.TerminalDisplay
-	here := v.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
+	here := v.inbox.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
 	return map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
 		"clientCapabilities": map[string]any{
 			"auth":        map[string]any{"terminal": true},
 			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
-			"terminal":    v.serves("terminal/create"),
+			"terminal":    v.inbox.serves("terminal/create"),
 			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}},
 			"session": map[string]any{
 				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},

@@ -24,7 +24,7 @@ func (c *Client) AskUser(ctx context.Context, session string, questions []Questi
 	}
 	ended := make(chan Request, 1)
 	id := uuid.Must(uuid.NewV7()).String()
-	if err := v.call(ctx, func() error { return v.askUser(id, questions, ended) }); err != nil {
+	if err := v.call(ctx, func() error { return v.inbox.askUser(id, questions, ended) }); err != nil {
 		return nil, "", err
 	}
 	select {
@@ -52,27 +52,27 @@ func (r *Request) answers() [][]string {
 }
 
 // askUser opens the request; ended hears once what has become of it.
-func (v *conversation) askUser(id string, questions []Question, ended chan<- Request) error {
+func (b *inbox) askUser(id string, questions []Question, ended chan<- Request) error {
 	r := &openRequest{ended: ended, Request: Request{
-		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.Text(questions[0].Prompt),
+		ID: id, Session: b.v.id, Generation: b.v.row.Generation, Agent: b.v.agentName, Kind: kindQuestion, Title: b.v.c.secret.Text(questions[0].Prompt),
 		Options: []RequestOption{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	for _, q := range questions {
-		shown := Question{Prompt: v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
+		shown := Question{Prompt: b.v.c.secret.Text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
 		for _, o := range q.Options {
-			shown.Options = append(shown.Options, form.QuestionOption{ID: o.ID, Label: v.c.secret.Text(o.Label), Description: v.c.secret.Text(o.Description)})
+			shown.Options = append(shown.Options, form.QuestionOption{ID: o.ID, Label: b.v.c.secret.Text(o.Label), Description: b.v.c.secret.Text(o.Description)})
 		}
 		r.Questions = append(r.Questions, shown)
 	}
-	if v.turn != nil {
-		r.Turn = v.turn.ID
+	if b.v.turn != nil {
+		r.Turn = b.v.turn.ID
 	}
-	if v.state.Decide(lifecycle.Open{Request: id})[0] != lifecycle.Event(lifecycle.RequestOpened{Request: id}) {
+	if b.v.state.Decide(lifecycle.Open{Request: id})[0] != lifecycle.Event(lifecycle.RequestOpened{Request: id}) {
 		return &RefusedError{Code: "session.not_ready"}
 	}
-	if len(v.requests) >= mostOpen {
+	if len(b.open) >= mostOpen {
 		return &RefusedError{Code: "question.too_many"}
 	}
-	v.opens(r)
+	b.opens(r)
 	return nil
 }

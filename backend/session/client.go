@@ -570,7 +570,7 @@ func (c *Client) Answer(ctx context.Context, request string, a Answer, surface s
 	if len(found) == 0 {
 		return fmt.Errorf("request %s: %w", request, ErrNotFound)
 	}
-	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.answer(found[0], a, surface) }))
+	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.inbox.answer(found[0], a, surface) }))
 }
 
 // Running counts the turns that run now.
@@ -649,7 +649,7 @@ func (c *Client) approvedElsewhere(directory string, list []launch.Executable, s
 	c.mu.Unlock()
 	for _, v := range live {
 		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
-			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
+			c.background(func() { v.post(func() { v.inbox.reconsider(list, surface) }) })
 		}
 	}
 }

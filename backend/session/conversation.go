@@ -40,20 +40,19 @@ type conversation struct {
 	row       row
 	state     lifecycle.State
 	fold      *transcript.Fold
-	turn      *Turn                   // the running turn
-	requests  map[string]*openRequest // those that wait, by their id
-	opened    map[string]Request      // addresses that a person agreed to, by elicitation, while the agent waits for what is done there
-	frames    int64                   // the number of the last frame
-	step      step                    // what the current piece of work changes
-	prompts   waitingPrompts          // what the items of the queue say
-	composer  composer                // of the prompts
-	snapshots *undo.Snapshotter       // around the turns
-	answering answering               // what the bus tells of the turn at its end
-	stopping  cancellation            // of the turn
-	forking   forkRequests            // those that wait
-	remote    remoteTurn              // the turn, when the agent runs elsewhere
-	active    time.Time               // when something last happened in the conversation
-	deletion  deletion                // of the session
+	turn      *Turn             // the running turn
+	frames    int64             // the number of the last frame
+	inbox     inbox             // the requests that wait
+	idleness  idleness          // how long nothing has happened
+	step      step              // what the current piece of work changes
+	prompts   waitingPrompts    // what the items of the queue say
+	composer  composer          // of the prompts
+	snapshots *undo.Snapshotter // around the turns
+	answering answering         // what the bus tells of the turn at its end
+	stopping  cancellation      // of the turn
+	forking   forkRequests      // those that wait
+	remote    remoteTurn        // the turn, when the agent runs elsewhere
+	deletion  deletion          // of the session
 }
 
 // loop is the goroutine of a conversation, and the work for it.
@@ -101,10 +100,10 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 	r.showFacts()
 	v := &conversation{
 		c: c, id: r.ID, loop: loop{work: make(chan func()), ended: make(chan struct{})},
-		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
+		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), inbox: inbox{open: map[string]*openRequest{}}, frames: lastFrame,
 		agentSide: agentSide{agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent))}, answering: newAnswering(lastFrame),
 	}
-	v.forking.v, v.prompts.v, v.composer.v, v.stopping.v, v.remote.v, v.deletion.v = v, v, v, v, v, v
+	v.forking.v, v.prompts.v, v.composer.v, v.stopping.v, v.remote.v, v.deletion.v, v.inbox.v, v.idleness.v = v, v, v, v, v, v, v, v
 	v.snapshots = c.undo.Snapshotter(v.links.Go)
 	v.prompts.load(r.queue)
 	v.deletion.at, v.state.Deleted = r.deletedAt, !r.deletedAt.IsZero()
@@ -126,7 +125,7 @@ func (v *conversation) run() {
 		case f := <-v.work:
 			f()
 			if v.row.ArchivedAt != nil && v.state.Base == lifecycle.Ready { // since it was archived, what went on then may have ended
-				v.putAway()
+				v.idleness.putAway()
 			}
 			v.commit()
 			if v.deletion.over {
@@ -227,17 +226,17 @@ func (v *conversation) effect(e lifecycle.Event) {
 		v.row.Unread = true
 		v.requestsChanged()
 	case lifecycle.RequestEnded:
-		if v.requests[e.Request] == nil {
+		if v.inbox.open[e.Request] == nil {
 			break // it has ended with a turn that the agent knew nothing of, see cancelSent
 		}
-		v.endRequest(e.Request, e.Status)
+		v.inbox.end(e.Request, e.Status)
 		v.requestsChanged()
 	case lifecycle.CancelSent, lifecycle.InterruptSent, lifecycle.Killed:
 		v.stopping.effect(e)
 	case lifecycle.SessionClosed:
 		v.closed(e.Code)
 	case lifecycle.FellAsleep:
-		v.fallAsleep()
+		v.idleness.fallAsleep()
 	case lifecycle.QueueEvent:
 		v.prompts.effect(e)
 	case lifecycle.DeletionEvent:
@@ -273,7 +272,7 @@ func (s *cancellation) effect(e lifecycle.Event) {
 func (v *conversation) readied() {
 	v.stage("")
 	v.row.Exit = nil
-	v.keeps(slices.Contains([]string{"resume", "load", transcript.RestoredImport, transcript.RestoredUnseen}, v.restored))
+	v.idleness.keeps(slices.Contains([]string{"resume", "load", transcript.RestoredImport, transcript.RestoredUnseen}, v.restored))
 	v.step.imported = v.restored == transcript.RestoredImport
 	v.note(transcript.Note{Note: transcript.NoteReady, Reason: v.restored, Session: v.row.ACPSessionID})
 	v.saveRow()
@@ -295,7 +294,7 @@ func (v *conversation) turnEffect(e lifecycle.Event) {
 		v.composer.stop()
 		now := Time{Time: time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.Reason, &now, v.failure
-		v.keeps(e.Reason != lifecycle.StopError)
+		v.idleness.keeps(e.Reason != lifecycle.StopError)
 		if n := stopNotice(e.Reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
 			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: n})
 		}
@@ -436,7 +435,7 @@ func (v *conversation) commit() (written bool) {
 		return false
 	}
 	entries, factsChanged := v.fold.Take()
-	v.noteSaid(entries)
+	v.idleness.noteSaid(entries)
 	if factsChanged {
 		was := v.row.facts.Title
 		v.row.facts = v.fold.Facts
@@ -462,7 +461,7 @@ func (v *conversation) commit() (written bool) {
 		}
 		v.letGo()
 	}
-	v.noteRest(happened)
+	v.idleness.noteRest(happened)
 	if v.agent != nil {
 		v.agent.send(v.step.send)
 	}
@@ -477,7 +476,7 @@ func (v *conversation) commit() (written bool) {
 // hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it (noteStarting), as after a start
 // of Deskhand.
 func (v *conversation) letGo() {
-	if v.state.Base == lifecycle.Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
+	if v.state.Base == lifecycle.Closed && v.agent == nil && v.turn == nil && len(v.inbox.open) == 0 {
 		v.c.alike.share(&v.row.facts)
 		v.row.showFacts()
 		v.publishView()
@@ -659,7 +658,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{Time: time.Now()}
 			v.do(lifecycle.HoldAll{Why: lifecycle.HeldArchived}) // what is put away does not go on by itself
-			v.putAway()
+			v.idleness.putAway()
 		}
 	}
 	v.row.showFacts()
@@ -734,7 +733,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.stopping.dropUnsentPrompt(begun)
 	}
 	for i := range open {
-		v.requests[open[i].ID] = &openRequest{Request: open[i]}
+		v.inbox.open[open[i].ID] = &openRequest{Request: open[i]}
 		v.state.Open = append(v.state.Open, open[i].ID)
 	}
 	taken := v.remote.takeUpAgain(ctx)
@@ -853,7 +852,7 @@ func (v *conversation) closed(code string) {
 	v.stopping.disarm()
 	exit := v.lastExit
 	v.stage("")
-	v.lastExit, v.row.Exit, v.opened = nil, nil, nil
+	v.lastExit, v.row.Exit, v.inbox.opened = nil, nil, nil
 	switch code {
 	case transcript.ProblemQuit, transcript.ProblemRestart, transcript.ProblemDeleted:
 		exit = nil

@@ -35,39 +35,39 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
+func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 	var p elicitation
 	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
 		return false
 	}
-	r.Title = v.c.secret.Text(string(p.Message))
+	r.Title = b.v.c.secret.Text(string(p.Message))
 	switch p.Mode {
 	case "form":
 		if !showable(p.Schema) {
 			return false
 		}
-		r.Kind, r.Schema = kindForm, v.c.secret.Message(p.Schema)
+		r.Kind, r.Schema = kindForm, b.v.c.secret.Message(p.Schema)
 		return true
 	case "url":
-		return v.readURL(r, p)
+		return b.readURL(r, p)
 	}
-	v.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
-	v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
+	b.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
+	b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
 	return false
 }
 
 // readURL refuses an address that is not opened whatever the person says: people see why, and are not asked.
-func (v *conversation) readURL(r *openRequest, p elicitation) bool {
+func (b *inbox) readURL(r *openRequest, p elicitation) bool {
 	to, err := destination.Read(string(p.URL))
-	if err == nil && v.c.secret.Text(to.URL) != to.URL {
+	if err == nil && b.v.c.secret.Text(to.URL) != to.URL {
 		err = errors.New("it holds a secret")
 	}
 	if err == nil && p.ElicitationID == "" {
 		err = errors.New("it has no elicitationId")
 	}
 	if err != nil {
-		v.refuse(r, acp.CodeInvalidParams, "this client does not open this address: "+err.Error())
-		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
+		b.refuse(r, acp.CodeInvalidParams, "this client does not open this address: "+err.Error())
+		b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
 		return false
 	}
 	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", string(p.ElicitationID)
@@ -90,7 +90,7 @@ const byAgent = "agent"
 
 // completed is the agent's elicitation/complete: what was to be done at an address is done. A card that waits still is closed by it, with
 // the answer by which the agent goes on; nothing was opened for that. An id that nobody knows is ignored.
-func (v *conversation) completed(data []byte) {
+func (b *inbox) completed(data []byte) {
 	var m struct {
 		Params struct {
 			ElicitationID string `json:"elicitationId"`
@@ -100,29 +100,29 @@ func (v *conversation) completed(data []byte) {
 		return
 	}
 	now := Time{Time: time.Now()}
-	for _, r := range v.requests {
+	for _, r := range b.open {
 		if r.Kind == kindURL && r.ElicitationID == m.Params.ElicitationID {
 			r.CompletedAt, r.AnsweredBy = &now, byAgent
-			v.out(acp.NewResponse(r.id, map[string]any{"action": "accept"}))
-			v.do(lifecycle.Resolve{Request: r.ID, Status: lifecycle.StatusAnswered})
+			b.v.out(acp.NewResponse(r.id, map[string]any{"action": "accept"}))
+			b.v.do(lifecycle.Resolve{Request: r.ID, Status: lifecycle.StatusAnswered})
 			return
 		}
 	}
-	if r, ok := v.opened[m.Params.ElicitationID]; ok {
-		delete(v.opened, m.Params.ElicitationID)
+	if r, ok := b.opened[m.Params.ElicitationID]; ok {
+		delete(b.opened, m.Params.ElicitationID)
 		r.CompletedAt = &now
-		v.saveRequest(&r)
-		v.touched()
+		b.v.saveRequest(&r)
+		b.v.touched()
 	}
 }
 
 // keepOpened keeps an address that a person has agreed to, until the agent says that it is done with.
-func (v *conversation) keepOpened(r *openRequest) {
+func (b *inbox) keepOpened(r *openRequest) {
 	if r.Kind != kindURL || r.Status != lifecycle.StatusAnswered || r.CompletedAt != nil {
 		return
 	}
-	if v.opened == nil {
-		v.opened = map[string]Request{}
+	if b.opened == nil {
+		b.opened = map[string]Request{}
 	}
-	v.opened[r.ElicitationID] = r.Request
+	b.opened[r.ElicitationID] = r.Request
 }

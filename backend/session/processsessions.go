@@ -74,7 +74,7 @@ func (p processSessions) idle() (list []processes.Idle) {
 	defer p.c.mu.Unlock()
 	for _, v := range p.c.live {
 		if r := v.rest.Load(); r != nil {
-			list = append(list, processes.Idle{Session: v.id, ServerID: r.serverID, Since: r.since, Sleep: func(ctx context.Context) bool { return v.sleep(ctx, r) }})
+			list = append(list, processes.Idle{Session: v.id, ServerID: r.serverID, Since: r.since, Sleep: func(ctx context.Context) bool { return v.idleness.sleep(ctx, r) }})
 		}
 	}
 	return list

@@ -242,14 +242,14 @@ func (r *Request) filled(content json.RawMessage, field string) []string {
 	return list
 }
 
-// tellQuestions has the events of a request's questions told with this step.
-func (v *conversation) tellQuestions(r *Request) {
+// tell has the events of a request's questions told with this step.
+func (b *inbox) tell(r *Request) {
 	kind := eventQuestionResolved
 	if r.Status == lifecycle.StatusRequested {
 		kind = eventQuestion
 	}
 	for _, e := range r.questionEvents() {
-		v.step.questions = append(v.step.questions, Event{Session: v.id, Type: kind, Data: mustJSON(e)})
+		b.v.step.questions = append(b.v.step.questions, Event{Session: b.v.id, Type: kind, Data: mustJSON(e)})
 	}
 }
 
@@ -273,14 +273,14 @@ func QuestionsOf(requests []Request) []WaitingQuestion {
 // The first answer wins, as with [Client.Answer].
 func (c *Client) ReplyQuestion(ctx context.Context, session, question string, answers [][]string, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, part int) error {
-		return v.reply(found, part, answers, surface)
+		return v.inbox.reply(found, part, answers, surface)
 	})
 }
 
 // RejectQuestion turns a question down, with every other one of its request.
 func (c *Client) RejectQuestion(ctx context.Context, session, question, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, _ int) error {
-		return v.answer(found, found.rejection(), surface)
+		return v.inbox.answer(found, found.rejection(), surface)
 	})
 }
 
@@ -346,8 +346,8 @@ func (c *Client) first(ctx context.Context, found Request, err error) error {
 func unknownQuestion(id string) error { return fmt.Errorf("question %s: %w", id, ErrNotFound) }
 
 // reply answers a request by lists; part is the number of the question that they are for, or 0 for all of them.
-func (v *conversation) reply(found Request, part int, answers [][]string, surface string) error {
-	r := v.requests[found.ID]
+func (b *inbox) reply(found Request, part int, answers [][]string, surface string) error {
+	r := b.open[found.ID]
 	if r == nil {
 		return tooLate(found)
 	}
@@ -356,7 +356,7 @@ func (v *conversation) reply(found Request, part int, answers [][]string, surfac
 		if err != nil {
 			return err
 		}
-		return v.answer(found, a, surface)
+		return b.answer(found, a, surface)
 	}
 	if _, answered := r.parts[part]; answered {
 		return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
@@ -384,7 +384,7 @@ func (v *conversation) reply(found Request, part int, answers [][]string, surfac
 	if err != nil {
 		return err
 	}
-	return v.answer(found, a, surface)
+	return b.answer(found, a, surface)
 }
 
 // checkPart tells at once what is wrong with an answer to one of several questions.

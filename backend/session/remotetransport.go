@@ -371,7 +371,7 @@ func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
 	a.pending[past.prompted.key] = rt.v.promptReply(rt.v.turn.ID)
 	rt.v.agent, rt.v.gone, rt.v.restored = a, a.gone, "resume"
 	rt.v.row.Exit = nil
-	for id, r := range rt.v.requests {
+	for id, r := range rt.v.inbox.open {
 		raw, known := past.requests[id]
 		if !known || !r.wait(raw, rt.v.c.secret.Text) {
 			rt.v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusExpired})
@@ -426,7 +426,7 @@ func (rt *remoteTurn) unsent(ctx context.Context, past *pastGeneration, sent int
 		}
 	}
 	for id, is := range unanswered {
-		if is && rt.v.requests[id] == nil && rt.askAgain(ctx, id) {
+		if is && rt.v.inbox.open[id] == nil && rt.askAgain(ctx, id) {
 			rt.tellLost("Your answer was not sent", "The question waits for an answer again.")
 		}
 	}
@@ -454,10 +454,10 @@ func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
 	}
 	r := &openRequest{Request: found[0]}
 	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = lifecycle.StatusRequested, nil, "", nil
-	rt.v.requests[id] = r
+	rt.v.inbox.open[id] = r
 	rt.v.state.Open = append(rt.v.state.Open, id)
 	rt.v.saveRequest(&r.Request)
-	rt.v.tellQuestions(&r.Request)
+	rt.v.inbox.tell(&r.Request)
 	rt.v.row.Unread = true
 	return true
 }

@@ -45,66 +45,66 @@ type openRequest struct {
 }
 
 // asked takes a request of the agent, which the journal has already.
-func (v *conversation) asked(env acp.Envelope, data []byte) {
+func (b *inbox) asked(env acp.Envelope, data []byte) {
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
 	_ = json.Unmarshal(data, &m) // Peek has checked it; params of any shape are looked at below
 	method := env.Method()
 	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
-		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName,
+		ID: uuid.Must(uuid.NewV7()).String(), Session: b.v.id, Generation: b.v.row.Generation, Agent: b.v.agentName,
 		Options: []RequestOption{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
-	if v.turn != nil {
-		r.Turn = v.turn.ID
+	if b.v.turn != nil {
+		r.Turn = b.v.turn.ID
 	}
-	if slices.ContainsFunc(v.waiting(), func(o *openRequest) bool { return o.key == r.key }) {
-		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
+	if slices.ContainsFunc(b.waiting(), func(o *openRequest) bool { return o.key == r.key }) {
+		b.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
 	var ok bool
 	switch {
 	case method == "session/request_permission":
-		ok = v.readPermission(r, m.Params)
+		ok = b.readPermission(r, m.Params)
 	case method == "elicitation/create":
-		ok = v.readElicitation(r, m.Params)
+		ok = b.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
-		ok = readQuestion(r, m.Params, v.c.secret.Text)
-	case v.c.cfg.Agents.Quirks(v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
-		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
+		ok = readQuestion(r, m.Params, b.v.c.secret.Text)
+	case b.v.c.cfg.Agents.Quirks(b.v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
+		b.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		return
-	case v.serves(method):
-		v.serve(r, m.Params)
+	case b.serves(method):
+		b.serve(r, m.Params)
 		return
 	case refusedAtOnce(method):
-		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
+		b.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
-			v.note(transcript.Note{Note: transcript.NoteRefused, Method: method, Raw: transcript.ClipRaw(data)})
+			b.v.note(transcript.Note{Note: transcript.NoteRefused, Method: method, Raw: transcript.ClipRaw(data)})
 		}
 		return
 	}
 	if r.Status != lifecycle.StatusRequested {
 		return // refused while it was read
 	}
-	d := v.decided(r)
-	if d == nil && len(v.requests) >= mostOpen {
-		v.refuse(r, acp.CodeInternalError, "too many requests are open")
+	d := b.decided(r)
+	if d == nil && len(b.open) >= mostOpen {
+		b.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}
 	if !ok {
-		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(v.c.secret.Message(data))
+		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(b.v.c.secret.Message(data))
 	}
-	unread := v.row.Unread
-	v.opens(r)
-	v.answerBy(r, d, unread)
+	unread := b.v.row.Unread
+	b.opens(r)
+	b.answerBy(r, d, unread)
 }
 
 // opens has a request wait for a person.
-func (v *conversation) opens(r *openRequest) {
-	v.requests[r.ID] = r
-	v.saveRequest(&r.Request)
-	v.tellQuestions(&r.Request)
-	v.do(lifecycle.Open{Request: r.ID})
+func (b *inbox) opens(r *openRequest) {
+	b.open[r.ID] = r
+	b.v.saveRequest(&r.Request)
+	b.tell(&r.Request)
+	b.v.do(lifecycle.Open{Request: r.ID})
 }
 
 // refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
@@ -118,40 +118,40 @@ func refusedAtOnce(method string) bool {
 	return false
 }
 
-func (v *conversation) waiting() []*openRequest {
-	list := make([]*openRequest, 0, len(v.requests))
-	for _, r := range v.requests {
+func (b *inbox) waiting() []*openRequest {
+	list := make([]*openRequest, 0, len(b.open))
+	for _, r := range b.open {
 		list = append(list, r)
 	}
 	return list
 }
 
 // refuse answers with an error; nobody is asked.
-func (v *conversation) refuse(r *openRequest, code int, why string) {
+func (b *inbox) refuse(r *openRequest, code int, why string) {
 	r.Status = lifecycle.StatusRejected
-	v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
+	b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
 }
 
-func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bool {
+func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	p, err := acp.ParsePermission(params)
 	if err != nil {
 		return false
 	}
 	r.Kind = kindPermission
 	for _, o := range p.Options {
-		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: v.c.secret.Text(o.Name), Kind: o.Kind})
+		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: b.v.c.secret.Text(o.Name), Kind: o.Kind})
 	}
 	r.labelOptions()
 	r.Choice = permission.IsChoice(r.offer(metaOf(p.ToolCall)))
-	patch, err := acp.ParseToolCall(v.c.secret.Message(p.ToolCall))
+	patch, err := acp.ParseToolCall(b.v.c.secret.Message(p.ToolCall))
 	if err != nil {
 		return true // it can be answered all the same
 	}
 	tool := transcript.ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
 	// What was told before counts where it was told in this turn. Some agents count their calls anew in each, and a call of that id may go on from
 	// an earlier one: rather is nothing shown, and judged, than what is another's.
-	r.Frame, r.Told = v.frames, v.frames
-	if e := v.fold.CallOfTurn(patch.ToolCallID); e != nil {
+	r.Frame, r.Told = b.v.frames, b.v.frames
+	if e := b.v.fold.CallOfTurn(patch.ToolCallID); e != nil {
 		tool, r.Told = *e.Tool, e.Seq/transcript.PerFrame
 	}
 	transcript.PatchToolCall(&tool, patch)
@@ -159,10 +159,10 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
 	if r.Clipped {
-		v.readWhole(r)
+		b.readWhole(r)
 	}
 	r.Choice = r.Choice || permission.IsChoice(r.offer(nil))
-	r.readAsked(p.ToolCall, v.c.secret.Text)
+	r.readAsked(p.ToolCall, b.v.c.secret.Text)
 	return true
 }
 
@@ -264,15 +264,15 @@ func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 }
 
 // answer takes a person's answer. The request is as it was found in the database; what counts is whether it still waits.
-func (v *conversation) answer(found Request, a Answer, surface string) error {
-	r := v.requests[found.ID]
+func (b *inbox) answer(found Request, a Answer, surface string) error {
+	r := b.open[found.ID]
 	if r == nil {
 		return tooLate(found)
 	}
 	if r.Kind == kindTrust {
-		return v.answerTrust(r, a, surface)
+		return b.answerTrust(r, a, surface)
 	}
-	after, err := v.beside(r, &a)
+	after, err := b.beside(r, &a)
 	if err != nil {
 		return err
 	}
@@ -283,12 +283,12 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 	switch {
 	case r.ended != nil: // endRequest tells
 	case result == nil:
-		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
+		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
 	default:
-		v.out(acp.NewResponse(r.id, result))
+		b.v.out(acp.NewResponse(r.id, result))
 	}
-	r.Answer, r.AnsweredBy = v.c.secret.Message(mustJSON(a)), surface
-	if err := v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
+	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(a)), surface
+	if err := b.v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
 		return err
 	}
 	return after()
@@ -384,7 +384,7 @@ func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 }
 
 // withdrawn is the agent's $/cancel_request: it no longer wants to know.
-func (v *conversation) withdrawn(data []byte) {
+func (b *inbox) withdrawn(data []byte) {
 	var m struct {
 		Params struct {
 			RequestID json.RawMessage `json:"requestId"`
@@ -394,27 +394,27 @@ func (v *conversation) withdrawn(data []byte) {
 		return
 	}
 	env := acp.Envelope{ID: m.Params.RequestID}
-	if v.agent.withdraw(env.Key()) {
+	if b.v.agent.withdraw(env.Key()) {
 		return
 	}
-	for id, r := range v.requests {
+	for id, r := range b.open {
 		if (r.key == env.Key() || r.key == env.Key().Twin()) && r.key != "" && r.ended == nil {
-			v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled})
+			b.v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled})
 			return
 		}
 	}
 }
 
-// endRequest writes the end of a request, and tells the agent where it still waits and nobody has answered.
-func (v *conversation) endRequest(id, status string) {
-	r := v.requests[id]
-	delete(v.requests, id)
+// end writes the end of a request, and tells the agent where it still waits and nobody has answered.
+func (b *inbox) end(id, status string) {
+	r := b.open[id]
+	delete(b.open, id)
 	r.Status, r.ResolvedAt = status, &Time{Time: time.Now()}
-	v.saveRequest(&r.Request)
-	v.tellQuestions(&r.Request)
-	v.keepOpened(r)
-	if v.agent != nil && v.agent.limit != nil {
-		v.agent.again() // it waited for a person, and goes on now
+	b.v.saveRequest(&r.Request)
+	b.tell(&r.Request)
+	b.keepOpened(r)
+	if b.v.agent != nil && b.v.agent.limit != nil {
+		b.v.agent.again() // it waited for a person, and goes on now
 	}
 	if r.ended != nil {
 		r.ended <- r.Request // has room: it ends once
@@ -425,12 +425,19 @@ func (v *conversation) endRequest(id, status string) {
 	}
 	switch {
 	case r.method == "session/request_permission":
-		v.out(acp.NewResponse(r.id, permissionCancelled()))
+		b.v.out(acp.NewResponse(r.id, permissionCancelled()))
 	case r.method == "elicitation/create":
-		v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
+		b.v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
 	case r.Kind == kindQuestion:
-		v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
+		b.v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
 	default:
-		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
+		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
 	}
+}
+
+// inbox is the requests of a conversation that wait for an answer.
+type inbox struct {
+	v      *conversation
+	open   map[string]*openRequest // by id
+	opened map[string]Request      // addresses that a person agreed to open, by elicitation, while the agent waits for what is done there
 }

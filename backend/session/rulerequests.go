@@ -57,7 +57,7 @@ func (c ruleRequests) judgeAgain() {
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
 	for _, v := range live { // a conversation shows that it waits only after the step is stored, so none is left out
-		c.background(func() { v.post(v.judgeWaiting) })
+		c.background(func() { v.post(v.inbox.judgeWaiting) })
 	}
 }
 

@@ -49,8 +49,8 @@ func askedOf(r *Request) rulebook.Asked {
 
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
-func (v *conversation) askedWhole(r *openRequest) rulebook.Asked {
-	whole, _ := v.c.WholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames...) // it stays clipped with an error
+func (b *inbox) askedWhole(r *openRequest) rulebook.Asked {
+	whole, _ := b.v.c.WholeRequest(context.WithoutCancel(b.v.c.ctx), r.Request, b.v.step.frames...) // it stays clipped with an error
 	return askedOf(&whole)
 }
 
@@ -64,11 +64,11 @@ type decision struct {
 
 // decided returns the answer of the rules to a request, or nil when a person is asked. A person is also asked when the agent offers no option
 // for once.
-func (v *conversation) decided(r *openRequest) *decision {
+func (b *inbox) decided(r *openRequest) *decision {
 	if r.Kind != kindPermission || r.id == nil {
 		return nil
 	}
-	judged := v.c.rules.Decide(context.WithoutCancel(v.c.ctx), v.subject(), v.askedWhole(r))
+	judged := b.v.c.rules.Decide(context.WithoutCancel(b.v.c.ctx), b.v.subject(), b.askedWhole(r))
 	if judged == nil {
 		return nil
 	}
@@ -83,33 +83,33 @@ func (v *conversation) decided(r *openRequest) *decision {
 }
 
 // denies returns the rule that denies a program which the agent has Deskhand run, or nil when no rule does.
-func (v *conversation) denies(command string, args []string, dir *string) *rulebook.Rule {
-	d := v.c.rules.Denies(context.WithoutCancel(v.c.ctx), v.subject(), command, args, dir)
+func (b *inbox) denies(command string, args []string, dir *string) *rulebook.Rule {
+	d := b.v.c.rules.Denies(context.WithoutCancel(b.v.c.ctx), b.v.subject(), command, args, dir)
 	if d == nil {
 		return nil
 	}
-	v.ruled().Hit(d)
-	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
+	b.v.ruled().Hit(d)
+	b.v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: d.Rule.ID, Effect: d.Rule.Effect, Scope: d.Rule.Scope, Text: d.Rule.Text, Title: transcript.Clip(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: d.Rule.Builtin,
 	}})
 	return &d.Rule
 }
 
 // answerBy answers a request that waits by a decision, unless the decision is nil; unread is the session's mark from before the request.
-func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
-	if d == nil || v.requests[r.ID] != r {
+func (b *inbox) answerBy(r *openRequest, d *decision, unread bool) {
+	if d == nil || b.open[r.ID] != r {
 		return
 	}
 	rule := d.Rule
 	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
-	r.Answer, r.AnsweredBy = v.c.secret.Message(mustJSON(Answer{OptionID: d.option})), answeredByRule
-	v.ruled().Hit(d.Decision)
-	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
-	v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
+	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(Answer{OptionID: d.option})), answeredByRule
+	b.v.ruled().Hit(d.Decision)
+	b.v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
+	b.v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})
-	v.do(lifecycle.Resolve{Request: r.ID, Status: d.status})
-	v.row.Unread = unread
+	b.v.do(lifecycle.Resolve{Request: r.ID, Status: d.status})
+	b.v.row.Unread = unread
 }
 
 // option returns the id of the first option of a kind, or "".
@@ -121,11 +121,11 @@ func (r *Request) option(kind string) string {
 	return r.Options[i].ID
 }
 
-func (v *conversation) judgeWaiting() {
-	list := v.waiting()
+func (b *inbox) judgeWaiting() {
+	list := b.waiting()
 	slices.SortFunc(list, func(a, b *openRequest) int { return strings.Compare(a.ID, b.ID) })
 	for _, r := range list {
-		v.answerBy(r, v.decided(r), v.row.Unread)
+		b.answerBy(r, b.decided(r), b.v.row.Unread)
 	}
 }
 
@@ -142,7 +142,7 @@ func (v *conversation) ruled() *rulebook.Uses {
 
 // beside checks the rule and the note of an answer, and returns a function that applies them once the request has ended. With a rule the
 // answer that goes to the agent is the option for once, because the agent is to keep nothing that a person cannot take back here.
-func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
+func (b *inbox) beside(r *openRequest, a *Answer) (func() error, error) {
 	after := func() error { return nil }
 	if a.Remember == nil && a.Note == "" {
 		return after, nil
@@ -159,15 +159,15 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 		if !rejects {
 			return nil, bad("answer.note")
 		}
-		if len(v.state.Queue) >= lifecycle.MaxQueue {
+		if len(b.v.state.Queue) >= lifecycle.MaxQueue {
 			return nil, &RefusedError{Code: lifecycle.RefusedFull}
 		}
-		after = func() error { return v.sayAbout(&r.Request, a.Note) }
+		after = func() error { return b.sayAbout(&r.Request, a.Note) }
 	}
 	if a.Remember == nil {
 		return after, nil
 	}
-	rule, err := v.c.rules.Make(context.WithoutCancel(v.c.ctx), v.subject(), v.askedWhole(r), *a.Remember, rejects)
+	rule, err := b.v.c.rules.Make(context.WithoutCancel(b.v.c.ctx), b.v.subject(), b.askedWhole(r), *a.Remember, rejects)
 	if err != nil {
 		return nil, err
 	}
@@ -181,24 +181,24 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 	a.Remember = nil
 	say := after
 	return func() error {
-		v.ruled().Add(rule)
+		b.v.ruled().Add(rule)
 		return say()
 	}, nil
 }
 
 // sayAbout sends a person's words about a rejected request: ACP has no place for words in the answer. An agent that takes messages within a
 // turn gets the words there; else the words are the next prompt, before the prompts that wait already.
-func (v *conversation) sayAbout(r *Request, words string) error {
+func (b *inbox) sayAbout(r *Request, words string) error {
 	message := fmt.Sprintf("I rejected “%s”: %s", r.Title, words)
-	draft := v.row.Draft // the text in the composer stays
-	defer func() { v.row.Draft = draft }()
-	if v.state.Base == lifecycle.Working && slices.Contains(v.row.Offers, transcript.OfferSteer) {
-		_, err := v.prompts.steer(said{text: message})
+	draft := b.v.row.Draft // the text in the composer stays
+	defer func() { b.v.row.Draft = draft }()
+	if b.v.state.Base == lifecycle.Working && slices.Contains(b.v.row.Offers, transcript.OfferSteer) {
+		_, err := b.v.prompts.steer(said{text: message})
 		return err
 	}
-	sent, err := v.prompts.enqueue(said{text: message}, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
+	sent, err := b.v.prompts.enqueue(said{text: message}, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	if err == nil && sent.QueueItem != nil {
-		v.do(lifecycle.Move{Item: sent.QueueItem.ID, To: 0})
+		b.v.do(lifecycle.Move{Item: sent.QueueItem.ID, To: 0})
 	}
 	return err
 }

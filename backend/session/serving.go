@@ -33,9 +33,9 @@ func failed(code int, message string) outcome {
 func withdrawnOutcome() outcome { return failed(acp.CodeRequestCancelled, "the request was cancelled") }
 
 // serves tells whether a method is one of these, and has what it needs here.
-func (v *conversation) serves(method string) bool {
+func (b *inbox) serves(method string) bool {
 	switch {
-	case v.host().Files == nil:
+	case b.v.host().Files == nil:
 		return false
 	case strings.HasPrefix(method, "fs/"):
 		return method == "fs/read_text_file" || method == "fs/write_text_file"
@@ -48,19 +48,19 @@ func (v *conversation) serves(method string) bool {
 }
 
 // serve does what the agent asks for and answers.
-func (v *conversation) serve(r *openRequest, params json.RawMessage) {
-	a := v.agent
+func (b *inbox) serve(r *openRequest, params json.RawMessage) {
+	a := b.v.agent
 	if a.serving[r.key] != nil {
-		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
+		b.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
-	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && v.filing.Load() >= mostServed { // which outlives its agent
-		v.refuse(r, acp.CodeInternalError, "too many requests are open")
+	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && b.v.filing.Load() >= mostServed { // which outlives its agent
+		b.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}
 	work, failure := a.chore(r.method, params)
 	if failure != nil {
-		v.refuse(r, failure.Code, failure.Message)
+		b.refuse(r, failure.Code, failure.Message)
 		return
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
@@ -70,35 +70,35 @@ func (v *conversation) serve(r *openRequest, params json.RawMessage) {
 		out := work(ctx)
 		a.post(func() {
 			delete(a.serving, r.key)
-			v.served(r, out)
+			b.served(r, out)
 		})
 	})
 }
 
-func (v *conversation) served(r *openRequest, out outcome) {
+func (b *inbox) served(r *openRequest, out outcome) {
 	if out.told != nil {
 		out.told()
 	}
 	if out.failure != nil {
-		v.out(acp.NewErrorResponse(r.id, out.failure))
+		b.v.out(acp.NewErrorResponse(r.id, out.failure))
 		return
 	}
 	if out.journaled == nil {
-		v.out(acp.NewResponse(r.id, out.result))
+		b.v.out(acp.NewResponse(r.id, out.result))
 		return
 	}
 	short, err := acp.NewResponse(r.id, out.journaled)
 	if err != nil {
-		v.out(nil, err)
+		b.v.out(nil, err)
 		return
 	}
 	msg, err := acp.NewResponse(r.id, out.result)
 	if err != nil {
-		v.out(nil, err)
+		b.v.out(nil, err)
 		return
 	}
-	v.frame(journal.Out, short)
-	v.step.send = append(v.step.send, msg)
+	b.v.frame(journal.Out, short)
+	b.v.step.send = append(b.v.step.send, msg)
 }
 
 // chore reads the params of a request; what is wrong with them is told at once.

@@ -91,7 +91,7 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	case len(a.programs) >= mostTerminals:
 		return nil, &acp.Error{Code: acp.CodeInternalError, Message: fmt.Sprintf("%d terminals are open: release one first", mostTerminals)}
 	}
-	if rule := a.v.denies(p.Command, p.Args, p.Cwd); rule != nil {
+	if rule := a.v.inbox.denies(p.Command, p.Args, p.Cwd); rule != nil {
 		return nil, &acp.Error{Code: acp.CodeInvalidRequest, Message: "the person's rules deny this: " + rule.Text}
 	}
 	limit := usualOutput

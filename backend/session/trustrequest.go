@@ -119,14 +119,14 @@ func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	if v.turn != nil {
 		r.Turn = v.turn.ID
 	}
-	v.requests[r.ID] = r
+	v.inbox.open[r.ID] = r
 	v.saveRequest(&r.Request)
 	v.do(lifecycle.Open{Request: r.ID})
 }
 
 // answerTrust takes a person's answer to a request of kind trust. The start goes on in a step of its own, so that an approval is
 // stored before anything starts by the approval.
-func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string) error {
+func (b *inbox) answerTrust(r *openRequest, answer Answer, surface string) error {
 	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == answer.OptionID })
 	if i < 0 {
 		return bad("answer.unknown_option", "optionId", answer.OptionID)
@@ -136,32 +136,32 @@ func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string
 		status = lifecycle.StatusRejected
 	}
 	r.Answer, r.AnsweredBy = mustJSON(answer), surface
-	if err := v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
+	if err := b.v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
 		return err
 	}
-	a := v.agent
+	a := b.v.agent
 	if answer.OptionID == launch.Approve {
-		directory, about := filepath.Clean(v.row.Cwd), a.approval.about
-		v.step.writes = append(v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return launch.SaveApprovals(ctx, tx, directory, about) })
-		v.c.approved(directory, about, surface)
+		directory, about := filepath.Clean(b.v.row.Cwd), a.approval.about
+		b.v.step.writes = append(b.v.step.writes, func(ctx context.Context, tx *sql.Tx) error { return launch.SaveApprovals(ctx, tx, directory, about) })
+		b.v.c.approved(directory, about, surface)
 	}
-	v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
+	b.v.links.Go(func() { a.post(func() { a.approval.verdict <- answer.OptionID }) })
 	return nil
 }
 
 // reconsider answers a request all of whose executables were approved elsewhere, at once or one by one.
-func (v *conversation) reconsider(approved []launch.Executable, surface string) {
-	for _, r := range v.waiting() {
+func (b *inbox) reconsider(approved []launch.Executable, surface string) {
+	for _, r := range b.waiting() {
 		if r.Kind != kindTrust {
 			continue
 		}
-		a := v.agent.approval
+		a := b.v.agent.approval
 		a.elsewhere = append(a.elsewhere, approved...)
 		if slices.ContainsFunc(r.Executables, func(e launch.Executable) bool { return !slices.ContainsFunc(a.elsewhere, e.Same) }) {
 			continue
 		}
-		if err := v.answerTrust(r, Answer{OptionID: launch.Approve}, surface); err != nil {
-			v.c.cfg.Logger.Warn("an approval does not fit", "session", v.id, "error", err)
+		if err := b.answerTrust(r, Answer{OptionID: launch.Approve}, surface); err != nil {
+			b.v.c.cfg.Logger.Warn("an approval does not fit", "session", b.v.id, "error", err)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 // readWhole judges a request by the whole of its tool call, part of which may be in the step that is not written yet. Where the whole cannot
 // be read, a person is asked.
-func (v *conversation) readWhole(r *openRequest) {
-	whole, err := v.c.WholeRequest(context.WithoutCancel(v.c.ctx), r.Request, v.step.frames...)
+func (b *inbox) readWhole(r *openRequest) {
+	whole, err := b.v.c.WholeRequest(context.WithoutCancel(b.v.c.ctx), r.Request, b.v.step.frames...)
 	if err != nil {
-		v.c.cfg.Logger.Error("a long request cannot be read from the journal", "session", v.id, "request", r.ID, "error", err)
+		b.v.c.cfg.Logger.Error("a long request cannot be read from the journal", "session", b.v.id, "request", r.ID, "error", err)
 		return
 	}
 	r.Choice = r.Choice || permission.IsChoice(whole.offer(nil))
