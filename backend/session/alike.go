@@ -3,6 +3,7 @@ package session
 import (
 	"sync"
 
+	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
 
@@ -37,5 +38,27 @@ func once[T any](held *map[string][]T, list []T) []T {
 		*held = map[string][]T{}
 	}
 	(*held)[key] = list
+	return list
+}
+
+// optionOf is the first option of a category by which one of several values is chosen; nil when there is none.
+func optionOf(list []transcript.ConfigOption, category string) *transcript.ConfigOption {
+	for _, o := range list {
+		if o.Category == category && o.Type == "select" {
+			return &o
+		}
+	}
+	return nil
+}
+
+// judged are the modes of a session in which its agent does not ask for sure.
+func judged(modes startmode.Modes, options []transcript.ConfigOption) (list []ModeMark) {
+	if o := optionOf(options, transcript.ModeCategory); o != nil {
+		for _, ch := range o.Choices {
+			if j := modes.Judge(ch.Value); j != startmode.Asks {
+				list = append(list, ModeMark{ch.Value, j})
+			}
+		}
+	}
 	return list
 }

@@ -2,10 +2,11 @@ package session
 
 import (
 	"context"
+	"encoding/json"
+
 	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
-	"encoding/json"
 )
 
 // attachmentSessions is what attachments need of the sessions that they belong to.

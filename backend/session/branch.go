@@ -4,10 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"deskhand/backend/attachments"
-	"deskhand/backend/journal"
-	"deskhand/backend/lifecycle"
-	"deskhand/backend/transcript"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +11,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/attachments"
+	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
+	"deskhand/backend/transcript"
 )
 
 // forkable refuses a journal that cannot be copied whole, before the agent has made a fork that nobody would know of.

@@ -653,3 +653,22 @@ func (c *Client) approvedElsewhere(directory string, list []launch.Executable, s
 		}
 	}
 }
+
+// retryAfterLogin has the conversations with an agent try again what the agent has refused for want of a login, the oldest first.
+func retryAfterLogin(c *Client, agent string) {
+	c.mu.Lock()
+	live := slices.SortedFunc(maps.Values(c.live), func(a, b *conversation) int { return cmp.Compare(a.id, b.id) })
+	c.mu.Unlock()
+	c.background(func() {
+		for _, v := range live {
+			if v.look().Agent != agent {
+				continue
+			}
+			v.post(func() {
+				if !v.state.Deleted {
+					v.retry()
+				}
+			})
+		}
+	})
+}

@@ -2,6 +2,14 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
@@ -25,13 +33,6 @@ import (
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
-	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
-	"strconv"
-	"sync"
-	"time"
 )
 
 // Errors of the client; a RefusedError carries a code for everything that a person could have known.

@@ -74,17 +74,6 @@ func (b *inbox) readURL(r *openRequest, p elicitation) bool {
 	return true
 }
 
-// respondURL: to accept is to have agreed that the address is opened, and carries no content.
-func (r *openRequest) respondURL(a Answer) (string, any, error) {
-	switch a.Action {
-	case "accept":
-		return lifecycle.StatusAnswered, map[string]any{"action": a.Action}, nil
-	case "decline", "cancel":
-		return lifecycle.StatusRejected, map[string]any{"action": a.Action}, nil
-	}
-	return "", nil, bad("answer.no_action")
-}
-
 // byAgent is who answered a request whose business the agent itself saw done.
 const byAgent = "agent"
 

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,25 +9,6 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
 )
-
-// retryAfterLogin has the conversations with an agent try again what the agent has refused for want of a login, the oldest first.
-func retryAfterLogin(c *Client, agent string) {
-	c.mu.Lock()
-	live := slices.SortedFunc(maps.Values(c.live), func(a, b *conversation) int { return cmp.Compare(a.id, b.id) })
-	c.mu.Unlock()
-	c.background(func() {
-		for _, v := range live {
-			if v.look().Agent != agent {
-				continue
-			}
-			v.post(func() {
-				if !v.state.Deleted {
-					v.retry()
-				}
-			})
-		}
-	})
-}
 
 // loginRefusal is what an agent has refused for want of a login: its start, or a prompt.
 type loginRefusal struct {

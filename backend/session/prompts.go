@@ -2,10 +2,11 @@ package session
 
 import (
 	"context"
+	"strings"
+
 	"deskhand/backend/attachments"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
-	"strings"
 )
 
 // Prompt sends a message without attachments: to the agent at once when it is ready, after its start when it is not.

@@ -2,9 +2,7 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -242,17 +240,6 @@ func (r *Request) filled(content json.RawMessage, field string) []string {
 	return list
 }
 
-// tell has the events of a request's questions told with this step.
-func (b *inbox) tell(r *Request) {
-	kind := eventQuestionResolved
-	if r.Status == lifecycle.StatusRequested {
-		kind = eventQuestion
-	}
-	for _, e := range r.questionEvents() {
-		b.v.step.questions = append(b.v.step.questions, Event{Session: b.v.id, Type: kind, Data: mustJSON(e)})
-	}
-}
-
 // QuestionsOf are requests as questions: those of an inbox, in its order.
 func QuestionsOf(requests []Request) []WaitingQuestion {
 	list := []WaitingQuestion{}
@@ -269,123 +256,7 @@ func QuestionsOf(requests []Request) []WaitingQuestion {
 	return list
 }
 
-// ReplyQuestion answers a question, or with the id of a request all of its questions: a list of chosen ids, or words of one's own, for each.
-// The first answer wins, as with [Client.Answer].
-func (c *Client) ReplyQuestion(ctx context.Context, session, question string, answers [][]string, surface string) error {
-	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, part int) error {
-		return v.inbox.reply(found, part, answers, surface)
-	})
-}
-
-// RejectQuestion turns a question down, with every other one of its request.
-func (c *Client) RejectQuestion(ctx context.Context, session, question, surface string) error {
-	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, _ int) error {
-		return v.inbox.answer(found, found.rejection(), surface)
-	})
-}
-
-// resolveQuestion finds a question's request; part is its number in that, or 0 for the whole.
-func (c *Client) resolveQuestion(ctx context.Context, session, question string, f func(v *conversation, found Request, part int) error) error {
-	found, part, err := c.findQuestion(ctx, session, question)
-	if err != nil {
-		return err
-	}
-	return c.first(ctx, found, c.wish(ctx, session, func(v *conversation) error { return f(v, found, part) }))
-}
-
-// findQuestion finds the request that an id means: by our own id, else the one that waits of those that the agent calls so, else the last.
-func (c *Client) findQuestion(ctx context.Context, session, question string) (found Request, part int, err error) {
-	id, _, _ := strings.Cut(question, ".")
-	list, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ? AND session = ?`, id, session)
-	if err != nil {
-		return found, 0, err
-	}
-	if len(list) == 0 {
-		list, err = query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request
-			WHERE session = ? AND json_extract(data, '$.kind') = ? ORDER BY created_at, rowid`, session, kindQuestion)
-		if err != nil {
-			return found, 0, err
-		}
-	}
-	waiting, known := 0, false
-	for _, r := range list {
-		n, ok := r.part(question)
-		if !ok {
-			continue
-		}
-		if r.Status == lifecycle.StatusRequested {
-			waiting++
-		}
-		if !known || r.Status == lifecycle.StatusRequested || found.Status != lifecycle.StatusRequested {
-			found, part, known = r, n, true
-		}
-	}
-	switch {
-	case !known:
-		return found, 0, unknownQuestion(question)
-	case waiting > 1:
-		return found, 0, &RefusedError{Code: "question.ambiguous", Params: map[string]string{"question": question}}
-	}
-	return found, part, nil
-}
-
-// first tells a late answer who was first. The request was found before its conversation looked at it, when its end may not have been
-// written; now it is.
-func (c *Client) first(ctx context.Context, found Request, err error) error {
-	late, ok := errors.AsType[*RefusedError](err)
-	if !ok || late.Code != lifecycle.RefusedNotOpen || found.Status != lifecycle.StatusRequested {
-		return err
-	}
-	now, again := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, found.ID)
-	if again != nil || len(now) == 0 || late.Params["answeredBy"] != "" {
-		return err
-	}
-	return tooLate(now[0])
-}
-
 func unknownQuestion(id string) error { return fmt.Errorf("question %s: %w", id, ErrNotFound) }
-
-// reply answers a request by lists; part is the number of the question that they are for, or 0 for all of them.
-func (b *inbox) reply(found Request, part int, answers [][]string, surface string) error {
-	r := b.open[found.ID]
-	if r == nil {
-		return tooLate(found)
-	}
-	if part == 0 {
-		a, err := r.fromLists(answers)
-		if err != nil {
-			return err
-		}
-		return b.answer(found, a, surface)
-	}
-	if _, answered := r.parts[part]; answered {
-		return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
-	}
-	if len(answers) != 1 || len(answers[0]) == 0 {
-		return bad("answer.count", "want", "1", "have", strconv.Itoa(len(answers)))
-	}
-	asks := r.asks()
-	whole := make([][]string, len(asks))
-	for i := range whole {
-		whole[i] = r.parts[i+1]
-	}
-	whole[part-1] = answers[0]
-	if slices.ContainsFunc(whole, func(list []string) bool { return list == nil }) {
-		if err := r.checkPart(asks[part-1], answers[0]); err != nil {
-			return err
-		}
-		if r.parts == nil {
-			r.parts = map[int][]string{}
-		}
-		r.parts[part], r.partBy = answers[0], surface
-		return nil
-	}
-	a, err := r.fromLists(whole)
-	if err != nil {
-		return err
-	}
-	return b.answer(found, a, surface)
-}
 
 // checkPart tells at once what is wrong with an answer to one of several questions.
 func (r *openRequest) checkPart(q asksOne, given []string) error {

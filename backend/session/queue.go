@@ -253,5 +253,3 @@ func (w *waitingPrompts) addTo() {
 type QueueRemoved struct {
 	ID string `json:"id"`
 }
-
-const queueColumns = `id, session, position, held, message, created_at, attachments`

@@ -8,6 +8,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
 	"deskhand/backend/rulebook"
+	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
@@ -212,3 +213,9 @@ const (
 
 	acceptURL = "accept"
 )
+
+// ModeMark tells of one mode of a session in which the agent does not ask for sure.
+type ModeMark struct {
+	Value string              `json:"value"`
+	Asks  startmode.Judgement `json:"asks" enum:"decides,settings,unknown"`
+}

@@ -3,9 +3,10 @@ package session
 import (
 	"context"
 	"database/sql"
-	"deskhand/backend/remotes"
 	"encoding/json"
 	"errors"
+
+	"deskhand/backend/remotes"
 )
 
 // forgetProgress notes that an agent elsewhere has ended, in the row of the agent's session and among the strays.

@@ -117,15 +117,6 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {
-	for _, f := range s.writes {
-		if err := f(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []transcript.Change) error {
 	if len(entries) == 0 {
 		return nil
@@ -262,3 +253,5 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 	}
 	return nil
 }
+
+const queueColumns = `id, session, position, held, message, created_at, attachments`

@@ -2,10 +2,11 @@ package session
 
 import (
 	"context"
-	"deskhand/backend/rulebook"
 	"fmt"
 	"maps"
 	"slices"
+
+	"deskhand/backend/rulebook"
 )
 
 // ruleRequests is what the rules need of the requests.

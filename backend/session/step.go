@@ -180,3 +180,12 @@ func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql
 
 // savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
 const savedAtOnce = 500
+
+func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {
+	for _, f := range s.writes {
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

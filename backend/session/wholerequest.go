@@ -5,19 +5,7 @@ import (
 
 	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
-	"deskhand/backend/permission"
 )
-
-// readWhole judges a request by the whole of its tool call, part of which may be in the step that is not written yet. Where the whole cannot
-// be read, a person is asked.
-func (b *inbox) readWhole(r *openRequest) {
-	whole, err := b.v.c.WholeRequest(context.WithoutCancel(b.v.c.ctx), r.Request, b.v.step.frames...)
-	if err != nil {
-		b.v.c.cfg.Logger.Error("a long request cannot be read from the journal", "session", b.v.id, "request", r.ID, "error", err)
-		return
-	}
-	r.Choice = r.Choice || permission.IsChoice(whole.offer(nil))
-}
 
 // WholeRequest returns a permission with the whole of its tool call, of any length. pending are frames that are not stored yet.
 func (c *core) WholeRequest(ctx context.Context, r Request, pending ...journal.Frame) (Request, error) {
