@@ -31,7 +31,7 @@ func TestAgentsNameSetsOfTheTable(t *testing.T) {
 	}
 }
 
-func TestReadsOfAgents(t *testing.T) {
+func TestAutorunReadsOfAgents(t *testing.T) {
 	t.Parallel()
 	c := Open(Config{})
 	defer c.Close()

@@ -195,7 +195,7 @@ func (y *archiveFixture) lists(version, archive, cmd, sum string) {
 
 func (y *archiveFixture) packed() agents.Agent { return get(y.t, y.Catalogue, "packed") }
 
-func TestArchives(t *testing.T) {
+func TestArchivesAreInstalled(t *testing.T) {
 	y := openArchiveFixture(t)
 	script := packedAgent("1.0.0", "")
 	rest := item{name: "dist/share/read me.txt", text: "read me"}
@@ -221,7 +221,7 @@ func TestArchives(t *testing.T) {
 			y.put(tc.name, tc.data)
 			y.lists(version, strings.ReplaceAll(tc.name, " ", "%20"), tc.cmd, sum)
 			if a := y.packed(); !a.Installable || a.Distribution != "binary" || a.Pinned != version || !a.Editable || !strings.HasPrefix(a.Package, y.srv.URL) {
-				t.Errorf("before: %+v", a)
+				t.Errorf("%s before: got %+v, want it installable as a binary in %s", tc.name, a, version)
 			}
 			var steps, logs []string
 			var last agents.Progress
@@ -236,14 +236,14 @@ func TestArchives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) || last.Bytes != int64(len(tc.data)) || last.Total != last.Bytes {
-				t.Errorf("steps %v, %+v of %d bytes", steps, last, len(tc.data))
+				t.Errorf("%s: got steps %v, %+v; want all four and %d bytes", tc.name, steps, last, len(tc.data))
 			}
 			if told := strings.Contains(strings.Join(logs, "\n"), "no checksum"); told == tc.sum {
-				t.Errorf("that there is no checksum is told: %v", told)
+				t.Errorf("%s: got the missing checksum told %v, want %v", tc.name, told, !tc.sum)
 			}
 			a := y.packed()
 			if a.State != agents.Ready || a.Source != agents.Own || a.Version != version || strings.Contains(a.Reason, "without a checksum") == tc.sum {
-				t.Errorf("after: %+v", a)
+				t.Errorf("%s after: got %+v, want it ready in %s, the missing checksum told %v", tc.name, a, version, !tc.sum)
 			}
 			cmd, err := y.Command(t.Context(), "packed", "/work")
 			if err != nil || cmd.Path != a.Path || !slices.Equal(cmd.Args, []string{"acp"}) || !slices.Contains(cmd.Env, "PACKED=1") || !slices.Contains(cmd.Env, "MORE=2") {
@@ -344,8 +344,8 @@ func (s *installFixture) mustBeOnly(id string, names ...string) {
 	}
 }
 
-// TestArchivesFromAnywhere: an archive without https is not even requested.
-func TestArchivesFromAnywhere(t *testing.T) {
+// TestArchivesAreNotFetchedWithoutHTTPS: an archive without https is not even requested.
+func TestArchivesAreNotFetchedWithoutHTTPS(t *testing.T) {
 	y := openArchiveFixture(t)
 	for _, archive := range []string{
 		"http://archives.example/a.tar.gz", "ftp://127.0.0.1/a.tar.gz", "file:///etc/passwd", "https://user:secret@archives.example/a.tar.gz", "https:///a.tar.gz",
@@ -371,7 +371,7 @@ func TestArchivesFromAnywhere(t *testing.T) {
 	}
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
 	if err := y.Begin("packed", "1.0.1"); !errors.Is(err, agents.ErrVersion) {
-		t.Errorf("a version whose archive nobody knows: %v", err)
+		t.Errorf("Begin(1.0.1), whose archive nobody knows: got %v, want ErrVersion", err)
 	}
 	y.says(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, "http://archives.example/a.tar.gz", http.StatusFound)
@@ -393,7 +393,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 	})
 	_, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "broke off") || y.requests() != 2 {
-		t.Errorf("%v, asked %d times", err, y.requests())
+		t.Errorf("archive that breaks off: got %v after %d requests, want that told after 2", err, y.requests())
 	}
 	y.mustBeOnly("packed")
 	y.says(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -405,7 +405,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 	}
 }
 
-func TestCancelOfAnArchive(t *testing.T) {
+func TestArchiveDownloadIsCancelled(t *testing.T) {
 	y := openArchiveFixture(t)
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
 	half := make(chan struct{}, 8)
@@ -466,12 +466,12 @@ func TestRegistryBringsArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := get(t, c, "crate"); a.State != agents.Ready || a.Version != "1.0.0" || y.requests() != 2 {
-		t.Errorf("%+v after %d requests", a, y.requests())
+		t.Errorf("crate: got %+v after %d requests, want 1.0.0 ready after 2", a, y.requests())
 	}
 }
 
-// TestBannerDoesNotSpoilAnInstallation: lines on stdout that are no messages are ignored, before and after the answer.
-func TestBannerDoesNotSpoilAnInstallation(t *testing.T) {
+// TestInstallIgnoresBannerOfAgent: lines on stdout that are no messages are ignored, before and after the answer.
+func TestInstallIgnoresBannerOfAgent(t *testing.T) {
 	y := openArchiveFixture(t)
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "echo 'Welcome to the agent!'; echo '{\"not\": \"a message\"}'; echo")}))
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
@@ -505,7 +505,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 }
 
 // Two agents may use the same id in turn: an installation of the first is never started as the second.
-func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
+func TestInstallOfOtherAgentUnderSameID(t *testing.T) {
 	y := openArchiveFixture(t)
 	y.reg.publishClaude("0.101.0", "")
 	y.install("claude", agents.InstallRequest{})
@@ -522,23 +522,23 @@ func TestAnotherAgentInPlaceOfTheInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.NotFound || a.Previous != "" {
-		t.Errorf("before: %+v", a)
+		t.Errorf("before: got %+v, want it not found", a)
 	}
 	done := y.install("claude", agents.InstallRequest{})
 	if done.AlreadyInstalled || !strings.HasSuffix(done.Artifacts[0].Path, "fork") {
 		t.Errorf("Install(claude): got %+v, want a new installation of fork", done)
 	}
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.Ready || a.Version != "7.0.0" || a.Previous != "" {
-		t.Errorf("installed: %+v", a)
+		t.Errorf("installed: got %+v, want 7.0.0 ready, nothing to go back to", a)
 	}
 	if err := y.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
-		t.Errorf("rollback: %v", err)
+		t.Errorf("Rollback: got %v, want ErrNoPrevious", err)
 	}
 	if err := os.Remove(y.cfg.File); err != nil {
 		t.Fatal(err)
 	}
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.NotFound {
-		t.Errorf("after: %+v", a)
+		t.Errorf("after its definition is gone: got %+v, want it not found", a)
 	}
 	if done := y.install("claude", agents.InstallRequest{}); done.AlreadyInstalled || y.current().Version != "0.101.0" {
 		t.Errorf("Install(claude): got %+v, want a new installation of 0.101.0", done)
@@ -569,7 +569,7 @@ func TestArchiveThroughTheProxyOfTheShell(t *testing.T) {
 		default:
 		}
 		if got != want {
-			t.Errorf("%s: the proxy heard %q", host, got)
+			t.Errorf("%s: got %q at the proxy, want %q", host, got, want)
 		}
 	}
 }

@@ -40,10 +40,10 @@ func TestRollbackAndUninstall(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "")
 	s.reg.publishClaude("0.102.0", "")
 	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
-		t.Errorf("nothing is installed: %v", err)
+		t.Errorf("Rollback of nothing: got %v, want ErrNoPrevious", err)
 	}
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
-		t.Errorf("nothing is installed: %v", err)
+		t.Errorf("Uninstall of nothing: got %v, want ErrNotOurs", err)
 	}
 	heard := news(s.Catalogue)
 	if err := s.Begin("claude", ""); err != nil {
@@ -88,16 +88,16 @@ func TestRollbackAndUninstall(t *testing.T) {
 	}
 	before := s.current()
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
-		t.Errorf("while it runs: %v", err)
+		t.Errorf("Uninstall while it runs: got %v, want ErrInUse", err)
 	}
 	if now := s.current(); now.Version != before.Version || len(s.versions()) != 2 {
-		t.Errorf("what runs was touched: %+v %v", now, s.versions())
+		t.Errorf("after a refused Uninstall: got %+v, versions %v; want it as before", now, s.versions())
 	}
 	if err := s.Rollback("claude"); err != nil { // the earlier version still runs, and even the next installation keeps its directory
-		t.Errorf("while it runs: %v", err)
+		t.Errorf("Rollback while it runs: got %v, want no error", err)
 	}
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
-		t.Errorf("while the version before runs: %v", err)
+		t.Errorf("Uninstall while the version before runs: got %v, want ErrInUse", err)
 	}
 	if err := running.Close(); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRollbackAndUninstall(t *testing.T) {
 		t.Errorf("after Uninstall: got %+v, versions %v, want not_found and none", a, s.versions())
 	}
 	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
-		t.Errorf("once more: %v", err)
+		t.Errorf("Uninstall once more: got %v, want ErrNotOurs", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
 	}
 }
 
-func TestOnlyOursIsRemoved(t *testing.T) {
+func TestUninstallRemovesOnlyOurs(t *testing.T) {
 	s := openInstallFixture(t)
 	outside := filepath.Join(s.bin, "claude-agent-acp")
 	if err := os.WriteFile(outside, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -170,13 +170,13 @@ func TestOnlyOursIsRemoved(t *testing.T) {
 	}
 }
 
-func TestCancelEndsWhatRuns(t *testing.T) {
+func TestCancelEndsInstallation(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	heard := news(s.Catalogue)
 	if err := s.Cancel(t.Context(), "claude"); err != nil {
-		t.Errorf("nothing runs: %v", err)
+		t.Errorf("Cancel of nothing: got %v, want no error", err)
 	}
 	if err := s.Begin("claude", ""); err != nil {
 		t.Fatal(err)

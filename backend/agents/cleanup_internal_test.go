@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestCleanUpIsOff(t *testing.T) {
+func TestGeminiCleanUpIsOff(t *testing.T) {
 	t.Parallel()
 	u := &CleanUp{Settings: ".gemini/settings.json", Setting: "general.sessionRetention.enabled", Home: "GEMINI_CLI_HOME"}
 	home := t.TempDir()

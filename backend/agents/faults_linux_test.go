@@ -28,7 +28,7 @@ func smallDisk(t *testing.T, size string) string {
 	return filepath.Join(dir, "agents")
 }
 
-func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
+func TestInstallTellsMissingRoomBeforeDownload(t *testing.T) {
 	y := openArchiveFixture(t)
 	y.cfg.Dir = smallDisk(t, "16m")
 	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
@@ -55,8 +55,8 @@ func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsUp: the disk fills up although enough was free before.
-func TestDiskThatFillsUp(t *testing.T) {
+// TestInstallOnDiskThatFillsUp: the disk fills up although enough was free before.
+func TestInstallOnDiskThatFillsUp(t *testing.T) {
 	y := openArchiveFixture(t)
 	y.cfg.Dir = smallDisk(t, "280m") // a little more than must be free
 	y.put("small.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))

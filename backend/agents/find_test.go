@@ -74,7 +74,7 @@ func TestNamesOfProgramsOnWindows(t *testing.T) {
 	}
 }
 
-func TestBetween(t *testing.T) {
+func TestBetweenMarks(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100_000)
 	for name, tc := range map[string]struct {

@@ -113,11 +113,11 @@ func (s *installFixture) mustBeTidy() {
 	s.t.Helper()
 	for _, name := range s.versions() {
 		if strings.HasPrefix(name, ".") {
-			s.t.Errorf("%s is left", name)
+			s.t.Errorf("versions: got %s, want nothing half made", name)
 		}
 	}
 	if left := processesOf(s.t, s.cfg.Dir); len(left) > 0 {
-		s.t.Errorf("processes are left: %q", left)
+		s.t.Errorf("processes after the installation: got %q, want none", left)
 	}
 }
 
@@ -137,7 +137,7 @@ func processesOf(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestInstall(t *testing.T) {
+func TestInstallFromNPM(t *testing.T) {
 	s := openInstallFixture(t)
 	p := s.reg.publishClaude("0.101.0", "")
 	dep := s.reg.packages["fake-dep"]["1.0.0"]
@@ -157,7 +157,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) || !logged {
-		t.Errorf("steps %v, log lines of npm: %v", steps, logged)
+		t.Errorf("installation: got steps %v, log lines of npm %v; want resolve, download, verify, switch, and log lines", steps, logged)
 	}
 	if last.Total != p.size+dep.size || last.Bytes < last.Total {
 		t.Errorf("%d of %d bytes, want at least %d of that", last.Bytes, last.Total, p.size+dep.size)
@@ -172,7 +172,7 @@ func TestInstall(t *testing.T) {
 	}
 	for _, name := range []string{"script-claude", "script-dependency"} {
 		if _, err := os.Stat(filepath.Join(s.home, name)); err == nil {
-			t.Errorf("%s ran", name)
+			t.Errorf("scripts: got %s run, want none", name)
 		}
 	}
 
@@ -192,11 +192,11 @@ func TestInstall(t *testing.T) {
 	again := s.install("claude", agents.InstallRequest{})
 	again2 := s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
 	if after, _ := s.reg.served(); !again.AlreadyInstalled || !again2.AlreadyInstalled || !slices.Equal(again.Artifacts, done.Artifacts) || before != after {
-		t.Errorf("%+v, %+v, %d tarballs", again, again2, after-before)
+		t.Errorf("installed already: got %+v, %+v, %d tarballs more; want both told so, and none", again, again2, after-before)
 	}
 }
 
-func TestVersionsComeAndGo(t *testing.T) {
+func TestInstallKeepsAndRemovesVersions(t *testing.T) {
 	s := openInstallFixture(t)
 	for _, v := range []string{"0.101.0", "0.102.0", "0.103.0-rc.1", "0.104.0"} {
 		s.reg.publishClaude(v, "")
@@ -204,11 +204,11 @@ func TestVersionsComeAndGo(t *testing.T) {
 	s.install("claude", agents.InstallRequest{})
 	s.install("claude", agents.InstallRequest{Reinstall: true})
 	if now := s.current(); now.Directory != "0.101.0-2" || now.Previous != nil || !slices.Equal(s.versions(), []string{"0.101.0-2"}) {
-		t.Errorf("after the same once more: %+v, %v", now, s.versions())
+		t.Errorf("reinstalled: got %+v, versions %v; want 0.101.0-2 alone", now, s.versions())
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
 	if now := s.current(); now.Version != "0.102.0" || now.Previous.Version != "0.101.0" || len(s.versions()) != 2 {
-		t.Errorf("after an update: %+v, %v", now, s.versions())
+		t.Errorf("updated: got %+v, versions %v; want 0.102.0 beside 0.101.0", now, s.versions())
 	}
 
 	cmd, err := s.Command(t.Context(), "claude", s.home) // an agent of 0.102.0, which runs on while two other versions come
@@ -227,7 +227,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0-rc.1"})
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.104.0"})
 	if got := s.versions(); !slices.Equal(got, []string{"0.102.0", "0.103.0-rc.1", "0.104.0"}) {
-		t.Errorf("while 0.102.0 runs there are %v", got)
+		t.Errorf("versions while 0.102.0 runs: got %v, want 0.102.0 kept", got)
 	}
 	if err := running.Close(); err != nil {
 		t.Fatal(err)
@@ -237,11 +237,11 @@ func TestVersionsComeAndGo(t *testing.T) {
 	}
 	s.install("claude", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "0.104.0"})
 	if got := s.versions(); !slices.Equal(got, []string{"0.103.0-rc.1", "0.104.0-2"}) {
-		t.Errorf("when it has ended there are %v", got)
+		t.Errorf("versions after 0.102.0 has ended: got %v, want 0.103.0-rc.1 and 0.104.0-2", got)
 	}
 }
 
-func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
+func TestInstallRunsOnlyNeededScripts(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishDependencies()
 	s.reg.publish(openCodePackage, "1.18.33", map[string]any{
@@ -274,7 +274,7 @@ func TestOwnInstallScriptsRunWhereTheyMust(t *testing.T) {
 	}
 }
 
-func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share a shop, in sequence
+func TestInstallThatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subtests share a shop, in sequence
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
@@ -361,10 +361,10 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subte
 				t.Fatalf("Install(%s): got %v, want an *InstallError", version, err)
 			}
 			if failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) || !strings.Contains(failed.Stderr, tc.stderr) {
-				t.Errorf("%v\nstderr %q", err, failed.Stderr)
+				t.Errorf("Install(%s): got %v at step %s, stderr %q; want %q at %s, %q", version, err, failed.Step, failed.Stderr, tc.err, tc.step, tc.stderr)
 			}
 			if now := s.current(); now != before || !slices.Equal(s.versions(), []string{"0.101.0"}) {
-				t.Errorf("now %+v, %v", now, s.versions())
+				t.Errorf("after the failure: got %+v, versions %v; want them as before: %+v", now, s.versions(), before)
 			}
 			if _, err := c.Command(t.Context(), "claude", "/"); err != nil {
 				t.Error(err)
@@ -373,7 +373,7 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // the subte
 	}
 }
 
-func TestRegistryIsDown(t *testing.T) {
+func TestInstallWhileRegistryIsDown(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.Close()
 	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
@@ -383,7 +383,7 @@ func TestRegistryIsDown(t *testing.T) {
 	}
 }
 
-func TestCancelledDownloadLeavesNothing(t *testing.T) {
+func TestInstallCancelledLeavesNothing(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
@@ -423,14 +423,14 @@ func TestCloseEndsInstallations(t *testing.T) {
 	}
 	s.mustBeTidy()
 	if _, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Install after Close: got %v, want ErrClosed", err)
 	}
 	if info, err := s.Info(t.Context(), "mock", agents.InfoQuery{Config: true}); err != nil || info.ConfigError == "" {
-		t.Errorf("after Close: %+v, %v", info, err)
+		t.Errorf("Info after Close: got %+v, %v; want a config error", info, err)
 	}
 }
 
-func TestWhoWantsTheSameJoins(t *testing.T) {
+func TestInstallIsJoined(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
@@ -460,7 +460,7 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 	begin(t.Context(), another, agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
 	cancel()
 	if o := <-first; !errors.Is(o.err, context.Canceled) {
-		t.Errorf("who went away: %+v", o)
+		t.Errorf("Install of the caller that went away: got %+v, want context.Canceled", o)
 	}
 	// The download still hangs for the others: its connection is closed, and npm does not retry.
 	s.reg.release()
@@ -469,7 +469,7 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 		o := <-others
 		var failed *agents.InstallError
 		if !errors.As(o.err, &failed) || failed.Step != agents.StepDownload {
-			t.Errorf("who stayed: %+v", o)
+			t.Errorf("Install of a caller that stayed: got %+v, want a failure of the download", o)
 		}
 	}
 	if o := <-another; o.err != nil || s.current().Version != "0.102.0" {
@@ -530,7 +530,7 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 	}
 }
 
-func TestVersionsThatAreNone(t *testing.T) {
+func TestInstallRefusesWrongVersions(t *testing.T) {
 	s := openInstallFixture(t, func(c *agents.Config) {
 		c.File = filepath.Join(t.TempDir(), "agents.json")
 		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"own","command":"/bin/sh"}]}`), 0o600); err != nil {
@@ -565,11 +565,11 @@ func TestVersionsThatAreNone(t *testing.T) {
 		}
 	}
 	if _, requests := s.reg.served(); requests != 0 {
-		t.Errorf("the registry was asked %d times", requests)
+		t.Errorf("requests to the registry: got %d, want none", requests)
 	}
 }
 
-func TestEnsure(t *testing.T) {
+func TestEnsureInstallsWhatIsMissing(t *testing.T) {
 	s := openInstallFixture(t, func(c *agents.Config) {
 		c.File = filepath.Join(t.TempDir(), "agents.json")
 		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"gone","command":"gone-agent"}]}`), 0o600); err != nil {
@@ -583,36 +583,36 @@ func TestEnsure(t *testing.T) {
 	}
 	var failed *agents.InstallError
 	if _, err := s.Ensure(t.Context(), "codex", "/"); !errors.As(err, &failed) || failed.Step != agents.StepResolve {
-		t.Errorf("codex, which the registry does not have: %v", err)
+		t.Errorf("Ensure(codex), which the registry does not have: got %v, want a failure of resolve", err)
 	}
 	if _, err := s.Ensure(t.Context(), "nope", "/"); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("Ensure(nope): got %v, want %v", err, agents.ErrUnknown)
 	}
 	if _, err := s.Ensure(t.Context(), "gone", "/"); !errors.Is(err, agents.ErrNotInstalled) || !errors.Is(err, agents.ErrCommand) {
-		t.Errorf("what nobody can install: %v", err)
+		t.Errorf("Ensure(gone), which nobody can install: got %v, want ErrNotInstalled and ErrCommand", err)
 	}
 	script := agentScript("1.0.0", "")
 	s.reg.publish("pi-acp", "0.0.34", map[string]any{"bin": "i.js", "dependencies": map[string]any{"fake-dep": "1.0.0"}}, map[string]string{"i.js": script})
 	if _, err := s.Ensure(t.Context(), "pi", "/"); !errors.Is(err, agents.ErrNotInstalled) || !strings.Contains(err.Error(), "starts pi, which is not on PATH") ||
 		!strings.Contains(err.Error(), "npm install -g @earendil-works/pi-coding-agent") {
-		t.Errorf("pi, which lacks one half: %v", err)
+		t.Errorf("Ensure(pi) without pi: got %v, want ErrNotInstalled and how to install it", err)
 	}
 	if err := os.Symlink("/bin/sh", filepath.Join(s.bin, "pi")); err != nil {
 		t.Fatal(err)
 	}
 	if cmd, err := s.Ensure(t.Context(), "pi", "/"); err != nil || !strings.HasPrefix(cmd.Args[0], s.cfg.Dir) {
-		t.Errorf("pi, with both halves: %+v, %v", cmd, err)
+		t.Errorf("Ensure(pi) with both halves: got %+v, %v; want a script in %s", cmd, err, s.cfg.Dir)
 	}
 }
 
-func TestPreinstalled(t *testing.T) {
+func TestEnsureInstallsNothingWhenPreinstalled(t *testing.T) {
 	s := openInstallFixture(t, func(c *agents.Config) { c.Preinstalled = true })
 	s.reg.publishClaude("0.101.0", "")
 	if _, err := s.Ensure(t.Context(), "claude", "/"); !errors.Is(err, agents.ErrNotInstalled) {
 		t.Errorf("Ensure(claude): got %v, want %v", err, agents.ErrNotInstalled)
 	}
 	if _, requests := s.reg.served(); requests != 0 {
-		t.Errorf("the registry was asked %d times", requests)
+		t.Errorf("requests to the registry: got %d, want none", requests)
 	}
 	s.install("claude", agents.InstallRequest{}) // an explicit request
 	if _, err := s.Ensure(t.Context(), "claude", "/"); err != nil {
@@ -620,7 +620,7 @@ func TestPreinstalled(t *testing.T) {
 	}
 }
 
-func TestWithoutNodeOrNPM(t *testing.T) {
+func TestInstallWithoutNodeOrNPM(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.install("claude", agents.InstallRequest{})
@@ -630,7 +630,7 @@ func TestWithoutNodeOrNPM(t *testing.T) {
 		}
 		_, err := s.Ensure(t.Context(), "codex", "/")
 		if !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), name+" is not on PATH: install Node.js") {
-			t.Errorf("without %s: %v", name, err)
+			t.Errorf("Ensure(codex) without %s: got %v, want ErrInstall and Node.js named", name, err)
 		}
 	}
 	if a := get(t, s.Catalogue, "claude"); a.State != agents.Broken || a.Source != agents.Own {
@@ -641,7 +641,7 @@ func TestWithoutNodeOrNPM(t *testing.T) {
 	}
 }
 
-func TestOursGoesBeforePath(t *testing.T) {
+func TestInstalledAgentGoesBeforePath(t *testing.T) {
 	s := openInstallFixture(t)
 	onPath := filepath.Join(s.bin, "claude-agent-acp")
 	if err := os.WriteFile(onPath, []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -676,7 +676,7 @@ func TestOursGoesBeforePath(t *testing.T) {
 	}
 }
 
-func TestNotInstallable(t *testing.T) {
+func TestInstallOfAgentThatIsNotInstallable(t *testing.T) {
 	t.Parallel()
 	c, dir := machine(t, `{"agents":[{"id":"gone","command":"gone-agent"},{"id":"mine","command":"DIR/mine"}]}`, "deskhand", "mine")
 	for id, want := range map[string]string{
@@ -702,7 +702,7 @@ func TestNotInstallable(t *testing.T) {
 }
 
 // A person has begun to install an agent; a session that needs the agent waits for that installation.
-func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
+func TestInstallAfterAnotherProcess(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	if err := s.Begin("claude", ""); err != nil {
@@ -710,6 +710,6 @@ func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
 	}
 	done := s.install("claude", agents.InstallRequest{})
 	if !done.AlreadyInstalled || !slices.Equal(s.versions(), []string{"0.101.0"}) {
-		t.Errorf("%+v, %v: it was installed twice", done, s.versions())
+		t.Errorf("installed by another meanwhile: got %+v, versions %v; want it installed once", done, s.versions())
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInUse: a directory is in use while a process holds the directory open. The test has never run on Windows yet.
-func TestInUse(t *testing.T) {
+// TestVersionInUseIsRecognized: a directory is in use while a process holds the directory open. The test has never run on Windows yet.
+func TestVersionInUseIsRecognized(t *testing.T) {
 	dir := t.TempDir()
 	if inUse(dir) {
 		t.Error("nobody uses it")

@@ -29,7 +29,7 @@ func (g *guests) remembered() string {
 }
 
 // An agent that ends at once because of a wrong value can still be given the right value.
-func TestAWrongValueCanBeMended(t *testing.T) {
+func TestLoginValueCanBeMended(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("picky",
@@ -47,7 +47,7 @@ func TestAWrongValueCanBeMended(t *testing.T) {
 }
 
 // Stored values of an agent that cannot be started, or is gone, can still be removed.
-func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
+func TestLoginValuesOfAgentThatDoesNotStartAreForgotten(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, map[string]any{"id": "crashes", "command": "/bin/false"}, map[string]any{"id": "missing", "command": "/none/such"})
@@ -73,7 +73,7 @@ func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
 }
 
 // No system starts a program with such a variable, so the agent could never be started again.
-func TestAValueThatNoProgramTakes(t *testing.T) {
+func TestLoginValueThatNoProgramTakes(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-env", "demo-key")
@@ -86,7 +86,7 @@ func TestAValueThatNoProgramTakes(t *testing.T) {
 }
 
 // The ways that an agent offers depend on whether somebody has signed in, and on how the agent is started.
-func TestWaysToSignInAreAskedAgain(t *testing.T) {
+func TestLoginMethodsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	offer := script("moody", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"'"$MOOD-$(ls "$HOME" | grep -c account)"'","name":"A"}]}'`)
@@ -117,7 +117,7 @@ func TestWaysToSignInAreAskedAgain(t *testing.T) {
 }
 
 // A page that an agent names is shown to a person, at a terminal too.
-func TestAgentShowsNothingThatIsNoPage(t *testing.T) {
+func TestLoginShowsOnlyPages(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("odd",

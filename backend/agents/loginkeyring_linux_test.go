@@ -179,7 +179,7 @@ func TestKeyringOfTheSystem(t *testing.T) {
 		t.Errorf("start: got %+v, want the changed value", said)
 	}
 	if got := s.values(); !slices.Equal(got, []string{"another one now"}) {
-		t.Errorf("%q: one is left, or too few", got)
+		t.Errorf("keyring: got %q, want the changed value alone", got)
 	}
 	b.run("forget")
 	if got := s.values(); len(got) != 0 {
@@ -207,8 +207,8 @@ func TestKeyringThatGivesNothingUp(t *testing.T) {
 	}
 }
 
-// TestSecretsOfEarlierRuns: secrets in the keyring are redacted before any agent gets them, and nobody sees an unexpected password prompt.
-func TestSecretsOfEarlierRuns(t *testing.T) {
+// TestKeyringSecretsOfEarlierRuns: secrets in the keyring are redacted before any agent gets them, and nobody sees an unexpected password prompt.
+func TestKeyringSecretsOfEarlierRuns(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
 	s := b.serveSecrets(false)
@@ -230,13 +230,13 @@ func TestSecretsOfEarlierRuns(t *testing.T) {
 		}
 		s.mu.Lock()
 		if asked := s.asked; asked != (try.known != "") {
-			t.Errorf("%+v: it was asked: %v", try, asked)
+			t.Errorf("%+v: got keyring asked %v, want %v", try, asked, try.known != "")
 		}
 		s.mu.Unlock()
 	}
 	_ = s.conn.Close()
 	if said := b.run("if unlocked"); said.Place != "" || !strings.Contains(said.Error, "does not tell whether it is locked") {
-		t.Errorf("no keyring: %+v", said)
+		t.Errorf("without a keyring: got %+v, want that it does not tell whether it is locked", said)
 	}
 }
 
@@ -292,11 +292,11 @@ func TestKeyringThatHangs(t *testing.T) {
 		t.Errorf("give up: got %+v, want a deadline error", said)
 	}
 	if file := b.file(); strings.Contains(file, "of the keyring") {
-		t.Errorf("it is kept in the file: %s", file)
+		t.Errorf("file: got %s, want nothing of the keyring", file)
 	}
 }
 
-func TestBusWithoutAKeyring(t *testing.T) {
+func TestKeyringMissingOnBus(t *testing.T) {
 	t.Parallel()
 	b := openBus(t)
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "no secret service") || said.Keyring != "file" {

@@ -33,10 +33,10 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 	}
 	a := get(t, s.Catalogue, "claude")
 	if before == nil || before.Source != agents.SizeMeasured || before.Unpacked < 300<<20 || a.Size == nil || *a.Size != (agents.Footprint{Download: plan.Download, Unpacked: plan.Unpacked, Source: agents.SizeRegistry}) {
-		t.Errorf("%+v, then %+v", before, a.Size)
+		t.Errorf("size: got %+v, then %+v; want it measured, then as the registry tells", before, a.Size)
 	}
 	if tarballs, _ := s.reg.served(); tarballs != 0 {
-		t.Errorf("%d tarballs were downloaded", tarballs)
+		t.Errorf("tarballs: got %d downloaded, want none", tarballs)
 	}
 	if items, _ := os.ReadDir(s.cfg.Dir); len(items) > 0 || a.State != agents.NotFound {
 		t.Errorf("after Plan: got %v, %+v, want an empty store, not_found", items, a)
@@ -46,7 +46,7 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 		t.Errorf("Plan(0.102.0): got %+v, %v, want not enough", plan, err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Size.Unpacked > 1<<30 {
-		t.Errorf("the size of another version: %+v", a.Size)
+		t.Errorf("size: got %+v, want that of its own version", a.Size)
 	}
 	s.reg.publishClaude("0.103.0", "").told = 0 // a mirror without sizes
 	if plan, err = s.Plan(t.Context(), "claude", "0.103.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
@@ -85,7 +85,7 @@ func TestPlanOfAnArchive(t *testing.T) {
 		return true
 	})
 	if _, err := y.Plan(ctx, "packed", ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("who has gone: %v", err)
+		t.Errorf("Plan of a caller that has gone: got %v, want context.Canceled", err)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestLoginIsProvenByAConversation(t *testing.T) {
 }
 
 // A proof ends with its context, and leaves no process.
-func TestProofIsCancelled(t *testing.T) {
+func TestLoginProofIsCancelled(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	began := filepath.Join(t.TempDir(), "began")
@@ -100,7 +100,7 @@ func geminiLike(dir string) map[string]any {
 
 // The catalogue names the methods of an agent that need a value in its environment: the value is stored as other credentials are, and
 // authenticate tells the agent.
-func TestKeyOfTheCatalogueIsKept(t *testing.T) {
+func TestLoginKeyOfCatalogueIsKept(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func TestKeyOfTheCatalogueIsKept(t *testing.T) {
 }
 
 // An agent that needs an argument for its login is started with that argument, and with the entered values.
-func TestArgumentsOfALogin(t *testing.T) {
+func TestLoginArguments(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	file := filepath.Join(t.TempDir(), "chosen")
@@ -168,7 +168,7 @@ func TestArgumentsOfALogin(t *testing.T) {
 }
 
 // No two methods have the same id, or the same text in any list.
-func TestWaysToSignInReadDifferently(t *testing.T) {
+func TestLoginMethodsReadDifferently(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("twins", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[
@@ -193,7 +193,7 @@ func TestWaysToSignInReadDifferently(t *testing.T) {
 }
 
 // An agent that is handed its key reads none from its environment, so no second method with the same text exists.
-func TestNoSecondKeyForAnAgentThatIsHandedOne(t *testing.T) {
+func TestLoginOffersNoSecondKey(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	e := script("codex", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"api-key","name":"API Key","_meta":{"api-key":{"provider":"openai"}}}]}'`)

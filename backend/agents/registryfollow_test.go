@@ -98,15 +98,15 @@ func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	byID := map[string]agents.Agent{}
 	for _, a := range list {
 		if _, twice := byID[a.ID]; twice {
-			t.Errorf("%s stands in it twice", a.ID)
+			t.Errorf("list: got %s twice, want it once", a.ID)
 		}
 		byID[a.ID] = a
 	}
 	return byID
 }
 
-// TestAskingTheRegistryNow: a command that ends within a minute gets newer versions too, with a single request a day in total.
-func TestAskingTheRegistryNow(t *testing.T) {
+// TestRegistryIsAskedNow: a command that ends within a minute gets newer versions too, with a single request a day in total.
+func TestRegistryIsAskedNow(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
 	x.says(http.StatusServiceUnavailable, "", "")
 	c := follower(t, dir, x.URL)
@@ -165,7 +165,7 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 		c.Follow()
 		pass(59 * time.Second)
 		if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
-			t.Errorf("%d requests in the first minute", n)
+			t.Errorf("requests in the first minute: got %d, want none, and claude as bundled", n)
 		}
 		pass(2 * time.Second)
 		now := all(t, c)
@@ -176,17 +176,17 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 			t.Errorf("fresh: got %+v, want installable in 1.2.3", a)
 		}
 		if len(heard) != 1 {
-			t.Errorf("%d pieces of news", len(heard))
+			t.Errorf("news: got %d, want 1", len(heard))
 		} else if n := <-heard; n.Agent != "claude" || !n.Aside || n.Err != nil {
 			t.Errorf("news: got %+v, want claude, aside", n)
 		}
 		pass(24*time.Hour - time.Minute)
 		if asked := x.requests(); !slices.Equal(asked, []string{""}) {
-			t.Errorf("within the day: %q", asked)
+			t.Errorf("requests within the day: got %q, want the first alone", asked)
 		}
 		pass(2 * time.Minute)
 		if asked := x.requests(); !slices.Equal(asked, []string{"", `"one"`}) || all(t, c)["claude"].Pinned != "0.102.0" {
-			t.Errorf("after a day: %q", asked)
+			t.Errorf("requests after a day: got %q, want a second by the ETag, and claude 0.102.0", asked)
 		}
 		closing(t, c)
 
@@ -197,17 +197,17 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 		c.Follow()
 		pass(23 * time.Hour)
 		if n := len(x.requests()); n != 2 {
-			t.Errorf("%d requests: the day counts from the last, not from the start", n)
+			t.Errorf("requests after a restart: got %d, want 2, as the day counts from the last request", n)
 		}
 		pass(2 * time.Hour)
 		if n := len(x.requests()); n != 3 {
-			t.Errorf("%d requests", n)
+			t.Errorf("requests a day after the last: got %d, want 3", n)
 		}
 		closing(t, c)
 
 		other := follower(t, dir, x.URL+"/mirror")
 		if now := all(t, other); now["claude"].Pinned != "0.101.0" || now["fresh"].ID != "" {
-			t.Errorf("another registry's copy counts: %+v", now["claude"])
+			t.Errorf("claude of another registry: got %+v, want it as bundled, and no fresh", now["claude"])
 		}
 		closing(t, other)
 	})
@@ -226,14 +226,14 @@ func TestRegistryThatIsOff(t *testing.T) {
 			c.Follow()
 			pass(48 * time.Hour)
 			if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
-				t.Errorf("%q: %d requests, %+v", url, n, all(t, c)["claude"])
+				t.Errorf("registry %q: got %d requests, %+v; want none, and claude as bundled", url, n, all(t, c)["claude"])
 			}
 			closing(t, c)
 		})
 	}
 }
 
-func TestBadAnswersOfTheRegistry(t *testing.T) {
+func TestRegistryAnswersThatAreBad(t *testing.T) {
 	good := document(npx("claude-acp", claudePackage+"@0.102.0", ""))
 	newer := strings.ReplaceAll(good, "0.102.0", "0.103.0")
 	for name, bad := range map[string]struct {
@@ -263,12 +263,12 @@ func TestBadAnswersOfTheRegistry(t *testing.T) {
 				x.says(bad.status, `"bad"`, bad.body)
 				pass(24 * time.Hour)
 				if n := len(x.requests()); n != 2 || all(t, c)["claude"].Pinned != "0.102.0" {
-					t.Errorf("%d requests, %+v", n, all(t, c)["claude"])
+					t.Errorf("after a bad answer: got %d requests, %+v; want 2, and claude 0.102.0", n, all(t, c)["claude"])
 				}
 				closing(t, c)
 				c = follower(t, dir, x.URL)
 				if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
-					t.Errorf("at the next start: %+v", a)
+					t.Errorf("at the next start: got %+v, want claude 0.102.0", a)
 				}
 				x.says(http.StatusOK, "", newer)
 				c.Follow()
@@ -289,11 +289,11 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 		c.Follow()
 		pass(time.Minute)
 		if n := len(x.requests()); n != 1 {
-			t.Errorf("%d requests", n)
+			t.Errorf("requests in the first minute: got %d, want 1", n)
 		}
 		pass(time.Hour)
 		if n := len(x.requests()); n != 2 {
-			t.Errorf("%d requests after an hour", n)
+			t.Errorf("requests after an hour: got %d, want 2", n)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "registry.json")); err == nil {
 			t.Error("something was kept")
@@ -302,8 +302,8 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 	})
 }
 
-// TestMistypedAddressOfTheRegistry: after the address is corrected, the stored document of the right registry counts again.
-func TestMistypedAddressOfTheRegistry(t *testing.T) {
+// TestRegistryAddressThatIsMistyped: after the address is corrected, the stored document of the right registry counts again.
+func TestRegistryAddressThatIsMistyped(t *testing.T) {
 	x, wrong, dir := openIndex(t), openIndex(t), t.TempDir()
 	x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 	wrong.says(http.StatusNotFound, "", "")
@@ -334,7 +334,7 @@ func TestRegistryThatIsOverloaded(t *testing.T) {
 			x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 			pass(time.Hour)
 			if a := all(t, c)["claude"]; a.Pinned != "0.102.0" {
-				t.Errorf("after %d: %+v", status, a)
+				t.Errorf("after status %d: got %+v, want claude 0.102.0", status, a)
 			}
 			closing(t, c)
 		})

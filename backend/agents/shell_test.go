@@ -33,7 +33,7 @@ func newPerson(t *testing.T, shell string) *person {
 	t.Helper()
 	file, err := exec.LookPath(shell)
 	if err != nil {
-		t.Fatalf("%v (build/setup.sh go installs it)", err)
+		t.Fatalf("shell %s: got %v, want it installed (build/setup.sh go installs it)", shell, err)
 	}
 	p := &person{t: t, home: t.TempDir()}
 	p.tools = filepath.Join(p.home, "tools")
@@ -86,7 +86,7 @@ func (p *person) open() *agents.Catalogue {
 				return
 			}
 			if time.Now().After(deadline) {
-				p.t.Errorf("left: %q", left)
+				p.t.Errorf("processes of the shell: got %q, want none left", left)
 				return
 			}
 		}
@@ -174,19 +174,19 @@ func (p *person) mustGet(t *testing.T) {
 		}
 		a, dirs := get(t, c, "opencode"), filepath.SplitList(value(env, "PATH"))
 		if a.State != agents.Ready || a.Path != filepath.Join(p.tools, "opencode") || !strings.Contains(a.Reason, "PATH of the login shell /") {
-			t.Errorf("desktop %v: %+v", desktop, a)
+			t.Errorf("opencode, desktop %v: got %+v, want it ready by the PATH of the login shell", desktop, a)
 		}
 		if first := dirs[0] == p.tools; first != desktop || !slices.Contains(dirs, p.tools) {
-			t.Errorf("desktop %v: %q", desktop, dirs)
+			t.Errorf("PATH, desktop %v: got %q, want %s in it, first on a desktop alone", desktop, dirs, p.tools)
 		}
 		if n := len(slices.Compact(slices.Sorted(slices.Values(dirs)))); n != len(dirs) {
-			t.Errorf("a directory stands in PATH twice: %q", dirs)
+			t.Errorf("PATH: got %q, want each directory once", dirs)
 		}
 	}
 }
 
-// TestHostileShells: rc files that prevent or delay the environment. found says whether the person's opencode is found.
-func TestHostileShells(t *testing.T) {
+// TestLoginShellThatIsHostile: rc files that prevent or delay the environment. found says whether the person's opencode is found.
+func TestLoginShellThatIsHostile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		shell    string
@@ -239,16 +239,16 @@ func TestHostileShells(t *testing.T) {
 				t.Errorf("%q, want %q", s.Problem, tc.problem)
 			}
 			if !tc.found && !strings.Contains(a.Detail, s.Problem) {
-				t.Errorf("the agent does not say why: %+v", a)
+				t.Errorf("agent: got %+v, want the problem %q in its detail", a, s.Problem)
 			}
 			if value(env, "OWN") != "own" || !strings.Contains(value(env, "PATH"), "/usr/bin") {
-				t.Errorf("its own environment is lost: %q", env)
+				t.Errorf("environment: got %q, want its own kept", env)
 			}
 		})
 	}
 }
 
-func TestIndependentProcessesOfTheShellStay(t *testing.T) {
+func TestLoginShellLeavesIndependentProcesses(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "setsid sh -c 'echo >~/up; sleep 3600; : independent' & until [ -e ~/up ]; do sleep 0.01; done; export PATH=$TOOLS:$PATH\n"})
@@ -300,7 +300,7 @@ func settled(t *testing.T, p *person) *agents.Catalogue {
 }
 
 // A desktop's own environment names neither the person's editor nor the editor's directory.
-func TestProgramsOfThePerson(t *testing.T) {
+func TestLoginShellFindsProgramsOfPerson(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.cfg.Desktop = true
@@ -308,10 +308,10 @@ func TestProgramsOfThePerson(t *testing.T) {
 	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH VISUAL='code --wait'\n"})
 	env, find := p.open().Programs(t.Context())
 	if got := env("VISUAL"); got != "code --wait" {
-		t.Errorf("VISUAL=%q", got)
+		t.Errorf("VISUAL: got %q, want code --wait", got)
 	}
 	if got := env("DESKHAND_TOKEN"); got != "" {
-		t.Errorf("DESKHAND_TOKEN=%q", got)
+		t.Errorf("DESKHAND_TOKEN: got %q, want none", got)
 	}
 	code := filepath.Join(p.tools, "code")
 	for name, want := range map[string]string{"code": code, code: code, "tools/code": "", "../code": "", "gone": "", filepath.Join(p.tools, "gone"): "", p.tools: "", "": ""} {
@@ -321,9 +321,9 @@ func TestProgramsOfThePerson(t *testing.T) {
 	}
 }
 
-// TestVersionTools: a shell sets version tools up as their manuals say, or not at all; in both cases the agent is found, with the right
+// TestLoginShellFindsVersionTools: a shell sets version tools up as their manuals say, or not at all; in both cases the agent is found, with the right
 // source.
-func TestVersionTools(t *testing.T) {
+func TestLoginShellFindsVersionTools(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		files   map[string]string
@@ -378,13 +378,13 @@ func TestVersionTools(t *testing.T) {
 				t.Errorf("%+v, want it by %s", a, want)
 			}
 			if dirs := value(environ(t, c), "PATH"); !strings.Contains(dirs, filepath.Dir(a.Path)) {
-				t.Errorf("it would not find itself: %s", dirs)
+				t.Errorf("PATH: got %s, want %s in it", dirs, filepath.Dir(a.Path))
 			}
 		})
 	}
 }
 
-func TestShellsThatCannotBeAsked(t *testing.T) {
+func TestLoginShellThatCannotBeAsked(t *testing.T) {
 	for name, tc := range map[string]struct{ shell, want string }{
 		"another kind": {"HOME/nu", "it is no shell that Deskhand knows"},
 		"nologin":      {"/usr/sbin/nologin", "/usr/sbin/nologin"},
@@ -417,20 +417,20 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 	}
 	c := p.open()
 	if _, err := c.List(); err != nil || reads() != 0 {
-		t.Errorf("a list waits for the shell, or %v", err)
+		t.Errorf("List: got %v after %d reads of the profile, want no wait for the shell", err, reads())
 	}
 	c.Look()
 	environ(t, c)
 	environ(t, c)
 	if _, err := c.Info(t.Context(), "claude", agents.InfoQuery{}); err != nil || reads() != 1 {
-		t.Errorf("%d reads, %v", reads(), err)
+		t.Errorf("Info: got %v after %d reads of the profile, want 1", err, reads())
 	}
 	p.write(map[string]string{".profile": "echo x >>~/reads; export PATH=$TOOLS:$PATH\n"})
 	if a := get(t, c, "opencode"); a.State != agents.NotFound {
 		t.Errorf("opencode: got %+v, want not_found", a)
 	}
 	if info, err := c.Info(t.Context(), "opencode", agents.InfoQuery{Fresh: true}); err != nil || !info.Installed || reads() != 2 {
-		t.Errorf("%+v, %v, %d reads", info, err, reads())
+		t.Errorf("Info(fresh): got %+v, %v after %d reads; want it installed after 2", info, err, reads())
 	}
 	// A shell that breaks later removes nothing.
 	p.write(map[string]string{".profile": "exit\n"})
@@ -440,7 +440,7 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 	}
 }
 
-func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
+func TestLoginShellChangesAreTold(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH\n"})
@@ -473,7 +473,7 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 	}
 }
 
-func TestCloseEndsTheShell(t *testing.T) {
+func TestCloseEndsLoginShell(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "echo >~/here; sleep 3600\n"})
@@ -485,8 +485,8 @@ func TestCloseEndsTheShell(t *testing.T) {
 	}
 }
 
-// TestWithoutLoginShell: e2e tests rely on the unchanged environment.
-func TestWithoutLoginShell(t *testing.T) {
+// TestLoginShellIsOff: e2e tests rely on the unchanged environment.
+func TestLoginShellIsOff(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.program(".local/bin/opencode")

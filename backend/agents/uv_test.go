@@ -203,7 +203,7 @@ func TestPythonAgent(t *testing.T) {
 		t.Fatalf("Install(snake): got %v, stderr %s, want no error", err, failed.Stderr)
 	}
 	if !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) || !grew || !said {
-		t.Errorf("%v, bytes %v, uv's lines %v", steps, grew, said)
+		t.Errorf("installation: got steps %v, bytes %v, lines of uv %v; want all of them", steps, grew, said)
 	}
 	home := filepath.Join(s.cfg.Dir, "snake", "1.0")
 	calls, err := os.ReadFile(filepath.Join(s.home, "uv-calls"))
@@ -226,7 +226,7 @@ func TestPythonAgent(t *testing.T) {
 		t.Error(err)
 	}
 	if r, err := s.Test(t.Context(), "snake"); err != nil || !r.Healthy() {
-		t.Errorf("after going back: %+v, %v", r, err)
+		t.Errorf("Test after Rollback: got %+v, %v; want it healthy", r, err)
 	}
 	s.install("snake", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "1.0"})
 	s.mustBeOnly("snake", "1.0-2", "1.1rc1")
@@ -271,10 +271,10 @@ func TestPythonAgentThatFails(t *testing.T) {
 	}
 	_, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: "1.2"}, nil)
 	if !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), "uv is not on PATH: install uv") {
-		t.Errorf("without uv: %v", err)
+		t.Errorf("Install without uv: got %v, want ErrInstall and uv named", err)
 	}
 	if r, err := s.Test(t.Context(), "snake"); err != nil || !r.Healthy() {
-		t.Errorf("without uv it goes on: %+v, %v", r, err)
+		t.Errorf("Test without uv: got %+v, %v; want it healthy", r, err)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestKilledPythonInstallationIsSweptAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := get(t, s.Catalogue, "snake"); a.State != agents.NotFound {
-		t.Errorf("half an installation counts: %+v", a)
+		t.Errorf("half an installation: got %+v, want it not found", a)
 	}
 	s.install("snake", agents.InstallRequest{})
 	s.mustBeOnly("snake", "1.0")

@@ -10,9 +10,9 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// TestAConversationAsATestCase converses, exports the conversation, and replays the recording as an agent of agents.json, with and without a
+// TestExportOfConversationAsTestCase converses, exports the conversation, and replays the recording as an agent of agents.json, with and without a
 // fault.
-func TestAConversationAsATestCase(t *testing.T) {
+func TestExportOfConversationAsTestCase(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	said, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "thought")

@@ -118,14 +118,14 @@ func packed(t *testing.T, dir string) agents.Agent {
 	out, stderr, code := run(t, dir, "agents", "--json")
 	var list struct{ Items []agents.Agent }
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 {
-		t.Fatalf("agents --json: exit %d, %v\n%s\n%s", code, err, out, stderr)
+		t.Fatalf("deskhand agents --json: got exit %d, %v\n%s\n%s\nwant 0 and JSON", code, err, out, stderr)
 	}
 	for _, a := range list.Items {
 		if a.ID == "packed" {
 			return a
 		}
 	}
-	t.Fatalf("agents --json has no agent packed:\n%s", out)
+	t.Fatalf("deskhand agents --json: got\n%s\nwant an agent packed", out)
 	return agents.Agent{}
 }
 
@@ -185,13 +185,13 @@ func TestAgentsAreInstalledUpdatedAndRemoved(t *testing.T) {
 				t.Errorf("before the update: got version %q, pinned %q, want 1.0.0 and 1.1.0", a.Version, a.Pinned)
 			}
 			if out, stderr, code := run(t, dir, "agents", "update", "--yes", "--json"); code != 0 || !strings.Contains(out, `"version": "1.1.0"`) || !strings.Contains(stderr, "· downloading") {
-				t.Errorf("agents update: exit %d\n%s\n%s", code, out, stderr)
+				t.Errorf("deskhand agents update: got exit %d\n%s\n%s\nwant 0 and 1.1.0, its download told", code, out, stderr)
 			}
 			if _, stderr, code := run(t, dir, "agents", "rollback", "packed", "--yes"); code != 0 || packed(t, dir).Version != "1.0.0" {
 				t.Errorf("agents rollback: exit %d, version %q, want 1.0.0\n%s", code, packed(t, dir).Version, stderr)
 			}
 			if _, stderr, code := run(t, dir, "agents", "remove", "packed", "--yes"); code != 0 || packed(t, dir).IsFound() || len(leftOver(t, dir)) > 0 {
-				t.Errorf("agents remove: exit %d, left %v\n%s", code, leftOver(t, dir), stderr)
+				t.Errorf("deskhand agents remove: got exit %d, left %v\n%s\nwant 0 and nothing left", code, leftOver(t, dir), stderr)
 			}
 		})
 	}
@@ -215,10 +215,10 @@ func TestCtrlCEndsAnInstallation(t *testing.T) {
 			}
 			_, code := p.end()
 			if stderr := p.stderr.String(); code != 4 || !strings.Contains(stderr, "nothing of it is left") {
-				t.Errorf("exit %d, want 4\n%s", code, stderr)
+				t.Errorf("deskhand agents install after Ctrl-C: got exit %d\n%s\nwant 4, and nothing left", code, stderr)
 			}
 			if left := leftOver(t, dir); len(left) > 0 {
-				t.Errorf("left of the installation: %v", left)
+				t.Errorf("left of the installation: got %v, want nothing", left)
 			}
 			if a := packed(t, dir); a.IsFound() || a.Installing != nil {
 				t.Errorf("the agent is %s, installing %v, want not_found and none", a.State, a.Installing)

@@ -249,7 +249,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 		after, _ := server(t, dir)
 		now, stored := onSocket(t, dir).transcript(s.ID)
 		if lost := w.screen.missing(now, stored); len(lost) > 0 {
-			t.Errorf("round %d: %s", round, strings.Join(lost, "\n"))
+			t.Errorf("round %d: got lost after the kill:\n%s\nwant nothing", round, strings.Join(lost, "\n"))
 		}
 		shown += len(w.screen.entries)
 		if n := len(stored.Items); n > 0 && stored.Items[n-1].Divider != nil {
@@ -338,7 +338,7 @@ func newest(t *testing.T, dir string) (name string) {
 		return err
 	})
 	if err != nil || name == "" {
-		t.Fatalf("no file in %s: %v", dir, err)
+		t.Fatalf("files in %s: got newest %q, %v; want one", dir, name, err)
 	}
 	return name
 }
@@ -350,7 +350,7 @@ func (c *caller) verify(id string) (codes []string) {
 	var now maintenance.Verification
 	for end := time.Now().Add(testkit.Limit); now.State != "done"; {
 		if time.Now().After(end) {
-			c.t.Fatalf("the verification does not end: %+v", now)
+			c.t.Fatalf("verification: got %+v after %s, want it done", now, testkit.Limit)
 		}
 		now = maintenance.Verification{}
 		c.get("/client/verify", &now)
@@ -416,7 +416,7 @@ func TestAWriteThatIsCutOff(t *testing.T) {
 		again := onSocket(t, dir)
 		_, stored := again.transcript(s.ID)
 		if lost := before.missing(session.Session{}, stored); len(lost) > 0 {
-			t.Errorf("round %d: %s", round, strings.Join(lost, "\n"))
+			t.Errorf("round %d: got lost after the cut:\n%s\nwant nothing", round, strings.Join(lost, "\n"))
 		}
 		if codes := again.verify(s.ID); !slices.Equal(codes, found) {
 			t.Errorf("round %d: verify finds %v, want %v", round, codes, found)

@@ -96,9 +96,9 @@ func asked(t *testing.T, name string, b *backend.Backend) (ids []string) {
 	return ids
 }
 
-// TestADamagedDatabaseIsShownOrRefusedWithTheWayOn: a damaged database is either shown or refused with advice, and its readable part can be
+// TestDamagedDatabaseIsShownOrRefusedWithWayOn: a damaged database is either shown or refused with advice, and its readable part can be
 // salvaged into a sound database.
-func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
+func TestDamagedDatabaseIsShownOrRefusedWithWayOn(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
 	for i := range 3 {

@@ -65,16 +65,16 @@ func TestBrokenAgentsFileIsNamed(t *testing.T) {
 	}
 }
 
-func TestDoctor(t *testing.T) {
+func TestDoctorReportsAgents(t *testing.T) {
 	t.Run("the demo agent, by itself", func(t *testing.T) {
 		out, stderr, code := run(t, t.TempDir(), "doctor", "mock")
 		for _, want := range []string{"Demo agent (mock): ready", "program", "initialize ok ", "session    ok "} {
 			if !strings.Contains(out, want) {
-				t.Errorf("%q is not in\n%s", want, out)
+				t.Errorf("deskhand doctor mock: got\n%s\nwant %q in it", out, want)
 			}
 		}
 		if code != 0 || stderr != "" {
-			t.Errorf("exit %d, stderr %q", code, stderr)
+			t.Errorf("deskhand doctor mock: got exit %d, stderr %q; want 0 and nothing", code, stderr)
 		}
 	})
 	t.Run("through the running server, as JSON", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestDoctor(t *testing.T) {
 			t.Fatalf("Unmarshal: got error %v, stdout %s, want no error", err, out)
 		}
 		if code != 0 || stderr != "" || len(d.Items) != 1 || d.Items[0].Agent.ID != "mock" || len(d.Items[0].Steps) != 4 || d.Items[0].Steps[3].Ms == nil {
-			t.Errorf("exit %d, stderr %q, %s", code, stderr, out)
+			t.Errorf("deskhand doctor mock --json: got exit %d, stderr %q, %s; want 0 and mock with 4 steps, the last one timed", code, stderr, out)
 		}
 	})
 	t.Run("all that are found", func(t *testing.T) {
@@ -95,11 +95,11 @@ func TestDoctor(t *testing.T) {
 		out, stderr, code := run(t, dir, "doctor")
 		for _, want := range []string{"Demo agent (mock): ready", "Agent dies (dies): broken", "with code 7", "no licence", "to do      its process ended"} {
 			if !strings.Contains(out, want) {
-				t.Errorf("%q is not in\n%s", want, out)
+				t.Errorf("deskhand doctor: got\n%s\nwant %q in it", out, want)
 			}
 		}
 		if strings.Contains(out, "(claude)") || code != 1 || !strings.Contains(stderr, "1 of 2: testing mock") || !strings.Contains(stderr, "2 of 2: testing dies") || strings.Contains(stderr, "deskhand:") {
-			t.Errorf("exit %d, stderr %q", code, stderr)
+			t.Errorf("deskhand doctor: got exit %d, stderr %q, %s; want 1, mock and dies tested, claude not", code, stderr, out)
 		}
 	})
 	t.Run("one that needs a login", func(t *testing.T) {
@@ -110,17 +110,17 @@ func TestDoctor(t *testing.T) {
 		out, _, code := run(t, dir, "doctor", "shy", "--json")
 		var d doctored
 		if err := json.Unmarshal([]byte(out), &d); err != nil || code != 1 || d.Items[0].Agent.State != "needs_login" || d.Items[0].Advice[0].Code != "login" {
-			t.Errorf("exit %d, %v: %s", code, err, out)
+			t.Errorf("deskhand doctor shy --json: got exit %d, %v: %s; want 1, needs_login and the advice to log in", code, err, out)
 		}
 	})
 	t.Run("one that is not there", func(t *testing.T) {
 		out, _, code := run(t, t.TempDir(), "doctor", "claude")
 		if code != 1 || !strings.Contains(out, "(claude): not found") || !strings.Contains(out, "to do") {
-			t.Errorf("exit %d, %s", code, out)
+			t.Errorf("deskhand doctor claude: got exit %d, %s; want 1, not found, and what to do", code, out)
 		}
 		_, stderr, code := run(t, t.TempDir(), "doctor", "nobody")
 		if code != 2 || !strings.Contains(stderr, `there is no agent "nobody"; `) {
-			t.Errorf("exit %d, stderr %q", code, stderr)
+			t.Errorf("deskhand doctor nobody: got exit %d, stderr %q; want 2 and that there is none", code, stderr)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestCtrlCEndsTheDoctor(t *testing.T) {
 			}
 			out, code := p.end()
 			if code != 4 || out != "" || p.stderr.String() != "deskhand: interrupted\n" {
-				t.Errorf("exit %d, %q, %q", code, out, p.stderr)
+				t.Errorf("deskhand doctor after Ctrl-C: got exit %d, stdout %q, stderr %q; want 4, nothing, interrupted", code, out, p.stderr)
 			}
 			var pid int
 			if _, err := fmt.Sscan(string(data), &pid); err != nil {

@@ -37,8 +37,8 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestAWrongCommandLineNamesItsHelp: the message of a wrong command line names the command that shows the help.
-func TestAWrongCommandLineNamesItsHelp(t *testing.T) {
+// TestWrongCommandLineNamesItsHelp: the message of a wrong command line names the command that shows the help.
+func TestWrongCommandLineNamesItsHelp(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"prompt": "deskhand prompt --help", "agents nope": "deskhand agents --help", "agents install": "deskhand agents install --help", "sessions show": "deskhand sessions show --help",

@@ -56,7 +56,7 @@ func (c *caller) ends(id string) session.Request {
 	return r
 }
 
-func TestTheInboxFromATerminal(t *testing.T) {
+func TestInboxFromTerminal(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "inbox"); code != 1 || !strings.Contains(stderr, "no Deskhand runs") {
 		t.Errorf(`deskhand inbox: got exit code %d, stderr %s, want exit code 1 and stderr with "no Deskhand runs"`, code, stderr)
@@ -164,7 +164,7 @@ func TestTheInboxFromATerminal(t *testing.T) {
 				t.Errorf(`got exit code %d, stdout %s, stderr %s, want exit code 2, stdout "" and stderr other than ""`, code, out, stderr)
 			}
 			if again := c.waits(s); again.ID != r.ID {
-				t.Errorf("it was answered: %+v", again)
+				t.Errorf("request after refused answers: got %+v, want %s", again, r.ID)
 			}
 			c.post("/client/sessions/"+s.ID+"/cancel", nil, nil)
 			c.ends(r.ID)
@@ -172,8 +172,8 @@ func TestTheInboxFromATerminal(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatIsRemembered: an answer with --remember also stores a rule.
-func TestAnAnswerThatIsRemembered(t *testing.T) {
+// TestInboxAnswerIsRemembered: an answer with --remember also stores a rule.
+func TestInboxAnswerIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	server(t, dir)
 	c := onSocket(t, dir)
@@ -195,13 +195,13 @@ func TestAnAnswerThatIsRemembered(t *testing.T) {
 		found = found || rule.Session == s.ID && rule.Scope == "session" && rule.Effect == "allow"
 	}
 	if !found {
-		t.Errorf("there is no rule: %+v", rules)
+		t.Errorf("rules: got %+v, want one that allows in session %s", rules, s.ID)
 	}
 }
 
-// TestTwoSurfacesAnswerAtOnce: two programs answer at the same moment, each over a connection of its own. One answer is accepted, and the
+// TestInboxAnswerOfTwoSurfacesAtOnce: two programs answer at the same moment, each over a connection of its own. One answer is accepted, and the
 // other program is told who was first.
-func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
+func TestInboxAnswerOfTwoSurfacesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	_, link := server(t, dir)
 	here, there := onSocket(t, dir), onLoopback(t, link)
@@ -243,7 +243,7 @@ func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 			t.Fatalf("got %+v, want first.status http.StatusNoContent, second.status http.StatusConflict, second.body with \"\\\"request.resolved\\\"\" and second.body with `\"answeredBy\":\"`+who+`\"`", got)
 		}
 		if end := here.ends(r.ID); end.AnsweredBy != who || !strings.Contains(string(end.Answer), want) {
-			t.Fatalf("%s was first, and %+v is told", who, end)
+			t.Fatalf("request: got %+v, want it answered by %s with %s", end, who, want)
 		}
 		if _, stderr, code := run(t, dir, "inbox", "answer", r.ID, "--choose", "1"); code != 3 || !strings.Contains(stderr, "too late: it was answered in ") {
 			t.Fatalf("answered again: exit code %d, want 3 and who was first\n%s", code, stderr)
@@ -324,6 +324,6 @@ func TestQuestionsOverTheAPI(t *testing.T) {
 	}
 	want := "question.requested requested null, question.resolved answered option-b, question.requested requested null, question.resolved rejected null"
 	if have := strings.Join(told, ", "); have != want {
-		t.Errorf("told: %s", have)
+		t.Errorf("events: got %s, want %s", have, want)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWhoWasFirst(t *testing.T) {
+func TestInboxTellsWhoWasFirst(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 28, 12, 30, 5, 0, time.Local)
 	for want, params := range map[string]map[string]string{

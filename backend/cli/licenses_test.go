@@ -43,15 +43,15 @@ func TestLicencesAreListedWithTheirTexts(t *testing.T) {
 	}
 }
 
-func TestAProgramWithoutItsFrontendSaysWhereTheLicencesAre(t *testing.T) {
+func TestLicencesWithoutFrontendTellWhere(t *testing.T) {
 	t.Parallel()
 	if _, said, code := licences(fstest.MapFS{}); code != exitError || !strings.Contains(said, "frontend/public/licenses.json") {
 		t.Errorf(`licences: got exit code %d, said %s, want exit code %v and said with "frontend/public/licenses.json"`, code, said, exitError)
 	}
 }
 
-// TestTheManPageHasEveryCommand checks the man page of the Debian package, which is written by hand, for missing commands.
-func TestTheManPageHasEveryCommand(t *testing.T) {
+// TestManPageHasEveryCommand checks the man page of the Debian package, which is written by hand, for missing commands.
+func TestManPageHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "build", "linux", "deskhand.1"))
 	if err != nil {

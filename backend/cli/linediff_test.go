@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLineDiff(t *testing.T) {
+func TestLineDiffMarksChangedLines(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][2]string{
 		"  a":                     {"a", "a"},

@@ -36,30 +36,30 @@ func wantLogin(t *testing.T, ways string) (dir, account string) {
 func TestLoginAndLogout(t *testing.T) {
 	dir, account := wantLogin(t, "agent")
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 6 || !strings.Contains(stderr, "deskhand login mock") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand prompt: got exit %d, stderr %s; want 6 and the login command", code, stderr)
 	}
 	// Without --method and without a terminal, the method stays unknown.
 	if _, stderr, code := run(t, dir, "login", "mock"); code != 2 || !strings.Contains(stderr, "--method") || !strings.Contains(stderr, "demo-never") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand login without --method: got exit %d, stderr %s; want 2 and the methods", code, stderr)
 	}
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "other"); code != 2 || !strings.Contains(stderr, "other") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand login --method other: got exit %d, stderr %s; want 2 and other named", code, stderr)
 	}
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 || !strings.Contains(stderr, "Signed in to mock.") {
-		t.Fatalf("exit %d: %s", code, stderr)
+		t.Fatalf("deskhand login --method demo: got exit %d, stderr %s; want 0", code, stderr)
 	}
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 0 {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand prompt after the login: got exit %d, stderr %s; want 0", code, stderr)
 	}
 	if _, stderr, code := run(t, dir, "logout", "mock"); code != 0 || !strings.Contains(stderr, "Signed out of mock.") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand logout: got exit %d, stderr %s; want 0", code, stderr)
 	}
 	if _, err := os.Stat(account); err == nil {
 		t.Error("it is signed in still")
 	}
 	for _, command := range []string{"login", "logout"} {
 		if _, stderr, code := run(t, dir, command, "nobody"); code != 2 || !strings.Contains(stderr, `there is no agent "nobody"`) {
-			t.Errorf("%s: exit %d: %s", command, code, stderr)
+			t.Errorf("deskhand %s nobody: got exit %d, stderr %s; want 2 and that there is none", command, code, stderr)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestLoginIsInterrupted(t *testing.T) {
 	}
 	// The login is over in the server too: another login may begin.
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand login after an interrupted one: got exit %d, stderr %s; want 0", code, stderr)
 	}
 }
 
@@ -90,14 +90,14 @@ func TestLoginByValue(t *testing.T) {
 	p := startWith(t, dir, input, "login", "mock")
 	out, code := p.end()
 	if stderr := p.stderr.String(); code != 0 || !strings.Contains(stderr, "Signed in to mock.") || !strings.Contains(stderr, "plain text") || strings.Contains(stderr+out, "long enough") {
-		t.Fatalf("exit %d: %s", code, stderr)
+		t.Fatalf("deskhand login by value: got exit %d, stderr %s; want 0, a word of plain text, and nothing of the value", code, stderr)
 	}
 	out, stderr, code := run(t, dir, "prompt", "--agent", "mock", "echo a long enough key")
 	if code != 0 || !strings.Contains(out, "[redacted]") || strings.Contains(out, "long enough") {
-		t.Errorf("exit %d: %s %s", code, out, stderr)
+		t.Errorf("deskhand prompt of the value: got exit %d, %s %s; want 0 and it redacted", code, out, stderr)
 	}
 	if _, stderr, code := run(t, dir, "logout", "mock"); code != 0 {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand logout: got exit %d, stderr %s; want 0", code, stderr)
 	}
 	if _, _, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 6 {
 		t.Errorf("exit %d, want 6", code)
@@ -126,7 +126,7 @@ func TestLoginAtThisTerminal(t *testing.T) {
 	waitFor(t, func() bool { return phase() == "agent.auth_required" })
 
 	if _, stderr, code := run(t, dir, "login", "mock"); code != 1 || !strings.Contains(stderr, "terminal") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand login without a terminal: got exit %d, stderr %s; want 1 and a terminal asked for", code, stderr)
 	}
 	typing := func(answer string) (screen string, code int) {
 		t.Helper()
@@ -157,10 +157,10 @@ func TestLoginAtThisTerminal(t *testing.T) {
 		return screen, cmd.ProcessState.ExitCode()
 	}
 	if screen, code := typing("no"); code != 1 || !strings.Contains(screen, "has not signed in") {
-		t.Errorf("exit %d: %s", code, screen)
+		t.Errorf("login at a terminal, no: got exit %d, screen %s; want 1", code, screen)
 	}
 	if screen, code := typing("yes"); code != 0 || !strings.Contains(screen, "Signed in to mock.") {
-		t.Fatalf("exit %d: %s", code, screen)
+		t.Fatalf("login at a terminal, yes: got exit %d, screen %s; want 0", code, screen)
 	}
 	if _, err := os.Stat(account); err != nil {
 		t.Error(err)
@@ -168,20 +168,20 @@ func TestLoginAtThisTerminal(t *testing.T) {
 	waitFor(t, func() bool { return phase() == "ready" })
 }
 
-func TestOnlyPagesAreOpened(t *testing.T) {
+func TestOpenURLOpensOnlyPages(t *testing.T) {
 	for _, bad := range []string{"file:///etc/passwd", "javascript:alert(1)", "https:", "/etc/passwd", "mailto:a@example.test", "http://%zz"} {
 		if _, stderr, code := run(t, t.TempDir(), "open-url", bad); code != 2 {
-			t.Errorf("%s: exit %d: %s", bad, code, stderr)
+			t.Errorf("deskhand open-url %s: got exit %d, stderr %s; want 2", bad, code, stderr)
 		}
 	}
 	if _, stderr, code := run(t, t.TempDir(), "open-url", "https://example.test/"); code != 1 || !strings.Contains(stderr, "PATH") {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("deskhand open-url of a page: got exit %d, stderr %s; want 1 and PATH named", code, stderr)
 	}
 }
 
-// TestBrowserOutlivesTheAgent: a browser that an agent opens during a login outlives the agent, and inherits no variable that is for the agent
+// TestOpenURLBrowserOutlivesAgent: a browser that an agent opens during a login outlives the agent, and inherits no variable that is for the agent
 // alone.
-func TestBrowserOutlivesTheAgent(t *testing.T) {
+func TestOpenURLBrowserOutlivesAgent(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	bin := filepath.Join(dir, "bin")
 	opened := filepath.Join(dir, "opened")
@@ -222,10 +222,10 @@ func TestBrowserOutlivesTheAgent(t *testing.T) {
 	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
 	if strings.Contains(env["PATH"], ours) {
-		t.Errorf("PATH=%s", env["PATH"])
+		t.Errorf("browser: got PATH=%s, want it without %s", env["PATH"], ours)
 	}
 	if env["PAGE"] != "https://example.test/a?b=c&d" || env["BROWSER"] != "theirs" {
-		t.Errorf("page %q, BROWSER %q", env["PAGE"], env["BROWSER"])
+		t.Errorf("browser: got page %q, BROWSER %q; want the page and theirs", env["PAGE"], env["BROWSER"])
 	}
 	for _, name := range []string{"KEY_OF_THE_AGENT", "DESKHAND_TREE", "DESKHAND_AGENT_HOME", "DESKHAND_WITHOUT", "DESKHAND_BROWSER", "DESKHAND_BROWSER_DIR"} {
 		if value, there := env[name]; there {
@@ -277,9 +277,9 @@ done`})
 	}
 }
 
-// TestPageOfAnAgentThatClearsItsEnvironment: an agent that passes on little but PATH, to hide secrets from its tools, still reaches the
+// TestOpenURLOfAgentThatClearsItsEnvironment: an agent that passes on little but PATH, to hide secrets from its tools, still reaches the
 // system's opener, and does not start this program again and again.
-func TestPageOfAnAgentThatClearsItsEnvironment(t *testing.T) {
+func TestOpenURLOfAgentThatClearsItsEnvironment(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	bin, opened := filepath.Join(dir, "bin"), filepath.Join(dir, "opened")
 	opener := fmt.Sprintf("#!/bin/sh\necho $1 >%[1]s.new; mv %[1]s.new %[1]s\n", opened)
@@ -346,11 +346,11 @@ func TestLoginFormFromAPipe(t *testing.T) {
 		said, code := enter(input)
 		if code != 0 || !strings.Contains(said, "Signed in to form.") || !strings.Contains(said, "Checking that form can begin a conversation") ||
 			strings.Count(said, "FORM_KEY") != 1 || strings.Contains(said, "FORM_MODEL") {
-			t.Errorf("got exit %d for %q: %s", code, input, said)
+			t.Errorf("login form of %q: got exit %d, %s; want 0, checked, FORM_KEY asked once", input, code, said)
 		}
 	}
 	said, code := enter("wrong-key\n\nvery\n")
 	if code != 1 || strings.Contains(said, "Signed in") || !strings.Contains(said, "cannot begin a conversation, so it is not signed in: The key is very wrong") {
-		t.Errorf("got exit %d for a key that the agent refuses: %s", code, said)
+		t.Errorf("login form of a wrong key: got exit %d, %s; want 1 and the agent's refusal", code, said)
 	}
 }

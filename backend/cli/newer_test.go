@@ -38,7 +38,7 @@ func change(t *testing.T, dir string, changes ...string) {
 	}
 }
 
-func TestEveryCommandOnDataOfANewerVersion(t *testing.T) {
+func TestNewerDataByEveryCommand(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
 		t.Fatal(code, stderr)
@@ -120,7 +120,7 @@ func (c *caller) refusesChanges() {
 	}
 }
 
-func TestWhatANewerVersionHasOtherwiseIsSaid(t *testing.T) {
+func TestNewerDataTellsWhatDiffers(t *testing.T) {
 	dir := t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", dir, "echo x"); code != 0 {
 		t.Fatal(code, stderr)

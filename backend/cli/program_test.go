@@ -209,7 +209,7 @@ func (c *caller) get(path string, out any) {
 	c.t.Helper()
 	status, data := c.do("GET", path, nil)
 	if status != http.StatusOK {
-		c.t.Fatalf("GET %s: %d %s", path, status, data)
+		c.t.Fatalf("GET %s: got %d %s, want 200", path, status, data)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		c.t.Fatal(err)
@@ -220,7 +220,7 @@ func (c *caller) post(path string, in, out any) {
 	c.t.Helper()
 	status, data := c.do("POST", path, in)
 	if status >= 300 {
-		c.t.Fatalf("POST %s: %d %s", path, status, data)
+		c.t.Fatalf("POST %s: got %d %s, want less than 300", path, status, data)
 	}
 	if out == nil {
 		return
@@ -248,7 +248,7 @@ func (c *caller) watch(what string, is func(session.Event) bool) []session.Event
 			}
 		}
 	}
-	c.t.Fatalf("no %s", what)
+	c.t.Fatalf("feed: got %d events, want %s among them", len(all), what)
 	return nil
 }
 
@@ -338,12 +338,12 @@ func gone(t *testing.T, pid int) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("process %d is still there", pid)
+			t.Fatalf("process %d: got it alive, want it gone", pid)
 		}
 	}
 }
 
-func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
+func TestServerLetsBrowserInByLinkOnly(t *testing.T) {
 	t.Parallel()
 	_, link := server(t, t.TempDir())
 	u, err := url.Parse(link)
@@ -352,36 +352,36 @@ func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
 	}
 	code, ok := strings.CutPrefix(u.Fragment, "code=")
 	if !ok {
-		t.Fatalf("no code in %s", link)
+		t.Fatalf("link: got %s, want a code", link)
 	}
 	c := &caller{t: t, http: http.DefaultClient, base: "http://" + u.Host}
 	if status, _ := c.do("GET", "/client/hello", nil); status != http.StatusUnauthorized {
-		t.Errorf("without a token: %d", status)
+		t.Errorf("/client/hello without a token: got status %d, want 401", status)
 	}
 	if status, _ := c.do("POST", "/client/login", map[string]string{"code": "guess"}); status != http.StatusUnauthorized {
-		t.Errorf("a guessed code: %d", status)
+		t.Errorf("a guessed code: got status %d, want 401", status)
 	}
 	var granted struct{ Token string }
 	c.post("/client/login", map[string]string{"code": code}, &granted)
 	if status, _ := c.do("POST", "/client/login", map[string]string{"code": code}); status != http.StatusUnauthorized {
-		t.Errorf("the code a second time: %d", status)
+		t.Errorf("the code a second time: got status %d, want 401", status)
 	}
 	c.token = granted.Token
 	if status, said := c.do("GET", "/client/hello", nil); status != http.StatusOK || !strings.Contains(string(said), `"url":"`+c.base+`"`) {
-		t.Errorf("with the token: %d", status)
+		t.Errorf("/client/hello with the token: got %d %s, want 200 and the URL %s", status, said, c.base)
 	}
 	if status, _ := c.do("GET", "/v1/health", nil); status != http.StatusUnauthorized {
-		t.Errorf("the client's token on /v1: %d", status)
+		t.Errorf("/v1/health with the client's token: got status %d, want 401", status)
 	}
 	if status, _ := c.do("GET", "/client/hello", nil, "Host", "evil.example:80"); status != http.StatusMisdirectedRequest {
-		t.Errorf("a foreign host: %d", status)
+		t.Errorf("/client/hello of a foreign host: got status %d, want 421", status)
 	}
 	if status, _ := c.do("GET", "/client/hello", nil, "Origin", "http://evil.example"); status != http.StatusForbidden {
-		t.Errorf("a foreign origin: %d", status)
+		t.Errorf("/client/hello of a foreign origin: got status %d, want 403", status)
 	}
 }
 
-func TestRuntimeTokenIsItsOwn(t *testing.T) {
+func TestServerRuntimeTokenIsItsOwn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, link := server(t, dir)
@@ -392,14 +392,14 @@ func TestRuntimeTokenIsItsOwn(t *testing.T) {
 	}
 	c := &caller{t: t, http: http.DefaultClient, base: "http://" + u.Host, token: strings.TrimSpace(string(token))}
 	if status, body := c.do("GET", "/v1/health", nil); status != http.StatusOK || string(body) != `{"status":"ok"}` {
-		t.Errorf("health: %d %s", status, body)
+		t.Errorf("/v1/health: got %d %s, want 200 and ok", status, body)
 	}
 	if status, _ := c.do("GET", "/client/hello", nil); status != http.StatusUnauthorized {
-		t.Errorf("the runtime's token on /client: %d", status)
+		t.Errorf("/client/hello with the runtime's token: got status %d, want 401", status)
 	}
 	status, body := c.do("POST", "/v1/acp/one?agent=mock", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`))
 	if status != http.StatusOK || !bytes.Contains(body, []byte(`"protocolVersion":1`)) {
-		t.Errorf("initialize: %d %s", status, body)
+		t.Errorf("initialize: got %d %s, want 200 and protocol version 1", status, body)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 0 || !strings.Contains(stderr, "asking My own") {
-		t.Errorf("with one: exit %d, %s", code, stderr)
+		t.Errorf("deskhand prompt with an agent of one's own: got exit %d, stderr %s; want 0, and that agent asked", code, stderr)
 	}
 }
 
@@ -477,19 +477,19 @@ func TestPromptGoesThroughTheRunningServer(t *testing.T) {
 	_, _ = server(t, dir)
 	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo from the terminal")
 	if code != 0 || !strings.Contains(stdout, "from the terminal") {
-		t.Fatalf("exit %d\n%s\n%s", code, stdout, stderr)
+		t.Fatalf("deskhand prompt: got exit %d\n%s\n%s\nwant 0 and the echo", code, stdout, stderr)
 	}
 	var page session.Page[session.Session]
 	onSocket(t, dir).get("/client/sessions", &page)
 	if len(page.Items) != 1 || page.Items[0].Cwd != work {
-		t.Errorf("the server does not show it: %+v", page.Items)
+		t.Errorf("sessions of the server: got %+v, want one in %s", page.Items, work)
 	}
 	if stdout, _, code := run(t, dir, "link"); code != 0 || !strings.Contains(stdout, "/#code=") {
-		t.Errorf("link: %d %s", code, stdout)
+		t.Errorf("deskhand link: got exit %d, %s; want 0 and a code", code, stdout)
 	}
 }
 
-func TestBadInputIsToldByStatusAndCode(t *testing.T) {
+func TestServerTellsBadInputByStatusAndCode(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	_, _ = server(t, dir)
@@ -541,9 +541,9 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	}
 }
 
-// TestWhereAReaderStandsMayBeAHeader: a reader may pass its position in headers, so that every call has the same address, and gets the same
+// TestServerTakesPositionByHeader: a reader may pass its position in headers, so that every call has the same address, and gets the same
 // events as with a query.
-func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
+func TestServerTakesPositionByHeader(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, _ = server(t, dir)
@@ -565,7 +565,7 @@ func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	var same session.Batch
 	read(0, &same)
 	if len(all.Events) == 0 || len(same.Events) < len(all.Events) || same.Reset || same.Events[0].Seq != all.Events[0].Seq {
-		t.Errorf("%d events, and by headers %d", len(all.Events), len(same.Events))
+		t.Errorf("events by headers: got %d, reset %v; want the %d of the query or more", len(same.Events), same.Reset, len(all.Events))
 	}
 	read(same.Seq, &none)
 	if none.Reset || none.Seq < same.Seq || slices.ContainsFunc(none.Events, func(e session.Event) bool { return e.Seq <= same.Seq }) {
@@ -576,7 +576,7 @@ func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
 	}
 }
 
-func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
+func TestServerTokenOfUserIsNotWritten(t *testing.T) {
 	t.Parallel()
 	const token = "correct-horse-battery-staple"
 	dir := t.TempDir()
@@ -586,7 +586,7 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	}
 	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "echo "+token)
 	if code != 0 || strings.Contains(stdout, token) || !strings.Contains(stdout, "[redacted]") {
-		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
+		t.Errorf("deskhand prompt of the token: got exit %d\n%s\n%s\nwant 0 and it redacted", code, stdout, stderr)
 	}
 }
 
@@ -634,12 +634,12 @@ func TestServerTokenThatNobodyElseSees(t *testing.T) {
 			t.Errorf("%s: /v1/health answers %d %s, want 200", name, status, body)
 		}
 		if strings.Contains(strings.Join(p.Args, " "), token) {
-			t.Errorf("%s: the arguments %q show the token", name, p.Args)
+			t.Errorf("%s: got arguments %q, want them without the token", name, p.Args)
 		}
 	}
 }
 
-func TestCtrlCStopsTheTurn(t *testing.T) {
+func TestCtrlCStopsTurn(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
 	if _, err := p.stdout.ReadByte(); err != nil {
@@ -653,7 +653,7 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 	}
 }
 
-func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
+func TestSecondCtrlCLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	var took time.Duration
 	for range 3 { // the cancel alone may take a busy machine eight seconds with an agent that ignores the cancel
@@ -677,7 +677,7 @@ func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("it took %s", took)
+	t.Errorf("a second Ctrl-C: got the end after %s, want it within 6s", took)
 }
 
 func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
@@ -686,7 +686,7 @@ func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
 	first, link := server(t, dir)
 	second, url := server(t, dir)
 	if strings.Contains(url, "#code=") {
-		t.Errorf("the second server offers the app: %s", url)
+		t.Errorf("second server: got %s, want no link to the app", url)
 	}
 	c := &caller{t: t, http: http.DefaultClient, base: url}
 	if status, _ := c.do("GET", "/client/hello", nil); status == http.StatusOK {
@@ -696,17 +696,17 @@ func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
 	text := second.stderr.String()
 	for _, want := range []string{strconv.Itoa(first.Process.Pid), "server", strings.Split(link, "/#")[0]} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%q is not told: %s", want, text)
+			t.Errorf("second server: got %s, want %q told", text, want)
 		}
 	}
 }
 
-func TestStartsThatCannotBe(t *testing.T) {
+func TestServerStartsThatFailTellWhy(t *testing.T) {
 	t.Parallel()
 	_, link := server(t, t.TempDir())
 	u, _ := url.Parse(link)
 	if _, stderr, code := run(t, t.TempDir(), "server", "--port", u.Port()); code != 1 || !strings.Contains(stderr, "--port") {
-		t.Errorf("a taken port: exit %d, %s", code, stderr)
+		t.Errorf("deskhand server on a taken port: got exit %d, stderr %s; want 1 and --port named", code, stderr)
 	}
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
@@ -714,20 +714,20 @@ func TestStartsThatCannotBe(t *testing.T) {
 	}
 	// The directory cannot be created, not even with root's rights.
 	if _, stderr, code := run(t, filepath.Join(blocked, "data"), "server", "--port", "0"); code != 1 || !strings.Contains(stderr, blocked) {
-		t.Errorf("a data directory that cannot be: exit %d, %s", code, stderr)
+		t.Errorf("deskhand server in a directory that cannot be: got exit %d, stderr %s; want 1 and %s named", code, stderr, blocked)
 	}
 	if _, stderr, code := run(t, t.TempDir(), "server", "--host", "0.0.0.0", "--port", "0", "--no-token"); code != 1 || !strings.Contains(stderr, "token") {
-		t.Errorf("open to the network: exit %d, %s", code, stderr)
+		t.Errorf("deskhand server open to the network without a token: got exit %d, stderr %s; want 1 and the token named", code, stderr)
 	}
 	full := t.TempDir()
 	if err := os.Mkdir(filepath.Join(full, "deskhand.db"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, code := run(t, full, "server", "--port", "0"); code != 1 || strings.Contains(stderr, "owner.json") {
-		t.Errorf("a database that cannot be: exit %d, %s", code, stderr)
+		t.Errorf("deskhand server with a database that cannot be: got exit %d, stderr %s; want 1, nothing of owner.json", code, stderr)
 	}
 	if _, stderr, code := run(t, t.TempDir(), "link"); code != 1 || !strings.Contains(stderr, "no Deskhand runs on") {
-		t.Errorf("a link of nobody: exit %d, %s", code, stderr)
+		t.Errorf("deskhand link where nothing runs: got exit %d, stderr %s; want 1 and that told", code, stderr)
 	}
 }
 
@@ -740,7 +740,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 	c.watch("text", isText)
 	agents := processes(t, p.Process.Pid, "demo-agent")
 	if len(agents) != 1 {
-		t.Fatalf("agents: %v", agents)
+		t.Fatalf("agents: got processes %v, want 1", agents)
 	}
 	killed := time.Now()
 	agent, err := os.FindProcess(agents[0])
@@ -788,7 +788,7 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 		gone(t, pid)
 	}
 	if len(agents) != 1 || len(shown) < 20 {
-		t.Fatalf("agents %v, shown %q", agents, shown)
+		t.Fatalf("before the kill: got agents %v, shown %q; want 1 agent and 20 bytes or more", agents, shown)
 	}
 
 	_, _ = server(t, dir)
@@ -801,7 +801,7 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(stored.String(), shown) {
-		t.Errorf("shown  %q\nstored %q", shown, stored.String())
+		t.Errorf("stored after the kill: got %q, want it to begin with all that was shown: %q", stored.String(), shown)
 	}
 	if turn := tr.Turns[0]; turn.State != "done" || turn.StopReason != "interrupted" {
 		t.Errorf(`got turn %+v, want turn.State "done" and turn.StopReason "interrupted"`, turn)
@@ -810,11 +810,11 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 		t.Errorf(`got last %+v, want last.Divider not nil and last.Divider.Code "app.interrupted"`, last)
 	}
 	if text, stderr, code := run(t, dir, "sessions", "show", s.ID); code != 0 || !strings.Contains(text, "\n---\n\n*Deskhand was interrupted here*\n") {
-		t.Errorf("exit %d %s\n%s", code, stderr, text)
+		t.Errorf("deskhand sessions show: got exit %d %s\n%s\nwant 0 and the interruption", code, stderr, text)
 	}
 }
 
-func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
+func TestPromptTellsEndOfServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, _ := server(t, dir)
@@ -831,7 +831,7 @@ func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
 		gone(t, pid)
 	}
 	if text := command.stderr.String(); code != 1 || !strings.Contains(text, "has ended") || strings.Contains(text, "http://") {
-		t.Errorf("exit %d, %s", code, text)
+		t.Errorf("deskhand prompt whose server ended: got exit %d, stderr %s; want 1, and that it has ended, without an address", code, text)
 	}
 }
 
@@ -847,17 +847,17 @@ func TestSignalEndsTheServerAndItsAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := p.end(); code != 0 {
-		t.Errorf("exit %d\n%s", code, p.stderr)
+		t.Errorf("deskhand server after SIGTERM: got exit %d\n%s\nwant 0", code, p.stderr)
 	}
 	for _, pid := range agents {
 		gone(t, pid)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "owner.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("owner.json is left: %v", err)
+		t.Errorf("owner.json after the end: got %v, want it gone", err)
 	}
 }
 
-func TestWithoutADisplayTheAppIsServed(t *testing.T) {
+func TestAppIsServedWithoutDisplay(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "open")
 	line, err := p.stdout.ReadString('\n')
@@ -869,7 +869,7 @@ func TestWithoutADisplayTheAppIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := p.end(); code != 0 {
-		t.Errorf("exit %d", code)
+		t.Errorf("deskhand after SIGINT: got exit %d, want 0", code)
 	}
 }
 

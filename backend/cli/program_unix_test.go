@@ -23,7 +23,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
+func TestCommandOutlastsTurnsOfOthers(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	scripts := map[string]string{}
@@ -56,13 +56,13 @@ func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 	open("b")
 	for id, p := range map[string]*program{"a": a, "b": b} {
 		if _, code := p.end(); code != 0 {
-			t.Errorf("%s: exit %d\n%s", id, code, p.stderr)
+			t.Errorf("command %s: got exit %d\n%s\nwant 0", id, code, p.stderr)
 		}
 	}
 }
 
-// TestPsNamesWhatACrashLeft: after a kill of Deskhand and its watchdog, ps lists the agent that survived, and the next start ends the agent.
-func TestPsNamesWhatACrashLeft(t *testing.T) {
+// TestPsNamesProcessesThatCrashLeft: after a kill of Deskhand and its watchdog, ps lists the agent that survived, and the next start ends the agent.
+func TestPsNamesProcessesThatCrashLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ownAgents(t, dir, map[string]string{"stays": "trap '' HUP TERM; while :; do /bin/sleep 1; done"})
@@ -96,7 +96,7 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	out, stderr, code := run(t, dir, "ps")
 	if code != 1 || out != "" || !strings.HasPrefix(stderr, "deskhand: no Deskhand runs on "+dir+". The last one has left these processes") ||
 		!strings.Contains(stderr, "\n  "+strconv.Itoa(pid)+" sh, for ") {
-		t.Errorf("exit %d, %q, %q", code, out, stderr)
+		t.Errorf("deskhand ps after a crash: got exit %d, stdout %q, stderr %q; want 1 and process %d named", code, out, stderr, pid)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "agents.ledger")); err != nil {
 		t.Error("the ledger is needed for the next start: ", err)
@@ -105,8 +105,8 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	gone(t, pid)
 }
 
-// TestALineTypedBeforeIsNoAnswer: a line typed before a request is shown does not answer the request.
-func TestALineTypedBeforeIsNoAnswer(t *testing.T) {
+// TestLineTypedBeforeIsNoAnswer: a line typed before a request is shown does not answer the request.
+func TestLineTypedBeforeIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server(t, dir)
@@ -184,7 +184,7 @@ func TestPromptThatIsReadLate(t *testing.T) {
 	}
 	out, code := p.end()
 	if code != 0 || strings.Count(out, "\n") < lines || !strings.Contains(out, fmt.Sprintf("line %d,", lines)) || strings.Count(out, "the end") != 1 {
-		t.Errorf("exit %d, %d lines, %q\n%s", code, strings.Count(out, "\n"), out[max(0, len(out)-200):], p.stderr)
+		t.Errorf("deskhand prompt that is read late: got exit %d, %d lines, …%q\n%s\nwant 0 and all %d lines, the end once", code, strings.Count(out, "\n"), out[max(0, len(out)-200):], p.stderr, lines)
 	}
 }
 
@@ -232,12 +232,12 @@ func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
 		t.Fatal("it does not end")
 	}
 	if code := p.ProcessState.ExitCode(); code != 4 {
-		t.Errorf("exit %d: %s", code, p.stderr)
+		t.Errorf("deskhand prompt that is not read, after a signal: got exit %d, stderr %s; want 4", code, p.stderr)
 	}
 }
 
-// TestACommandThatFailsOutlastsTheTurnsOfOthers: a cancelled command waits for the turn of another command in its process.
-func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
+// TestCommandThatFailsOutlastsTurnsOfOthers: a cancelled command waits for the turn of another command in its process.
+func TestCommandThatFailsOutlastsTurnsOfOthers(t *testing.T) {
 	dir, _ := wantLogin(t, "agent")
 	gate := filepath.Join(dir, "gate")
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
@@ -258,7 +258,7 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, code := turn.end(); code != 0 || out != "egun\n" {
-		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
+		t.Errorf("turn of another: got exit %d, %q\n%s\nwant 0 and its text", code, out, turn.stderr)
 	}
 	if _, code := login.end(); code != 4 {
 		t.Errorf("exit %d, want 4\n%s", code, login.stderr)
@@ -276,9 +276,9 @@ func (p *program) unread() {
 	}
 }
 
-// TestACommandThatIsNotReadOutlastsTheTurnsOfOthers: quitting a pager ends the command that fills the pager, and no turn of another command in
+// TestCommandThatIsNotReadOutlastsTurnsOfOthers: quitting a pager ends the command that fills the pager, and no turn of another command in
 // the same process.
-func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
+func TestCommandThatIsNotReadOutlastsTurnsOfOthers(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	gate := filepath.Join(dir, "gate")
@@ -303,10 +303,10 @@ func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, code := turn.end(); code != 0 || out != "egun\n" {
-		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
+		t.Errorf("turn of another: got exit %d, %q\n%s\nwant 0 and its text", code, out, turn.stderr)
 	}
 	if _, code := pager.end(); code != 141 || strings.Contains(pager.stderr.String(), "pipe") {
-		t.Errorf("exit %d\n%s", code, pager.stderr)
+		t.Errorf("command that is not read: got exit %d\n%s\nwant 141, and no word of a pipe", code, pager.stderr)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := p.end(); code != 141 || strings.Contains(p.stderr.String(), "deskhand: ") {
-		t.Errorf("exit %d\n%s", code, p.stderr)
+		t.Errorf("deskhand prompt that is not read to its end: got exit %d\n%s\nwant 141, and no error told", code, p.stderr)
 	}
 	if text, err := os.ReadFile(heard); err != nil || !strings.Contains(string(text), "session/cancel") || strings.Contains(string(text), "ignored") {
 		t.Errorf("ReadFile: want no error, text with \"session/cancel\" and text without \"ignored\", got error %v\ntext %s", err, text)
@@ -352,12 +352,12 @@ func TestHelpThatIsNotRead(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = w, &said
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 141 || said.Len() > 0 {
-		t.Errorf("exit %d, %q", code, said.String())
+		t.Errorf("deskhand --help that is not read: got exit %d, %q; want 141 and nothing said", code, said.String())
 	}
 }
 
-// TestNothingOfAnAgentsActsOnTheTerminal: no command passes an agent's control characters on to a terminal. A pipe gets an export unchanged.
-func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
+// TestTextOfAgentDoesNotActOnTerminal: no command passes an agent's control characters on to a terminal. A pipe gets an export unchanged.
+func TestTextOfAgentDoesNotActOnTerminal(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	const clipboard = `\u001b]52;c;eA==\u0007 \u009b2J \u202e`
@@ -384,7 +384,7 @@ func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
 		}
 	}
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 6 || !strings.Contains(stderr, "Agent rude needs a login: why") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
-		t.Errorf("exit %d, %q", code, stderr)
+		t.Errorf("deskhand prompt: got exit %d, stderr %q; want 6 and the reason, harmless", code, stderr)
 	}
 	if out, _, _ := run(t, dir, "sessions", "export", "last", "-o", "-"); !strings.Contains(out, "said \x1b]52;c;eA==\a \u009b2J") {
 		t.Errorf("deskhand sessions export last -o -: got %q, want with \"said \\x1b]52;c;eA==\\a \\u009b2J\"", out)

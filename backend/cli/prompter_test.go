@@ -11,7 +11,7 @@ import (
 	"deskhand/backend"
 )
 
-func TestValuesOfAForm(t *testing.T) {
+func TestPromptFormValues(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ kind, line, want string }{
 		{"number", "1.5", "1.5"},
@@ -31,8 +31,8 @@ func TestValuesOfAForm(t *testing.T) {
 	}
 }
 
-// TestAnAgentCannotWriteOurLines: an agent's text that looks like an option, or like the end of a question, stays recognisable as the agent's.
-func TestAnAgentCannotWriteOurLines(t *testing.T) {
+// TestPromptAgentCannotWriteOurLines: an agent's text that looks like an option, or like the end of a question, stays recognisable as the agent's.
+func TestPromptAgentCannotWriteOurLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"run ls":                              "run ls",
@@ -45,9 +45,9 @@ func TestAnAgentCannotWriteOurLines(t *testing.T) {
 	}
 }
 
-// TestWhatIsTypedBeforeItIsAskedIsNoAnswer: a key already on its way when a question, a form's item or an unshowable request appears answers
+// TestPromptInputBeforeQuestionIsNoAnswer: a key already on its way when a question, a form's item or an unshowable request appears answers
 // none of them.
-func TestWhatIsTypedBeforeItIsAskedIsNoAnswer(t *testing.T) {
+func TestPromptInputBeforeQuestionIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	options := []backend.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}
 	type at struct {

@@ -64,8 +64,8 @@ func TestPromptOfAConversationThatIsAtWork(t *testing.T) {
 	}
 }
 
-// TestLastOfADirectoryIsFoundByALink: the shell may name its directory by a symbolic link.
-func TestLastOfADirectoryIsFoundByALink(t *testing.T) {
+// TestPromptFindsLastOfDirectoryByLink: the shell may name its directory by a symbolic link.
+func TestPromptFindsLastOfDirectoryByLink(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -101,8 +101,8 @@ func TestDoctorTellsWhatCouldBeInstalled(t *testing.T) {
 	}
 }
 
-// TestATurnThatFailedStandsInTheConversation: every format of a conversation shows a failed turn with its cause.
-func TestATurnThatFailedStandsInTheConversation(t *testing.T) {
+// TestSessionsShowFailedTurn: every format of a conversation shows a failed turn with its cause.
+func TestSessionsShowFailedTurn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for word, want := range map[string]string{"error": "Demo agent failed: the prompt asked for an error (-32603)", "crash": "Demo agent ended, exit code 3"} {

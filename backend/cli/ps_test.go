@@ -43,12 +43,12 @@ func listRunning(t *testing.T, dir string, args ...string) running {
 	out, stderr, code := run(t, dir, append([]string{"ps", "--json"}, args...)...)
 	var r running
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || stderr != "" {
-		t.Fatalf("exit %d, %v, stderr %q: %s", code, err, stderr, out)
+		t.Fatalf("deskhand ps --json %v: got exit %d, %v, stderr %q: %s; want 0 and JSON alone", args, code, err, stderr, out)
 	}
 	return r
 }
 
-func TestPs(t *testing.T) {
+func TestPsListsProcesses(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("no /proc here")
@@ -73,7 +73,7 @@ func TestPs(t *testing.T) {
 		t.Fatalf(`listRunning("--pss"): got r %+v, want 3 in Items`, r)
 	}
 	if at := r.Self.StartedAt; at.Before(begun.Add(-time.Second)) || at.After(before) {
-		t.Errorf("Deskhand started at %v, not at %v", at, begun)
+		t.Errorf("start of Deskhand: got %v, want %v or a little later", at, begun)
 	}
 	own, api, dog := r.Items[0], r.Items[1], r.Items[2]
 	if dog.Owner != "watchdog" || dog.Agent != "" || dog.ServerID != "" || dog.StartedAt.Before(begun.Add(-time.Second)) || len(dog.Processes) != 1 ||
@@ -89,10 +89,10 @@ func TestPs(t *testing.T) {
 	children := processes(t, srv.Process.Pid, "demo-agent")
 	for _, i := range r.Items[:2] {
 		if i.Agent != "mock" || !slices.Contains(children, i.PID) || i.StartedAt.Before(before.Add(-time.Second)) || i.StartedAt.After(time.Now()) {
-			t.Errorf("%+v, of %v", i, children)
+			t.Errorf("process: got %+v, want an agent mock among %v, started since %v", i, children, before)
 		}
 		if *i.RSSBytes < 1<<20 || i.CPUSeconds == nil || *i.PSSBytes <= 0 || *i.PSSBytes > *i.RSSBytes+1<<20 {
-			t.Errorf("RSS %d, PSS %d, CPU %v", *i.RSSBytes, *i.PSSBytes, *i.CPUSeconds)
+			t.Errorf("process: got RSS %d, PSS %d, CPU %v; want each measured, and PSS within RSS", *i.RSSBytes, *i.PSSBytes, *i.CPUSeconds)
 		}
 		if len(i.Processes) != 1 || i.Processes[0].PID != i.PID || i.Processes[0].Name == "" || i.Processes[0].CPUSeconds == nil || *i.Processes[0].RSSBytes != *i.RSSBytes {
 			t.Errorf(`got Processes %+v, want 1 in Processes, i.Processes[0].PID %v, i.Processes[0].Name other than "", i.Processes[0].CPUSeconds not nil and i.Processes[0].RSSBytes *i.RSSBytes`, i.Processes, i.PID)
@@ -102,7 +102,7 @@ func TestPs(t *testing.T) {
 	out, stderr, code := run(t, dir, "ps")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != 0 || stderr != "" || len(lines) != 5 {
-		t.Fatalf("exit %d, stderr %q\n%s", code, stderr, out)
+		t.Fatalf("deskhand ps: got exit %d, stderr %q\n%s\nwant 0 and 5 lines", code, stderr, out)
 	}
 	for n, want := range []string{
 		`^AGENT +WHOSE +PID +AGE +CPU +MEMORY +PROCESSES$`,
@@ -112,7 +112,7 @@ func TestPs(t *testing.T) {
 		`^- +Deskhand itself +` + strconv.Itoa(srv.Process.Pid) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +-$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(lines[n]) {
-			t.Errorf("%q does not match %s", lines[n], want)
+			t.Errorf("line %d: got %q, want a match of %s", n, lines[n], want)
 		}
 	}
 }
@@ -123,10 +123,10 @@ func TestPsWithoutDeskhand(t *testing.T) {
 	for _, args := range [][]string{{"ps"}, {"ps", "--json"}} {
 		out, stderr, code := run(t, dir, args...)
 		if code != 1 || out != "" || !strings.HasPrefix(stderr, "deskhand: no Deskhand runs on "+dir+"; `deskhand` opens the window") {
-			t.Errorf("exit %d, %q, %q", code, out, stderr)
+			t.Errorf("deskhand %v: got exit %d, stdout %q, stderr %q; want 1 and that no Deskhand runs", args, code, out, stderr)
 		}
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
-		t.Errorf("it has made something: %v, %v", list, err)
+		t.Errorf("data directory after ps: got %v, %v; want it empty", list, err)
 	}
 }

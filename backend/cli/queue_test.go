@@ -15,9 +15,9 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestTheQueueIsThereAfterAKill kills the program at any point while prompts are queued and sent. Every accepted prompt has become a turn or
+// TestQueueIsThereAfterKill kills the program at any point while prompts are queued and sent. Every accepted prompt has become a turn or
 // still waits, never both, and a waiting prompt is held, so that nothing runs by itself.
-func TestTheQueueIsThereAfterAKill(t *testing.T) {
+func TestQueueIsThereAfterKill(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	const longest = 900 * time.Millisecond
@@ -64,7 +64,7 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 		var queue session.Page[session.QueueItem]
 		c.get("/client/sessions/"+s.ID+"/queue", &queue)
 		if now.Queue != len(queue.Items) || now.Turn != nil {
-			t.Errorf("round %d: %d of %d items are told, and %v runs", round, now.Queue, len(queue.Items), now.Turn)
+			t.Errorf("round %d: got %d items told, %d there, turn %v; want them equal and no turn", round, now.Queue, len(queue.Items), now.Turn)
 		}
 		turns, asked := map[string]bool{}, map[string]int{}
 		for _, turn := range stored.Turns {
@@ -79,15 +79,15 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 		for _, q := range queue.Items {
 			waits[q.ID] = true
 			if q.Held != "interrupted" {
-				t.Errorf("round %d: %q is %q", round, q.Message, q.Held)
+				t.Errorf("round %d: item %q: got held %q, want interrupted", round, q.Message, q.Held)
 			}
 			if asked[q.Message] > 0 {
-				t.Errorf("round %d: %q was sent and waits still", round, q.Message)
+				t.Errorf("round %d: item %q: got it sent and waiting, want one of both", round, q.Message)
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(accepted)) {
 			if turns[id] == waits[id] || turns[id] && asked[accepted[id]] != 1 {
-				t.Errorf("round %d: %q: a turn %v, waits %v, asked %d times", round, accepted[id], turns[id], waits[id], asked[accepted[id]])
+				t.Errorf("round %d: prompt %q: got a turn %v, waiting %v, asked %d times; want it either waiting or asked once in its turn", round, accepted[id], turns[id], waits[id], asked[accepted[id]])
 			}
 		}
 		turned, waited = turned+len(turns), waited+len(waits)
@@ -100,7 +100,7 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 	}
 }
 
-func TestTheQueueOverTheAPI(t *testing.T) {
+func TestQueueOverAPI(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server(t, dir)

@@ -75,15 +75,15 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 		}
 	}
 	if again, err := os.ReadFile(file); err != nil || string(again) != string(data) {
-		t.Errorf("the file that was there is another: %v", err)
+		t.Errorf("file that was there: got %q, %v; want it as it was", again, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(work, ".deskhand-export-*")); err != nil || len(left) > 0 {
-		t.Errorf("%v are left, %v", left, err)
+		t.Errorf("temporary files: got %v, %v; want none", left, err)
 	}
 }
 
-// TestADamagedSessionIsExported: a damaged conversation is shown and exported as far as it can be read, with a warning.
-func TestADamagedSessionIsExported(t *testing.T) {
+// TestSessionsExportOfDamagedSession: a damaged conversation is shown and exported as far as it can be read, with a warning.
+func TestSessionsExportOfDamagedSession(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
@@ -91,7 +91,7 @@ func TestADamagedSessionIsExported(t *testing.T) {
 	}
 	const warning = "Not all of this conversation can be read"
 	if _, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || strings.Contains(stderr, warning) {
-		t.Errorf("while it is whole: %d %s", code, stderr)
+		t.Errorf("deskhand sessions show of a whole session: got exit %d, stderr %s; want 0 and no warning", code, stderr)
 	}
 	harm(t, dir, `UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
 	if text, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || !strings.Contains(text, "the quick zeppelin") || !strings.Contains(stderr, warning) {
@@ -148,12 +148,12 @@ func TestTailShowsWhatIsSaid(t *testing.T) {
 		t.Errorf("got exit code %d, stdout %s, other.stderr %s, want exit code 0", code, out, other.stderr)
 	}
 	if _, stderr, code := run(t, dir, "tail", s.ID); code != 2 || !strings.Contains(stderr, "no conversation") {
-		t.Errorf("one that is not there: %d %s", code, stderr)
+		t.Errorf("deskhand tail of a deleted session: got exit %d, stderr %s; want 2 and that there is none", code, stderr)
 	}
 }
 
-// TestASearchWaitsForTheIndex: a search finds words said a moment ago, even behind a long backlog of the index.
-func TestASearchWaitsForTheIndex(t *testing.T) {
+// TestSessionsSearchWaitsForIndex: a search finds words said a moment ago, even behind a long backlog of the index.
+func TestSessionsSearchWaitsForIndex(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
 		t.Fatal(code, stderr)
@@ -163,6 +163,6 @@ func TestASearchWaitsForTheIndex(t *testing.T) {
 		"WITH RECURSIVE n(i) AS (SELECT 1000000 UNION ALL SELECT i+1 FROM n WHERE i < 1005000) INSERT INTO unsearched SELECT i FROM n")
 	text, stderr, code := run(t, dir, "sessions", "search", "zepp")
 	if code != 0 || !strings.Contains(text, "the quick zeppelin") || strings.Contains(stderr, "not in the index yet") {
-		t.Errorf("exit %d\n%s%s", code, text, stderr)
+		t.Errorf("deskhand sessions search: got exit %d\n%s%s\nwant 0 and the hit, with the index complete", code, text, stderr)
 	}
 }

@@ -73,17 +73,17 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 	}
 	ids := begun(t, dir)
 	if out, stderr, code := run(t, dir, "sessions", "delete", "last"); code != 2 || out != "" || !strings.Contains(stderr, "--yes") {
-		t.Errorf("without a terminal: %d %s%s", code, out, stderr)
+		t.Errorf("deskhand sessions delete without a terminal: got exit %d, %s%s; want 2 and --yes named", code, out, stderr)
 	}
 	const asks = "Type yes to do it: "
 	if screen, code := atTerminal(t, dir, asks, "y", "sessions", "delete", ids[0]); code != 4 || !strings.Contains(screen, "echo three") || !strings.Contains(screen, "nothing was deleted") {
 		t.Errorf(`atTerminal("y", "sessions", "delete"): got exit code %d, screen %s, want exit code 4, screen with "echo three" and screen with "nothing was deleted"`, code, screen)
 	}
 	if n := len(begun(t, dir)); n != 3 {
-		t.Fatalf("%d are left", n)
+		t.Fatalf("sessions left: got %d, want 3", n)
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[0], "ffff"); code != 2 || out != "" || !strings.Contains(stderr, `no conversation "ffff"`) {
-		t.Errorf("one that is not there: %d %s%s", code, out, stderr)
+		t.Errorf("deskhand sessions delete of one that is not there: got exit %d, %s%s; want 2 and ffff named", code, out, stderr)
 	}
 	if screen, code := atTerminal(t, dir, asks, "yes", "sessions", "delete", "last", ids[0]); code != 0 || strings.Count(screen, "deleted "+ids[0]) != 1 {
 		t.Errorf(`atTerminal("yes", "sessions", "delete", "last"): got exit code %d, screen %s, want exit code 0 and 1 time "deleted "+ids[0] in screen`, code, screen)
@@ -95,7 +95,7 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 		t.Errorf(`deskhand sessions delete --yes IDS[1]: got exit code %d, stdout %s, stderr %s, want exit code 0 and 1 time "deleted " in stdout`, code, out, stderr)
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ""); code != 2 || out != "" || !strings.Contains(stderr, `no conversation ""`) {
-		t.Errorf("no name, where one conversation is left: %d %s%s", code, out, stderr)
+		t.Errorf("deskhand sessions delete without a name: got exit %d, %s%s; want 2", code, out, stderr)
 	}
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[2][:20]); code != 0 || strings.Count(out, "deleted ") != 1 {
 		t.Errorf(`deskhand sessions delete --yes: got exit code %d, stdout %s, stderr %s, want exit code 0 and 1 time "deleted " in stdout`, code, out, stderr)
@@ -114,7 +114,7 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 	for _, table := range []string{"session", "frame", "entry", "turn"} {
 		var n sql.NullInt64
 		if err := db.Read().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil || n.Int64 != 0 {
-			t.Errorf("%d rows of %s are left, %v", n.Int64, table, err)
+			t.Errorf("rows of %s: got %d, %v; want 0", table, n.Int64, err)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// TestBeginningsAreLookedForOnEveryPage: the beginning of an id is looked for on every page of the conversations, so that a conversation of a
+// TestSessionsAreFoundByBeginningOfIDOnEveryPage: the beginning of an id is looked for on every page of the conversations, so that a conversation of a
 // later page is found, and makes a shared beginning ambiguous.
-func TestBeginningsAreLookedForOnEveryPage(t *testing.T) {
+func TestSessionsAreFoundByBeginningOfIDOnEveryPage(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	for name, value := range map[string]string{
 		shellVariable: "off", keyringVariable: "off", "DESKHAND_CATALOGUE_URL": "off", "DESKHAND_DEMO_STATE": filepath.Join(dir, "demo"), "PATH": "/none",

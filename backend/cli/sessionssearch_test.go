@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestDaysOfASearch: days are those of the person's time zone, as in the window. The last day counts as a whole, and a day with a clock change
+// TestSessionsSearchByDays: days are those of the person's time zone, as in the window. The last day counts as a whole, and a day with a clock change
 // has its true length.
-func TestDaysOfASearch(t *testing.T) {
+func TestSessionsSearchByDays(t *testing.T) {
 	for zone, want := range map[string][2]string{
 		"Pacific/Auckland": {"2026-09-26T12:00:00Z", "2026-09-27T11:00:00Z"}, // the clock goes forward
 		"America/New_York": {"2026-09-27T04:00:00Z", "2026-09-28T04:00:00Z"},

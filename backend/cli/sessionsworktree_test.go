@@ -10,8 +10,8 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// TestAWorkTreeFromTheTerminal: a conversation begins in a worktree, which the command removes after a preview, and restores.
-func TestAWorkTreeFromTheTerminal(t *testing.T) {
+// TestWorktreeFromTerminal: a conversation begins in a worktree, which the command removes after a preview, and restores.
+func TestWorktreeFromTerminal(t *testing.T) {
 	dir := t.TempDir()
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -42,7 +42,7 @@ func TestServerDoesNotWaitForTheLoginShell(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("it answers and ends in %v", took)
+	t.Errorf("server beside a hanging shell: got its answer and end in %v, want less than 9s", took)
 }
 
 func serveBesideAHangingShell(t *testing.T) time.Duration {
@@ -52,7 +52,7 @@ func serveBesideAHangingShell(t *testing.T) time.Duration {
 	p, url := server(t, t.TempDir())
 	for deadline := time.Now().Add(testkit.Limit); !started(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the shell is not asked\n%s", p.stderr)
+			t.Fatalf("login shell: got it not asked, want it asked\n%s", p.stderr)
 		}
 	}
 	base, _, _ := strings.Cut(url, "/#")
@@ -69,7 +69,7 @@ func serveBesideAHangingShell(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	if _, code := p.end(); code != 0 {
-		t.Errorf("it ended with %d\n%s", code, p.stderr)
+		t.Errorf("deskhand server after SIGTERM: got exit %d\n%s\nwant 0", code, p.stderr)
 	}
 	return time.Since(began)
 }
@@ -81,6 +81,6 @@ func TestServerLeavesTheLoginShellAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := p.end(); code != 0 || started() {
-		t.Errorf("it ended with %d; the shell was started: %v", code, started())
+		t.Errorf("deskhand server without the login shell: got exit %d, shell started %v; want 0, false", code, started())
 	}
 }

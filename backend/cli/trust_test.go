@@ -31,15 +31,15 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	for _, args := range [][]string{{"mcp"}, {"--approve", "never", "mcp"}, {"--approve", "ask", "mcp"}} { // standard input is at its end
 		stdout, stderr, code := prompt(args...)
 		if code != 0 || strings.Contains(stdout, "srv") || !strings.Contains(stderr, `started without what is not approved here: mcp "srv\u202e"`) {
-			t.Errorf("%v: exit %d\n%s\n%s", args, code, stdout, stderr)
+			t.Errorf("deskhand prompt %v: got exit %d\n%s\n%s\nwant 0, started without the server", args, code, stdout, stderr)
 		}
 	}
 	stdout, stderr, code := prompt("--approve", "once", "mcp")
 	if code != 0 || !strings.Contains(stdout, "srv") || !strings.Contains(stderr, "allowed this once: mcp") {
-		t.Errorf("once: exit %d\n%s\n%s", code, stdout, stderr)
+		t.Errorf("deskhand prompt --approve once: got exit %d\n%s\n%s\nwant 0 and the server's tool", code, stdout, stderr)
 	}
 	if stdout, _, _ := prompt("mcp"); strings.Contains(stdout, "srv") {
-		t.Errorf("once was kept: %s", stdout)
+		t.Errorf("deskhand prompt after once: got %s, want no tool of the server", stdout)
 	}
 	answer := filepath.Join(t.TempDir(), "answer")
 	if err := os.WriteFile(answer, []byte("1\n"), 0o600); err != nil {
@@ -48,16 +48,16 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	asked := startWith(t, dir, answer, "prompt", "--agent", "mock", "--dir", work, "--approve", "ask", "mcp")
 	stdout, code = asked.end()
 	if code != 0 || !strings.Contains(stdout, "srv") || !strings.Contains(asked.stderr.String(), "--version") || !strings.Contains(asked.stderr.String(), `work\u202e" brings what starts`) || strings.Contains(asked.stderr.String(), "\u202e") {
-		t.Errorf("asked: exit %d\n%s\n%s", code, stdout, asked.stderr)
+		t.Errorf("deskhand prompt --approve ask: got exit %d\n%s\n%s\nwant 0, the server's tool, and its command shown harmlessly", code, stdout, asked.stderr)
 	}
 	if stdout, _, _ := prompt("mcp"); !strings.Contains(stdout, "srv") {
-		t.Errorf("the approval was not kept: %s", stdout)
+		t.Errorf("deskhand prompt after an approval: got %s, want the server's tool", stdout)
 	}
 }
 
-// TestWhatAnAgentReadsByItself: an agent that reads a directory's executables by itself does not start without an approval, and deskhand trust
+// TestTrustOfFilesThatAgentReads: an agent that reads a directory's executables by itself does not start without an approval, and deskhand trust
 // shows the changes.
-func TestWhatAnAgentReadsByItself(t *testing.T) {
+func TestTrustOfFilesThatAgentReads(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	self := testkit.Deskhand(t)
@@ -86,7 +86,7 @@ func TestWhatAnAgentReadsByItself(t *testing.T) {
 	step := func(code int, want string, args ...string) {
 		t.Helper()
 		if text, got := says(args...); got != code || !strings.Contains(text, want) {
-			t.Errorf("%v: exit %d\n%s", args, got, text)
+			t.Errorf("deskhand prompt %v: got exit %d\n%s\nwant %d and %q", args, got, text, code, want)
 		}
 	}
 	prompt := []string{"prompt", "--agent", "mine", "--dir", work, "mcp"}

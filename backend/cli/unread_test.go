@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhatIsAnOutputThatIsNotRead: only the closed pipe of this program's own output is a quiet end. Other errors are reported, beside a
+// TestOutputThatIsNotReadIsRecognized: only the closed pipe of this program's own output is a quiet end. Other errors are reported, beside a
 // closed pipe too.
-func TestWhatIsAnOutputThatIsNotRead(t *testing.T) {
+func TestOutputThatIsNotReadIsRecognized(t *testing.T) {
 	t.Parallel()
 	written := func(name string, err error) error { return &fs.PathError{Op: "write", Path: name, Err: err} }
 	closed, other := written(os.Stdout.Name(), syscall.EPIPE), errors.New("the database cannot be closed")

@@ -83,7 +83,7 @@ func (a *target) nothingReached(what string) {
 	a.t.Helper()
 	select {
 	case route := <-a.reached:
-		a.t.Errorf("%s reached %s", what, route)
+		a.t.Errorf("%s: got a call of %s, want none", what, route)
 	default:
 	}
 }
@@ -126,7 +126,7 @@ func (a *target) send(text string) []said {
 	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
 	all, err := io.ReadAll(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		a.t.Errorf("no end after %.60q: %q", text, all)
+		a.t.Errorf("%.60q: got no end after %q, want the connection closed", text, all)
 	}
 	return parse(a.t, append(first[:n], all...), text)
 }
@@ -142,7 +142,7 @@ func parse(t *testing.T, all []byte, request string) []said {
 		}
 		res, err := http.ReadResponse(in, &http.Request{Method: method})
 		if err != nil {
-			t.Fatalf("%q is no answer to %.60q: %v", all, request, err)
+			t.Fatalf("%.60q: got %q, %v; want answers of HTTP", request, all, err)
 		}
 		body, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
@@ -158,7 +158,7 @@ func (a *target) one(text string) said {
 	a.t.Helper()
 	answers := a.send(text)
 	if len(answers) != 1 {
-		a.t.Fatalf("%d answers to %.80q: %v", len(answers), text, answers)
+		a.t.Fatalf("%.80q: got %d answers, want 1: %v", text, len(answers), answers)
 	}
 	return answers[0]
 }
@@ -183,7 +183,7 @@ func (a *target) routes() []string {
 	}
 	slices.Sort(all)
 	if len(all) < 30 {
-		a.t.Fatalf("only %d routes", len(all))
+		a.t.Fatalf("routes: got %d, want 30 or more", len(all))
 	}
 	return all
 }
@@ -237,7 +237,7 @@ func TestAttackTokenElsewhere(t *testing.T) {
 		a.nothingReached(name)
 	}
 	if got := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "\n"); got.code != 204 {
-		t.Errorf("the right one: %d", got.code)
+		t.Errorf("the right token: got status %d, want 204", got.code)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestAttackTokensAreComparedInConstantTime(t *testing.T) {
 	}
 	for _, want := range []string{"sha256.Sum256([]byte(token))", "subtle.ConstantTimeCompare(hash[:], s.hash[:])"} {
 		if !bytes.Contains(source, []byte(want)) {
-			t.Errorf("guard.go has no %s", want)
+			t.Errorf("guard.go: got no %s, want it there", want)
 		}
 	}
 }
@@ -382,11 +382,11 @@ func TestAttackOrigin(t *testing.T) {
 	} {
 		got := a.one("POST /v1/fs/mkdir?path=x HTTP/1.1\nHost: ADDR\nConnection: close\n" + c.headers + "\n")
 		if got.code != c.code {
-			t.Errorf("%s: %d, want %d", name, got.code, c.code)
+			t.Errorf("%s: got status %d, want %d", name, got.code, c.code)
 		}
 		allowed := got.header.Get("Access-Control-Allow-Origin")
 		if (name == "allowed") != (allowed == "https://app.example") || name != "allowed" && allowed != "" {
-			t.Errorf("%s: Access-Control-Allow-Origin %q", name, allowed)
+			t.Errorf("%s: got Access-Control-Allow-Origin %q, want it for the allowed page alone", name, allowed)
 		}
 		if got.header.Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(got.header.Values("Vary"), "Origin") {
 			t.Errorf("%s: got %v, want no credentials, and Vary: Origin", name, got.header)
@@ -409,7 +409,7 @@ func TestAttackOrigin(t *testing.T) {
 		isProblem(t, preflight.reply(), 403, "permission_denied")
 		for name := range preflight.header {
 			if strings.HasPrefix(name, "Access-Control-") {
-				t.Errorf("%s: a foreign preflight hears %s", route, name)
+				t.Errorf("%s: got %s in a foreign preflight, want no Access-Control headers", route, name)
 			}
 		}
 	}
@@ -458,7 +458,7 @@ func TestAttackForms(t *testing.T) {
 				isProblem(t, got.reply(), 400, "invalid_request") // as the contract demands
 			case strings.HasPrefix(path, "/acp/"): // plain text errors
 				if got.code != 415 {
-					t.Errorf("%s %s: status %d", path, media, got.code)
+					t.Errorf("%s %s: got status %d, want 415", path, media, got.code)
 				}
 			default:
 				isProblem(t, got.reply(), 415, "unsupported_media_type")
@@ -467,20 +467,20 @@ func TestAttackForms(t *testing.T) {
 		// In some browsers a form without a field sends no type at all; then the JSON is missing.
 		if method == "POST" && strings.HasPrefix(path, "/v1/") && path != "/v1/fs/mkdir" {
 			if got := a.one("POST " + path + query + " HTTP/1.1\nHost: ADDR\nConnection: close\nContent-Length: 0\n\n"); got.code != 415 && got.code != 400 {
-				t.Errorf("%s without a type: %d %s", route, got.code, got.body)
+				t.Errorf("%s without a type: got %d %s, want 415 or 400", route, got.code, got.body)
 			}
 		}
 	}
 	left, err := os.ReadDir(a.root)
 	if err != nil || len(left) != 1 || left[0].Name() != "kept" {
-		t.Errorf("in the root there are %v, %v", left, err)
+		t.Errorf("files in the root: got %v, %v; want kept alone", left, err)
 	}
 	if list := a.one("GET /v1/acp HTTP/1.1\nHost: ADDR\n\n"); !strings.Contains(list.body, `"servers":[]`) {
-		t.Errorf("instances: %s", list.body)
+		t.Errorf("instances: got %s, want none", list.body)
 	}
 }
 
-// Rule 6: after ten wrong tokens in a minute a peer is refused; the right token always passes. TestGuesses covers the time.
+// Rule 6: after ten wrong tokens in a minute a peer is refused; the right token always passes. TestGuardLimitsGuesses covers the time.
 func TestAttackGuesses(t *testing.T) {
 	a := attacked(t, Config{})
 	guess := func(n int) said {
@@ -494,11 +494,11 @@ func TestAttackGuesses(t *testing.T) {
 		isProblem(t, got.reply(), 429, "too_many_requests")
 		var wait int
 		if _, err := fmt.Sscan(got.header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
-			t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
+			t.Errorf("Retry-After: got %q, want 1 to 60", got.header.Get("Retry-After"))
 		}
 	}
 	if got := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "\n"); got.code != 200 || got.body != `{"status":"ok"}` {
-		t.Errorf("the right token: %+v", got)
+		t.Errorf("the right token after guesses: got %+v, want 200 and ok", got)
 	}
 	// Guesses of the client API's token count with the others.
 	isProblem(t, a.one("GET /client/hello HTTP/1.1\nHost: ADDR\nAuthorization: Bearer x\n\n").reply(), 429, "too_many_requests")
@@ -524,7 +524,7 @@ func TestAttackPaths(t *testing.T) {
 		for _, path := range paths {
 			for _, got := range a.send(method + " " + path + " HTTP/1.1\nHost: ADDR\nContent-Type: application/json\nConnection: close\n\n") {
 				if got.code < 400 && path != "/?/v1/health" { // the front page
-					t.Errorf("%s %s without a token: %d", method, path, got.code)
+					t.Errorf("%s %s without a token: got status %d, want a refusal", method, path, got.code)
 				}
 			}
 			a.nothingReached(method + " " + path)
@@ -535,7 +535,7 @@ func TestAttackPaths(t *testing.T) {
 	for _, path := range paths {
 		for _, got := range a.send("GET " + path + " HTTP/1.1\nHost: ADDR\n" + bearer + "Connection: close\n\n") {
 			if reached := got.code == 204; reached && !slices.Contains(fine, path) && !strings.HasPrefix(path, "/v1/acp/") && !strings.HasSuffix(path, ":/v1/health") {
-				t.Errorf("%s is a way to a route", path)
+				t.Errorf("%s: got a route, want none", path)
 			}
 		}
 	}
@@ -664,14 +664,14 @@ func TestAttackOversizeBodies(t *testing.T) {
 			continue
 		}
 		if got := a.one(fmt.Sprintf("%sContent-Length: %d\n\n", head, c.limit) + c.fits); got.code != c.code {
-			t.Errorf("%s: %d bytes: %d %s", c.route, c.limit, got.code, got.body)
+			t.Errorf("%s with %d bytes: got %d %s, want %d", c.route, c.limit, got.code, got.body, c.code)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(a.root, "d")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	if info, err := os.Stat(filepath.Join(a.root, "f")); err != nil || info.Size() != 1<<20 {
-		t.Errorf("the file that fits: %v, %v", info, err)
+		t.Errorf("the file that fits: got %v, %v; want %d bytes", info, err, 1<<20)
 	}
 }
 
@@ -733,11 +733,11 @@ func TestAttackHeaderFlood(t *testing.T) {
 		a.nothingReached(name)
 	}
 	if answers := a.send("GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\nHost: ADDR\n\n"); len(answers) > 0 && answers[0].code != 431 {
-		t.Errorf("a long path: %v", answers[0].code)
+		t.Errorf("a long path: got status %d, want 431", answers[0].code)
 	}
 	// Headers that browsers add are no flood.
 	if got := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "Cookie: " + strings.Repeat("x", 32<<10) + "\n\n"); got.code != 204 {
-		t.Errorf("32 KiB of cookies: %d", got.code)
+		t.Errorf("32 KiB of cookies: got status %d, want 204", got.code)
 	}
 }
 
@@ -786,11 +786,11 @@ func TestAttackOddRequests(t *testing.T) {
 	} {
 		answers := a.send(c.text)
 		if len(answers) != 1 || answers[0].code != c.code {
-			t.Errorf("%s: %v, want %d", name, answers, c.code)
+			t.Errorf("%s: got %v, want %d", name, answers, c.code)
 			continue
 		}
 		if strings.Contains(answers[0].body, "secret") {
-			t.Errorf("%s echoes: %s", name, answers[0].body)
+			t.Errorf("%s: got %s, want no echo of secret", name, answers[0].body)
 		}
 		if c.code == 204 {
 			<-a.reached
@@ -800,22 +800,22 @@ func TestAttackOddRequests(t *testing.T) {
 }
 
 // The table of the server: each row, on a socket.
-func TestServerTable(t *testing.T) {
+func TestServerAnswersByTable(t *testing.T) {
 	a := attacked(t, Config{Assets: frontend()})
 	page := a.one("GET / HTTP/1.1\nHost: ADDR\nAccept: text/html\n\n")
 	if page.code != 200 || page.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Errorf("GET / for a page: %+v", page)
+		t.Errorf("GET / for a page: got %+v, want 200 and HTML", page)
 	}
 	root := a.one("GET / HTTP/1.1\nHost: ADDR\n\n")
 	var greeting map[string]string
 	if err := json.Unmarshal([]byte(root.body), &greeting); err != nil || root.code != 200 || greeting["name"] != "Deskhand" || greeting["version"] == "" || greeting["docs"] == "" {
-		t.Errorf("GET /: %+v, %v", root, err)
+		t.Errorf("GET /: got %+v, %v; want a greeting with name, version and docs", root, err)
 	}
 	if docs := a.one("GET " + greeting["docs"] + " HTTP/1.1\nHost: ADDR\n\n"); docs.code != 200 || !strings.Contains(docs.body, `"openapi"`) {
-		t.Errorf("GET %s: %d", greeting["docs"], docs.code)
+		t.Errorf("GET %s: got status %d, want 200 and OpenAPI", greeting["docs"], docs.code)
 	}
 	if health := a.one("GET /v1/health HTTP/1.1\nHost: ADDR\n" + bearer + "\n"); health.code != 200 || health.body != `{"status":"ok"}` {
-		t.Errorf("health: %+v", health)
+		t.Errorf("GET /v1/health: got %+v, want 200 and ok", health)
 	}
 	for _, path := range []string{"/v1/none", "/v2", "/none", "/favicon.ico", "/client/none"} {
 		token := bearer
@@ -885,7 +885,7 @@ func (w *world) knockSlowly(head, piece string, every time.Duration) (said, time
 	came := time.Since(start)
 	all, _ := io.ReadAll(conn) // to the end of the connection, which the server must close
 	if took := time.Since(start); took > bodyPause+time.Second {
-		w.t.Errorf("the connection lives for %s", took)
+		w.t.Errorf("slow connection: got an end after %s, want it within %s", took, bodyPause+time.Second)
 	}
 	answers := parse(w.t, append(first[:n], all...), head)
 	if len(answers) == 0 {
@@ -906,7 +906,7 @@ func TestAttackSlowHeaders(t *testing.T) {
 		inTime(t, func(w *world) {
 			got, took := w.knockSlowly(head, "X: y\r\n", time.Second)
 			if took > headerPause+time.Second || got.code != 0 && got.code != 408 && got.code != 400 {
-				w.t.Errorf("%s: %d after %s", name, got.code, took)
+				w.t.Errorf("%s: got %d after %s, want no answer, 408 or 400 within %s", name, got.code, took, headerPause+time.Second)
 			}
 		})
 	}
@@ -938,7 +938,7 @@ func TestAttackSlowBodies(t *testing.T) {
 				w.t.Errorf("%s: %d %s after %s, want %d within %s", name, got.code, got.body, took, c.code, c.most)
 			}
 			if left, _ := filepath.Glob(filepath.Join(w.root(), "*")); len(left) > 0 {
-				w.t.Errorf("%s left %v", name, left)
+				w.t.Errorf("%s: got files %v, want none", name, left)
 			}
 		})
 	}
@@ -957,7 +957,7 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 	inTime(func(w *world) {
 		got, took := w.knockSlowly(head, "1\r\n \r\n", time.Second)
 		if got.code != 400 || took < bodyPause-time.Second || took > bodyPause+time.Second {
-			w.t.Errorf("a byte a second: %d %s after %s", got.code, got.body, took)
+			w.t.Errorf("a byte a second: got %d %s after %s, want 400 after about %s", got.code, got.body, took, bodyPause)
 		}
 	})
 	inTime(func(w *world) {
@@ -972,7 +972,7 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 		defer res.Body.Close()
 		if res.StatusCode != 200 {
 			body, _ := io.ReadAll(res.Body)
-			w.t.Errorf("a steady body: %d %s", res.StatusCode, body)
+			w.t.Errorf("a steady body: got %d %s, want 200", res.StatusCode, body)
 		}
 	})
 }
@@ -995,7 +995,7 @@ func (w *world) root() string { return w.api.cfg.Roots[0] }
 
 // An upload that keeps coming may take any time, a complete body does not limit the answer, and the server's own waits do not count against
 // the caller.
-func TestSlowButHonest(t *testing.T) {
+func TestSlowUploadIsTaken(t *testing.T) {
 	inTime(t, func(w *world) {
 		in := steady(256, make([]byte, bodyStep), "") // 4 MiB in more than an hour
 		defer in.Close()
@@ -1007,7 +1007,7 @@ func TestSlowButHonest(t *testing.T) {
 		}
 		defer res.Body.Close()
 		if res.StatusCode != 200 {
-			w.t.Errorf("a steady upload: %d", res.StatusCode)
+			w.t.Errorf("a steady upload: got status %d, want 200", res.StatusCode)
 		}
 		if info, err := os.Stat(filepath.Join(w.root(), "f")); err != nil || info.Size() != 256*bodyStep {
 			w.t.Errorf("Stat(f) after a steady upload: got %v and error %v, want %d bytes", info, err, 256*bodyStep)
@@ -1017,7 +1017,7 @@ func TestSlowButHonest(t *testing.T) {
 		for range 2 { // on the same connection
 			got := w.do("POST", "/v1/acp/a?agent=fake", `{"jsonrpc":"2.0","id":1,"method":"sleep:3m"}`)
 			if body := text(w.t, got); got.code != 200 || !strings.Contains(body, "result") {
-				w.t.Errorf("an agent that thinks: %d %s", got.code, body)
+				w.t.Errorf("an agent that thinks for 3 minutes: got %d %s, want 200 and its result", got.code, body)
 			}
 			time.Sleep(bodyPause + time.Second)
 		}
@@ -1034,7 +1034,7 @@ func TestSlowButHonest(t *testing.T) {
 			return err
 		})
 		if err := in; err != nil {
-			t.Errorf("a server that is slow itself: %v", err)
+			t.Errorf("body read by a server that is slow itself: got %v, want it whole", err)
 		}
 	})
 }
@@ -1061,11 +1061,11 @@ func bodyOfServer(t *testing.T, read func(*http.Request) error) error {
 }
 
 // A caller that leaves while its agent works is noticed, although the body had a deadline.
-func TestGoneCallerIsNoticed(t *testing.T) {
+func TestServerNoticesGoneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := bodyOfServerGone(t)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the context says %v", err)
+			t.Errorf("context of a caller that has gone: got %v, want %v", err, context.Canceled)
 		}
 	})
 }
@@ -1092,7 +1092,7 @@ func bodyOfServerGone(t *testing.T) error {
 	time.AfterFunc(3*bodyPause, func() { _ = conn.Close() })
 	err = <-result
 	if took := time.Since(start); took < 3*bodyPause {
-		t.Errorf("given up after %s", took)
+		t.Errorf("caller that goes after %s: got the end after %s, want it not before", 3*bodyPause, took)
 	}
 	_ = server.Close()
 	<-served

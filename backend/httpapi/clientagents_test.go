@@ -103,11 +103,11 @@ func (c *clinic) call(method, path, body string, status int, out any) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != status {
-		c.t.Fatalf("%s %s: %d %s, want %d (%v)", method, path, resp.StatusCode, data, status, err)
+		c.t.Fatalf("%s %s: got %d %s (%v), want %d", method, path, resp.StatusCode, data, err, status)
 	}
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
-			c.t.Fatalf("%s %s: %v in %s", method, path, err, data)
+			c.t.Fatalf("%s %s: got %s (%v), want JSON", method, path, data, err)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestAgentRoutes(t *testing.T) {
 	c.call("GET", "agents", "", http.StatusOK, &short)
 	c.call("GET", "agents?all=true", "", http.StatusOK, &all)
 	if len(short.Items) < 2 || len(all.Items) <= len(short.Items)+5 {
-		t.Errorf("%d agents, and %d in all", len(short.Items), len(all.Items))
+		t.Errorf("agents: got %d, and %d in all; want 2 or more, and over 5 more in all", len(short.Items), len(all.Items))
 	}
 	c.refused("POST", "agents/claude/rollback", "", http.StatusConflict, "agent.no_previous")
 	c.refused("DELETE", "agents/claude", "", http.StatusBadRequest, "agent.not_ours")
@@ -231,7 +231,7 @@ func TestAgentRoutes(t *testing.T) {
 	_ = running.Wait()
 	c.call("DELETE", "agents/claude", "", http.StatusNoContent, nil)
 	if items, _ := os.ReadDir(filepath.Join(c.store, "claude")); len(items) != 1 { // only the lock file
-		t.Errorf("left: %v", items)
+		t.Errorf("files of a removed agent: got %v, want only the lock", items)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestInstallationIsToldByEvents(t *testing.T) {
 		t.Errorf("agent.upsert: got %+v, failure %+v, want agent.install_failed with npm's error", a, a.Failure)
 	}
 	if len(before) == 0 || before[0] != "install.progress" {
-		t.Errorf("before its end came %v", before)
+		t.Errorf("events before the end: got %v, want install.progress first", before)
 	}
 
 	listed := func(query string) *agents.Failure {
@@ -278,7 +278,7 @@ func TestInstallationIsToldByEvents(t *testing.T) {
 		t.Errorf("agents?fresh=true: got %+v, want no failure", f)
 	}
 	if a, _ := c.upsert(); a.Failure != nil {
-		t.Errorf("the others are not told: %+v", a)
+		t.Errorf("agent.upsert: got %+v, want it without a failure", a)
 	}
 	if f := listed(""); f != nil {
 		t.Errorf("agents: got %+v, want no failure", f)
@@ -304,13 +304,13 @@ func TestCancelOfAnInstallation(t *testing.T) {
 	items, _ := os.ReadDir(filepath.Join(c.store, "claude"))
 	for _, item := range items {
 		if item.Name() != "lock" {
-			t.Errorf("%s is left", item.Name())
+			t.Errorf("files after a cancel: got %s, want only the lock", item.Name())
 		}
 	}
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range environs {
 		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(filepath.Dir(c.store)+"/npmrc")) {
-			t.Errorf("%s is left", file)
+			t.Errorf("processes after a cancel: got %s, want none", file)
 		}
 	}
 	if a, _ := c.upsert(); a.Installing != nil || a.Failure != nil {
@@ -359,7 +359,7 @@ func TestDefinitionRoutes(t *testing.T) {
 	c.call("PUT", "agents/mine/definition", string(back), http.StatusOK, nil)
 	data, err := os.ReadFile(c.file)
 	if err != nil || !bytes.Contains(data, []byte("sk-0123456789abcdef0123")) {
-		t.Errorf("the secret is lost: %s, %v", data, err)
+		t.Errorf("%s: got %s, %v; want the secret kept", c.file, data, err)
 	}
 	c.refused("PUT", "agents/other/definition", `{"command":"./x"}`, http.StatusBadRequest, "agent.definition")
 	c.refused("PUT", "agents/claude/definition", `{"command":"/bin/sh"}`, http.StatusBadRequest, "agent.definition")

@@ -63,5 +63,5 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.got += n; b.got >= bodyStep {
 		b.got, b.left = 0, bodyPause
 	}
-	return n, err // at the end net/http lifts the deadline, and keeps reading to notice a caller that leaves (TestGoneCallerIsNoticed)
+	return n, err // at the end net/http lifts the deadline, and keeps reading to notice a caller that leaves (TestServerNoticesGoneCaller)
 }

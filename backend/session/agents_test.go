@@ -25,7 +25,7 @@ const asksForLogin = `while read -r line; do
   esac
 done`
 
-func TestLoginThatAConversationMisses(t *testing.T) {
+func TestAgentNeedsLoginAfterRefusedSessionOrTurn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	entry := map[string]any{"id": "shy", "command": "/bin/sh", "args": []string{"-c", fmt.Sprintf(asksForLogin, dir)}}
@@ -76,7 +76,7 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 		}
 	}
 	if a := shy(); a.State != agents.Ready {
-		t.Fatalf("%+v", a)
+		t.Fatalf("agent shy: got %+v, want it ready", a)
 	}
 	s, err := d.Create(t.Context(), session.New{Agent: "shy", Cwd: d.work})
 	if err != nil {
@@ -84,7 +84,7 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	}
 	d.until("refusal of the session", func() bool { return shy().State == agents.NeedsLogin })
 	if a := shy(); a.Detail != "no session [redacted]" {
-		t.Errorf("%+v", a)
+		t.Errorf("agent shy after the refusal of a session: got %+v, want its detail redacted", a)
 	}
 	if got := told(); got != "shy needs_login;" {
 		t.Errorf("told: %q", got)
@@ -104,7 +104,7 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	d.prompt(s.ID, "hello")
 	d.until("refusal of the turn", func() bool { return shy().State == agents.NeedsLogin })
 	if a := shy(); a.Detail != "no turn [redacted]" {
-		t.Errorf("%+v", a)
+		t.Errorf("agent shy after the refusal of a turn: got %+v, want its detail redacted", a)
 	}
 	appears("turn")
 	d.idle(s.ID)

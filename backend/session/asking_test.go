@@ -148,7 +148,7 @@ func (d *desk) checkFrames(t *testing.T, id string) (seen map[string]bool) {
 		if schema := definition(method, kind); schema == nil {
 			t.Errorf("%s %s is not in the schema: %s", method, kind, data)
 		} else if err := schema.Validate(value); err != nil {
-			t.Errorf("%s\n%v", data, err)
+			t.Errorf("%s %s against the schema: got %v, want it valid: %s", method, kind, err, data)
 		}
 	})
 	return seen

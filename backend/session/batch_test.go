@@ -14,7 +14,7 @@ import (
 )
 
 // An agent that puts its messages into a list is told that there are no lists, once for each, and may wait for that. The list is shown.
-func TestABatchIsRefused(t *testing.T) {
+func TestJSONRPCBatchIsRefused(t *testing.T) {
 	t.Parallel()
 	d := openWith(t, t.TempDir(), proxy.Config{Spawn: proxytest.Spawn(inMemory(func(id json.RawMessage, lines *bufio.Scanner, out io.Writer) {
 		_, _ = fmt.Fprintln(out, ` [{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{}},{"jsonrpc":"2.0","method":"session/update"}]`)

@@ -1050,7 +1050,7 @@ func (d *desk) removeBlobs() {
 	}
 }
 
-func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
+func TestDamagedJournalKeepsOthersOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)

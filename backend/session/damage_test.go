@@ -15,7 +15,7 @@ import (
 
 // What is stored of a conversation may be more than what its damaged journal makes: a start after a crash takes nothing of it back, and ends
 // what was going on.
-func TestADamagedJournalTakesNothingBack(t *testing.T) {
+func TestDamagedJournalTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
@@ -58,7 +58,7 @@ func TestADamagedJournalTakesNothingBack(t *testing.T) {
 }
 
 // What a lost frame has begun is stored. What the journal goes on with then is not put beside it, nor onto what stands before it.
-func TestADamagedJournalShowsNothingTwice(t *testing.T) {
+func TestDamagedJournalShowsNothingTwice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
@@ -104,7 +104,7 @@ func TestADamagedJournalShowsNothingTwice(t *testing.T) {
 }
 
 // Of a journal that has lost one frame the rest is there: long messages can be read whole. It is not forked, and no agent is asked to.
-func TestWhatIsLeftOfADamagedJournalCanBeRead(t *testing.T) {
+func TestDamagedJournalIsReadAndNotForked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -144,7 +144,7 @@ func TestWhatIsLeftOfADamagedJournalCanBeRead(t *testing.T) {
 
 // What an agent does in the background, without a turn, ends when the program dies: nothing else of the session tells that there is something
 // to end, and the next process begins with nothing of it.
-func TestWhatWentOnInTheBackgroundEndsWithACrash(t *testing.T) {
+func TestBackgroundWorkEndsWithCrash(t *testing.T) {
 	t.Parallel()
 	dir, later := t.TempDir(), t.TempDir()
 	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
@@ -193,7 +193,7 @@ func TestWhatWentOnInTheBackgroundEndsWithACrash(t *testing.T) {
 }
 
 // A step that the disk has refused until the end was never there: nothing is written that goes on from it.
-func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
+func TestRefusedStepLeavesNoGapInJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -205,7 +205,7 @@ func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
 	}
 	d.alter(`CREATE TRIGGER refused BEFORE INSERT ON frame WHEN length(NEW.payload) > 4096 BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
 	if _, err := d.Prompt(t.Context(), s.ID, draft); !errors.Is(err, session.ErrStorage) {
-		t.Fatal(err)
+		t.Fatalf("Prompt to a full disk = %v, want ErrStorage", err)
 	}
 	d.close()
 	d = open(t, dir)
@@ -221,7 +221,7 @@ func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
 
 // What ran when the program ended cannot be told on a full disk. All that there is is shown all the same; nothing is said in that conversation
 // before it is told, and it is told once.
-func TestAFullDiskKeepsNothingShut(t *testing.T) {
+func TestFullDiskKeepsSessionsReadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -238,10 +238,10 @@ func TestAFullDiskKeepsNothingShut(t *testing.T) {
 	d = open(t, dir)
 	for _, id := range []string{s.ID, other.ID} {
 		if tr := d.transcript(id); !strings.Contains(textOf(tr, "agent"), "before") || lastTurn(tr).State != "running" {
-			t.Errorf("%q, %+v", textOf(tr, "agent"), lastTurn(tr))
+			t.Errorf("%s after reopening: got %q, turn %+v; want before, still running", id, textOf(tr, "agent"), lastTurn(tr))
 		}
 		if _, err := d.Prompt(t.Context(), id, "echo too early"); !errors.Is(err, session.ErrStorage) {
-			t.Error(err)
+			t.Errorf("Prompt to %s on a full disk = %v, want ErrStorage", id, err)
 		}
 	}
 	d.alter(`DROP TRIGGER refused`)
@@ -272,7 +272,7 @@ func TestAFullDiskKeepsNothingShut(t *testing.T) {
 }
 
 // What cannot be read for the moment is no damage: a transcript of older rules is made anew as soon as it can be, and until then it is what it was.
-func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
+func TestTranscriptThatCannotBeReadNowIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -296,14 +296,14 @@ func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
 	}
 	d = open(t, dir)
 	if is := d.transcript(s.ID); len(is.Items) != len(before.Items) {
-		t.Errorf("%d entries of %d", len(is.Items), len(before.Items))
+		t.Errorf("transcript: got %d entries, want %d", len(is.Items), len(before.Items))
 	}
 	codes := map[string]int{}
 	for _, f := range d.verified(maintenance.Verify{}) {
 		codes[f.Code]++
 	}
 	if codes["verify.failed"] != 2 || len(codes) > 1 {
-		t.Errorf("%v", codes)
+		t.Errorf("Verify: got findings %v, want verify.failed twice", codes)
 	}
 	x, err := d.exporter().File(t.Context(), s.ID, export.Markdown)
 	if err != nil {

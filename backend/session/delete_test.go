@@ -115,13 +115,13 @@ func (d *desk) notFound(id string) {
 	d.t.Helper()
 	for name, err := range d.methods(d.t.Context(), id) {
 		if !errors.Is(err, session.ErrNotFound) {
-			d.t.Errorf("%s: %v", name, err)
+			d.t.Errorf("%s of deleted session %s = %v, want ErrNotFound", name, id, err)
 		}
 	}
 }
 
 // A session is deleted while it waits for an approval, with prompts in its queue: it is nowhere any more, and all of it comes back.
-func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
+func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -163,20 +163,20 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 		}
 	}
 	if last := told[len(told)-1]; last != "session.removed" || slices.Contains(told, "session.upsert") || strings.Count(strings.Join(told, " "), "session.removed") != 1 {
-		t.Errorf("the feed tells %v", told)
+		t.Errorf("feed: got %v, want session.removed last, once, and no session.upsert", told)
 	}
 
 	now := d.restore(s.ID)
 	if now.Draft != before.Draft || !slices.Equal(now.Labels, before.Labels) || !now.Pinned || now.Title != before.Title || now.Phase != lifecycle.Closed || now.Exit != nil {
-		t.Errorf("%+v", now)
+		t.Errorf("restored session: got %+v, want it closed, without an exit, otherwise as before: %+v", now, before)
 	}
 	d.queueIs(s.ID, "first stopped, second stopped")
 	tr := d.transcript(s.ID)
 	if last := lastTurn(tr); last.StopReason != "cancelled" || last.State != "done" {
-		t.Errorf("%+v", last)
+		t.Errorf("last turn: got %+v, want it done and cancelled", last)
 	}
 	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); tr.Requests[i].Status != "cancelled" {
-		t.Errorf("%+v", tr.Requests[i])
+		t.Errorf("request of the restored session: got %+v, want it cancelled", tr.Requests[i])
 	}
 	if got := d.listed(s.ID, "zeppelin"); !slices.Equal(got, []string{"list", "search", "workspaces"}) {
 		t.Error(got)
@@ -192,7 +192,7 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 }
 
 // An idle one that is deleted and restored stands in the list where it stood.
-func TestARestoredSessionKeepsItsPlace(t *testing.T) {
+func TestRestoredSessionKeepsItsPositionInList(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -205,7 +205,7 @@ func TestARestoredSessionKeepsItsPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeletedIsErased(t *testing.T) {
+func TestDeletedSessionIsErased(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 50 * time.Millisecond})
 	s, other := d.create(), d.create()
@@ -220,7 +220,7 @@ func TestWhatIsDeletedIsErased(t *testing.T) {
 	d.idle(other.ID)
 	kept, words := d.rows(other.ID), len(d.found("note").Items)
 	if have := d.rows(s.ID); len(have) != 6 || words == 0 {
-		t.Fatalf("%v", have)
+		t.Fatalf("rows of the session: got %v and %d hits, want rows in 6 tables, and hits", have, words)
 	}
 	d.delete(s.ID)
 	for len(d.rows(s.ID)) > 0 { // no event tells of it
@@ -249,7 +249,7 @@ func TestWhatIsDeletedIsErased(t *testing.T) {
 }
 
 // Nothing in a deletion needs the program to live until it is over.
-func TestADeletionOutlivesTheProgram(t *testing.T) {
+func TestDeletionOutlivesProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
@@ -264,7 +264,7 @@ func TestADeletionOutlivesTheProgram(t *testing.T) {
 
 	d = openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("List after reopening: got %+v, %v; want none", page, err)
 	}
 	d.notFound(gone.ID)
 	d.restore(back.ID)
@@ -281,7 +281,7 @@ func TestADeletionOutlivesTheProgram(t *testing.T) {
 		}
 	}
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != back.ID {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("List after Restore: got %+v, %v; want only %s", page, err, back.ID)
 	}
 }
 
@@ -298,7 +298,7 @@ func (d *desk) queueAndStop(id string) {
 }
 
 // What was made for somebody who is gone is erased, but not what anybody has begun something in.
-func TestEraseUnused(t *testing.T) {
+func TestEraseUnusedRefusesUsedSessions(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	id := d.create().ID
@@ -321,11 +321,11 @@ func TestEraseUnused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != other {
-		t.Errorf("%+v, %v", page.Items, err)
+		t.Errorf("List after EraseUnused: got %+v, %v; want only %s", page.Items, err, other)
 	}
 }
 
-func TestDeletedWhileItStarts(t *testing.T) {
+func TestDeletionEndsStart(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{})
 	s := d.create()
@@ -334,19 +334,19 @@ func TestDeletedWhileItStarts(t *testing.T) {
 	d.notFound(s.ID)
 	d.until("the end of the agent", func() bool { return d.process(s.ID) == 0 })
 	if now := d.restore(s.ID); now.Phase != lifecycle.Closed || now.Turn != nil || now.Step != "" {
-		t.Errorf("%+v", now)
+		t.Errorf("restored session: got %+v, want it closed, without turn and step", now)
 	}
 	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" && last.StopReason != "end_turn" { // it may have been quicker
-		t.Errorf("%+v", last)
+		t.Errorf("last turn: got %+v, want it cancelled, or ended before", last)
 	}
 	d.prompt(s.ID, "echo awake")
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "echo awake") {
-		t.Errorf("%q", text)
+		t.Errorf("agent's text: got %q, want the echo of awake", text)
 	}
 }
 
 // A hundred are deleted at once, while others speak to them and take every second deletion back: each is there whole, or not at all.
-func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
+func TestDeletionOfManySessionsInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := `{"agents":[{"id":"none","command":"/there/is/none"}]}`
@@ -381,7 +381,7 @@ func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
 			for name, err := range d.methods(t.Context(), id) {
 				var refused *session.RefusedError
 				if err != nil && !errors.Is(err, session.ErrNotFound) && !errors.As(err, &refused) {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("%s of %s = %v, want nil, ErrNotFound or a refusal", name, id, err)
 				}
 			}
 		})
@@ -404,7 +404,7 @@ func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
 }
 
 // An agent is taken leave of: it hears what it offers to hear, and nothing else.
-func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
+func TestDeletionIsToldToAgent(t *testing.T) {
 	t.Parallel()
 	const wait = 400 * time.Millisecond
 	for name, tc := range map[string]struct {
@@ -468,7 +468,7 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 }
 
 // An agent that is at work and does not heed that its session is over is not kept at it for as long as the deletion can be undone.
-func TestADeletedSessionsAgentDoesNotWorkOn(t *testing.T) {
+func TestDeletionEndsAgentAtWork(t *testing.T) {
 	t.Parallel()
 	const heeds = `read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l; echo "$l" >>heard; exit`
 	for name, tc := range map[string]struct {
@@ -533,8 +533,8 @@ func openAgain(d *desk, dir string) *desk {
 	return openAs(d.t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{Undo: time.Hour, CloseWait: 20 * time.Second})
 }
 
-// TestWhatIsReadWhileItIsErased: nothing that is made of a conversation while that is erased passes for all of it.
-func TestWhatIsReadWhileItIsErased(t *testing.T) {
+// TestReadsDuringErasureAreWholeOrRefused: nothing that is made of a conversation while that is erased passes for all of it.
+func TestReadsDuringErasureAreWholeOrRefused(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()

@@ -71,7 +71,7 @@ func (d *desk) working() string {
 }
 
 // A stop that an agent does not heed ends it, and takes nothing of what it says then.
-func TestNothingIsLostOfAnAgentThatHasToBeEnded(t *testing.T) {
+func TestEndedAgentLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d := openWith(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())})
@@ -126,7 +126,7 @@ func (d *desk) allSaid(tr session.Transcript, written int64) {
 }
 
 // An agent that nothing but SIGKILL ends is read to its end all the same, how it has ended included, and in time.
-func TestNothingIsLostOfAnAgentThatIsKilled(t *testing.T) {
+func TestKilledAgentLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
@@ -138,11 +138,11 @@ func TestNothingIsLostOfAnAgentThatIsKilled(t *testing.T) {
 		}
 		tr := d.idle(id)
 		if took := time.Since(begun); took >= 10*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("cancel took %v, want less than 10s", took)
 		}
 		d.allSaid(tr, written.Load())
 		if exit := d.get(id).Exit; exit == nil || exit.Signal != "SIGKILL" {
-			t.Errorf("%+v", exit)
+			t.Errorf("exit: got %+v, want SIGKILL", exit)
 		}
 		if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
 			t.Error(got)
@@ -162,7 +162,7 @@ func (p undying) Kill(patience time.Duration) error {
 }
 
 // What an agent still says when its turn has to be over, and nobody has read, is told as missing.
-func TestWhatIsNotReadInTimeIsTold(t *testing.T) {
+func TestUnreadFramesOfEndedAgentAreToldAsMissing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
@@ -197,7 +197,7 @@ func TestWhatIsNotReadInTimeIsTold(t *testing.T) {
 }
 
 // Where the machine stood still before the kill, the agent has its time from then on.
-func TestNothingIsLostOfAnAgentThatIsEndedLate(t *testing.T) {
+func TestAgentEndedLateLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d := openAs(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())}, session.Config{Patience: 6 * time.Second})
@@ -208,14 +208,14 @@ func TestNothingIsLostOfAnAgentThatIsEndedLate(t *testing.T) {
 		tr := d.idle(id)
 		d.allSaid(tr, parts)
 		if exit := d.get(id).Exit; exit == nil || exit.Code == nil || *exit.Code != 0 {
-			t.Errorf("%+v", exit)
+			t.Errorf("exit: got %+v, want code 0", exit)
 		}
 		d.close()
 	})
 }
 
 // A disk that is full from the kill on, for however long, loses nothing either.
-func TestNothingIsLostOfAnAgentThatEndsWhileTheDiskIsFull(t *testing.T) {
+func TestAgentEndedOnFullDiskLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
@@ -249,7 +249,7 @@ func TestNothingIsLostOfAnAgentThatEndsWhileTheDiskIsFull(t *testing.T) {
 }
 
 // Where its instance is removed from under the conversation, what is lost is told where it is lost: the texts on both sides do not join.
-func TestWhatIsLostOfAnAgentIsTold(t *testing.T) {
+func TestLostFramesOfAgentAreTold(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d := openWith(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())})
@@ -287,7 +287,7 @@ func TestWhatIsLostOfAnAgentIsTold(t *testing.T) {
 }
 
 // What an agent works at without a turn is one entry, whatever turns come and go, and does not go on for ever once the agent is gone.
-func TestWorkInTheBackgroundEndsWithTheAgent(t *testing.T) {
+func TestBackgroundWorkEndsWithAgent(t *testing.T) {
 	t.Parallel()
 	tell := func(out io.Writer, update string) {
 		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}`+"\n", update)

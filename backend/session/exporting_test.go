@@ -40,7 +40,7 @@ func (d *desk) export(id, format string) (name string, data []byte) {
 	return x.Name, b.Bytes()
 }
 
-func TestExport(t *testing.T) {
+func TestExportOfEachFormat(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -69,7 +69,7 @@ func TestExport(t *testing.T) {
 		Requests []session.Request
 	}
 	if err := json.Unmarshal(data, &out); err != nil || out.Session.ID != s.ID || len(out.Entries) != len(tr.Items) || len(out.Turns) != 1 || len(out.Requests) != 1 {
-		t.Errorf("%v, %s", err, data)
+		t.Errorf("export as JSON: got %v, %s; want session %s with %d entries, 1 turn and 1 request", err, data, s.ID, len(tr.Items))
 	}
 	_, data = d.export(s.ID, export.Recording)
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -100,7 +100,7 @@ func TestExport(t *testing.T) {
 	refused(t, err, "export.format")
 }
 
-// TestExportOfADamagedConversation: what can be read of it goes out, and says that it is not all.
+// Of a damaged conversation what can be read goes out, and says that it is not all.
 func TestExportOfADamagedConversation(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -149,15 +149,15 @@ func TestExportOfADamagedConversation(t *testing.T) {
 	}
 }
 
-// TestNoExportHoldsASecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
+// TestExportHoldsNoSecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
 // format, though the agent repeats what it knows of it.
-func TestNoExportHoldsASecret(t *testing.T) {
+func TestExportHoldsNoSecret(t *testing.T) {
 	const shaped = "ghp_abcdefghijklmnopqrstuvwxyz0123456789" // known to nobody, but by its shape
 	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187", shaped}
 	t.Setenv("EXPORT_TEST_BEARER", "token-in-variable-2187")
 	d := locked(t)
 	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "key-of-a-person-4711"})); l.State != "done" {
-		t.Fatalf("%+v", l)
+		t.Fatalf("login: got %+v, want it done", l)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -200,8 +200,8 @@ func TestNoExportHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestAnExportHoldsNoSecretOfLater: a person has quoted a key before it was entered as one.
-func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
+// TestExportHoldsNoSecretOfLater: a person has quoted a key before it was entered as one.
+func TestExportHoldsNoSecretOfLater(t *testing.T) {
 	t.Parallel()
 	const key = "quoted-before-it-was-kept"
 	d := locked(t)
@@ -210,7 +210,7 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("notes.txt", []byte("it is "+key+"\n")))...)
 	d.idle(s.ID)
 	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key})); l.State != "done" {
-		t.Fatalf("%+v", l)
+		t.Fatalf("login: got %+v, want it done", l)
 	}
 	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
 	// Before and after a restart.
@@ -230,13 +230,13 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 	}
 }
 
-// TestASecretOfAnEarlierRunIsNotWritten: an agent finds what was kept for another, which nobody has started since we were.
-func TestASecretOfAnEarlierRunIsNotWritten(t *testing.T) {
+// TestSecretOfEarlierRunIsNotWritten: an agent finds what was kept for another, which nobody has started since we were.
+func TestSecretOfEarlierRunIsNotWritten(t *testing.T) {
 	t.Parallel()
 	const kept, given = "kept-for-another-4711", "given-to-another-8472"
 	d := locked(t)
 	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": kept})); l.State != "done" {
-		t.Fatalf("%+v", l)
+		t.Fatalf("login: got %+v, want it done", l)
 	}
 	file := filepath.Join(d.dir, "agents.json")
 	data, err := os.ReadFile(file)
@@ -258,8 +258,8 @@ func TestASecretOfAnEarlierRunIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestAnExportTellsOfSecretsThatItCannotKnow: a value is in a keyring that is not asked, and the directory on a disk that does not answer.
-func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
+// TestExportTellsOfSecretsThatItCannotKnow: a value is in a keyring that is not asked, and the directory on a disk that does not answer.
+func TestExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	still := make(chan struct{})
@@ -286,7 +286,7 @@ func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	}
 	for _, format := range formats {
 		if text := told(format); text != "" {
-			t.Errorf("%s: %s", format, text)
+			t.Errorf("export as %s: got %q, want nothing told of unknown secrets", format, text)
 		}
 	}
 	kept := `{"agents":{"by-env":{"DESKHAND_DEMO_KEY":{"secret":true,"place":"system","key":"k"},"PLAIN":{"secret":false,"place":"system","key":"p"}}}}`
@@ -297,7 +297,7 @@ func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	for _, format := range formats {
 		text := told(format)
 		if !strings.Contains(text, "DESKHAND_DEMO_KEY of by-env") || !strings.Contains(text, "does not answer") || strings.Contains(text, "PLAIN") {
-			t.Errorf("%s: %q", format, text)
+			t.Errorf("export as %s: got %q, want DESKHAND_DEMO_KEY of by-env and a disk that does not answer told, not PLAIN", format, text)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestWhatAnErrorsDataSaysIsTold has agents say "Internal error" at each step and put what went wrong into data. It is told wherever the error is:
+// TestTurnErrorTellsItsData has agents say "Internal error" at each step and put what went wrong into data. It is told wherever the error is:
 // of the turn, of the session, in an export and in a notice, and without secrets.
-func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
+func TestTurnErrorTellsItsData(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 	const data = `{"code":-32603,"message":"Internal error","data":{"details":"{\"error\":{\"message\":\"the quota of ` + key + ` is used up\"}}"}}`
@@ -90,8 +90,8 @@ func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatClosesAPipeAndLives is ended, with its turn and with the reason: nothing of what it was asked would ever be answered.
-func TestAnAgentThatClosesAPipeAndLives(t *testing.T) {
+// An agent that closes a pipe and lives is ended, with its turn and with the reason: nothing of what it was asked would ever be answered.
+func TestAgentThatClosesPipeIsEnded(t *testing.T) {
 	t.Parallel()
 	const begun = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'; read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}';`
 	const lives = ` while :; do sleep 1; done`
@@ -110,9 +110,7 @@ func TestAnAgentThatClosesAPipeAndLives(t *testing.T) {
 		}
 		d.prompt(s.ID, "hello")
 		tr := d.idle(s.ID)
-		if last := lastTurn(tr); last.StopReason != "agent_exited" {
-			t.Errorf("%s: the turn has ended with %+v, want agent_exited", agent, last)
-		}
+		wantStop(t, tr, "agent_exited")
 		exit := d.get(s.ID).Exit
 		if exit == nil || !strings.Contains(exit.Params["detail"], want) {
 			t.Errorf("%s: the exit tells %+v, want that it has %s", agent, exit, want)

@@ -32,7 +32,7 @@ func content(t *testing.T, a answer) string {
 	return *r.Content
 }
 
-func TestAnAgentReadsFiles(t *testing.T) {
+func TestFilesystemReadsFiles(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	further := filepath.Join(d.dir, "further")
@@ -75,7 +75,7 @@ func TestAnAgentReadsFiles(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestWhatNoAgentMayDoToFiles(t *testing.T) {
+func TestFilesystemRefusesFiles(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	secret := filepath.Join(d.dir, "private", "token")
 	outside := filepath.Join(d.dir, "outside")
@@ -166,7 +166,7 @@ func TestWhatNoAgentMayDoToFiles(t *testing.T) {
 	}
 }
 
-func TestAnAgentWritesFiles(t *testing.T) {
+func TestFilesystemWritesFiles(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	old := d.write("old.sh", "one\n")
@@ -219,7 +219,7 @@ func TestAnAgentWritesFiles(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestFileWorkIsDoneInOrder(t *testing.T) {
+func TestFilesystemWorksInOrder(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	file := filepath.Join(d.work, "file")
@@ -242,7 +242,7 @@ func TestFileWorkIsDoneInOrder(t *testing.T) {
 }
 
 // Somebody else makes a directory a link and a directory again, as fast as can be: what is outside is never read, nor written.
-func TestAnAgentIsNotLedOutsideByASwap(t *testing.T) {
+func TestFilesystemIsNotLedOutsideBySwap(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	outside := filepath.Join(d.dir, "outside")
@@ -290,7 +290,7 @@ func TestAnAgentIsNotLedOutsideByASwap(t *testing.T) {
 	}
 }
 
-func TestASessionElsewhereHasNoFilesHere(t *testing.T) {
+func TestFilesystemIsAbsentAtPlace(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir()) // without Config.Files
 	s := d.create()

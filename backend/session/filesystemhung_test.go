@@ -82,7 +82,7 @@ func askingDeskOn(t *testing.T, cfg session.Config) *desk {
 
 // A file that an agent reads on a disk that does not answer keeps neither the next start of its conversation nor the end of Deskhand; nor does
 // it, or what the agent wanted to write after it, keep the agent that is started then from reading and writing others.
-func TestADeadDiskHoldsUpNoStart(t *testing.T) {
+func TestDeadDiskHoldsUpNoStart(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)
@@ -121,7 +121,7 @@ func TestADeadDiskHoldsUpNoStart(t *testing.T) {
 }
 
 // A file that may still be written is not told as written until it is, and nothing of the next agent comes before it.
-func TestADeadDiskPutsNoOldTextOverANewOne(t *testing.T) {
+func TestDeadDiskWritesInOrder(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)
@@ -140,19 +140,19 @@ func TestADeadDiskPutsNoOldTextOverANewOne(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	if list := kinds(d.transcript(id), "file"); len(list) != 0 {
-		t.Errorf("%d are told as written", len(list))
+		t.Errorf("files told as written: got %d, want 0", len(list))
 	}
 	disk.comeBack()
 	d.idle(id)
 	d.until("both to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 2 })
 	if data, err := os.ReadFile(file); err != nil || string(data) != "new" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("%s: got %q, %v; want new", file, data, err)
 	}
 	d.sameAsRebuilt(id)
 }
 
 // A file that is written in the moment in which its agent ends is told, though nobody is there to hear the answer.
-func TestAWriteThatOutlivesItsAgentIsTold(t *testing.T) {
+func TestFileWriteThatOutlivesAgentIsTold(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)
@@ -166,7 +166,7 @@ func TestAWriteThatOutlivesItsAgentIsTold(t *testing.T) {
 	disk.comeBack()
 	d.until("it to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 1 })
 	if data, err := os.ReadFile(file); err != nil || string(data) != "slow" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("%s: got %q, %v; want slow", file, data, err)
 	}
 	d.steps(id, read(file))
 	if list := kinds(d.transcript(id), "file"); len(list) != 1 {
@@ -176,7 +176,7 @@ func TestAWriteThatOutlivesItsAgentIsTold(t *testing.T) {
 }
 
 // One that is withdrawn is answered, though nobody knows what will become of it, and told when it is written after all.
-func TestAWriteOnADeadDiskIsWithdrawn(t *testing.T) {
+func TestFileWriteOnDeadDiskIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)

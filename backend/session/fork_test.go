@@ -56,7 +56,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 	d.sameAsRebuilt(parent.ID)
 	if text, err := d.Text(t.Context(), s.ID, tr.Items[len(before.Items)-1].ID); err != nil || text == "" {
-		t.Fatalf("%q, %v", text, err)
+		t.Fatalf("Text of the last entry of before: got %q, %v; want it", text, err)
 	}
 
 	d.prompt(s.ID, "echo in the fork")
@@ -129,12 +129,12 @@ func TestForkIsRefused(t *testing.T) {
 	}
 	list, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(list.Items) != 2 {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("List after refused forks: got %+v, %v; want 2", list, err)
 	}
 }
 
 // An agent that ends before it has answered holds nobody up.
-func TestForkOfAnAgentThatEnds(t *testing.T) {
+func TestForkFailsWhenAgentEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "forks")
@@ -146,7 +146,7 @@ func TestForkOfAnAgentThatEnds(t *testing.T) {
 }
 
 // A fork that the agent has forgotten before anything was said in it is made again, while that gives the same.
-func TestForkThatTheAgentForgets(t *testing.T) {
+func TestForkThatAgentForgetsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "forks lives resume refuses")
@@ -262,7 +262,7 @@ func (d *desk) sql(text string) {
 
 // A copy that breaks off leaves nothing: not where the disk fails in the middle of it, nor where its parent is erased meanwhile. Until it
 // is whole it counts as deleted, for a program that is killed in between.
-func TestForkThatBreaksOff(t *testing.T) {
+func TestForkThatBreaksOffLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]string{
 		"disk":   `BEFORE INSERT ON entry WHEN NEW.session <> '%s' AND (SELECT count(*) FROM entry WHERE session = NEW.session) = 600 BEGIN SELECT RAISE(ABORT, 'no space'); END`,

@@ -42,7 +42,7 @@ func (*saysReader) Working() {}
 func (*saysReader) Close()   {}
 
 // An answer that was read and that the conversation did not come to take is one: the agent has stopped.
-func TestAnAnswerThatNobodyTookCounts(t *testing.T) {
+func TestGracefulCloseCountsUntakenAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		taken uint64

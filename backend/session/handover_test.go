@@ -18,7 +18,7 @@ func edit(status, path string) transcript.Entry {
 	return transcript.Entry{Kind: "tool", Tool: &transcript.ToolCall{Kind: "edit", Status: status, Content: []json.RawMessage{mustJSON(map[string]string{"type": "diff", "path": path, "newText": "x"})}}}
 }
 
-func TestHandover(t *testing.T) {
+func TestHandoverFitsDraft(t *testing.T) {
 	huge := strings.Repeat("All work and no play makes Jack a dull boy.\n", 10_000)
 	arabic := strings.Repeat("أصلح الخطأ في المُحَلِّل من فضلك. ", 400)
 	thousand := make([]transcript.Entry, 0, 3000)
@@ -125,7 +125,7 @@ func manyRequests(r Request, n int) (list []Request) {
 	return list
 }
 
-func TestCut(t *testing.T) {
+func TestHandoverCutsBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"short":                  "short",

@@ -118,7 +118,7 @@ func (d *desk) forgetfulOf(words string) {
 	forgetfulAgent(d.t, d.dir, words)
 }
 
-func TestImportByWhatTheAgentCan(t *testing.T) {
+func TestImportDependsOnCapabilities(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]struct{ dividers, problem string }{
 		"resume":       {"session.imported_unseen", ""},
@@ -200,7 +200,7 @@ func TestImportIsRefused(t *testing.T) {
 	_, err = d.AgentSessions(t.Context(), "mock", "", "")
 	refused(t, err, "agent.auth_required")
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
-		t.Fatalf("%+v %v", page, err)
+		t.Fatalf("List after refused imports: got %+v, %v; want none", page, err)
 	}
 }
 
@@ -238,11 +238,11 @@ func TestImportTakesTheFurtherDirectories(t *testing.T) {
 	}
 	page := d.sessionsOf("lists", "")
 	if len(page.Items) != 1 || !slices.Equal(page.Items[0].Directories, theirs) {
-		t.Fatalf("listed %+v", page)
+		t.Fatalf("AgentSessions: got %+v, want one with the directories %q", page, theirs)
 	}
 	s, err := d.Import(t.Context(), session.Import{Agent: "lists", ACPSessionID: "s1", Cwd: d.work, Directories: page.Items[0].Directories})
 	if err != nil || !slices.Equal(s.Directories, []string{one}) {
-		t.Fatalf("%q, %v", s.Directories, err)
+		t.Fatalf("Import: got directories %q, %v; want only %q", s.Directories, err, one)
 	}
 	d.idle(s.ID)
 	var told []string

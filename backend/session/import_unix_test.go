@@ -15,7 +15,7 @@ import (
 )
 
 // Where an import began and ended the notes say: a start does not read for it what the agent has said, which may be a very long history.
-func TestAStartReadsOfAnImportTheNotesAlone(t *testing.T) {
+func TestOpenReadsOnlyNotesOfImport(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	story := newStoryteller(t, 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // An agent that deletes what it has loaded once keeps its memory over any number of starts, its own and those of another conversation.
-func TestAgentThatCleansUpIsLoadedAgainAndAgain(t *testing.T) {
+func TestLoadRestoresChatsThatAgentCleansUp(t *testing.T) {
 	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	agent := agenttest.Program(t)

@@ -33,7 +33,7 @@ func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	d.ended(d.login("by-agent", "demo", nil))
 	d.until("session", func() bool { return d.get(younger.ID).Phase == lifecycle.Ready })
 	if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Generation != generation || now.Turn != nil {
-		t.Errorf("%+v", now)
+		t.Errorf("archived session after the login: got %+v, want it closed in generation %d without a turn", now, generation)
 	}
 }
 
@@ -91,13 +91,13 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(younger.ID), "agent"), "sent again") })
 	d.until("agent", func() bool { return d.get(stopped.ID).Generation == 2 && d.get(stopped.ID).Phase == lifecycle.Ready })
 	if now := d.transcript(stopped.ID); d.get(stopped.ID).Turn != nil || len(now.Turns) != 1 || textOf(now, "agent") != "" {
-		t.Errorf("%+v %q", now.Turns, textOf(now, "agent"))
+		t.Errorf("stopped session after the login: got turns %+v, text %q; want 1 turn, no text, nothing running", now.Turns, textOf(now, "agent"))
 	}
 }
 
 // A message whose start was refused for want of a login is given back at once: it may be long before anybody signs in, or the program may end.
 // Signed in, it goes out of where it waits, once; what its person has made of it meanwhile is theirs.
-func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
+func TestLoginKeepsPromptThatWantedIt(t *testing.T) {
 	t.Parallel()
 	const message, other = "echo some words", "something else"
 	change := func(p session.Patch) func(*desk, string) {
@@ -109,7 +109,7 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 	}
 	remove := func(d *desk, id string) {
 		if items, err := d.Queue(d.t.Context(), id); err != nil || len(items) != 1 || d.RemoveQueued(d.t.Context(), id, items[0].ID) != nil {
-			d.t.Fatalf("%+v %v", items, err)
+			d.t.Fatalf("Queue: got %+v, %v; want one item that can be removed", items, err)
 		}
 	}
 	restart := func(d *desk, id string) { // signed in elsewhere
@@ -171,10 +171,10 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 			}
 			d.idle(id)
 			if n := d.wrote(id, `"session/prompt"`); n != tc.sent {
-				t.Errorf("it was sent %d times", n)
+				t.Errorf("prompts sent: got %d, want %d", n, tc.sent)
 			}
 			if s := d.get(id); s.Draft != tc.draft || len(s.Attachments) != tc.files {
-				t.Errorf("%q, %+v", s.Draft, s.Attachments)
+				t.Errorf("session after the login: got draft %q, attachments %+v; want %q, %d", s.Draft, s.Attachments, tc.draft, tc.files)
 			}
 			d.queueIs(id, tc.queue)
 			d.sameAsRebuilt(id)

@@ -74,19 +74,19 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	d := deskWithPlaces(t, t.TempDir())
 	p, err := d.remotes.Add(t.Context(), remotes.NewPlace{Name: "Peer", URL: l.url(), Token: placeToken})
 	if err != nil || p.State != "ready" || p.Software != "Sandbox Agent" {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("Add: got %+v, %v; want the place ready, Sandbox Agent", p, err)
 	}
 	list, err := d.remotes.Agents(t.Context(), p.ID)
 	if err != nil || !slices.ContainsFunc(list, func(a remotes.PlaceAgent) bool { return a.ID == "mock" }) {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("Agents: got %+v, %v; want mock among them", list, err)
 	}
 	if at, err := d.remotes.Directories(t.Context(), p.ID, ""); err != nil || at.Path == "" {
-		t.Errorf("%+v, %v", at, err)
+		t.Errorf("Directories: got %+v, %v; want a path", at, err)
 	}
 	s := d.createAt(p.ID)
 	d.prompt(s.ID, "echo Hello")
 	if tr := d.idle(s.ID); lastTurn(tr).StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "Hello") {
-		t.Fatalf("%+v %+v", lastTurn(tr), d.get(s.ID).Exit)
+		t.Fatalf("prompt to the peer: got turn %+v, text %q, exit %+v; want end_turn and Hello", lastTurn(tr), textOf(tr, "agent"), d.get(s.ID).Exit)
 	}
 
 	// A turn that waits for a person for longer than the server does, over a line that breaks meanwhile.
@@ -100,7 +100,7 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	if lastTurn(tr).StopReason != "end_turn" || slices.Contains(dividersOf(tr), "messages.missing") {
-		t.Fatalf("%+v %v", lastTurn(tr), dividersOf(tr))
+		t.Fatalf("after the line was back: got turn %+v, dividers %v; want end_turn and no messages.missing", lastTurn(tr), dividersOf(tr))
 	}
 	frames := 0
 	for dir, data := range d.journal(s.ID) {

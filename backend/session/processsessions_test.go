@@ -144,7 +144,7 @@ func (d *desk) asleep() string {
 		if s.Hibernated {
 			titles = append(titles, s.Title)
 			if s.Phase != lifecycle.Closed || s.Exit != nil || s.Step != "" {
-				d.t.Errorf("%+v", s)
+				d.t.Errorf("session that sleeps: got %+v, want it closed, without exit and step", s)
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 			}
 		}
 		if !slices.Equal(codes, []string{"session.hibernated", "session.resumed"}) {
-			t.Errorf("%v", codes)
+			t.Errorf("dividers: got %v, want session.hibernated, session.resumed", codes)
 		}
 		// Who writes a draft is about to send it.
 		pass(time.Hour)
@@ -219,7 +219,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 }
 
 // The budget is smaller than any agent.
-func TestWhoIsNeverPutToSleep(t *testing.T) {
+func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestWhoIsNeverPutToSleep(t *testing.T) {
 }
 
 // An agent that takes its time to end takes memory still. That must not cost another one its agent.
-func TestOneThatEndsIsNotCounted(t *testing.T) {
+func TestSamplerLeavesOutAgentsThatEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestOneThatEndsIsNotCounted(t *testing.T) {
 	})
 }
 
-func TestChangedSettingsCountAtOnce(t *testing.T) {
+func TestSamplerFollowsChangedSettings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 0, plainly, session.Config{})
@@ -294,7 +294,7 @@ func TestChangedSettingsCountAtOnce(t *testing.T) {
 		now, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(50)})
 		synctest.Wait()
 		if err != nil || now.MemoryBudgetMiB != 50 || d.Settings().Get() != now {
-			t.Errorf("%+v, %v", now, err)
+			t.Errorf("Change(budget 50): got %+v, %v; want it in the settings", now, err)
 		}
 		if got := d.asleep(); got != "a" {
 			t.Errorf("%q sleeps, want a", got)
@@ -305,18 +305,18 @@ func TestChangedSettingsCountAtOnce(t *testing.T) {
 		}
 		pass(10 * time.Second)
 		if got := d.asleep(); got != "a" {
-			t.Errorf("%q sleeps by a broken file", got)
+			t.Errorf("asleep by a broken file: got %q, want a", got)
 		}
 		if err := os.WriteFile(now.Path, []byte(`{"memoryBudgetMiB": 10}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Second)
 		if got := d.asleep(); got != "a b" {
-			t.Errorf("%q sleep, want both", got)
+			t.Errorf("asleep: got %q, want a b", got)
 		}
 		batch, err := d.Feed().After(t.Context(), q)
 		if err != nil || len(batch.Events) != 3 || !strings.Contains(string(batch.Events[1].Data), `"problem":"line 1`) {
-			t.Errorf("%+v, %v", batch, err)
+			t.Errorf("events of settings: got %+v, %v; want 3, the second with the problem of line 1", batch, err)
 		}
 		d.close()
 	})

@@ -175,7 +175,7 @@ func updateCases() []updateCase {
 	}
 }
 
-func TestEveryUpdateOfTheProtocol(t *testing.T) {
+func TestUpdatesOfProtocolAreShown(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	fits := acpSchema(t)("session/update", "Notification")
 	seen := map[string]bool{}
@@ -221,8 +221,8 @@ func TestEveryUpdateOfTheProtocol(t *testing.T) {
 }
 
 // The requests of an agent, each with its answer. What people answer has its tests beside requests.go, and what it sends is checked in
-// TestEveryFrameThatWeSendFitsTheSchema.
-func TestEveryRequestOfAnAgent(t *testing.T) {
+// TestSentFramesFitSchema.
+func TestRequestsOfProtocolAreAnswered(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	file := d.write("file", "one\ntwo\n")
@@ -272,13 +272,13 @@ func TestEveryRequestOfAnAgent(t *testing.T) {
 }
 
 // The methods of ours, and the test that sends each.
-func TestEveryMethodOfOurs(t *testing.T) {
+func TestMethodsOfOursAreTested(t *testing.T) {
 	proof := map[string]string{
 		"initialize": "TestCapabilitiesAreThoseOfTheProtocol", "authenticate": "TestLoginTriesAgainWhatWasRefused", "logout": "TestLoginTriesAgainWhatWasRefused",
-		"session/new": "TestDirectoriesAreToldToTheAgent", "session/resume": "TestDirectoriesAreToldToTheAgent", "session/load": "TestDirectoriesAreToldToTheAgent",
-		"session/list": "TestImportByWhatTheAgentCan", "session/delete": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted", "session/close": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted",
-		"session/prompt": "TestEveryFrameThatWeSendFitsTheSchema", "session/cancel": "TestEveryFrameThatWeSendFitsTheSchema",
-		"session/set_config_option": "TestEveryFrameThatWeSendFitsTheSchema", "session/set_mode": "TestOlderModesAreSetByTheirMethod",
+		"session/new": "TestDirectoriesAreToldToAgent", "session/resume": "TestDirectoriesAreToldToAgent", "session/load": "TestDirectoriesAreToldToAgent",
+		"session/list": "TestImportDependsOnCapabilities", "session/delete": "TestDeletionIsToldToAgent", "session/close": "TestDeletionIsToldToAgent",
+		"session/prompt": "TestSentFramesFitSchema", "session/cancel": "TestSentFramesFitSchema",
+		"session/set_config_option": "TestSentFramesFitSchema", "session/set_mode": "TestOlderModesAreSetByTheirMethod",
 		"$/cancel_request": "TestCancelRequestFitsSchema",
 	}
 	var tests strings.Builder
@@ -327,10 +327,10 @@ func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 		`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"fs":{"readTextFile":true,"writeTextFile":true},` +
 		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"terminal":true}`
 	if have, _ := json.Marshal(sent.Params.ClientCapabilities); string(have) != want {
-		t.Errorf("told:\n%s\nwant:\n%s", have, want)
+		t.Errorf("capabilities: got %s\nwant %s", have, want)
 	}
 	if sent.Params.ProtocolVersion != 1 || sent.Params.ClientInfo["name"] != "deskhand" {
-		t.Errorf("%+v", sent)
+		t.Errorf("initialize: got %+v, want protocol version 1 of deskhand", sent)
 	}
 	known := acpDefinitions(t)["ClientCapabilities"].(map[string]any)["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
@@ -340,7 +340,7 @@ func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 	}
 }
 
-func TestDirectoriesAreToldToTheAgent(t *testing.T) {
+func TestDirectoriesAreToldToAgent(t *testing.T) {
 	takes := `{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{%s"additionalDirectories":{}}}}`
 	for method, options := range map[string]string{
 		"session/resume": fmt.Sprintf(takes, `"resume":{},`), "session/load": fmt.Sprintf(takes, ""),
@@ -361,7 +361,7 @@ func TestDirectoriesAreToldToTheAgent(t *testing.T) {
 			id := d.asking(one, one+"/")
 			d.idle(id)
 			if s := d.get(id); !slices.Equal(s.Directories, []string{one}) {
-				t.Errorf("%v", s.Directories)
+				t.Errorf("directories: got %q, want %q once", s.Directories, one)
 			}
 			d.steps(id)
 			if s, err := d.Change(t.Context(), id, session.Patch{Directories: &[]string{two, one}}); err != nil || !slices.Equal(s.Directories, []string{two, one}) {
@@ -398,7 +398,7 @@ func TestDirectoriesAreToldToTheAgent(t *testing.T) {
 }
 
 // A directory that was added since the agent began was looked at by nobody: a fork, which is made in that process, is not told of it.
-func TestAForkIsToldOfTheDirectoriesOfItsAgent(t *testing.T) {
+func TestForkIsToldDirectoriesOfItsAgent(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":{},"resume":{},"additionalDirectories":{}}}}`)
 	one, two := filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two")
 	for _, dir := range []string{one, two} {
@@ -439,7 +439,7 @@ func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	d.until("mode", func() bool { return d.get(id).ConfigOptions[0].Value == "code" })
 	d.steps(id, step{Update: json.RawMessage(`{"sessionUpdate":"current_mode_update","currentModeId":"ask"}`)})
 	if s := d.get(id); s.ConfigOptions[0].Value != "ask" {
-		t.Errorf("%+v", s.ConfigOptions)
+		t.Errorf("options after current_mode_update: got %+v, want mode ask", s.ConfigOptions)
 	}
 	if !d.checkFrames(t, id)["session/set_mode Request"] {
 		t.Error("session/set_mode was not sent")

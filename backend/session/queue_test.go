@@ -96,7 +96,7 @@ func reasons(t session.Transcript) string {
 	return strings.Join(texts, ", ")
 }
 
-func TestWhatIsQueuedGoesOutInItsTurn(t *testing.T) {
+func TestQueueSendsInOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -137,7 +137,7 @@ func TestWhatIsQueuedGoesOutInItsTurn(t *testing.T) {
 	}
 }
 
-func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
+func TestQueueIsHeldAfterTurnThatFails(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	for word, want := range map[string]string{"error": "failed", "refuse": "refused", "crash": "exited"} {
@@ -150,19 +150,19 @@ func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
 		d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 		d.until("held item", func() bool { return d.queue(s.ID) == "thought "+want })
 		if now := d.get(s.ID); now.Turn != nil {
-			t.Fatalf("%s: %+v runs", word, now.Turn)
+			t.Fatalf("%s: got turn %+v, want none, the queue held", word, now.Turn)
 		}
 		released := false
 		if sent := d.change(s.ID, last, session.QueuePatch{Held: &released}); sent.Turn == nil || sent.Turn.ID != last {
-			t.Fatalf("%s: %+v", word, sent)
+			t.Fatalf("%s: ChangeQueued(released): got %+v, want turn %s", word, sent, last)
 		}
 		if tr := d.idle(s.ID); asked(tr) != "permission, "+word+", thought" || lastTurn(tr).StopReason != "end_turn" {
-			t.Errorf("%s: %s %s", word, asked(tr), reasons(tr))
+			t.Errorf("%s: got prompts %s, ended with %s; want permission, %[1]s, thought and end_turn", word, asked(tr), reasons(tr))
 		}
 	}
 }
 
-func TestStopHoldsTheQueue(t *testing.T) {
+func TestQueueIsHeldAfterStop(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
@@ -193,7 +193,7 @@ func TestStopHoldsTheQueue(t *testing.T) {
 	d.queueIs(s.ID, "")
 }
 
-func TestInterruptGoesNext(t *testing.T) {
+func TestQueueSendsInterruptFirst(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
@@ -202,11 +202,11 @@ func TestInterruptGoesNext(t *testing.T) {
 	d.queues(s.ID, "plan")
 	sent := d.send(s.ID, "thought", session.Interrupt)
 	if sent.QueueItem == nil || sent.QueueItem.Position != 0 {
-		t.Fatalf("%+v", sent)
+		t.Fatalf("Send(thought, interrupt): got %+v, want it first in the queue", sent)
 	}
 	tr := d.idle(s.ID)
 	if asked(tr) != "slow, thought" || reasons(tr) != "cancelled, end_turn" || lastTurn(tr).ID != sent.QueueItem.ID {
-		t.Errorf("%s: %s", asked(tr), reasons(tr))
+		t.Errorf("got prompts %s, ended with %s; want slow, thought with cancelled, end_turn", asked(tr), reasons(tr))
 	}
 	d.queueIs(s.ID, "plan stopped")
 	if sent := d.send(s.ID, "limit", session.Interrupt); sent.Turn == nil {
@@ -217,7 +217,7 @@ func TestInterruptGoesNext(t *testing.T) {
 }
 
 // What an agent is interrupted with that does not stop goes to its next life: the first one is killed.
-func TestInterruptOfADeafAgent(t *testing.T) {
+func TestInterruptKillsDeafAgent(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -228,13 +228,13 @@ func TestInterruptOfADeafAgent(t *testing.T) {
 	d.until("next turn", func() bool { return d.get(s.ID).Generation == 2 })
 	tr := d.idle(s.ID)
 	if asked(tr) != "stubborn, thought" || reasons(tr) != "cancelled, end_turn" {
-		t.Errorf("%s: %s", asked(tr), reasons(tr))
+		t.Errorf("got prompts %s, ended with %s; want stubborn, thought with cancelled, end_turn", asked(tr), reasons(tr))
 	}
 	d.queueIs(s.ID, "plan stopped")
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestAPersonChangesTheQueue(t *testing.T) {
+func TestQueueIsChangedByPerson(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -242,7 +242,7 @@ func TestAPersonChangesTheQueue(t *testing.T) {
 	one, two, three := d.queues(s.ID, "one"), d.queues(s.ID, "two"), d.queues(s.ID, "three")
 	first, far, held, text, blank := 0, 99, true, "four", " "
 	if sent := d.change(s.ID, three, session.QueuePatch{Position: &first}); sent.QueueItem.Position != 0 {
-		t.Errorf("%+v", sent.QueueItem)
+		t.Errorf("ChangeQueued(three, position 0): got %+v, want it first", sent.QueueItem)
 	}
 	d.queueIs(s.ID, "three, one, two")
 	d.change(s.ID, three, session.QueuePatch{Position: &far, Message: &text})
@@ -265,7 +265,7 @@ func TestAPersonChangesTheQueue(t *testing.T) {
 	refused(t, err, "queue.gone")
 	d.queueIs(s.ID, "one person, four")
 	if q, err := d.RestoreQueued(t.Context(), s.ID, two); err != nil || q.Position != 1 || q.Held != "" {
-		t.Errorf("%+v %v", q, err)
+		t.Errorf("RestoreQueued(two): got %+v, %v; want position 1, not held", q, err)
 	}
 	d.queueIs(s.ID, "one person, two, four")
 	_, err = d.RestoreQueued(t.Context(), s.ID, two)
@@ -281,18 +281,18 @@ func TestAPersonChangesTheQueue(t *testing.T) {
 	}
 	d.idle(s.ID)
 	if q, err := d.RestoreQueued(t.Context(), s.ID, two); err != nil || q.Held != "person" {
-		t.Errorf("%+v %v", q, err)
+		t.Errorf("RestoreQueued(two) after a stop: got %+v, %v; want it held for a person", q, err)
 	}
 	d.queueIs(s.ID, "one person, two person, four stopped")
 	if d.get(s.ID).Turn != nil {
 		t.Error("a turn runs")
 	}
 	if _, err := d.Queue(t.Context(), "nobody"); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("Queue(nobody) = %v, want ErrNotFound", err)
 	}
 }
 
-func TestTheQueueIsLimited(t *testing.T) {
+func TestQueueIsLimited(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -305,7 +305,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 			taken[n] = err == nil
 			var r *session.RefusedError
 			if err != nil && (!errors.As(err, &r) || r.Code != "queue.full") {
-				t.Error(err)
+				t.Errorf("Send to a full queue = %v, want queue.full", err)
 			}
 		})
 	}
@@ -324,7 +324,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	}
 }
 
-func TestTheQueueOutlivesTheProgram(t *testing.T) {
+func TestQueueOutlivesProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -337,7 +337,7 @@ func TestTheQueueOutlivesTheProgram(t *testing.T) {
 	d = open(t, dir)
 	list, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(list.Items) != 1 || list.Items[0].Queue != 2 {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("List after reopening: got %+v, %v; want one session with 2 queued", list, err)
 	}
 	d.queueIs(s.ID, "thought interrupted, plan interrupted")
 	if tr := d.idle(s.ID); asked(tr) != "slow" {
@@ -350,12 +350,12 @@ func TestTheQueueOutlivesTheProgram(t *testing.T) {
 	released := false
 	d.change(s.ID, items[1].ID, session.QueuePatch{Held: &released}) // wakes the agent
 	if tr := d.idle(s.ID); asked(tr) != "slow, plan" || lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%s: %s", asked(tr), reasons(tr))
+		t.Errorf("got prompts %s, ended with %s; want slow, plan and end_turn", asked(tr), reasons(tr))
 	}
 	d.queueIs(s.ID, "thought interrupted")
 }
 
-func TestAnArchivedSessionRunsNothingMore(t *testing.T) {
+func TestQueueOfArchivedSessionIsHeld(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -378,7 +378,7 @@ func TestAnArchivedSessionRunsNothingMore(t *testing.T) {
 	d.idle(s.ID)
 }
 
-func TestTheQueueIsTold(t *testing.T) {
+func TestQueueIsToldByFeed(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -402,11 +402,11 @@ func TestTheQueueIsTold(t *testing.T) {
 	}
 	item := d.queues(s.ID, "thought")
 	if got := told(); !slices.Equal(got, []string{"queue.upsert thought " + item}) {
-		t.Errorf("%v", got)
+		t.Errorf("feed: got %v, want queue.upsert of %s", got, item)
 	}
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	if got := told(); !slices.Equal(got, []string{"queue.removed  " + item}) {
-		t.Errorf("%v", got)
+		t.Errorf("feed: got %v, want queue.removed of %s", got, item)
 	}
 	d.idle(s.ID)
 }

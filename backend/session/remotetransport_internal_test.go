@@ -10,7 +10,7 @@ import (
 )
 
 // What the agent has answered has arrived, also where we ended before that was noted: it is not sent again.
-func TestWhatIsAnsweredIsNotUnsent(t *testing.T) {
+func TestUnsentRequestsLeaveOutAnsweredOnes(t *testing.T) {
 	t.Parallel()
 	past := pastGeneration{generation: 1, turn: "t", requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
 	for n, f := range []journal.Frame{

@@ -246,12 +246,12 @@ func TestReplayOfEveryWord(t *testing.T) {
 	d.says(r.ID, "and more", nil)
 	tr := d.transcript(r.ID)
 	if last := tr.Items[len(tr.Items)-1]; !strings.Contains(last.Text, "The recording has ended") || lastTurn(tr).StopReason != "end_turn" {
-		t.Errorf("%+v, %+v", last, lastTurn(tr))
+		t.Errorf("prompt after the recording: got entry %+v, turn %+v; want that it has ended, end_turn", last, lastTurn(tr))
 	}
 }
 
-// TestReplayWithOtherDeeds: who does something else than then sees the recording go on.
-func TestReplayWithOtherDeeds(t *testing.T) {
+// TestReplayGoesOnAfterOtherAnswers: who does something else than then sees the recording go on.
+func TestReplayGoesOnAfterOtherAnswers(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -267,10 +267,10 @@ func TestReplayWithOtherDeeds(t *testing.T) {
 	d.answer(q, session.Answer{OptionID: optionOf(t, q, "reject_once")})
 	tr := d.idle(r.ID)
 	if text := textOf(tr, "agent"); !strings.Contains(text, "**Done.**") {
-		t.Errorf("after another answer it says %q", text)
+		t.Errorf("agent's text after another answer: got %q, want Done", text)
 	}
 	if e := find(tr, "user"); e.Text != "something else" {
-		t.Errorf("%+v", e)
+		t.Errorf("user entry: got %+v, want something else", e)
 	}
 
 	// Never cancelled then. A busy machine may hear it out before it says stop: then once more.
@@ -281,7 +281,7 @@ func TestReplayWithOtherDeeds(t *testing.T) {
 		}
 	}
 	if lastTurn(tr).StopReason != "cancelled" || len(textOf(tr, "agent")) >= len(textOf(original, "agent")) {
-		t.Errorf("%+v", lastTurn(tr))
+		t.Errorf("replayed turn: got %+v with %d bytes, want it cancelled, with less than %d bytes", lastTurn(tr), len(textOf(tr, "agent")), len(textOf(original, "agent")))
 	}
 	if err := d.Restart(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func TestReplayWithOtherDeeds(t *testing.T) {
 	}
 }
 
-func TestReplayFaults(t *testing.T) {
+func TestReplayInjectsFaults(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.says(s.ID, "thought", nil)
@@ -306,7 +306,7 @@ func TestReplayFaults(t *testing.T) {
 		"crash": {[]string{"crash@6"}, func(t *testing.T, d *desk, s session.Session, tr session.Transcript) {
 			t.Helper()
 			if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.exited" || *e.Divider.Exit.Code != 3 || e.Divider.Exit.StderrTail != "" {
-				t.Errorf("%+v", e)
+				t.Errorf("divider: got %+v, want agent.exited with code 3, nothing on stderr", e)
 			}
 			d.says(s.ID, "and now?", nil)
 			if tr := d.transcript(s.ID); lastTurn(tr).StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "The recording has ended") {
@@ -316,19 +316,19 @@ func TestReplayFaults(t *testing.T) {
 		"exit": {[]string{"stderr@6", "exit@6=7"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
 			t.Helper()
 			if e := find(tr, "divider"); e == nil || *e.Divider.Exit.Code != 7 || !strings.Contains(e.Divider.Exit.StderrTail, "fault stderr@6") {
-				t.Errorf("%+v", e)
+				t.Errorf("divider: got %+v, want code 7 with its fault on stderr", e)
 			}
 		}},
 		"start": {[]string{"crash@0"}, func(t *testing.T, _ *desk, s session.Session, tr session.Transcript) {
 			t.Helper()
 			if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.start_failed" {
-				t.Errorf("%+v", e)
+				t.Errorf("divider: got %+v, want agent.start_failed", e)
 			}
 		}},
 		"garbage": {[]string{"garbage@6"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
 			t.Helper()
 			if e := find(tr, "raw"); e == nil || e.Reason != "invalid_stdout" || !strings.Contains(string(e.Raw), "garbage@6") {
-				t.Errorf("%+v", e)
+				t.Errorf("raw entry: got %+v, want invalid_stdout of garbage@6", e)
 			}
 			if textOf(tr, "agent") != whole {
 				t.Error("the rest is not whole")
@@ -368,7 +368,7 @@ func TestReplayFaults(t *testing.T) {
 		r := d.replayOf(recording, "hang@6")
 		d.says(r.ID, "thought", func(string) bool { return find(d.transcript(r.ID), "thought") != nil })
 		if tr := d.transcript(r.ID); find(tr, "divider") == nil || find(tr, "divider").Divider.Code != "turn.interrupt_sent" {
-			t.Errorf("%+v", lastTurn(tr))
+			t.Errorf("divider: got %+v, turn %+v; want turn.interrupt_sent", find(tr, "divider"), lastTurn(tr))
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestAnAgentThatForgetsWithinTheMinute: Gemini's session is loaded in the next minute of the clock, and the transcript says so.
-func TestAnAgentThatForgetsWithinTheMinute(t *testing.T) {
+// Gemini's session is loaded in the next minute of the clock, and the transcript says so.
+func TestLoadWaitsForNextMinuteOfGemini(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	agent := agenttest.Program(t)

@@ -7,21 +7,21 @@ import (
 	"deskhand/backend/session"
 )
 
-func TestOneRequest(t *testing.T) {
+func TestRequestIsFoundByID(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
 	if found, err := d.Request(t.Context(), r.ID); err != nil || found.ID != r.ID || found.Status != "requested" {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("Request(%s): got %+v, %v; want it requested", r.ID, found, err)
 	}
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
 	d.idle(s.ID)
 	if found, err := d.Request(t.Context(), r.ID); err != nil || found.Status != "rejected" || found.AnsweredBy == "" {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("Request(%s) after the answer: got %+v, %v; want it rejected by somebody", r.ID, found, err)
 	}
 	if _, err := d.Request(t.Context(), "none"); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Request(none) = %v, want ErrNotFound", err)
 	}
 }

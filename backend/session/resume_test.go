@@ -24,7 +24,7 @@ func forgetfulAgent(t testing.TB, dir, words string) {
 	}
 }
 
-func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
+func TestResumeByResumeLoadOrNew(t *testing.T) {
 	for words, want := range map[string]struct{ divider, calls string }{
 		"resume load":         {"session.resumed", "initialize session/resume session/prompt"},
 		"load":                {"session.loaded", "initialize session/load session/prompt"},
@@ -63,7 +63,7 @@ func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
 
 // After a crash only the turn that ran is written, told and indexed anew, however long the conversation was before it: what is stored of the
 // others is what the journal makes of them.
-func TestAStartAfterACrashWritesOnlyTheLastTurn(t *testing.T) {
+func TestResumeAfterCrashWritesLastTurnOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
@@ -127,7 +127,7 @@ func TestAStartAfterACrashWritesOnlyTheLastTurn(t *testing.T) {
 
 // What an agent ends over, each time that it is given its session back, is left out at the next start: by another way, and in the end afresh,
 // which is told. One that was taken up again is asked the usual way after that.
-func TestAnAgentThatDiesOverItsSession(t *testing.T) {
+func TestResumeThatKillsAgentStartsFresh(t *testing.T) {
 	t.Parallel()
 	for can, want := range map[string][]string{
 		`"loadSession":true,"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/load"},
@@ -161,7 +161,7 @@ func TestAnAgentThatDiesOverItsSession(t *testing.T) {
 			}
 			d.isReady(id)
 			if told := dividers(d.transcript(id)); !strings.HasSuffix(told, "session.fresh") {
-				t.Errorf("%q", told)
+				t.Errorf("dividers: got %q, want session.fresh at the end", told)
 			}
 			d.write("whole", "")
 			if err := d.Restart(t.Context(), id); err != nil {

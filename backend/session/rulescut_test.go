@@ -10,7 +10,7 @@ import (
 )
 
 // A text of which only the beginning is shown is not what would be done: whatever is allowed, a person is asked about these.
-func TestNothingIsAllowedByTheBeginningOfAText(t *testing.T) {
+func TestRuleAllowsNothingByBeginningOfText(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	for _, n := range []rulebook.NewRule{

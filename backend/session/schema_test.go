@@ -83,7 +83,7 @@ type wire struct {
 	Error   any             `json:"error"`
 }
 
-func TestEveryFrameThatWeSendFitsTheSchema(t *testing.T) {
+func TestSentFramesFitSchema(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -140,7 +140,7 @@ func TestEveryFrameThatWeSendFitsTheSchema(t *testing.T) {
 			if schema == nil {
 				t.Errorf("%s %s is not in the schema: %s", method, kind, data)
 			} else if err := schema.Validate(value); err != nil {
-				t.Errorf("%s\n%v", data, err)
+				t.Errorf("%s %s against the schema: got %v, want it valid: %s", method, kind, err, data)
 			}
 		}
 		switch {

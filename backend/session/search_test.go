@@ -50,7 +50,7 @@ func TestStoredEntriesOfAnAgentAreFound(t *testing.T) {
 	}
 }
 
-func TestAroundGoesOnInBothDirections(t *testing.T) {
+func TestEntriesAroundGoOnInBothDirections(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()

@@ -77,12 +77,12 @@ func (p *page) types(line string) {
 	}
 }
 
-func TestShellOfThePerson(t *testing.T) {
+func TestShellOfPersonIsReadAndTypedInto(t *testing.T) {
 	d := openShells(t, session.Config{})
 	s := d.create()
 	sh := d.shell(s.ID, shells.NewShell{Cols: 101, Rows: 33})
 	if sh.Number != 1 || sh.Name != "sh" || !sh.Running || sh.Directory != d.work || sh.Session != s.ID {
-		t.Errorf("%+v", sh)
+		t.Errorf("Open: got %+v, want number 1, sh, running in %s of session %s", sh, d.work, s.ID)
 	}
 	first := &page{d: d, id: sh.ID}
 	first.until("ready> ")
@@ -93,7 +93,7 @@ func TestShellOfThePerson(t *testing.T) {
 	again := &page{d: d, id: d.shells(s.ID)[0].ID}
 	again.until("<their own>")
 	if !strings.HasPrefix(again.text, first.text[:10]) || again.last.Seen == 0 || again.last.Seen < first.last.From {
-		t.Errorf("%q, %+v", again.text, again.last)
+		t.Errorf("terminal read anew: got %q, %+v; want all of it, seen up to %d or further", again.text, again.last, first.last.From)
 	}
 
 	// It stands in the list of what runs, for its session, and is no agent.
@@ -108,7 +108,7 @@ func TestShellOfThePerson(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("%+v", list.Items)
+		t.Errorf("Processes: got %+v, want sh of session %s", list.Items, s.ID)
 	}
 
 	// The number of one that was put away is free again; another session has its own.
@@ -117,11 +117,11 @@ func TestShellOfThePerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.Shells().Read(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Read(%s) after its end = %v, want ErrNotFound", sh.ID, err)
 	}
 	third := d.shell(s.ID, shells.NewShell{})
 	if second.Number != 2 || third.Number != 1 || len(d.shells(s.ID)) != 2 || len(d.shells(d.create().ID)) != 0 {
-		t.Errorf("%+v %+v", second, third)
+		t.Errorf("terminals: got %+v and %+v, want numbers 2 and 1, 2 in this session and none in another", second, third)
 	}
 
 	// One that has ended by itself keeps its last words.
@@ -131,12 +131,12 @@ func TestShellOfThePerson(t *testing.T) {
 	last.until("goodbye")
 	d.until("end of the shell", func() bool { return !d.shells(s.ID)[1].Running })
 	if now := d.shells(s.ID)[1]; now.ExitCode == nil || *now.ExitCode != 7 || now.EndedAt == nil {
-		t.Errorf("%+v", now)
+		t.Errorf("terminal after exit 7: got %+v, want its code and time", now)
 	}
 	refused(t, d.Shells().Type(second.ID, []byte("x")), "terminal.ended")
 }
 
-func TestWhereAShellStarts(t *testing.T) {
+func TestShellStartsInDirectoryOfSession(t *testing.T) {
 	within := files.Within{}
 	d := openShells(t, session.Config{Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 	below := filepath.Join(d.work, "below")
@@ -164,11 +164,11 @@ func TestWhereAShellStarts(t *testing.T) {
 	_, err = d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refused(t, err, "directory.missing")
 	if _, err := d.Shells().Open(t.Context(), "none", shells.NewShell{}); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Open(none) = %v, want ErrNotFound", err)
 	}
 }
 
-func TestThereAreNotAnyNumberOfShells(t *testing.T) {
+func TestShellsAreLimited(t *testing.T) {
 	d := openShells(t, session.Config{})
 	s := d.create()
 	for range 12 {
@@ -190,11 +190,11 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 		return len(list) == 8
 	})
 	if sh := d.shell(s.ID, shells.NewShell{}); !sh.Running {
-		t.Errorf("%+v", sh)
+		t.Errorf("Open after others have ended: got %+v, want it running", sh)
 	}
 }
 
-func TestShellsEndWithTheirSession(t *testing.T) {
+func TestShellsEndWithErasure(t *testing.T) {
 	d := openShells(t, session.Config{Undo: time.Hour})
 	s, other := d.create(), d.create()
 	sh, left := d.shell(s.ID, shells.NewShell{}), d.shell(other.ID, shells.NewShell{})
@@ -214,7 +214,7 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 	d.delete(s.ID)
 	d.restore(s.ID)
 	if got := d.shells(s.ID); len(got) != 1 || got[0].ID != sh.ID || !got[0].Running {
-		t.Errorf("%+v", got)
+		t.Errorf("terminals of the restored session: got %+v, want %s running", got, sh.ID)
 	}
 	d.delete(s.ID)
 	if err := d.Erase(t.Context(), s.ID); err != nil { // as the end of that time does
@@ -222,7 +222,7 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 	}
 	d.until("end of the shell", func() bool { ids := running(); return len(ids) == 1 && ids[0] == other.ID })
 	if _, err := d.Shells().Read(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("Read(%s) after the erasure = %v, want ErrNotFound", sh.ID, err)
 	}
 	p := &page{d: d, id: left.ID}
 	p.until("ready> ")
@@ -231,13 +231,13 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 }
 
 // Where the agent works elsewhere there is no terminal: it would be on this machine.
-func TestNoShellForAnAgentElsewhere(t *testing.T) {
+func TestShellIsAbsentAtPlace(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	s := d.createAt(d.addPlace(e, placeToken).ID)
 	if list, err := d.Shells().List(t.Context(), s.ID); err != nil || list.Off != "terminal.elsewhere" || len(list.Items) != 0 {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("terminals at a place: got %+v, %v; want none, off as terminal.elsewhere", list, err)
 	}
 	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refused(t, err, "terminal.elsewhere")

@@ -55,7 +55,7 @@ func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
 }
 
 // Each step of a start is told when it begins, and since when it goes on.
-func TestEachStepOfAStartIsTold(t *testing.T) {
+func TestStartTellsItsSteps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		spawn := proxytest.Spawn(tardy(5*time.Second, 20*time.Second, 0))
@@ -107,7 +107,7 @@ func TestEachStepOfAStartIsTold(t *testing.T) {
 }
 
 // An agent that says nothing is given up; one that is known to be slow has longer, and so has one that says that it gets on.
-func TestHowLongASessionMayTake(t *testing.T) {
+func TestStartLimitsSilence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		agent        string
 		open, murmur time.Duration
@@ -174,7 +174,7 @@ func signsIn(open time.Duration) proxytest.Agent {
 }
 
 // While a person reads what an agent asks at its start, the agent has no limit; when it is answered, it has all of one.
-func TestAStartWaitsForAPerson(t *testing.T) {
+func TestStartWaitsForPerson(t *testing.T) {
 	for name, tc := range map[string]struct {
 		action string
 		open   time.Duration // how long it takes after the answer
@@ -200,7 +200,7 @@ func TestAStartWaitsForAPerson(t *testing.T) {
 				if tc.stop {
 					pass(5 * time.Minute)
 					if now := d.get(s.ID); now.Phase != lifecycle.Starting {
-						t.Errorf("%s: %+v", now.Phase, now.Exit)
+						t.Errorf("session while the agent waits: got %s, exit %+v; want it starting", now.Phase, now.Exit)
 					}
 					if err := d.Cancel(t.Context(), s.ID); err != nil {
 						t.Error(err)
@@ -210,11 +210,11 @@ func TestAStartWaitsForAPerson(t *testing.T) {
 				now := d.get(s.ID)
 				switch {
 				case tc.ready && now.Phase != lifecycle.Ready:
-					t.Errorf("%s: %+v", now.Phase, now.Exit)
+					t.Errorf("session: got %s, exit %+v; want it ready", now.Phase, now.Exit)
 				case tc.stop && (now.Phase != lifecycle.Closed || now.Exit != nil):
-					t.Errorf("%s: %+v", now.Phase, now.Exit)
+					t.Errorf("stopped start: got %s, exit %+v; want it closed without an exit", now.Phase, now.Exit)
 				case !tc.ready && !tc.stop && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session"):
-					t.Errorf("%s: %+v", now.Phase, now.Exit)
+					t.Errorf("slow start: got %s, exit %+v; want agent.no_answer at session", now.Phase, now.Exit)
 				}
 				d.close()
 				time.Sleep(time.Hour) // until the agent has noticed

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestStarters(t *testing.T) {
+func TestStartersOfDirectory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string

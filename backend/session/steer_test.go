@@ -80,7 +80,7 @@ func TestSteeringThatFailsWaits(t *testing.T) {
 }
 
 // A message that the agent has said nothing of when it ends, or when the program does, is not lost and not sent twice.
-func TestSteeringOutlastsWhatEnds(t *testing.T) {
+func TestSteeringOutlivesTurnAgentAndProgram(t *testing.T) {
 	t.Run("the turn and the agent", func(t *testing.T) {
 		d := open(t, t.TempDir())
 		id, sent := d.steering("silent, please")

@@ -28,7 +28,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 	for running := true; running; {
 		batch, err := d.Feed().After(t.Context(), q)
 		if err != nil || batch.Reset {
-			t.Fatalf("%v, %v", batch.Reset, err)
+			t.Fatalf("After: got reset %v, %v; want events", batch.Reset, err)
 		}
 		q.After = batch.Seq
 		ends := map[string]int{} // of entries' texts, as they were told
@@ -158,6 +158,6 @@ func TestWhatWasLateIsFound(t *testing.T) {
 		return text == "A grey zeppelin"
 	})
 	if got := hits(d.found("zeppelin")); got != "agent: zeppelin; " {
-		t.Errorf("%q", got)
+		t.Errorf("Find(zeppelin) = %q, want one hit of the agent", got)
 	}
 }

@@ -100,7 +100,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 	}
 	for name, id := range map[string]string{"a second time": e.ID, "one that ended by itself": other.ID} {
 		if err := d.EndStraggler(t.Context(), s.ID, id); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("EndStraggler of %s = %v, want nil", name, err)
 		}
 	}
 	if err := d.EndStraggler(t.Context(), s.ID, find(d.transcript(s.ID), "user").ID); err == nil {
@@ -113,7 +113,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 }
 
 // What an agent ends itself is not told, nor what it has started without a word, nor its helpers.
-func TestStragglersAreNotWhatTheAgentEndsOrKeeps(t *testing.T) {
+func TestStragglersLeaveOutWhatAgentEndsOrKeeps(t *testing.T) {
 	t.Parallel()
 	d := openLeaving(t, t.TempDir())
 	s, err := d.Create(t.Context(), session.New{Agent: "leaver", Cwd: d.work})

@@ -7,17 +7,17 @@ import (
 	"deskhand/backend/session"
 )
 
-func TestSurfacesTellOfThemselves(t *testing.T) {
+func TestPublishTellsOfSurface(t *testing.T) {
 	d := open(t, t.TempDir())
 	q := session.Query{Gen: d.Feed().Gen(), Types: []string{"discord.upsert"}}
 	d.Publish("discord.upsert", map[string]string{"status": "connected"})
 	batch, err := d.Feed().After(t.Context(), q)
 	if err != nil || len(batch.Events) != 1 || string(batch.Events[0].Data) != `{"status":"connected"}` || batch.Events[0].Session != "" {
-		t.Errorf("%+v %v", batch, err)
+		t.Errorf("feed: got %+v, %v; want what was published, of no session", batch, err)
 	}
 }
 
-func TestSecretsOfSurfacesAreHidden(t *testing.T) {
+func TestHideRedactsSecretsOfSurfaces(t *testing.T) {
 	const secret = "MTAwMDAwMDAwMDAwMDAwMDAx.Gx1234.abcdefghijklmnopqrstuvwxyz"
 	d := open(t, t.TempDir())
 	d.Hide(secret)
@@ -27,7 +27,7 @@ func TestSecretsOfSurfacesAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Title != "a word about [redacted]" {
-		t.Errorf("%q", s.Title)
+		t.Errorf("title: got %q, want the secret redacted and word not", s.Title)
 	}
 	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "/say My token is " + secret}); err != nil {
 		t.Fatal(err)

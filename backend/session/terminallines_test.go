@@ -20,7 +20,7 @@ func whole(command string, more ...any) step {
 	return step{Ask: "terminal/create", Params: params}
 }
 
-func TestAWholeLineRunsThroughTheShell(t *testing.T) {
+func TestTerminalRunsWholeLineByShell(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	d.write("sub/in.txt", "of the file\n")
@@ -87,7 +87,7 @@ func TestAWholeLineRunsThroughTheShell(t *testing.T) {
 }
 
 // What a rule denies we do not run for an agent either: a line is judged as the shell reads it.
-func TestARuleDeniesWhatAnAgentHasUsRun(t *testing.T) {
+func TestRuleDeniesTerminalOfAgent(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	d.write("kept", "")

@@ -57,12 +57,12 @@ func result[T any](t *testing.T, a answer) T {
 	t.Helper()
 	var r T
 	if a.Error != nil || json.Unmarshal(a.Result, &r) != nil {
-		t.Fatalf("%.300s %+v", a.Result, a.Error)
+		t.Fatalf("answer: got %.300s, %+v; want a result", a.Result, a.Error)
 	}
 	return r
 }
 
-func TestAnAgentRunsPrograms(t *testing.T) {
+func TestTerminalOfAgentFromCreateToRelease(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	d.write("sub/file", "")
@@ -84,7 +84,7 @@ func TestAnAgentRunsPrograms(t *testing.T) {
 		t.Errorf("exit %v", e)
 	}
 	if o := result[output](t, got[2]); o.Output != "out err a;b b grün\n" || o.Truncated || o.ExitStatus.String() != "3" {
-		t.Errorf("%+v", o)
+		t.Errorf("output: got %+v, want all of it, whole, with exit 3", o)
 	}
 	for i := 3; i <= 4; i++ {
 		if got[i].Error != nil || string(got[i].Result) != "{}" {
@@ -95,7 +95,7 @@ func TestAnAgentRunsPrograms(t *testing.T) {
 		t.Errorf("its id is alive after release: %s", got[5].Result)
 	}
 	if o := result[output](t, got[8]); o.Output != "tool in "+d.work+"\n" {
-		t.Errorf("%+v", o)
+		t.Errorf("output: got %+v, want tool in %s", o, d.work)
 	}
 	if o := result[output](t, got[11]); o.Output != "$HOME; * a b\n" {
 		t.Errorf("a shell has read it: %+v", o)
@@ -110,10 +110,10 @@ func TestAnAgentRunsPrograms(t *testing.T) {
 	first := told[0]
 	if first.Text != "out err a;b b grün\n" || first.Terminal.Command != "sh" || len(first.Terminal.Args) != 2 || first.Terminal.Cwd != d.work ||
 		first.Terminal.Running || first.Terminal.ExitCode == nil || *first.Terminal.ExitCode != 3 || first.Terminal.EndedAt == nil || first.Turn == "" {
-		t.Errorf("%q %+v", first.Text, first.Terminal)
+		t.Errorf("terminal: got %q, %+v; want sh with its output in %s, ended with 3 in a turn", first.Text, first.Terminal, d.work)
 	}
 	if last := told[3].Terminal; last.Signal != "SIGKILL" || last.ExitCode != nil {
-		t.Errorf("%+v", last)
+		t.Errorf("killed terminal: got %+v, want SIGKILL and no code", last)
 	}
 	d.sameAsRebuilt(id)
 	d.close()
@@ -123,7 +123,7 @@ func TestAnAgentRunsPrograms(t *testing.T) {
 	}
 }
 
-func TestWhatNoAgentMayRun(t *testing.T) {
+func TestTerminalOfAgentIsRefused(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	const invalid, absent, internal = -32602, -32002, -32603
@@ -168,7 +168,7 @@ func TestWhatNoAgentMayRun(t *testing.T) {
 		if a.Error == nil {
 			made++
 		} else if a.Error.Code != internal || !strings.Contains(a.Error.Message, "release") {
-			t.Errorf("%+v", a.Error)
+			t.Errorf("terminal over the limit: got %+v, want error %d that says release", a.Error, internal)
 		}
 	}
 	if made != 32 {
@@ -188,7 +188,7 @@ func running(t *testing.T, word string) int {
 	return n
 }
 
-func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
+func TestTerminalEndsWithItsProcessTree(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string][]step{
 		"kill":    {of("kill"), of("wait_for_exit"), of("output")},
@@ -219,7 +219,7 @@ func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
 			} else {
 				got := d.steps(id, end...)
 				if got[0].Error != nil {
-					t.Fatalf("%+v", got[0].Error)
+					t.Fatalf("answer: got %+v, want no error", got[0].Error)
 				}
 				if name == "kill" {
 					if e := result[*exitStatus](t, got[1]); e.String() != "SIGKILL" && e.String() != "SIGTERM" {
@@ -241,7 +241,7 @@ func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
 	}
 }
 
-func TestOutputIsCutFromTheFrontBetweenCharacters(t *testing.T) {
+func TestTerminalOutputIsCutBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -269,7 +269,7 @@ func TestOutputIsCutFromTheFrontBetweenCharacters(t *testing.T) {
 }
 
 // A program that writes a gigabyte costs what is shown of it, not what it writes.
-func TestAProgramThatWritesALot(t *testing.T) {
+func TestTerminalOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it writes a hundred megabytes, which takes seconds")
@@ -299,7 +299,7 @@ func TestAProgramThatWritesALot(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func TestWaitingForAProgramCanBeWithdrawn(t *testing.T) {
+func TestTerminalWaitIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -310,7 +310,7 @@ func TestWaitingForAProgramCanBeWithdrawn(t *testing.T) {
 	// One process: a shell whose child is gone before itself may tell that with 143.
 	got := d.steps(id, shell("echo begun; exec sleep 1000"), wait, again, step{Cancel: "w"}, step{Await: "w"}, of("output"), of("kill"), step{Await: "v"}, step{Cancel: "v"}, of("release"))
 	if got[1].Error == nil || got[1].Error.Code != -32800 {
-		t.Errorf("%s %+v", got[1].Result, got[1].Error)
+		t.Errorf("wait_for_exit that was withdrawn: got %s, %+v; want error -32800", got[1].Result, got[1].Error)
 	}
 	if o := result[output](t, got[2]); o.ExitStatus != nil {
 		t.Errorf("it has ended with the wait: %+v", o)
@@ -320,7 +320,7 @@ func TestWaitingForAProgramCanBeWithdrawn(t *testing.T) {
 	}
 }
 
-func TestProgramsAreListed(t *testing.T) {
+func TestTerminalsAreListedAsProcesses(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -334,14 +334,14 @@ func TestProgramsAreListed(t *testing.T) {
 		found = found || p.Owner == processes.ForTerminal && p.Agent == "sh"
 	}
 	if !found {
-		t.Errorf("%+v", list.Items)
+		t.Errorf("Processes: got %+v, want sh of an agent's terminal", list.Items)
 	}
 	if s := d.get(id); s.Phase != lifecycle.Ready {
-		t.Errorf("%+v", s.Phase)
+		t.Errorf("phase: got %s, want ready", s.Phase)
 	}
 }
 
-func TestAProgramDoesNotOutliveItsAgent(t *testing.T) {
+func TestTerminalEndsWithAgent(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -351,13 +351,13 @@ func TestAProgramDoesNotOutliveItsAgent(t *testing.T) {
 	d.until("exit", func() bool { return d.get(id).Phase == lifecycle.Closed })
 	d.until("end of the program", func() bool { return running(t, "sleep "+word) == 0 })
 	if e := kinds(d.transcript(id), "terminal")[0].Terminal; e.Running {
-		t.Errorf("%+v", e)
+		t.Errorf("terminal after its agent's end: got %+v, want it ended", e)
 	}
 	d.sameAsRebuilt(id)
 }
 
 // A program outlives the turn that began it. What it writes during another may be stored late as well, and is no difference.
-func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
+func TestTerminalWritesDuringAnotherTurn(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -370,7 +370,7 @@ func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
 		seen := ticks()
 		d.until("more of it", func() bool { return ticks() > seen })
 		if found := d.verified(maintenance.Verify{}); len(found) > 0 {
-			t.Errorf("%+v", found)
+			t.Errorf("Verify while a terminal writes: got findings %+v, want none", found)
 			break
 		}
 	}
@@ -381,7 +381,7 @@ func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
 
 // A program that an agent wants on a disk that does not answer keeps the next start waiting no more than a file there does, be it the session's
 // further directory or a disk in it. Where no program may run is refused without a look at it.
-func TestAProgramOnADeadDiskHoldsUpNoStart(t *testing.T) {
+func TestTerminalOnDeadDiskHoldsUpNoStart(t *testing.T) {
 	t.Parallel()
 	for name, further := range map[string]bool{"a further directory": true, "a disk in the directory": false} {
 		t.Run(name, func(t *testing.T) {
@@ -439,7 +439,7 @@ func TestAProgramOnADeadDiskHoldsUpNoStart(t *testing.T) {
 }
 
 // Files that no disk gives to the agents before keep nobody from running programs.
-func TestProgramsRunWhateverFilesHang(t *testing.T) {
+func TestTerminalRunsWhileFilesHang(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)
@@ -460,6 +460,6 @@ func TestProgramsRunWhateverFilesHang(t *testing.T) {
 		t.Error("another file is read while so many hang")
 	}
 	if o := result[output](t, got[3]); o.Output != "here\n" {
-		t.Errorf("%+v", o)
+		t.Errorf("output: got %+v, want here", o)
 	}
 }

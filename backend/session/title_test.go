@@ -11,7 +11,7 @@ import (
 )
 
 // The block of a surface's files is for tools: no conversation is called after it.
-func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
+func TestTitleLeavesOutBlockOfFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	custom(t, dir, map[string]string{"mute": "cat >/dev/null"}) // which gives it no title of its own
@@ -36,7 +36,7 @@ func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
 }
 
 // An agent may take its title back: the session is called after its first prompt again, unless a person has named it.
-func TestATitleThatTheAgentTakesBack(t *testing.T) {
+func TestTitleThatAgentTakesBack(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "")
 	id := d.asking()
 	d.steps(id)

@@ -15,9 +15,9 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestAnAgentThatFetchesNoTools: of a start at which nobody has fetched the list of our tools it is told once, when its first turn has ended; the
+// TestToolsThatAgentDoesNotFetchAreTold: of a start at which nobody has fetched the list of our tools it is told once, when its first turn has ended; the
 // next start is looked at anew. Qwen Code is given the tools by stdio, others by HTTP where they take that.
-func TestAnAgentThatFetchesNoTools(t *testing.T) {
+func TestToolsThatAgentDoesNotFetchAreTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	agent := agenttest.Program(t)

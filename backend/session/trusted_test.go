@@ -59,7 +59,7 @@ func openMine(t *testing.T) *desk {
 	return d
 }
 
-func TestWhatTheAgentReadsIsAskedBeforeItStarts(t *testing.T) {
+func TestTrustOfFilesThatAgentReadsIsAskedBeforeStart(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
 	d.there(".claude/settings.json", hook("sh tools/one.sh"))
@@ -69,13 +69,13 @@ func TestWhatTheAgentReadsIsAskedBeforeItStarts(t *testing.T) {
 	turn := d.prompt(s.ID, "mcp")
 	r := d.request(s.ID)
 	if r.Kind != "trust" || len(r.Executables) != 2 || len(r.Options) != 3 || r.Options[2].ID != "decline" || r.Options[2].Name != "Do not start" {
-		t.Fatalf("%+v", r)
+		t.Fatalf("request: got %+v, want trust of 2 executables, the third option to decline", r)
 	}
 	if e := r.Executables[0]; e.Kind != "hook" || e.Name != ".claude/settings.json Stop" || !strings.Contains(e.Detail, "command: sh tools/one.sh") || e.Approved {
-		t.Errorf("%+v", e)
+		t.Errorf("executable: got %+v, want the hook, not approved", e)
 	}
 	if e := r.Executables[1]; e.Kind != "script" || e.Name != "tools/one.sh" || e.Detail != "echo one\n" {
-		t.Errorf("%+v", e)
+		t.Errorf("executable: got %+v, want the script of the hook", e)
 	}
 	if sent := d.sent(s.ID); sent != "" || len(d.set.List()) > 0 {
 		t.Errorf("something was started: %s", sent)
@@ -83,7 +83,7 @@ func TestWhatTheAgentReadsIsAskedBeforeItStarts(t *testing.T) {
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "window"), "answer.unknown_option")
 	d.answer(r, session.Answer{OptionID: "approve"})
 	if last := lastTurn(d.idle(s.ID)); last.ID != turn.ID || last.StopReason != "end_turn" {
-		t.Errorf("%+v", last)
+		t.Errorf("last turn: got %+v, want %s with end_turn", last, turn.ID)
 	}
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -96,17 +96,17 @@ func TestWhatTheAgentReadsIsAskedBeforeItStarts(t *testing.T) {
 	}
 	again := d.request(s.ID)
 	if e := again.Executables[0]; len(again.Executables) != 1 || e.Before != "echo one\n" || e.Detail != "echo one\necho two\n" {
-		t.Errorf("%+v", again.Executables)
+		t.Errorf("executables after a change: got %+v, want the script with its text of before", again.Executables)
 	}
 	d.answer(again, session.Answer{OptionID: "once"})
 	d.ready(s.ID)
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || len(list) != 2 || !list[0].Approved || list[1].Approved {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("Executables(%s): got %+v, %v; want the hook approved and the script, approved once, not", d.work, list, err)
 	}
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestTheDemoAgentReadsNothing(t *testing.T) {
+func TestTrustIsNotAskedForDemoAgent(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.there(".claude/settings.json", hook("x"))
@@ -114,7 +114,7 @@ func TestTheDemoAgentReadsNothing(t *testing.T) {
 }
 
 // A turn that waits for a person does not work, and a request without a turn makes no other one wait.
-func TestTurnsThatWorkAreThoseThatWaitForNobody(t *testing.T) {
+func TestWorkingTurnsLeaveOutThoseThatWait(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
 	d.there(".claude/settings.json", hook("x"))
@@ -134,7 +134,7 @@ func TestTurnsThatWorkAreThoseThatWaitForNobody(t *testing.T) {
 	d.idle(asks.ID)
 }
 
-func TestDeclinedItDoesNotStart(t *testing.T) {
+func TestTrustDeclinedStartsNoAgent(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
 	d.there(".mcp.json", `{"mcpServers":{"a":{"command":"npx"}}}`)
@@ -143,11 +143,11 @@ func TestDeclinedItDoesNotStart(t *testing.T) {
 	d.answer(d.request(s.ID), session.Answer{OptionID: "decline"})
 	tr := d.idle(s.ID)
 	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "agent_exited" || tr.Requests[0].Status != "rejected" {
-		t.Errorf("%+v %+v", last, tr.Requests)
+		t.Errorf("after decline: got turn %+v, requests %+v; want turn %s ended with agent_exited, the request rejected", last, tr.Requests, turn.ID)
 	}
 	d.until("the end", func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	if now := d.get(s.ID); now.Exit == nil || now.Exit.Problem != "trust.declined" || now.Exit.Params["path"] != d.work || now.Waiting != 0 {
-		t.Errorf("%+v", now.Exit)
+		t.Errorf("exit: got %+v, want trust.declined of %s", now.Exit, d.work)
 	}
 	if sent := d.sent(s.ID); sent != "" || len(d.set.List()) > 0 {
 		t.Errorf("something was started: %s", sent)
@@ -158,12 +158,12 @@ func TestDeclinedItDoesNotStart(t *testing.T) {
 	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
 	d.ready(s.ID)
 	if now := d.get(s.ID); now.Exit != nil {
-		t.Errorf("%+v", now.Exit)
+		t.Errorf("exit after approval: got %+v, want none", now.Exit)
 	}
 	d.sameAsRebuilt(s.ID)
 }
 
-func TestApprovedOneByOneElsewhere(t *testing.T) {
+func TestTrustApprovedOneByOneEndsRequest(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
 	for n := range 100 {
@@ -172,7 +172,7 @@ func TestApprovedOneByOneElsewhere(t *testing.T) {
 	s := d.mine()
 	r := d.request(s.ID)
 	if len(r.Executables) != 100 {
-		t.Fatalf("%d", len(r.Executables))
+		t.Fatalf("executables: got %d, want 100", len(r.Executables))
 	}
 	for i, e := range r.Executables {
 		if now := d.get(s.ID); now.Phase != lifecycle.Waiting {

@@ -70,7 +70,7 @@ func TestExportOfATurnThatEndedWell(t *testing.T) {
 	}
 }
 
-func TestWordsOfATurn(t *testing.T) {
+func TestTurnEndWords(t *testing.T) {
 	t.Parallel()
 	code := 3
 	died, lost := &transcript.Exit{Problem: "agent.exited", Code: &code}, &transcript.Exit{Problem: "agent.no_answer"}

@@ -61,7 +61,7 @@ func (d *desk) many(files int) {
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "all"}} {
 		if out, err := exec.Command("git", append([]string{"-C", d.work}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a test's own repository
-			d.t.Fatalf("%v: %s", err, out)
+			d.t.Fatalf("git %q: got %v, want it done: %s", args, err, out)
 		}
 	}
 }

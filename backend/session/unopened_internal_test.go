@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-func TestAStartThatFailedLongAgoCountsNoMore(t *testing.T) {
+func TestFailedStartsOfLongAgoCountNoMore(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	list := []transcript.FailedStart{{Method: "old", At: Time{Time: now.Add(-61 * time.Minute)}}, {Method: "new", At: Time{Time: now.Add(-59 * time.Minute)}}, {Method: "none", At: Time{}}}

@@ -80,9 +80,9 @@ func openInstalling(t *testing.T, dir string) *desk {
 	return &desk{Client: c, roster: people, t: t, dir: dir, db: db, work: t.TempDir()}
 }
 
-// TestUpdateWhileATurnRuns: the installation goes through, the turn goes on in the version that it began in, and nothing of that is
+// TestAgentUpdateDuringTurn: the installation goes through, the turn goes on in the version that it began in, and nothing of that is
 // removed before it has ended.
-func TestUpdateWhileATurnRuns(t *testing.T) {
+func TestAgentUpdateDuringTurn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent is a script of a shell")
@@ -124,7 +124,7 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 			return now.Installing == nil
 		})
 		if now.Version != version || now.Failure != nil {
-			t.Fatalf("%+v %+v", now, now.Failure)
+			t.Fatalf("agent after the installation: got %+v, failure %+v; want version %s", now, now.Failure, version)
 		}
 		return now
 	}
@@ -143,7 +143,7 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 	d.until("running turn", func() bool { return d.get(old.ID).Phase == lifecycle.Working })
 
 	if a := install("2.0.0"); a.Previous != "1.0.0" {
-		t.Errorf("%+v", a)
+		t.Errorf("agent after an update in a turn: got %+v, want 1.0.0 as the previous version", a)
 	}
 	install("3.0.0") // 1.0.0 is no longer the one before, and would be removed
 	if _, err := os.Stat(filepath.Join(dir, "agents", "packed", "1.0.0", "files", "agent")); err != nil {
@@ -157,12 +157,12 @@ func TestUpdateWhileATurnRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := textOf(d.idle(old.ID), "agent"); !strings.Contains(text, "I am 1.0.0") {
-		t.Errorf("%q", text)
+		t.Errorf("agent's text: got %q, want the version of its start, 1.0.0", text)
 	}
 
 	next := begin()
 	d.prompt(next.ID, "who are you?")
 	if text := textOf(d.idle(next.ID), "agent"); !strings.Contains(text, "I am 3.0.0") {
-		t.Errorf("%q", text)
+		t.Errorf("agent's text: got %q, want the newest version, 3.0.0", text)
 	}
 }

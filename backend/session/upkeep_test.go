@@ -186,7 +186,7 @@ func (s *shelf) current() bool {
 	return s.number(`SELECT count(*) FROM session WHERE projection <> ?`, transcript.Projection) == 0
 }
 
-func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
+func TestRebuildOfTranscriptsOfOlderRules(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	want := map[string]string{}
@@ -239,7 +239,7 @@ func TestRebuildWakesTheIndex(t *testing.T) {
 }
 
 // A message that the parent got while its agent made the fork is no part of it, and the agent must not be asked for the same fork again.
-func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
+func TestForkHasOnlyTurnsOfItsJournal(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	story := newStoryteller(t, 1)
@@ -268,13 +268,13 @@ func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
 		t.Errorf("%d turns, and it is made again of %q", s.number(`SELECT count(*) FROM turn WHERE session = 'late'`), again)
 	}
 	if codes := verified(t, c, maintenance.Verify{}); len(codes) != 0 {
-		t.Errorf("%v", codes)
+		t.Errorf("Verify: got findings %v, want none", codes)
 	}
 }
 
 // The program died while a history was stored: what is there of it goes, and what the agent had printed before stays. So does what it has
 // printed since, where the history broke off and another process of it was begun.
-func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
+func TestHalfImportTakesNothingElseAlong(t *testing.T) {
 	t.Parallel()
 	for name, since := range map[string]func(*storyteller){
 		"at once": func(*storyteller) {},
@@ -313,7 +313,7 @@ func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 }
 
 // A session that somebody looks at is made anew before, whoever else waits for it.
-func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
+func TestRebuildBeginsWithSessionThatIsRead(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("looked-at", newStoryteller(t, 1).tell(3))
@@ -337,7 +337,7 @@ func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 }
 
 // What is broken off is begun again, and comes to the same.
-func TestARebuildThatWasBrokenOff(t *testing.T) {
+func TestRebuildThatWasBrokenOffIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 5).tell(12))
@@ -386,7 +386,7 @@ func TestARebuildThatWasBrokenOff(t *testing.T) {
 }
 
 // A conversation goes on while its transcript is made anew.
-func TestARebuildOfWhatGoesOn(t *testing.T) {
+func TestRebuildOfSessionThatGoesOn(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	teller := newStoryteller(t, 6)
@@ -446,7 +446,7 @@ func TestARebuildOfWhatGoesOn(t *testing.T) {
 }
 
 // What cannot be read is left as it was, and told.
-func TestADamagedJournalKeepsItsTranscript(t *testing.T) {
+func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 	for name, harm := range map[string]func(s *shelf){
 		"a missing frame": func(s *shelf) { s.exec(`DELETE FROM frame WHERE session = 's' AND n = 20`) },
 		"a missing blob": func(s *shelf) {
@@ -486,7 +486,7 @@ func TestADamagedJournalKeepsItsTranscript(t *testing.T) {
 }
 
 // Blobs go when nothing names them.
-func TestBlobsThatNothingNamesAreRemoved(t *testing.T) {
+func TestUnusedBlobsAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("kept", newStoryteller(t, 3).tell(4))

@@ -63,7 +63,7 @@ func (s *shelf) blobFile() string {
 	return filepath.Join(s.dir, "blobs", string(sha[:2]), string(sha)+".zst")
 }
 
-func TestVerify(t *testing.T) {
+func TestVerifyFindsAndRepairs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		harm   func(s *shelf)
@@ -205,7 +205,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
+func TestVerifyRunsOnceAndIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 9).tell(12))
@@ -217,7 +217,7 @@ func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
 	c.maintainer.CancelVerify() // which is none
 	begun, err := c.maintainer.Verify(maintenance.Verify{})
 	if err != nil || begun.State != "running" || begun.StartedAt == nil {
-		t.Fatalf("%+v %v", begun, err)
+		t.Fatalf("Verify: got %+v, %v; want it running since a time", begun, err)
 	}
 	if _, err := c.maintainer.Verify(maintenance.Verify{}); err == nil || !strings.Contains(err.Error(), "verify.running") {
 		t.Errorf("a second one: %v", err)
@@ -302,7 +302,7 @@ func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 }
 
 // A message whose checksum does not fit replaces nothing: not by a repair, not by a choice, not by the rebuild after an update.
-func TestADamagedMessageReplacesNothing(t *testing.T) {
+func TestVerifyReplacesNothingByDamagedMessage(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(s *shelf){
 		"of which a letter has changed": func(s *shelf) { s.flip(true) },

@@ -29,7 +29,7 @@ func worked(t *testing.T, c *Client, _ maintenance.Work, err error) maintenance.
 }
 
 // What is not used is given back, nothing is lost, and the search finds what it found.
-func TestCompact(t *testing.T) {
+func TestCompactGivesSpaceBack(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	for n, id := range []string{"a", "kept", "b"} {
@@ -61,10 +61,10 @@ func TestCompact(t *testing.T) {
 		t.Error("the transcript is another one")
 	}
 	if got := find(); got != hits {
-		t.Errorf("%d hits, %d before", got, hits)
+		t.Errorf("hits after Compact: got %d, want %d", got, hits)
 	}
 	if codes := verified(t, c, maintenance.Verify{}); len(codes) != 0 {
-		t.Errorf("%v", codes)
+		t.Errorf("Verify after Compact: got findings %v, want none", codes)
 	}
 }
 
@@ -93,12 +93,12 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 		t.Errorf("%+v, and %d pages have its word", now, words())
 	}
 	if codes := verified(t, c, maintenance.Verify{}); len(codes) != 0 {
-		t.Errorf("%v", codes)
+		t.Errorf("Verify after Compact: got findings %v, want none", codes)
 	}
 }
 
 // A search whose index is damaged keeps the database from nothing.
-func TestCompactWithADamagedIndex(t *testing.T) {
+func TestCompactWithDamagedIndex(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 1).tell(3))
@@ -107,7 +107,7 @@ func TestCompactWithADamagedIndex(t *testing.T) {
 	s.exec(`DELETE FROM words_data`)
 	begun, err := c.maintainer.Compact()
 	if now := worked(t, c, begun, err); now.State != "done" {
-		t.Errorf("%+v", now)
+		t.Errorf("Compact with a damaged index: got %+v, want it done", now)
 	}
 }
 

@@ -100,7 +100,7 @@ func (d *desk) textAt(dir, name string) string {
 	return string(data)
 }
 
-// TestWorktreeIsMadeRemovedAndRestored: it is made on a branch of its own, removed with what nobody has committed kept, and brought back.
+// A worktree is made on a branch of its own, removed with what nobody has committed kept, and brought back.
 func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -159,7 +159,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// TestWorktreeWithoutWorkTakesItsBranchAlong: and comes back all the same.
+// A worktree in which nothing was done takes its branch along when it is removed, and comes back all the same.
 func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -184,7 +184,7 @@ func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	}
 }
 
-// TestWorktreeIsNotRemovedWhileAgentWorks: its own session's, or that of another one in the same directory.
+// A worktree is not removed while an agent works in it: that of its own session, or of another session in the same directory.
 func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -217,7 +217,7 @@ func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	}
 }
 
-// TestWorktreeIsRefusedWithReason: each says why, and makes neither a session nor anything else.
+// Where no worktree can be, the refusal says why, and neither a session nor anything else is made.
 func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -263,7 +263,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	refused(t, err, "worktree.none")
 }
 
-// TestWorktreeOfUnwrittenSessionIsRemoved: but what somebody has put into it meanwhile stays.
+// The worktree of a session that cannot be written is removed, but for what somebody has put into it meanwhile.
 func TestWorktreeOfUnwrittenSessionIsRemoved(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -312,7 +312,7 @@ func (d *desk) again() *desk {
 	return d
 }
 
-// TestWorktreeAfterKillBetweenSteps: of a removal before the directory is out of the way, and after; of a return in its middle; of a beginning.
+// The program is killed in a removal, before the directory is out of the way and after; in the middle of a restoration; and in a beginning.
 func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -373,7 +373,7 @@ func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 	}
 }
 
-// TestWorktreePathGoesToOneSession: one is refused, and where the program was killed while it was, the next start takes it for nobody's but the other's.
+// Of two sessions that want one path one is refused. Where the program was killed meanwhile, the next start gives the path to the other alone.
 func TestWorktreePathGoesToOneSession(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -425,7 +425,7 @@ func TestWorktreePathGoesToOneSession(t *testing.T) {
 	}
 }
 
-// TestWorktreeDeletedByHandLosesNoCommit: not at its removal, nor when it is brought back, nor when a removal was cut off.
+// A worktree whose directory was deleted by hand loses no commit: not at its removal, nor when it is restored, nor when a removal was cut off.
 func TestWorktreeDeletedByHandLosesNoCommit(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -469,7 +469,7 @@ func TestWorktreeDeletedByHandLosesNoCommit(t *testing.T) {
 	back("cut off")
 }
 
-// TestTrustOfRepositoryHoldsInWorktree: the same content, and no other; it is taken back for both.
+// An approval in a repository holds in its worktree for the same content, and no other; it is taken back for both.
 func TestTrustOfRepositoryHoldsInWorktree(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -519,7 +519,7 @@ func TestTrustOfRepositoryHoldsInWorktree(t *testing.T) {
 	}
 }
 
-// TestWorktreeFollowsItsRepository: when either is moved.
+// A worktree and its repository find each other when either is moved.
 func TestWorktreeFollowsItsRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "")

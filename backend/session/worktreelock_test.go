@@ -8,9 +8,9 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew: git is told by a lock that it lies on a disk which is not plugged in. What it was it is
+// TestWorktreeUnpluggedIsNeitherRemovedNorRestored: git is told by a lock that it lies on a disk which is not plugged in. What it was it is
 // when it is there again.
-func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
+func TestWorktreeUnpluggedIsNeitherRemovedNorRestored(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]func(d *desk, id string) error{
 		"removed": func(d *desk, id string) error { _, err := d.Worktrees().Remove(d.t.Context(), id); return err },
@@ -30,18 +30,18 @@ func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 			}
 			rename(t, path+"-unplugged", path)
 			if now := d.get(s.ID).Worktree; now.State != "ready" || d.textAt(path, "new.txt") != "new\n" {
-				t.Errorf("%+v", now)
+				t.Errorf("worktree plugged in again: got %+v, want it ready with new.txt", now)
 			}
 			d.git(d.work, "worktree", "unlock", path)
 			if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Kept == nil {
-				t.Errorf("%+v %v", removed, err)
+				t.Errorf("Remove: got %+v, %v; want its work kept", removed, err)
 			}
 		})
 	}
 }
 
-// TestWhatWasBroughtBackInPartCanBeRemoved: the program was killed with its git, and somebody has put something there since.
-func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
+// A worktree that was restored in part can be removed: the program was killed with its git, and somebody has put something there since.
+func TestWorktreeRestoredInPartCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	path := s.Worktree.Path
@@ -68,7 +68,7 @@ func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
 	d = d.again()
 	removed, err := freed(func() (worktrees.WorktreeRemoval, error) { return d.Worktrees().Remove(t.Context(), s.ID) })
 	if err != nil || removed.Kept == nil {
-		t.Fatalf("%+v %v", removed, err)
+		t.Fatalf("Remove of a worktree restored in part: got %+v, %v; want its work kept", removed, err)
 	}
 	if d.git(d.work, "show", removed.Kept.Commit+":mine.txt") != "mine" {
 		t.Error("what was put there is lost")

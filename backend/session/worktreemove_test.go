@@ -113,8 +113,8 @@ func (d *desk) movedTo(moved string) {
 	}
 }
 
-// TestARepositoryMovesDuringARemoval: neither writes over what the other has written, and the work tree comes back.
-func TestARepositoryMovesDuringARemoval(t *testing.T) {
+// A repository moves while a worktree of it is removed: neither writes over what the other has written, and the worktree comes back.
+func TestWorktreeRemovalWhileRepositoryMoves(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "")
 	d.writeTo(s.Cwd, "new.txt", "new\n")
@@ -132,12 +132,12 @@ func TestARepositoryMovesDuringARemoval(t *testing.T) {
 	}
 	d.movedTo(moved)
 	if back, err := d.restoreTree(t.Context(), s.ID); err != nil || back.Worktree.Repository != moved || d.textAt(s.Cwd, "new.txt") != "new\n" {
-		t.Errorf("%+v %v", back.Worktree, err)
+		t.Errorf("Restore after the repository moved: got %+v, %v; want repository %s and new.txt", back.Worktree, err, moved)
 	}
 }
 
-// TestARepositoryMovesWhileAWorkTreeIsMade of it: what is made knows where it is.
-func TestARepositoryMovesWhileAWorkTreeIsMade(t *testing.T) {
+// A repository moves while a worktree of it is made: the worktree that is made knows where its repository is.
+func TestWorktreeCreationWhileRepositoryMoves(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -158,8 +158,8 @@ func TestARepositoryMovesWhileAWorkTreeIsMade(t *testing.T) {
 	}
 }
 
-// TestAMoveIsRefusedWhereAWorkTreeIsBusy: nothing of it has moved then.
-func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
+// A relink that is refused because a worktree is busy has moved nothing.
+func TestRelinkIsRefusedWhileWorktreeIsBusy(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -183,8 +183,8 @@ func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
 	}
 }
 
-// TestACallerThatGoesLeavesNoRowBehind of a work tree that could not be made: the next start would take it for half made.
-func TestACallerThatGoesLeavesNoRowBehind(t *testing.T) {
+// A caller that goes leaves no row of a worktree that could not be made: the next start would take the worktree for half made.
+func TestWorktreeRowGoesWithItsCaller(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
@@ -210,8 +210,8 @@ func TestACallerThatGoesLeavesNoRowBehind(t *testing.T) {
 	}
 }
 
-// TestACallerThatGoesLeavesNoWorkTreeBehind where its repository was: all of them have moved, whoever hears of it.
-func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
+// A relink whose caller goes moves all worktrees of the repository, whoever hears of it.
+func TestRelinkMovesWorktreesThoughCallerGoes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no pipes among files")
 	}
@@ -262,30 +262,30 @@ func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
 	}
 }
 
-// TestAWorkTreeFollowsAFolderOfItsRepository: the session works in a folder, and what has moved is the whole. So it is with a work tree of its own.
-func TestAWorkTreeFollowsAFolderOfItsRepository(t *testing.T) {
+// A session works in a folder, and its whole repository has moved. So it is with a worktree of the session.
+func TestWorktreeFollowsFolderOfItsRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "sub")
 	moved := filepath.Join(filepath.Dir(d.work), "moved")
 	rename(t, d.work, moved)
 	d.relink(own.Workspace.ID, filepath.Join(moved, "sub"))
 	if now := d.get(s.ID); now.Worktree == nil || now.Worktree.Repository != moved || d.git(now.Cwd, "rev-parse", "HEAD") != now.Worktree.Base {
-		t.Fatalf("%+v", now.Worktree)
+		t.Fatalf("worktree after its repository moved: got %+v, want repository %s at its base", now.Worktree, moved)
 	}
 	from := filepath.Dir(s.Worktree.Path)
 	to := filepath.Join(moved+".worktrees", filepath.Base(s.Worktree.Path))
 	rename(t, from, filepath.Dir(to))
 	d.relink(s.Workspace.ID, filepath.Join(to, "sub"))
 	if now := d.get(s.ID); now.Worktree == nil || now.Worktree.Path != to || now.Worktree.From != filepath.Join(moved, "sub") {
-		t.Fatalf("%+v", now.Worktree)
+		t.Fatalf("worktree after it moved: got %+v, want %s from the folder sub of %s", now.Worktree, to, moved)
 	}
 	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != to {
-		t.Errorf("%+v %v", removed, err)
+		t.Errorf("Remove: got %+v, %v; want path %s", removed, err, to)
 	}
 }
 
-// TestAFolderThatIsMovedOutTakesNoRepositoryAlong: the rest is unplugged for now.
-func TestAFolderThatIsMovedOutTakesNoRepositoryAlong(t *testing.T) {
+// A folder that is moved out of a repository takes the repository nowhere: the rest is unplugged for now.
+func TestRelinkOfFolderLeavesRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "sub")
 	to := filepath.Join(directory(t, d.dir, "elsewhere"), "sub")
@@ -300,8 +300,8 @@ func TestAFolderThatIsMovedOutTakesNoRepositoryAlong(t *testing.T) {
 	}
 }
 
-// TestAKillInTheMiddleOfAMove: it was written where everything is, and git has not been told. Either half may have moved.
-func TestAKillInTheMiddleOfAMove(t *testing.T) {
+// The program was killed in a move: where everything is was written, and git has not been told. Either half may have moved.
+func TestWorktreeAfterKillInMove(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	d.ready(s.ID)
@@ -312,7 +312,7 @@ func TestAKillInTheMiddleOfAMove(t *testing.T) {
 	d.work = moved
 	d = d.again()
 	if preview, err := d.Worktrees().Preview(t.Context(), s.ID); err != nil || preview.ChangedTotal != 1 {
-		t.Fatalf("%+v %v", preview, err)
+		t.Fatalf("Preview: got %+v, %v; want 1 changed", preview, err)
 	}
 	rename(t, s.Cwd, tree)
 	d.store(`UPDATE worktree SET path = ?`, tree)
@@ -320,7 +320,7 @@ func TestAKillInTheMiddleOfAMove(t *testing.T) {
 	d.store(`UPDATE session SET cwd = ?`, tree)
 	d = d.again()
 	if removed, err := d.Worktrees().Remove(t.Context(), s.ID); err != nil || removed.Path != tree || removed.Kept == nil {
-		t.Errorf("%+v %v", removed, err)
+		t.Errorf("Remove: got %+v, %v; want path %s with its work kept", removed, err, tree)
 	}
 	if list := d.git(moved, "worktree", "list"); strings.Contains(list, s.Cwd) {
 		t.Error(list)

@@ -8,9 +8,9 @@ import (
 	"deskhand/backend/unprivileged"
 )
 
-// TestARemovalIsOverThoughSomethingCannotBeDeleted: a container has left it, in a folder that belongs to another user. Where it lies is told, at
+// TestWorktreeRemovalLeavesWhatCannotBeDeleted: a container has left it, in a folder that belongs to another user. Where it lies is told, at
 // once and later.
-func TestARemovalIsOverThoughSomethingCannotBeDeleted(t *testing.T) {
+func TestWorktreeRemovalLeavesWhatCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	w := s.Worktree
@@ -35,19 +35,19 @@ func TestARemovalIsOverThoughSomethingCannotBeDeleted(t *testing.T) {
 	unprivileged.Bind(t)
 	removed, err := d.Worktrees().Remove(t.Context(), s.ID)
 	if err != nil || removed.Kept == nil || d.get(s.ID).Worktree.State != "removed" {
-		t.Fatalf("%+v %v", removed, err)
+		t.Fatalf("Remove with a file that cannot be deleted: got %+v, %v; want it removed, its work kept", removed, err)
 	}
 	if _, err := os.Lstat(filepath.Join(removed.Left, "pg")); removed.Left == "" || err != nil || d.get(s.ID).Worktree.Left != removed.Left {
 		t.Errorf("it is in %q, and later in %q: %v", removed.Left, d.get(s.ID).Worktree.Left, err)
 	}
 	back, err := d.restoreTree(t.Context(), s.ID)
 	if err != nil || back.Worktree.State != "ready" || back.Worktree.Left != "" || d.textAt(w.Path, "new.txt") != "new\n" {
-		t.Errorf("%+v %v", back.Worktree, err)
+		t.Errorf("Restore: got %+v, %v; want it ready with new.txt, nothing left", back.Worktree, err)
 	}
 }
 
-// TestWhatIsPutIntoAHalfMadeWorkTreeStays: also where the rules leave it out, and the next start finds no session for it.
-func TestWhatIsPutIntoAHalfMadeWorkTreeStays(t *testing.T) {
+// A half-made worktree keeps what was put into it, also where the ignore rules leave that out, and the next start finds no session for it.
+func TestWorktreeHalfMadeKeepsWhatWasPutIntoIt(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
 	path := s.Worktree.Path

@@ -15,8 +15,8 @@ import (
 	"deskhand/backend/shells"
 )
 
-// TestWhoElseWorksInAWorkTree: by another path of it, and as a further directory; their terminals there end, and none opens while it goes.
-func TestWhoElseWorksInAWorkTree(t *testing.T) {
+// Other sessions are in a worktree by another path of it, or as a further directory; their terminals there end, and none opens while it goes.
+func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no terminals")
 	}
@@ -44,7 +44,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	further := create(session.New{Title: "Further", Cwd: t.TempDir(), Directories: []string{tree}})
 	preview, err := d.Worktrees().Preview(t.Context(), s.ID)
 	if slices.Sort(preview.Others); err != nil || !slices.Equal(preview.Others, []string{"By a link", "Further"}) {
-		t.Errorf("%q %v", preview.Others, err)
+		t.Errorf("Preview: got others %q, %v; want By a link, Further", preview.Others, err)
 	}
 	d.prompt(further.ID, "question")
 	r := d.request(further.ID)
@@ -90,8 +90,8 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	}
 }
 
-// TestARemovalThatIsRefusedEndsNothing: what every file has to be read for is found out before the agents and terminals there end.
-func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
+// A removal that is refused ends nothing: what every file has to be read for is found out before the agents and terminals there end.
+func TestWorktreeRemovalThatIsRefusedEndsNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no terminals")
 	}
@@ -105,9 +105,9 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	_, err := d.Worktrees().Remove(t.Context(), s.ID)
 	refused(t, err, "worktree.filter")
 	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != lifecycle.Ready {
-		t.Errorf("%+v, %s", list, d.get(s.ID).Phase)
+		t.Errorf("after a refused Remove: got terminals %+v, phase %s; want the terminal running and the session ready", list, d.get(s.ID).Phase)
 	}
 	if now := d.get(s.ID).Worktree; now.State != "ready" {
-		t.Errorf("%+v", now)
+		t.Errorf("worktree after a refused Remove: got %+v, want it ready", now)
 	}
 }
