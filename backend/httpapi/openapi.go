@@ -205,16 +205,3 @@ func tagOf(path string) string {
 	tag, _, _ := strings.Cut(rest, "/")
 	return tag
 }
-
-// openAPI answers with the document.
-func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-cache")
-	body, err := a.document()
-	if err != nil {
-		a.log.Error("the OpenAPI document cannot be made", "error", err)
-		WriteProblem(w, Problem{Type: "stream_error", Detail: internalDetail})
-		return
-	}
-	_, _ = w.Write(body) // fails only when the caller is gone
-}

@@ -1,9 +1,18 @@
 package httpapi
 
 import (
+	"deskhand/backend/files"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // Time limits for callers. An agent's answer and an upload may take hours; a silent caller may not.
@@ -64,4 +73,105 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		b.got, b.left = 0, bodyPause
 	}
 	return n, err // at the end net/http lifts the deadline, and keeps reading to notice a caller that leaves (TestServerNoticesGoneCaller)
+}
+
+// New makes the API.
+func New(cfg Config) (*API, error) {
+	if cfg.RuntimeToken == "" && !cfg.NoToken {
+		return nil, errors.New("httpapi: no token for the runtime, and none is not allowed")
+	}
+	if cfg.ClientToken == "" && cfg.Client != nil {
+		return nil, errors.New("httpapi: no token for the client API")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxUpload == 0 {
+		cfg.MaxUpload = defaultUpload
+	}
+	tree, err := files.Open(files.Config{Roots: cfg.Roots, Private: cfg.Private})
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	a := &API{cfg: cfg, files: tree, log: cfg.Logger}
+	s := newSpec()
+	all := a.endpoints(s)
+	for _, e := range all {
+		if e.serve != nil {
+			a.mux.HandleFunc(e.pattern, e.serve)
+		}
+	}
+	a.standard = newStandard(a)
+	a.standard.routes(&a.mux)
+	a.document = sync.OnceValues(func() ([]byte, error) { return s.document(all) })
+	return a, nil
+}
+
+// endpoints returns all endpoints except those of the client API.
+func (a *API) endpoints(s *spec) []endpoint {
+	return slices.Concat(a.serverEndpoints(s), a.acpEndpoints(s), a.agentEndpoints(s), a.fileEndpoints(s), a.entryEndpoints(s))
+}
+
+// serverEndpoints returns the endpoints about the server itself.
+func (a *API) serverEndpoints(s *spec) []endpoint {
+	hello := record[greeting](s, "The program's name and version; the app when Accept prefers a page")
+	hello.Content["text/html"] = bytesOf("The app", "text/html")["text/html"]
+	return []endpoint{
+		{
+			pattern: "GET /", id: "hello", summary: "Get the program's name and version, or the app", // served beside the routes, with the app
+			answers: map[int]*huma.Response{200: hello}, refuses: []string{"misdirected_request", "permission_denied"},
+		},
+		{
+			pattern: "GET /openapi.json", serve: a.openAPI, id: "getDocument", summary: "Get this document",
+			answers: map[int]*huma.Response{200: {Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{
+				"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}},
+			}}}, refuses: []string{"misdirected_request", "permission_denied"},
+		},
+		{
+			pattern: "GET /v1/health", serve: a.health, id: "health", summary: "Check that the server answers",
+			answers: map[int]*huma.Response{200: record[healthy](s, "The server answers")},
+		},
+	}
+}
+
+// Window returns the handler for /v1/ and /client/ in the window.
+func (a *API) Window() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r) })
+}
+
+// Loopback returns the handler for a listener that is bound to addr.
+func (a *API) Loopback(addr net.Addr) http.Handler {
+	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case under(r.URL.Path, "/v1"), under(r.URL.Path, "/acp"), under(r.URL.Path, "/client"), r.URL.Path == "/openapi.json":
+			a.serve(w, r)
+		case r.URL.Path == "/":
+			a.front(w, r)
+		default:
+			a.asset(w, r)
+		}
+	})
+	return newGate(a.cfg, addr, open)
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	if a.cfg.Client != nil && under(r.URL.Path, "/client") {
+		a.cfg.Client.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	a.mux.ServeHTTP(w, r)
+}
+
+// openAPI answers with the document.
+func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	body, err := a.document()
+	if err != nil {
+		a.log.Error("the OpenAPI document cannot be made", "error", err)
+		WriteProblem(w, Problem{Type: "stream_error", Detail: internalDetail})
+		return
+	}
+	_, _ = w.Write(body) // fails only when the caller is gone
 }
