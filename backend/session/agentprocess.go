@@ -36,52 +36,69 @@ const (
 // agentProcess is one process of the conversation's agent: a generation. Goroutines of their own read from and write to the process, so that
 // an agent that does not read its input delays nobody. The maps belong to the conversation's goroutine.
 type agentProcess struct {
-	v       *conversation
-	ctx     context.Context //nolint:containedctx // the life of this process as far as the conversation cares
-	stop    context.CancelFunc
-	inst    transport // nil until the process is spawned
-	nextID  int64
-	pending map[acp.Key]reply // our requests that the agent has not answered
-	can     acp.Initialized
-	kept    bool        // the agent holds a part of the conversation and can replay that part
-	spoken  bool        // a message was exchanged since the start, in either direction
-	limit   *time.Timer // of the current step of the handshake
+	v    *conversation
+	ctx  context.Context //nolint:containedctx // the life of this process as far as the conversation cares
+	stop context.CancelFunc
+	inst transport     // nil until the process is spawned
+	gone chan struct{} // closed when the process and every process that the agent started have ended
 
-	further   []string                  // directories beside the session's own that were checked and may be given to the agent
-	approval  *approval                 // the approval that the start waits for
+	launching
+	handshake
+	exchange
+	services
+
+	replay  *replay        // the history that the agent replays; nil while there is no replay
+	closing *gracefulClose // the last messages; set before ctx ends
+}
+
+// launching is what an agent process is started with.
+type launching struct {
+	further  []string        // directories beside the session's own that were checked and may be given to the agent
+	approval *approval       // the approval that the start waits for
+	plan     *launch.Plan    // the executables that start with the agent; belongs to the goroutine of run until the process is spawned
+	environ  []string        // environment of the started process
+	servers  []any           // the MCP servers of plan, in the form of ACP
+	secrets  []string        // secrets of Deskhand's own tools for this agent
+	toolless bool            // the agent takes no MCP server of Deskhand's own tools
+	listed   <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil = none were given, or the notice is written
+}
+
+// handshake is how far the start of an agent process is, and what the agent said of itself.
+type handshake struct {
+	can       acp.Initialized
+	kept      bool                      // the agent holds a part of the conversation and can replay that part
+	spoken    bool                      // a message was exchanged since the start, in either direction
+	limit     *time.Timer               // of the current step
+	again     func()                    // restarts the limit
+	beginning beginning                 // mode and model that the conversation begins with
 	chosen    []transcript.ConfigOption // options of the process before that the agent has not been told of yet
 	setting   *transcript.ConfigOption  // the option whose request is not answered
-	replay    *replay                   // the history that the agent replays; nil while there is no replay
-	environ   []string                  // environment of the started process
-	beginning beginning                 // mode and model that the conversation begins with
-	plan      *launch.Plan              // the executables that start with the agent; belongs to the goroutine of run until the process is spawned
-	servers   []any                     // the MCP servers of plan, in the form of ACP
-	secrets   []string                  // secrets of Deskhand's own tools for this agent
-	deaf      atomic.Bool               // the agent has closed its input
-	toolless  bool                      // the agent takes no MCP server of Deskhand's own tools
-	from      uint64                    // number of the agent's last message that is in the journal already
-	reached   progress                  // how far a remote agent is
-	given     int                       // messages ever queued to the agent
-	prompted  prompted                  // how the prompt of the turn was sent
+}
 
-	listed <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil = none were given, or the notice is written
+// exchange is the messages between a conversation and its agent process.
+type exchange struct {
+	nextID    int64
+	pending   map[acp.Key]reply  // our requests that the agent has not answered
+	methods   map[acp.Key]string // methods of the requests in pending
+	withdrawn map[acp.Key]bool   // requests of pending that a person has cancelled
+	cancelled bool               // the answer that is handled belongs to a cancelled request
+	outbox    chan [][]byte
+	deaf      atomic.Bool // the agent has closed its input
+	from      uint64      // number of the agent's last message that is in the journal already
+	taken     uint64      // number of the last message that the conversation has taken
+	given     int         // messages ever queued to the agent
+	reached   progress    // how far a remote agent is
+	prompted  prompted    // how the prompt of the turn was sent
+}
 
-	again        func()                         // restarts the limit
-	methods      map[acp.Key]string             // methods of the requests in pending
-	withdrawn    map[acp.Key]bool               // requests of pending that a person has cancelled
-	cancelled    bool                           // the answer that is handled belongs to a cancelled request
+// services is the work of Deskhand for an agent process: files, programs, and commands that outlived their turn.
+type services struct {
 	serving      map[acp.Key]context.CancelFunc // requests of the agent that are being served
 	programs     map[string]*program            // programs that run for the agent or are not released, by terminal id
 	stragglers   map[string]*leftRunning        // stragglers of stopped turns, by id
 	lastTerminal int
 	lastFile     <-chan struct{} // closed when the newest file request has ended; nil before the first
 	work         sync.WaitGroup  // goroutines of served requests and programs
-
-	outbox chan [][]byte
-	gone   chan struct{} // closed when the process and every process that the agent started have ended
-
-	closing *gracefulClose // the last messages; set before ctx ends
-	taken   uint64         // number of the last message that the conversation has taken
 }
 
 const (
@@ -104,6 +121,7 @@ func (v *conversation) begin() {
 	}
 	v.modes = startmode.Of(v.c.cfg.Agents.Modes(v.row.Agent))
 	a.beginning = v.toBegin()
+	a.beginning.a = a
 	a.chosen, v.fold.Told = modesLast(v.fold.Facts.Chosen), false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
@@ -700,10 +718,10 @@ func (a *agentProcess) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return
 	}
-	if !a.holdsChoice() || a.beginAs(func() { a.ready(how) }) {
+	if !a.holdsChoice() || a.beginning.begin(func() { a.ready(how) }) {
 		return
 	}
-	a.settled()
+	a.beginning.settle()
 	if f := a.v.fold; len(f.Facts.Chosen) > 0 {
 		f.Facts.Chosen, f.FactsChanged = nil, true
 	}
@@ -726,21 +744,21 @@ func (a *agentProcess) holdsChoice() bool {
 	was := a.lostMode()
 	switch {
 	case was == nil:
-		was = a.lostModel()
+		was = a.beginning.lostModel()
 	case a.beginning.wish == nil && a.beginning.held:
 		a.drop(*was)
 		a.fail(transcript.ProblemMode, was.Lost()...)
 		return false
 	}
 	if was != nil {
-		a.notChanged(*was)
+		a.beginning.notChanged(*was)
 	}
 	return was == nil
 }
 
 // sendPrompt sends what the turn asks, once it is made ready where it has files.
 func (v *conversation) sendPrompt(turn string) {
-	if v.agent.strays(func() { v.sendPrompt(turn) }) {
+	if v.agent.beginning.strays(func() { v.sendPrompt(turn) }) {
 		return
 	}
 	if len(v.turn.attachments) > 0 {
@@ -902,4 +920,27 @@ func (v *conversation) notTaken(o transcript.ConfigOption, failure *acp.Error) {
 	if failure != nil {
 		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "error", Title: o.Name, Description: v.c.cfg.Roster.Secrets().Sentence(failure)}})
 	}
+}
+
+// newAgentProcess is one that has no process yet.
+func newAgentProcess(v *conversation) *agentProcess {
+	a := &agentProcess{
+		v:         v,
+		gone:      make(chan struct{}),
+		launching: launching{further: slices.Clone(v.row.Directories), plan: &launch.Plan{}},
+		exchange: exchange{
+			pending:   map[acp.Key]reply{},
+			methods:   map[acp.Key]string{},
+			withdrawn: map[acp.Key]bool{},
+			outbox:    make(chan [][]byte, 1),
+		},
+		services: services{
+			serving:    map[acp.Key]context.CancelFunc{},
+			programs:   map[string]*program{},
+			stragglers: map[string]*leftRunning{},
+			lastFile:   v.lastWrite,
+		},
+	}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
+	return a
 }

@@ -15,7 +15,6 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
-	"deskhand/backend/launch"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
@@ -460,13 +459,6 @@ func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
 	rt.v.inbox.tell(&r.Request)
 	rt.v.row.Unread = true
 	return true
-}
-
-// newAgentProcess is one that has no process yet.
-func newAgentProcess(v *conversation) *agentProcess {
-	a := &agentProcess{v: v, further: slices.Clone(v.row.Directories), plan: &launch.Plan{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, stragglers: map[string]*leftRunning{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{}), lastFile: v.lastWrite}
-	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
-	return a
 }
 
 // wait makes a stored request one that can be answered, by the agent's message that asked it.

@@ -26,6 +26,7 @@ func valuesOf(o transcript.ConfigOption) []startmode.Value {
 
 // beginning is how far a life of an agent is with what its conversation begins with.
 type beginning struct {
+	a     *agentProcess
 	wish  *transcript.Start // nil = the conversation has begun
 	held  bool              // it has begun, and was in a mode that the agent is told of anew
 	model bool              // that has been seen to
@@ -47,47 +48,46 @@ func (v *conversation) toBegin() beginning {
 	return beginning{wish: f.Start}
 }
 
-// beginAs has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the
+// begin has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the
 // model. It is true when then is called later, or never.
-func (a *agentProcess) beginAs(then func()) bool {
-	s := &a.beginning
-	if !s.model {
-		s.model = true
-		if s.wish != nil && s.wish.Model != "" {
-			return a.choose(modelCategory, s.wish.Model, transcript.ProblemStartModel, then)
+func (g *beginning) begin(then func()) bool {
+	if !g.model {
+		g.model = true
+		if g.wish != nil && g.wish.Model != "" {
+			return g.choose(modelCategory, g.wish.Model, transcript.ProblemStartModel, then)
 		}
 	}
-	if s.mode {
+	if g.mode {
 		return false
 	}
-	s.mode = true
-	if s.wish != nil && s.wish.Mode != "" {
-		return a.choose(transcript.ModeCategory, s.wish.Mode, transcript.ProblemStartMode, then)
+	g.mode = true
+	if g.wish != nil && g.wish.Mode != "" {
+		return g.choose(transcript.ModeCategory, g.wish.Mode, transcript.ProblemStartMode, then)
 	}
-	o := optionOf(a.v.fold.Facts.Options, transcript.ModeCategory)
-	if s.held || o == nil {
+	o := optionOf(g.a.v.fold.Facts.Options, transcript.ModeCategory)
+	if g.held || o == nil {
 		return false
 	}
-	mode, ok := a.v.modes.Begin(o.Value, valuesIn(o))
+	mode, ok := g.a.v.modes.Begin(o.Value, valuesIn(o))
 	if !ok {
-		a.notBegun(transcript.ProblemStartUnasked, o.Value, o)
+		g.notBegun(transcript.ProblemStartUnasked, o.Value, o)
 		return true
 	}
-	return mode != o.Value && a.choose(transcript.ModeCategory, mode, transcript.ProblemStartUnasked, then)
+	return mode != o.Value && g.choose(transcript.ModeCategory, mode, transcript.ProblemStartUnasked, then)
 }
 
 // choose has the agent change an option, and keeps in mind that it has to be so (lostMode).
-func (a *agentProcess) choose(category, value, problem string, then func()) bool {
-	o := optionOf(a.v.fold.Facts.Options, category)
+func (g *beginning) choose(category, value, problem string, then func()) bool {
+	o := optionOf(g.a.v.fold.Facts.Options, category)
 	if o == nil || !o.Offers(value) {
-		a.notBegun(problem, value, o)
+		g.notBegun(problem, value, o)
 		return true
 	}
-	f := a.v.fold
+	f := g.a.v.fold
 	o.Value = value
 	f.Facts.Chosen, f.FactsChanged = append(slices.DeleteFunc(slices.Clone(f.Facts.Chosen), o.Alike), *o), true
-	a.chosen = append(a.chosen, *o)
-	if !a.rechoose(then) {
+	g.a.chosen = append(g.a.chosen, *o)
+	if !g.a.rechoose(then) {
 		then()
 	}
 	return true
@@ -106,42 +106,42 @@ func valuesIn(o *transcript.ConfigOption) []string {
 
 // notBegun ends the start of a conversation that cannot begin as it has to. The next start tries the same again, until somebody has chosen
 // another mode or model (setConfig).
-func (a *agentProcess) notBegun(problem, value string, o *transcript.ConfigOption) {
-	v := a.v
+func (g *beginning) notBegun(problem, value string, o *transcript.ConfigOption) {
+	v := g.a.v
 	if v.fold.Facts.Start == nil {
 		v.fold.Facts.Start, v.fold.FactsChanged = &transcript.Start{}, true
 	}
-	a.fail(problem, "agent", v.agentName, "value", value, "offers", strings.Join(valuesIn(o), ", "))
+	g.a.fail(problem, "agent", v.agentName, "value", value, "offers", strings.Join(valuesIn(o), ", "))
 }
 
 // notChanged ends the start of a conversation whose agent did not change to what was chosen.
-func (a *agentProcess) notChanged(was transcript.ConfigOption) {
+func (g *beginning) notChanged(was transcript.ConfigOption) {
 	lost := was.Lost()
-	a.fail(transcript.ProblemStartRefused, append([]string{"agent", a.v.agentName}, lost...)...)
+	g.a.fail(transcript.ProblemStartRefused, append([]string{"agent", g.a.v.agentName}, lost...)...)
 }
 
 // lostModel is the model that the conversation begins with and that the agent does not have, whatever it has answered.
-func (a *agentProcess) lostModel() *transcript.ConfigOption {
-	f := a.v.fold.Facts
-	if a.beginning.wish == nil || a.beginning.wish.Model == "" || !a.beginning.model {
+func (g *beginning) lostModel() *transcript.ConfigOption {
+	f := g.a.v.fold.Facts
+	if g.wish == nil || g.wish.Model == "" || !g.model {
 		return nil
 	}
-	if o := optionOf(f.Options, modelCategory); o == nil || o.Value != a.beginning.wish.Model {
+	if o := optionOf(f.Options, modelCategory); o == nil || o.Value != g.wish.Model {
 		return optionOf(f.Chosen, modelCategory)
 	}
 	return nil
 }
 
-// settled is the end of a start that went well.
-func (a *agentProcess) settled() {
-	f := a.v.fold
+// settle is the end of a start that went well.
+func (g *beginning) settle() {
+	f := g.a.v.fold
 	if f.Facts.Start != nil {
 		f.Facts.Start, f.FactsChanged = nil, true
 	}
 	if o := optionOf(f.Facts.Options, transcript.ModeCategory); o != nil {
-		a.beginning.last = o.Value
+		g.last = o.Value
 	}
-	a.v.noteOffer()
+	g.a.v.noteOffer()
 }
 
 // noteOffer keeps what the agent offers, for the next conversation.
@@ -171,27 +171,27 @@ func (v *conversation) noteOffer() {
 
 // strays sees to an agent that has changed its mode between its start and its first message, when nobody has chosen that: one that tells of its
 // modes late, or that changes by itself. True = send is called once the agent is back in its mode, or never.
-func (a *agentProcess) strays(send func()) bool {
-	s, o := &a.beginning, optionOf(a.v.fold.Facts.Options, transcript.ModeCategory)
-	if s.spoke || o == nil || o.Value == s.last || a.v.modes.Safe(o.Value) {
-		s.spoke = true
+func (g *beginning) strays(send func()) bool {
+	o := optionOf(g.a.v.fold.Facts.Options, transcript.ModeCategory)
+	if g.spoke || o == nil || o.Value == g.last || g.a.v.modes.Safe(o.Value) {
+		g.spoke = true
 		return false
 	}
-	s.mode = false
-	if s.last != "" {
-		s.wish = &transcript.Start{Mode: s.last}
+	g.mode = false
+	if g.last != "" {
+		g.wish = &transcript.Start{Mode: g.last}
 	}
 	again := func() {
-		if was := a.lostMode(); was != nil {
-			a.notChanged(*was)
+		if was := g.a.lostMode(); was != nil {
+			g.notChanged(*was)
 			return
 		}
-		a.v.fold.Facts.Chosen, a.v.fold.FactsChanged = nil, true
-		s.spoke = true
+		g.a.v.fold.Facts.Chosen, g.a.v.fold.FactsChanged = nil, true
+		g.spoke = true
 		send()
 	}
-	if !a.beginAs(again) {
-		s.spoke = true
+	if !g.begin(again) {
+		g.spoke = true
 		return false
 	}
 	return true
