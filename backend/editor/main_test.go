@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/roster"
 	sessions "deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
@@ -68,13 +69,14 @@ func openFixture(t *testing.T) *fixture {
 		}
 		catalogue := agents.Open(agents.Config{Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
 		places := remotes.New(remotes.Deps{Store: db, Logger: slog.New(slog.DiscardHandler), Version: "test", AgentName: catalogue.Name})
+		people := roster.New(roster.Deps{Catalogue: catalogue})
 		o.Client, err = sessions.Open(t.Context(), sessions.Config{
-			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace, Remotes: places,
+			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace, Remotes: places, Roster: people,
 			Files: &host.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
 		})
 		c := o.Client
 		o.close = func() error { return errors.Join(c.Close(), catalogue.Close(), set.Close()) }
-		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Inspector: c.Inspector(), Attachments: c.Attachments(), Remotes: places, Agents: catalogue}), err
+		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Inspector: c.Inspector(), Attachments: c.Attachments(), Remotes: places, Agents: catalogue, Roster: people}), err
 	}
 	handler, err := o.open()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
+	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
@@ -47,13 +48,14 @@ func openPinboard(t *testing.T) *pinboard {
 	t.Cleanup(func() { _ = set.Close() })
 	catalogue := agents.Open(agents.Config{Dir: filepath.Join(dir, "agents"), File: filepath.Join(dir, "agents.json"), WriteFile: store.WriteFile})
 	t.Cleanup(func() { _ = catalogue.Close() })
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Settings: settings.New(filepath.Join(dir, "settings.json"))})
+	people := roster.New(roster.Deps{Catalogue: catalogue})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Roster: people, Settings: settings.New(filepath.Join(dir, "settings.json"))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
 	vault := agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "discord-token.json"), WriteFile: store.WriteFile})
-	surface, err := discord.New(t.Context(), discord.Config{Sessions: sessions, Store: db, Version: "test", Token: discord.Vault{
+	surface, err := discord.New(t.Context(), discord.Config{Sessions: sessions, Agents: people, Store: db, Version: "test", Token: discord.Vault{
 		Keep: func(ctx context.Context, token string) (string, error) {
 			_, err := vault.Keep(ctx, "discord", token)
 			return "file", err
@@ -66,7 +68,7 @@ func openPinboard(t *testing.T) *pinboard {
 	}
 	t.Cleanup(func() { _ = surface.Close() })
 	surface.Start()
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Discord: surface}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people, Discord: surface}))
 	t.Cleanup(server.Close)
 	p.url = server.URL
 	return p

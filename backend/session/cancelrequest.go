@@ -194,3 +194,69 @@ type cancellation struct {
 	timer  *time.Timer // until the next step
 	stopBy time.Time   // when the turn is over at the latest
 }
+
+// effect is what is done so that a turn stops: each means when the one before was not heeded in time.
+func (s *cancellation) effect(e lifecycle.Event) {
+	switch e.(type) {
+	case lifecycle.CancelSent:
+		if s.v.composer.stop() { // the agent knows nothing of the turn
+			s.v.do(lifecycle.Stopped{Turn: s.v.turn.ID, Reason: lifecycle.StopCancelled})
+			return
+		}
+		s.v.notify("session/cancel", map[string]any{"sessionId": s.v.row.ACPSessionID})
+		s.v.saveRow() // so that everybody sees it being stopped
+		s.stopBy = time.Now().Add(stopLimit)
+		s.arm()
+	case lifecycle.InterruptSent:
+		reason := s.v.agent.interrupt()
+		s.v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})
+		s.v.remote.armAgain(reason)
+	case lifecycle.Killed:
+		s.v.note(transcript.Note{Note: transcript.NoteKilled})
+		s.v.agent.kill()
+		s.armLast()
+	}
+}
+
+// arm waits for the cancel to be heeded before the next means is tried.
+func (s *cancellation) arm() { s.armFor(s.v.c.cfg.Patience, s.escalate) }
+
+func (s *cancellation) escalate() { s.v.do(lifecycle.Escalate{}) }
+
+// armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
+// started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by
+// then and nobody has read is lost, and told as such; unless it was we who could not take it, for as long as a disk is full.
+func (s *cancellation) armLast() {
+	a, wait := s.v.agent, max(time.Until(s.stopBy), lastGrace)
+	due := time.Now().Add(wait)
+	s.armFor(wait, func() {
+		switch unread := a.unread(); {
+		case unread && time.Since(due) > lastGrace:
+			s.armLast()
+			return
+		case unread:
+			s.v.note(transcript.Note{Note: transcript.NoteMissing})
+		}
+		s.v.exited()
+	})
+}
+
+func (s *cancellation) armFor(d time.Duration, next func()) {
+	s.disarm()
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		s.v.post(func() {
+			if s.timer == timer { // else it was stopped too late: its cancel is over
+				next()
+			}
+		})
+	})
+	s.timer = timer
+}
+
+func (s *cancellation) disarm() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+}

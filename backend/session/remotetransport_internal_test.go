@@ -24,6 +24,7 @@ func TestUnsentRequestsLeaveOutAnsweredOnes(t *testing.T) {
 		past.take(f)
 	}
 	v := conversation{turn: &Turn{ID: "t"}}
+	v.remote.v = &v
 	lines, again := v.remote.unsent(t.Context(), &past, 1)
 	if !again || len(lines) != 2 || len(lines[0]) != 0 || len(lines[1]) == 0 || past.prompted.at != 1 {
 		t.Errorf("%v, %q; the prompt is the %dth", again, lines, past.prompted.at)
