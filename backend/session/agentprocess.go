@@ -941,6 +941,7 @@ func newAgentProcess(v *conversation) *agentProcess {
 			lastFile:   v.lastWrite,
 		},
 	}
+	a.beginning.a = a
 	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
 	return a
 }

@@ -218,7 +218,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 		return nil, notFound(r.ID)
 	}
 	v := newConversation(c.core, r, lastFrame)
-	if !c.background(v.run) {
+	if !c.background(v.live) {
 		return nil, ErrClosed
 	}
 	c.live[r.ID] = v

@@ -116,9 +116,14 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 // look is the session as of the last step that was written.
 func (v *conversation) look() Session { return *v.view.Load() }
 
-// run is the goroutine. It returns when the goroutines of the conversation's agents have ended too.
+// live runs the conversation, and returns when the goroutines of the conversation's agents have ended too.
+func (v *conversation) live() {
+	v.run()
+	v.links.Wait() // not deferred, or a panic of run would wait for agents that nobody hears any more
+}
+
+// run is the goroutine.
 func (v *conversation) run() {
-	defer v.links.Wait()
 	defer close(v.ended)
 	for {
 		select {
