@@ -233,16 +233,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if len(b.cfg.Token) >= ShortestSecret {
 		secrets = append(secrets, b.cfg.Token)
 	}
-	b.skills, err = skills.Open(ctx, skills.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environ, Logger: b.cfg.Logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	b.kept, err = snapshot.Open(ctx, snapshot.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
-	})
-	if err != nil {
+	if err := b.openLibraries(ctx); err != nil {
 		return nil, err
 	}
 	b.openTools()
@@ -276,15 +267,62 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if b.access, err = httpapi.OpenAccess(ctx, b.db, b.cfg.Logger); err != nil {
 		return nil, b.blame(err)
 	}
+	return b.clientHandler(), nil
+}
+
+// openLibraries opens the skills and the snapshots, which lie in files beside the database.
+func (b *Backend) openLibraries(ctx context.Context) (err error) {
+	b.skills, err = skills.Open(ctx, skills.Config{
+		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environ, Logger: b.cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	b.kept, err = snapshot.Open(ctx, snapshot.Config{
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
+	})
+	return err
+}
+
+// clientHandler returns the API of the window, the page and the commands.
+func (b *Backend) clientHandler() http.Handler {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Settings: b.settings, Remotes: b.remotes, Rules: b.client.Rules(), Undo: b.client.Undo(), Shells: b.client.Shells(), Worktrees: b.client.Worktrees(), Attachments: b.client.Attachments(), Workspaces: b.client.Workspaces(), Launch: b.client.Launch(), Exports: b.exporter(), Inspector: b.client.Inspector(), Processes: b.client.Processes(), Maintenance: b.client.Maintenance(), Agents: b.agents, Roster: b.roster, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
-		Login: b.codes.take, Tabs: b.tabs, Search: b.search,
-		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
-	}), nil
+		Version:        b.cfg.Version,
+		Sessions:       b.client,
+		Settings:       b.settings,
+		Remotes:        b.remotes,
+		Rules:          b.client.Rules(),
+		Undo:           b.client.Undo(),
+		Shells:         b.client.Shells(),
+		Worktrees:      b.client.Worktrees(),
+		Attachments:    b.client.Attachments(),
+		Workspaces:     b.client.Workspaces(),
+		Launch:         b.client.Launch(),
+		Exports:        b.exporter(),
+		Inspector:      b.client.Inspector(),
+		Processes:      b.client.Processes(),
+		Maintenance:    b.client.Maintenance(),
+		Agents:         b.agents,
+		Roster:         b.roster,
+		Discord:        b.discord,
+		DiscordProblem: b.discordProblem,
+		Files:          b.within(),
+		Home:           home,
+		Data:           b.cfg.Places.Data,
+		Activate:       b.cfg.Activate,
+		Link:           b.Link,
+		URL:            b.url,
+		Login:          b.codes.take,
+		Tabs:           b.tabs,
+		Search:         b.search,
+		Access:         b.access,
+		Local:          b.localState,
+		SwitchLocal:    b.switchLocal,
+	})
 }
 
 func (b *Backend) exporter() *export.Exporter {

@@ -26,6 +26,7 @@ type Error struct {
 	Data    any    `json:"data,omitempty"`
 }
 
+// Errorf returns an Error with a formatted message.
 func Errorf(code int64, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

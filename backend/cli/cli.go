@@ -177,5 +177,3 @@ func (p *Program) onTerminal() bool {
 	}
 	return false
 }
-
-const defaultPort = 2468

@@ -2,14 +2,18 @@ package cli
 
 import (
 	"context"
-	"deskhand/backend"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"deskhand/backend"
 )
+
+// defaultPort is the port of a Deskhand that was told no other; serverCommand.Port repeats it, since a tag is no expression.
+const defaultPort = 2468
 
 type serverCommand struct {
 	common

@@ -1,6 +1,12 @@
 package httpapi
 
 import (
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
 	"deskhand/backend/maintenance"
@@ -11,11 +17,6 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/transcript"
-	"reflect"
-	"time"
-
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // NewClient makes the client API, without guards: the mount adds them.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"deskhand/backend/files"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/files"
 )
 
 // Time limits for callers. An agent's answer and an upload may take hours; a silent caller may not.

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -143,14 +144,10 @@ func TestFramesFilter(t *testing.T) {
 		"a kind of update":       {inspect.Query{Method: "agent_mess"}, []string{said}},
 		"the newest frame":       {inspect.Query{Limit: 1}, []string{answer}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if tc.q.Limit == 0 {
-				tc.q.Limit = 100
-			}
-			if got := summary(f.page(tc.q).Items); !slices.Equal(got, tc.want) {
-				t.Errorf("Frames(%+v): got %q, want %q", tc.q, got, tc.want)
-			}
-		})
+		tc.q.Limit = cmp.Or(tc.q.Limit, 100)
+		if got := summary(f.page(tc.q).Items); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: Frames(%+v): got %q, want %q", name, tc.q, got, tc.want)
+		}
 	}
 	pair := f.page(inspect.Query{Method: "session/prompt", Limit: 10}).Items
 	if got := pair[0]; got.Millis == nil || *got.Millis != got.At.Sub(pair[1].At.Time).Milliseconds() || string(got.ID) != "7" || pair[1].Millis != nil {

@@ -762,7 +762,7 @@ func (v *conversation) sendPrompt(turn string) {
 		return
 	}
 	if len(v.turn.attachments) > 0 {
-		v.composer.compose(turn)
+		v.composer.compose(v.agent.ctx, turn)
 		return
 	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}
@@ -942,6 +942,6 @@ func newAgentProcess(v *conversation) *agentProcess {
 		},
 	}
 	a.beginning.a = a
-	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // detach ends it, also when the program ends
+	a.ctx, a.stop = context.WithCancel(v.c.lasting()) // detach ends it, also when the program ends
 	return a
 }

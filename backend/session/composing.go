@@ -104,9 +104,9 @@ func (d *composer) message(text string, files []transcript.Attachment) attachmen
 }
 
 // compose makes the prompt of the turn, and sends it.
-func (d *composer) compose(turn string) {
+func (d *composer) compose(ctx context.Context, turn string) {
 	a, work := d.v.agent, d.message(transcript.PromptText(d.v.turn.prompt), d.v.turn.attachments)
-	ctx, cancel := context.WithCancel(a.ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	now := &composing{cancel}
 	d.now = now
 	a.work.Go(func() {
@@ -157,35 +157,47 @@ func (d *composer) composeSteering(item string, q QueueItem, send func(attachmen
 // letGo sends the prompt of a turn, as soon as the snapshot before the turn allows.
 func (d *composer) letGo(turn string) {
 	if h := d.v.snapshots.Hold(undoSession(&d.v.row.Session)); h != nil {
-		d.hold(turn, h)
+		d.hold(d.v.agent.ctx, turn, h)
 		return
 	}
 	d.v.sendPrompt(turn)
 }
 
-// hold sends the prompt of a turn when h allows. The prompt counts as being composed until then: a cancel is not told to the agent.
-func (d *composer) hold(turn string, h *undo.Hold) {
+// hold sends the prompt of a turn when h allows. The prompt counts as being composed until then: a cancel is not told to the agent. The
+// agent's process owns the goroutine, which ends with ctx.
+func (d *composer) hold(ctx context.Context, turn string, h *undo.Hold) {
 	a := d.v.agent
-	ctx, cancel := context.WithCancel(a.ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	now := &composing{cancel}
 	d.now = now
 	a.work.Go(func() {
 		defer cancel()
-		if !h.Wait(ctx) {
-			return
-		}
-		a.post(func() {
-			if d.now != now {
-				return // the turn was stopped meanwhile
-			}
-			d.now = nil
-			if !h.Released() {
-				d.hold(turn, h)
+		held := make(chan bool, 1)
+		for h.Wait(ctx) {
+			a.post(func() { held <- d.holds(turn, now, h) })
+			select {
+			case again := <-held:
+				if !again {
+					return
+				}
+			case <-ctx.Done():
 				return
 			}
-			d.v.sendPrompt(turn)
-		})
+		}
 	})
+}
+
+// holds sends the prompt of a turn once h is released, and reports whether h must be waited for again.
+func (d *composer) holds(turn string, now *composing, h *undo.Hold) bool {
+	if d.now != now {
+		return false // the turn was stopped meanwhile
+	}
+	if !h.Released() {
+		return true
+	}
+	d.now = nil
+	d.v.sendPrompt(turn)
+	return false
 }
 
 // composer makes the prompts of a conversation from what was written and attached.

@@ -426,7 +426,7 @@ func (v *conversation) letGo() {
 // write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
 // the program ends first.
 func (v *conversation) write(entries []transcript.Change) bool {
-	ctx := context.WithoutCancel(v.c.ctx)
+	ctx := v.c.lasting()
 	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
 	for ; err != nil; err = v.step.save(ctx, v.c.cfg.Store, v.id, entries) {
 		v.c.cfg.Logger.Error("a step cannot be written", "session", v.id, "error", err)
@@ -557,7 +557,7 @@ func (v *conversation) nameAfterAgent(was string) {
 	case title != "":
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
 	case was != "" && v.row.titleBy == titleByAgent:
-		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
+		first, err := query(v.c.lasting(), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
 			`SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'user' ORDER BY seq LIMIT 1`, v.id)
 		if err != nil {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)

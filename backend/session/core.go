@@ -196,6 +196,9 @@ func (c *core) where(s *Session) attachments.Where {
 	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
 }
 
+// lasting returns a context for what is stored and read to the end, also while the program ends.
+func (c *core) lasting() context.Context { return context.WithoutCancel(c.ctx) }
+
 // background runs f on a goroutine that Close waits for. It reports false after Close, and does not run f then.
 func (c *core) background(f func()) bool { return c.tasks.start(f) }
 

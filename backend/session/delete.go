@@ -71,7 +71,7 @@ func (d *deletion) effect(e lifecycle.DeletionEvent) {
 		d.await()
 	case lifecycle.SessionRestored:
 		d.timer.Stop()
-		*d = deletion{v: d.v}
+		d.at, d.timer, d.over = time.Time{}, nil, false
 		d.v.release(false)
 	}
 	at := d.at

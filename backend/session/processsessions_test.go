@@ -113,14 +113,14 @@ func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg se
 
 func plainly(in io.Reader, out, _ io.Writer) int { return polite(in, out) }
 
-// named makes a session that is ready.
-func (d *desk) named(s *scale, title string, mib int64) string {
+// named makes a session that is ready, whose agent weighs 40 MiB.
+func (d *desk) named(s *scale, title string) string {
 	d.t.Helper()
 	made, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Title: title})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	s.set(func() { s.titles[made.ID], s.weight[title] = title, mib })
+	s.set(func() { s.titles[made.ID], s.weight[title] = title, 40 })
 	d.until("ready "+title, func() bool { return d.get(made.ID).Phase == lifecycle.Ready })
 	return made.ID
 }
@@ -163,7 +163,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 100, plainly, session.Config{})
-		a, b, c := d.named(s, "a", 40), d.named(s, "b", 40), d.named(s, "c", 40)
+		a, b, c := d.named(s, "a"), d.named(s, "b"), d.named(s, "c")
 		d.said(b)
 		pass(10 * time.Second)
 		d.said(c)
@@ -224,8 +224,8 @@ func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 1, plainly, session.Config{})
-		d.named(s, "never-spoken-to", 40)
-		works, asks, computes, idle := d.named(s, "works", 40), d.named(s, "asks", 40), d.named(s, "computes", 40), d.named(s, "idle", 40)
+		d.named(s, "never-spoken-to")
+		works, asks, computes, idle := d.named(s, "works"), d.named(s, "asks"), d.named(s, "computes"), d.named(s, "idle")
 		s.set(func() { s.cpu["computes"] = 200 * time.Millisecond }) // of each second
 		d.said(computes)
 		d.said(works)
@@ -270,7 +270,7 @@ func TestSamplerLeavesOutAgentsThatEnd(t *testing.T) {
 		}
 		d, s := weighed(t, dir, 100, slow, session.Config{SamplePace: 100 * time.Millisecond, LeastIdle: time.Second})
 		for _, title := range []string{"a", "b", "c"} {
-			d.said(d.named(s, title, 40))
+			d.said(d.named(s, title))
 		}
 		pass(time.Minute)
 		if got := d.asleep(); got != "a" {
@@ -284,8 +284,8 @@ func TestSamplerFollowsChangedSettings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 0, plainly, session.Config{})
-		d.said(d.named(s, "a", 40))
-		d.said(d.named(s, "b", 40))
+		d.said(d.named(s, "a"))
+		d.said(d.named(s, "b"))
 		pass(time.Hour + 3*time.Second)
 		if got := d.asleep(); got != "" {
 			t.Errorf("%s sleeps without a budget", got)

@@ -11,7 +11,7 @@ import (
 
 // forgetProgress notes that an agent elsewhere has ended, in the row of the agent's session and among the strays.
 func (c *core) forgetProgress(session, server string) error {
-	ctx := context.WithoutCancel(c.ctx)
+	ctx := c.lasting()
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
 		if err == nil {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,7 +36,7 @@ func (a *agentProcess) expectReplay() { a.replay = &replay{Replay: history.Expec
 // storedEnd is the end of what was said in the agent's session, as far as it is stored.
 func (v *conversation) storedEnd() []history.Said {
 	const newest = 200
-	list, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
+	list, err := query(v.c.lasting(), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
 		`SELECT data FROM entry WHERE session = ? ORDER BY seq DESC LIMIT ?`, v.id, newest)
 	if err != nil {
 		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence tells the end

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -225,7 +224,7 @@ type inbox struct {
 // readWhole judges a request by the whole of its tool call, part of which may be in the step that is not written yet. Where the whole cannot
 // be read, a person is asked.
 func (b *inbox) readWhole(r *openRequest) {
-	whole, err := b.v.c.WholeRequest(context.WithoutCancel(b.v.c.ctx), r.Request, b.v.step.frames...)
+	whole, err := b.v.c.WholeRequest(b.v.c.lasting(), r.Request, b.v.step.frames...)
 	if err != nil {
 		b.v.c.cfg.Logger.Error("a long request cannot be read from the journal", "session", b.v.id, "request", r.ID, "error", err)
 		return

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -50,7 +49,7 @@ func askedOf(r *Request) rulebook.Asked {
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
 func (b *inbox) askedWhole(r *openRequest) rulebook.Asked {
-	whole, _ := b.v.c.WholeRequest(context.WithoutCancel(b.v.c.ctx), r.Request, b.v.step.frames...) // it stays clipped with an error
+	whole, _ := b.v.c.WholeRequest(b.v.c.lasting(), r.Request, b.v.step.frames...) // it stays clipped with an error
 	return askedOf(&whole)
 }
 
@@ -68,7 +67,7 @@ func (b *inbox) decided(r *openRequest) *decision {
 	if r.Kind != kindPermission || r.id == nil {
 		return nil
 	}
-	judged := b.v.c.rules.Decide(context.WithoutCancel(b.v.c.ctx), b.v.subject(), b.askedWhole(r))
+	judged := b.v.c.rules.Decide(b.v.c.lasting(), b.v.subject(), b.askedWhole(r))
 	if judged == nil {
 		return nil
 	}
@@ -84,7 +83,7 @@ func (b *inbox) decided(r *openRequest) *decision {
 
 // denies returns the rule that denies a program which the agent has Deskhand run, or nil when no rule does.
 func (b *inbox) denies(command string, args []string, dir *string) *rulebook.Rule {
-	d := b.v.c.rules.Denies(context.WithoutCancel(b.v.c.ctx), b.v.subject(), command, args, dir)
+	d := b.v.c.rules.Denies(b.v.c.lasting(), b.v.subject(), command, args, dir)
 	if d == nil {
 		return nil
 	}
@@ -135,7 +134,7 @@ func (v *conversation) ruled() *rulebook.Uses {
 		uses := v.c.rules.Uses()
 		v.step.ruled = uses
 		v.step.writes = append(v.step.writes, uses.Write)
-		v.step.after = append(v.step.after, func() { uses.Publish(context.WithoutCancel(v.c.ctx)) })
+		v.step.after = append(v.step.after, func() { uses.Publish(v.c.lasting()) })
 	}
 	return v.step.ruled
 }
@@ -167,7 +166,7 @@ func (b *inbox) beside(r *openRequest, a *Answer) (func() error, error) {
 	if a.Remember == nil {
 		return after, nil
 	}
-	rule, err := b.v.c.rules.Make(context.WithoutCancel(b.v.c.ctx), b.v.subject(), b.askedWhole(r), *a.Remember, rejects)
+	rule, err := b.v.c.rules.Make(b.v.c.lasting(), b.v.subject(), b.askedWhole(r), *a.Remember, rejects)
 	if err != nil {
 		return nil, err
 	}
