@@ -39,13 +39,10 @@ func (c *dataWhereCommand) Run(p *Program) error {
 		return err
 	}
 	if w.Usual != "" && w.Usual != w.Directory {
-		p.say("The usual place is %s.\n", printable(w.Usual))
+		p.say("The usual directory is %s.\n", printable(w.Usual))
 	}
 	if w.Old != "" {
-		p.say("Until %s the data was in %s. What is there is not used; you can delete it.\n", w.MovedAt.Local().Format("2 January 2006"), printable(w.Old))
-	}
-	if w.Unfinished != "" {
-		p.say("An earlier version began to copy the data to %s and did not finish. What it left there is not used; you can delete it.\n", printable(w.Unfinished))
+		p.say("Until %s Deskhand used the data in %s. What is there stays as it is, and may have messages that the present data lacks.\n", w.MovedAt.Local().Format("2 January 2006"), printable(w.Old))
 	}
 	return nil
 }
@@ -76,7 +73,7 @@ func (c *dataAcceptCommand) Run(p *Program) error {
 type dataUseCommand struct {
 	common
 	Directory string `arg:"" placeholder:"DIR" help:"The directory, with all data of Deskhand in it."`
-	Anyway    bool   `help:"Also use a copy that is older than the present data, or lacks files of it."`
+	Anyway    bool   `help:"Also use a copy that is older than the present data or lacks files of it, and a disk that is not fit for it."`
 }
 
 // Run makes the next start use another directory.
@@ -94,6 +91,10 @@ func (c *dataUseCommand) Run(p *Program) error {
 	}
 	if err != nil {
 		return err
+	}
+	if places.Data == before {
+		p.say("The data is in %s.\n", printable(before))
+		return nil
 	}
 	p.say("From now on the data is in %s. What is in %s stays there.\n", printable(places.Data), printable(before))
 	return nil

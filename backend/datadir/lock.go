@@ -44,7 +44,10 @@ type HeldError struct {
 }
 
 func (h *HeldError) Error() string {
-	text := fmt.Sprintf("%s is held by the Deskhand %s with process id %d", h.Dir, h.Kind, h.PID)
+	text := fmt.Sprintf("%s is held by another Deskhand %s", h.Dir, h.Kind)
+	if h.PID != 0 {
+		text += fmt.Sprintf(" with process id %d", h.PID)
+	}
 	if h.URL != "" {
 		text += " at " + h.URL
 	}
@@ -99,33 +102,23 @@ func Acquire(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// Acquire locks the data directory. Acquire reads the pointer again under the lock, since [Paths.Use] may have written the pointer meanwhile.
-func (p *Paths) Acquire(logger *slog.Logger) (*Lock, error) { return p.acquire(logger, func() {}) }
-
-// acquire is Acquire that calls found for each directory that is found and not locked yet.
-func (p *Paths) acquire(logger *slog.Logger, found func()) (*Lock, error) {
-	for {
-		if err := errors.Join(p.refresh(), p.Check()); err != nil {
-			return nil, err
-		}
-		dir := p.Data
-		if err := MakePrivate(dir); err != nil {
-			return nil, fmt.Errorf("the data directory cannot be made: %w", err)
-		}
-		found()
-		l, err := Acquire(dir)
-		if err != nil {
-			return nil, err
-		}
-		err = errors.Join(p.refresh(), p.Check())
-		if err == nil && p.Data == dir {
-			warnOfStrangers(logger, dir)
-			return l, nil
-		}
-		if err := errors.Join(err, l.Release()); err != nil {
-			return nil, err
-		}
+// Acquire locks the data directory. A [Paths.Use] of another process since [Find] is an error of [Paths.Check].
+func (p *Paths) Acquire(logger *slog.Logger) (*Lock, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
 	}
+	if err := MakePrivate(p.Data); err != nil {
+		return nil, fmt.Errorf("the data directory cannot be made: %w", err)
+	}
+	l, err := Acquire(p.Data)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Check(); err != nil { // under the lock, which Use takes too
+		return nil, errors.Join(err, l.Release())
+	}
+	warnOfStrangers(logger, p.Data)
+	return l, nil
 }
 
 // Describe writes owner.json.

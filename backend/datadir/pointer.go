@@ -22,7 +22,6 @@ const pointerName = "data-directory.json"
 // pointer is the content of the pointer file.
 type pointer struct {
 	Directory string    `json:"directory"`
-	ID        string    `json:"id,omitempty"` // the ID of the directory's mark: another disk may be mounted there
 	Previous  *previous `json:"previous,omitempty"`
 }
 
@@ -41,24 +40,18 @@ const noteName = "moved.json"
 const markName = "copy.json"
 
 type mark struct {
-	ID    string `json:"id"`
 	From  string `json:"from"`
 	Whole bool   `json:"whole"`
 }
 
-// intentName is a file in which versions that moved the data themselves have left the directory that they copied to.
-const intentName = "moving.json"
-
-type intent struct {
-	To string `json:"to"`
-}
-
-func markOf(dir string) (m mark, marked bool, err error) {
-	marked, err = readJSON(filepath.Join(dir, markName), &m)
+// checkWhole returns [ErrHalf] for a directory whose mark says that it has a part of the data.
+func checkWhole(dir string) error {
+	var m mark
+	marked, err := readJSON(filepath.Join(dir, markName), &m)
 	if err == nil && marked && !m.Whole {
 		err = fmt.Errorf("%w: %s", ErrHalf, m.From)
 	}
-	return m, marked, err
+	return err
 }
 
 func readJSON(file string, into any) (there bool, err error) {
@@ -92,14 +85,6 @@ func jsonText(value any) ([]byte, error) {
 // follow takes the data directory from the pointer. An unreadable pointer is an error, and no reason to start with empty data.
 func (p *Paths) follow() error {
 	p.usual, p.pointer = p.Data, filepath.Join(p.Config, pointerName)
-	return p.refresh()
-}
-
-// refresh reads the pointer again, for a [Paths.Use] since.
-func (p *Paths) refresh() error {
-	if p.pointer == "" {
-		return nil
-	}
 	var at pointer
 	file := p.pointer
 	there, err := readJSON(file, &at)
@@ -241,11 +226,11 @@ func (p Paths) Check() error {
 	if err := p.checkMoved(); err != nil {
 		return err
 	}
-	m, marked, err := markOf(p.Data)
+	err := checkWhole(p.Data)
 	if p.at.Directory == "" {
 		return err
 	}
-	if err == nil && store.Holds(p.Data) && (p.at.ID == "" || marked && m.ID == p.at.ID) {
+	if err == nil && store.Holds(p.Data) {
 		return nil
 	}
 	missing := &MissingError{Dir: p.Data}
@@ -257,18 +242,16 @@ func (p Paths) Check() error {
 
 // holdsWhole reports whether a directory has data and no mark of a part.
 func holdsWhole(dir string) bool {
-	_, _, err := markOf(dir)
-	return err == nil && store.Holds(dir)
+	return checkWhole(dir) == nil && store.Holds(dir)
 }
 
 // Where describes the location of the data, for the command line.
 type Where struct {
-	Directory  string    `json:"directory"`
-	Usual      string    `json:"usual,omitempty"`      // the directory without a pointer; empty with --data-dir
-	Old        string    `json:"old,omitempty"`        // the previous directory, while it has data
-	MovedAt    time.Time `json:"movedAt,omitzero"`     // when the data left Old
-	Unfinished string    `json:"unfinished,omitempty"` // a part of a copy that an earlier version has left
-	Missing    bool      `json:"missing,omitempty"`    // the directory is missing at present
+	Directory string    `json:"directory"`
+	Usual     string    `json:"usual,omitempty"`   // the directory without a pointer; empty with --data-dir
+	Old       string    `json:"old,omitempty"`     // the previous directory, while it has data
+	MovedAt   time.Time `json:"movedAt,omitzero"`  // when the data left Old
+	Missing   bool      `json:"missing,omitempty"` // the directory is missing at present
 }
 
 // Where describes the data directory for people.
@@ -276,12 +259,6 @@ func (p Paths) Where() Where {
 	w := Where{Directory: p.Data, Usual: p.usual}
 	if old := p.at.Previous; old != nil && store.Holds(old.Directory) {
 		w.Old, w.MovedAt = old.Directory, old.MovedAt
-	}
-	var i intent
-	if there, err := readJSON(filepath.Join(p.Data, intentName), &i); err == nil && there {
-		if _, _, err := markOf(i.To); errors.Is(err, ErrHalf) {
-			w.Unfinished = i.To
-		}
 	}
 	_, w.Missing = errors.AsType[*MissingError](p.Check())
 	return w

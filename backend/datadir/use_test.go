@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,17 +180,17 @@ func TestUseRefusesWhatIsNotWhole(t *testing.T) {
 				change(t, data)
 				note, err := os.ReadFile(filepath.Join(data, "high-water.json"))
 				return errors.Join(err, os.WriteFile(filepath.Join(to, "high-water.json"), note, 0o600))
-			}, "is older than", "is older than",
+			}, "fewer changes than", "",
 		},
-		"no blobs": {func(_, to string) error { return os.RemoveAll(filepath.Join(to, "blobs")) }, "it lacks 1 files", ""},
+		"no blobs": {func(_, to string) error { return os.RemoveAll(filepath.Join(to, "blobs")) }, "missing or cut there (1)", ""},
 		"half a blob": {
 			func(_, to string) error { return os.Truncate(filepath.Join(to, "blobs/ab/abcd"), 3) }, "such as " + filepath.FromSlash("blobs/ab/abcd"), "",
 		},
-		"no agents": {func(_, to string) error { return os.RemoveAll(filepath.Join(to, "agents")) }, "it lacks 1 files", ""},
+		"no agents": {func(_, to string) error { return os.RemoveAll(filepath.Join(to, "agents")) }, "missing or cut there (1)", ""},
 		"the data before a change": {func(data, _ string) error {
 			change(t, data)
 			return nil
-		}, "has changed since", ""},
+		}, "fewer changes than", ""},
 		"a copy that an earlier version did not finish": {func(_, to string) error {
 			return os.WriteFile(filepath.Join(to, "copy.json"), []byte(`{"id":"x","from":"/old","whole":false}`), 0o600)
 		}, "never finished", "never finished"},
@@ -201,8 +202,12 @@ func TestUseRefusesWhatIsNotWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, there := printed(t, data), printed(t, to)
-			if err := p.Use(t.Context(), to, false); err == nil || !strings.Contains(err.Error(), tc.want) {
+			err := p.Use(t.Context(), to, false)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Use: got %v, want an error with %q", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "verify") {
+				t.Errorf("Use: got %v, want no advice that would act on the present data", err)
 			}
 			if now := printed(t, data); now != before {
 				t.Errorf("the present directory: got\n%s\nwant\n%s", now, before)
@@ -276,30 +281,53 @@ func TestUseLeavesAProgramAlone(t *testing.T) {
 	}
 }
 
-// TestWhereTellsOfAnUnfinishedCopy: what a move of an earlier version left half copied is told, and never opened.
-func TestWhereTellsOfAnUnfinishedCopy(t *testing.T) {
+// TestUseOfTheSameDirectory: a link to the present directory is the present directory, and a directory within the present directory is refused.
+func TestUseOfTheSameDirectory(t *testing.T) {
 	p := usual(t)
-	half := copied(t, p.Data)
-	for file, text := range map[string]string{
-		filepath.Join(p.Data, "moving.json"): fmt.Sprintf(`{"to":%q,"id":"x"}`, half),
-		filepath.Join(half, "copy.json"):     fmt.Sprintf(`{"id":"x","from":%q,"whole":false}`, p.Data),
-	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(p.Data, link); err != nil {
+		t.Skip(err)
 	}
-	if w := p.Where(); w.Directory != p.Data || w.Missing || w.Unfinished != half {
-		t.Errorf("Where: got %+v, want directory %s and unfinished %s", w, p.Data, half)
+	if err := p.Use(t.Context(), link, false); err != nil || found(t).Data != p.Data {
+		t.Errorf("Use of a link to the present directory: got %v and %s, want no error and %s", err, found(t).Data, p.Data)
 	}
-	named, err := datadir.Find(half)
-	if err != nil || !errors.Is(named.Check(), datadir.ErrHalf) || !strings.Contains(named.Check().Error(), p.Data) {
-		t.Errorf("Check of the half: got %v and %v, want ErrHalf that names %s", err, named.Check(), p.Data)
-	}
-	if err := os.RemoveAll(half); err != nil {
+	within := filepath.Join(p.Data, "copy")
+	if err := os.CopyFS(within, os.DirFS(copied(t, p.Data))); err != nil {
 		t.Fatal(err)
 	}
-	if w := p.Where(); w.Unfinished != "" {
-		t.Errorf("Where after the half was deleted: got %+v, want no unfinished copy", w)
+	if err := p.Use(t.Context(), within, true); err == nil || !strings.Contains(err.Error(), "is within") {
+		t.Errorf("Use of a directory within the present directory: got %v, want an error with %q", err, "is within")
+	}
+}
+
+// TestUseComparesBehindALink: the files of a present directory that is a link are compared as those of any other.
+func TestUseComparesBehindALink(t *testing.T) {
+	p := usual(t)
+	moved, to := p.Data+"-elsewhere", copied(t, p.Data)
+	if err := os.Rename(p.Data, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(moved, p.Data); err != nil {
+		t.Skip(err)
+	}
+	if err := os.RemoveAll(filepath.Join(to, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Use(t.Context(), to, false); err == nil || !strings.Contains(err.Error(), "missing or cut there (1)") {
+		t.Errorf("Use of a copy without blobs: got %v, want an error with %q", err, "missing or cut there (1)")
+	}
+}
+
+// TestUseMeanwhileStopsAStart: a start that found the directory before a Use of another process is told where the data is.
+func TestUseMeanwhileStopsAStart(t *testing.T) {
+	p := usual(t)
+	start, to := found(t), copied(t, p.Data)
+	if err := p.Use(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	_, err := start.Acquire(slog.New(slog.DiscardHandler))
+	if moved, is := errors.AsType[*datadir.MovedError](err); !is || moved.To != to {
+		t.Errorf("Acquire after Use: got %v, want a MovedError that names %s", err, to)
 	}
 }
 

@@ -151,28 +151,29 @@ const levelEvery = time.Minute
 // compareLevel returns an error unless the database is at least as far as the file beside it says, and writes the file when there is none
 // yet.
 func (db *DB) compareLevel(ctx context.Context) error {
+	now, err := levelOf(ctx, db.r)
+	if err != nil {
+		return err
+	}
 	dir := filepath.Dir(db.file)
-	var now HighWater
-	if err := db.r.QueryRowContext(ctx, `SELECT database, step FROM high_water`).Scan(&now.Database, &now.Step); err != nil {
-		return fmt.Errorf("how far the database is cannot be told: %w", err)
-	}
-	if _, told := highWater(dir); !told { // the disk must have the migrations before a file depends on them
-		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is reported where data would be lost
-		return nil
-	}
-	return behind(dir, now)
-}
-
-// behind returns an error unless a database that is as far as now is at least as far as the file beside it says.
-func behind(dir string, now HighWater) error {
 	was, told := highWater(dir)
 	switch {
-	case told && was.Database != now.Database:
+	case !told: // the disk must have the migrations before a file depends on them
+		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is reported where data would be lost
+	case was.Database != now.Database:
 		return &LostError{Dir: dir, Kind: LostOther, Was: was}
-	case told && was.Step > now.Step:
+	case was.Step > now.Step:
 		return &LostError{Dir: dir, Kind: LostOlder, Was: was}
 	}
 	return nil
+}
+
+// levelOf returns how far an open database is.
+func levelOf(ctx context.Context, r *sql.DB) (now HighWater, err error) {
+	if err := r.QueryRowContext(ctx, `SELECT database, step FROM high_water`).Scan(&now.Database, &now.Step); err != nil {
+		return now, fmt.Errorf("how far the database is cannot be told: %w", err)
+	}
+	return now, nil
 }
 
 // schemaOfLevel is the first schema whose database counts its steps.

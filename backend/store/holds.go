@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -21,24 +22,24 @@ func Holds(dir string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// Prove has SQLite check the whole database of a directory that nobody has open, and returns how far the database is. The error is a
-// [DamagedError] for a damaged database, such as one that was copied in part, and a [LostError] for a database that is not as far as the
-// file beside it says. Prove migrates nothing.
-func Prove(ctx context.Context, dir string) (now HighWater, err error) {
-	now, err = levelIn(ctx, dir, true)
-	if err != nil {
-		if Corrupt(err) {
-			err = &DamagedError{Dir: dir, Err: err}
+// Prove has SQLite check the whole database of a directory, such as a copy, and returns how far the database is. Prove migrates nothing.
+func Prove(ctx context.Context, dir string) (HighWater, error) {
+	return readLevel(ctx, dir, func(r *sql.DB) error {
+		faults, err := faultsOf(ctx, r, "1")
+		if err != nil || len(faults) == 0 {
+			return err
 		}
-		return now, err
-	}
-	return now, behind(dir, now)
+		return errors.New(faults[0])
+	})
 }
 
 // Level returns how far the database of a directory is, and a zero HighWater for a database whose version counted no steps.
-func Level(ctx context.Context, dir string) (HighWater, error) { return levelIn(ctx, dir, false) }
+func Level(ctx context.Context, dir string) (HighWater, error) {
+	return readLevel(ctx, dir, func(*sql.DB) error { return nil })
+}
 
-func levelIn(ctx context.Context, dir string, check bool) (now HighWater, err error) {
+// readLevel opens the database of a directory for reading, and returns how far the database is unless check finds a fault.
+func readLevel(ctx context.Context, dir string, check func(r *sql.DB) error) (now HighWater, err error) {
 	file := filepath.Join(dir, databaseName)
 	have, err := schemaOf(ctx, file)
 	if err != nil {
@@ -54,20 +55,11 @@ func levelIn(ctx context.Context, dir string, check bool) (now HighWater, err er
 	}
 	r.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if check {
-		var said string
-		if err := r.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said); err != nil {
-			return now, fmt.Errorf("checking the database: %w", err)
-		}
-		if said != "ok" {
-			return now, &DamagedError{Dir: dir, Err: errors.New(said)}
-		}
+	if err := check(r); err != nil {
+		return now, fmt.Errorf("checking the database: %w", err)
 	}
 	if have < schemaOfLevel {
 		return now, nil
 	}
-	if err := r.QueryRowContext(ctx, `SELECT database, step FROM high_water`).Scan(&now.Database, &now.Step); err != nil && !Lacks(err) {
-		return now, fmt.Errorf("how far the database is cannot be told: %w", err)
-	}
-	return now, nil
+	return levelOf(ctx, r)
 }

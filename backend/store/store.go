@@ -269,7 +269,11 @@ func (db *DB) Check(ctx context.Context) (faults []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	const most = "20"
+	return faultsOf(ctx, r, "20")
+}
+
+// faultsOf has SQLite check a whole database, and returns at most that many faults.
+func faultsOf(ctx context.Context, r *sql.DB, most string) (faults []string, err error) {
 	rows, err := r.QueryContext(ctx, "PRAGMA integrity_check("+most+")")
 	if err != nil {
 		return nil, fmt.Errorf("checking the database: %w", err)
