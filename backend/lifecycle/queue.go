@@ -18,12 +18,12 @@ type Queued struct {
 // The reasons for which an item is held.
 const (
 	HeldStopped     = "stopped"     // a person stopped the turn before it, or interrupted it with another one
-	HeldFailed      = "failed"      // that turn ended with an error
-	HeldRefused     = "refused"     // the agent refused it
-	HeldExited      = "exited"      // the agent ended in it
+	heldFailed      = "failed"      // that turn ended with an error
+	heldRefused     = "refused"     // the agent refused it
+	heldExited      = "exited"      // the agent ended in it
 	HeldInterrupted = "interrupted" // the program ended or started the agent anew
 	HeldArchived    = "archived"    // the session was put away
-	HeldPerson      = "person"      // a person holds it, or took its deletion back
+	heldPerson      = "person"      // a person holds it, or took its deletion back
 )
 
 // The codes of CommandRefused for commands to the queue.
@@ -169,7 +169,7 @@ func (c Hold) decide(s State) []Event {
 	case s.Queue[i].Held != "":
 		return nil
 	}
-	return []Event{ItemHeld{c.Item, HeldPerson}}
+	return []Event{ItemHeld{c.Item, heldPerson}}
 }
 
 func (c HoldAll) decide(s State) []Event { return hold(s, c.Why, "") }
@@ -198,7 +198,7 @@ func (c Restore) decide(s State) []Event {
 	case len(s.Queue) >= MaxQueue:
 		return refuse(RefusedFull)
 	case c.Held == "" && s.Turn == "":
-		c.Held = HeldPerson
+		c.Held = heldPerson
 	}
 	return []Event{ItemQueued{c.Queued, min(max(c.To, 0), len(s.Queue))}}
 }
@@ -214,13 +214,13 @@ func holds(s State, reason string) string {
 	case StopCancelled:
 		return HeldStopped
 	case StopAgentExited:
-		return HeldExited
+		return heldExited
 	case StopInterrupted:
 		return HeldInterrupted
 	case "refusal":
-		return HeldRefused
+		return heldRefused
 	}
-	return HeldFailed // an error, or a reason that nobody knows
+	return heldFailed // an error, or a reason that nobody knows
 }
 
 // hold holds every item but one.

@@ -9,7 +9,7 @@ import (
 
 func TestDecideQueue(t *testing.T) {
 	a, b := Queued{Item: "a"}, Queued{Item: "b"}
-	heldA, heldB := Queued{"a", HeldStopped}, Queued{"b", HeldFailed}
+	heldA, heldB := Queued{"a", HeldStopped}, Queued{"b", heldFailed}
 	both := []Queued{a, b}
 	working := State{Base: Working, Turn: "t", Sent: true, Queue: both}
 	cancelling := State{Base: Cancelling, Turn: "t", Sent: true, Queue: both}
@@ -55,9 +55,9 @@ func TestDecideQueue(t *testing.T) {
 		"after max_turn_requests too":      {working, Stopped{"t", "max_turn_requests"}, append([]Event{TurnEnded{"t", "max_turn_requests"}}, next("a")...)},
 		"what is held is passed over":      {State{Base: Working, Turn: "t", Sent: true, Queue: []Queued{heldA, b}}, Stopped{"t", StopEnd}, append([]Event{TurnEnded{"t", StopEnd}}, next("b")...)},
 		"only what is held":                {State{Base: Working, Turn: "t", Sent: true, Queue: []Queued{heldA}}, Stopped{"t", StopEnd}, []Event{TurnEnded{"t", StopEnd}}},
-		"held after an error":              {working, Stopped{"t", StopError}, append([]Event{TurnEnded{"t", StopError}}, holdBoth(HeldFailed)...)},
-		"held after a refusal":             {working, Stopped{"t", "refusal"}, append([]Event{TurnEnded{"t", "refusal"}}, holdBoth(HeldRefused)...)},
-		"held after an unknown reason":     {working, Stopped{"t", "bored"}, append([]Event{TurnEnded{"t", "bored"}}, holdBoth(HeldFailed)...)},
+		"held after an error":              {working, Stopped{"t", StopError}, append([]Event{TurnEnded{"t", StopError}}, holdBoth(heldFailed)...)},
+		"held after a refusal":             {working, Stopped{"t", "refusal"}, append([]Event{TurnEnded{"t", "refusal"}}, holdBoth(heldRefused)...)},
+		"held after an unknown reason":     {working, Stopped{"t", "bored"}, append([]Event{TurnEnded{"t", "bored"}}, holdBoth(heldFailed)...)},
 		"held after the agent's cancel":    {working, Stopped{"t", StopCancelled}, append([]Event{TurnEnded{"t", StopCancelled}}, holdBoth(HeldStopped)...)},
 		"held after a stop":                {cancelling, Stopped{"t", StopCancelled}, append([]Event{TurnEnded{"t", StopCancelled}}, holdBoth(HeldStopped)...)},
 		"held after a stop called an end":  {cancelling, Stopped{"t", StopEnd}, append([]Event{TurnEnded{"t", StopCancelled}}, holdBoth(HeldStopped)...)},
@@ -67,8 +67,8 @@ func TestDecideQueue(t *testing.T) {
 		"stop of what was not sent":        {starting, Cancel{}, append([]Event{TurnEnded{"t", StopCancelled}}, holdBoth(HeldStopped)...)},
 		"stop before a start":              {starting, Cancel{Unstarted: true}, cat([]Event{TurnEnded{"t", StopCancelled}}, holdBoth(HeldStopped), []Event{SessionClosed{transcript.ProblemQuit}})},
 		"stop of an interruption":          {chosen, Cancel{}, []Event{NextChosen{""}}},
-		"held when the agent ends":         {working, Exited{transcript.ProblemExited}, cat([]Event{TurnEnded{"t", StopAgentExited}}, holdBoth(HeldExited), []Event{SessionClosed{transcript.ProblemExited}})},
-		"held when no agent came":          {starting, Exited{transcript.ProblemSpawn}, cat([]Event{TurnEnded{"t", StopAgentExited}}, holdBoth(HeldExited), []Event{SessionClosed{transcript.ProblemSpawn}})},
+		"held when the agent ends":         {working, Exited{transcript.ProblemExited}, cat([]Event{TurnEnded{"t", StopAgentExited}}, holdBoth(heldExited), []Event{SessionClosed{transcript.ProblemExited}})},
+		"held when no agent came":          {starting, Exited{transcript.ProblemSpawn}, cat([]Event{TurnEnded{"t", StopAgentExited}}, holdBoth(heldExited), []Event{SessionClosed{transcript.ProblemSpawn}})},
 		"held when the program ends":       {working, Exited{transcript.ProblemInterrupted}, cat([]Event{TurnEnded{"t", StopInterrupted}}, holdBoth(HeldInterrupted), []Event{SessionClosed{transcript.ProblemInterrupted}})},
 		"held when the agent is restarted": {working, Exited{transcript.ProblemRestart}, cat([]Event{TurnEnded{"t", StopInterrupted}}, holdBoth(HeldInterrupted), []Event{SessionClosed{transcript.ProblemRestart}})},
 		"the chosen goes on without the agent that had to be killed": {chosen, Exited{transcript.ProblemExited}, []Event{
@@ -87,7 +87,7 @@ func TestDecideQueue(t *testing.T) {
 		"release while a turn runs":    {State{Base: Working, Turn: "t", Sent: true, Queue: []Queued{heldA}}, Release{"a"}, []Event{ItemHeld{Item: "a"}}},
 		"release what is not held":     {working, Release{"a"}, nil},
 		"release what is gone":         {working, Release{"c"}, refuse(RefusedGone)},
-		"hold":                         {working, Hold{"a"}, []Event{ItemHeld{"a", HeldPerson}}},
+		"hold":                         {working, Hold{"a"}, []Event{ItemHeld{"a", heldPerson}}},
 		"hold what is held":            {ready, Hold{"a"}, nil},
 		"hold what is gone":            {working, Hold{"c"}, refuse(RefusedGone)},
 		"hold all":                     {working, HoldAll{HeldArchived}, holdBoth(HeldArchived)},
@@ -97,8 +97,8 @@ func TestDecideQueue(t *testing.T) {
 		"remove":                       {working, Remove{"a"}, []Event{ItemRemoved{"a"}}},
 		"remove what is gone":          {working, Remove{"c"}, refuse(RefusedGone)},
 		"restore":                      {working, Restore{Queued{Item: "c"}, 1}, []Event{ItemQueued{Queued{Item: "c"}, 1}}},
-		"restore sends nothing":        {ready, Restore{Queued{Item: "c"}, 9}, []Event{ItemQueued{Queued{"c", HeldPerson}, 2}}},
-		"restore what was held before": {ready, Restore{Queued{"c", HeldFailed}, 0}, []Event{ItemQueued{Queued{"c", HeldFailed}, 0}}},
+		"restore sends nothing":        {ready, Restore{Queued{Item: "c"}, 9}, []Event{ItemQueued{Queued{"c", heldPerson}, 2}}},
+		"restore what was held before": {ready, Restore{Queued{"c", heldFailed}, 0}, []Event{ItemQueued{Queued{"c", heldFailed}, 0}}},
 		"restore what is there":        {working, Restore{Queued{Item: "a"}, 0}, refuse(RefusedUntimely)},
 		"restore too many":             {full, Restore{Queued{Item: "a"}, 0}, refuse(RefusedFull)},
 	} {

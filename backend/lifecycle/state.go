@@ -197,11 +197,11 @@ func (SessionRestored) isDeletion() {}
 // The codes of CommandRefused.
 const (
 	RefusedRunning  = "turn.running"
-	RefusedNoTurn   = "turn.none"
-	RefusedStarted  = "session.running"
+	refusedNoTurn   = "turn.none"
+	refusedStarted  = "session.running"
 	RefusedNotOpen  = "request.resolved"
 	RefusedUntimely = "session.untimely" // the agent's word came too late to mean anything
-	RefusedForgets  = "session.forgets"  // the agent could not take the conversation up again
+	refusedForgets  = "session.forgets"  // the agent could not take the conversation up again
 )
 
 // The reasons of TurnEnded that the rules know: the first two are stop reasons of ACP, the others are ours.
@@ -232,7 +232,7 @@ func (s State) Decide(c Command) []Event {
 	switch c := c.(type) {
 	case Start:
 		if s.Base != Closed {
-			return refuse(RefusedStarted)
+			return refuse(refusedStarted)
 		}
 		return []Event{StartBegun{}}
 	case Replay:
@@ -317,7 +317,7 @@ func decideCancel(s State, c Cancel) []Event {
 	case c.Unstarted && (s.Base == Starting || s.Base == Replaying):
 		return decideEndOfStart(s)
 	case s.Turn == "":
-		return refuse(RefusedNoTurn)
+		return refuse(refusedNoTurn)
 	case s.Base == Cancelling && s.next != "":
 		return []Event{NextChosen{""}} // nothing shall follow any more
 	case s.Base == Cancelling:
@@ -382,7 +382,7 @@ func decideHibernate(s State, c Hibernate) []Event {
 	case s.Base != Ready || s.Turn != "" || len(s.Open) > 0 || s.steers():
 		return refuse(RefusedUntimely)
 	case !c.ComesBack:
-		return refuse(RefusedForgets)
+		return refuse(refusedForgets)
 	}
 	return []Event{FellAsleep{}}
 }

@@ -28,8 +28,8 @@ const (
 	maxFrame     = agentio.MaxLine + 1<<20
 )
 
-// ErrRecording wraps the reason why a file cannot be replayed.
-var ErrRecording = errors.New("this is no recording that can be replayed")
+// errRecording wraps the reason why a file cannot be replayed.
+var errRecording = errors.New("this is no recording that can be replayed")
 
 // stepKind is the kind of a step.
 type stepKind int
@@ -76,13 +76,13 @@ func openRecording(path string) (*recording, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is no regular file", ErrRecording, path)
+		return nil, fmt.Errorf("%w: %s is no regular file", errRecording, path)
 	case info.Size() > maxRecording:
-		return nil, fmt.Errorf("%w: %s is larger than %d MiB", ErrRecording, path, maxRecording>>20)
+		return nil, fmt.Errorf("%w: %s is larger than %d MiB", errRecording, path, maxRecording>>20)
 	}
 	rec, err := readRecording(file, info.Size(), maxRecording)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", errRecording, path, err)
 	}
 	return rec, nil
 }

@@ -301,14 +301,14 @@ func (p *player) poll() error {
 // resume sessions is recognised only by that.
 func (p *player) keep(next int) {
 	var errs []error
-	now := place{Step: next, Sent: p.written}
+	now := position{Step: next, Sent: p.written}
 	if p.session != "" {
 		errs = append(errs, p.positions.save("session:"+p.session, now))
 	}
 	end := p.rec.end(max(next-1, 0))
 	if i := p.rec.next(next, isWants); i < 0 || i >= end {
 		if p.opening(end) == methodNew {
-			errs = append(errs, p.positions.save("cwd:"+p.cwd, place{Step: end, Sent: p.written}))
+			errs = append(errs, p.positions.save("cwd:"+p.cwd, position{Step: end, Sent: p.written}))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

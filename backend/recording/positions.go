@@ -8,13 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/adrg/xdg"
+
+	"deskhand/backend/store"
 )
 
-// place is the position of a replay, from which a restarted process continues.
-type place struct {
+// position is how far a replay is: a restarted process continues from it.
+type position struct {
 	Step int `json:"step"` // the next step
 	Sent int `json:"sent"` // the agent's messages so far, for the faults
 }
@@ -42,7 +43,7 @@ func (s positions) path(key string) string {
 }
 
 // load returns false when no position is stored.
-func (s positions) load(key string) (p place, known bool) {
+func (s positions) load(key string) (p position, known bool) {
 	data, err := os.ReadFile(s.path(key))
 	if err == nil {
 		err = json.Unmarshal(data, &p)
@@ -50,7 +51,7 @@ func (s positions) load(key string) (p place, known bool) {
 	return p, err == nil && p.Step >= 0
 }
 
-func (s positions) save(key string, p place) error {
+func (s positions) save(key string, p position) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -58,12 +59,7 @@ func (s positions) save(key string, p place) error {
 	if err != nil {
 		return err
 	}
-	file := s.path(key)
-	written := file + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(written, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(written, file)
+	return store.WriteFile(s.path(key), data, 0o600)
 }
 
 func (s positions) forget(key string) error {

@@ -9,6 +9,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 	"deskhand/backend/refusal"
+	"deskhand/backend/transcript"
 )
 
 // List returns the agents that a person can choose from, or the whole catalogue. The error says what is wrong with agents.json. A fresh list has
@@ -117,7 +118,7 @@ func (a *Agents) clean(r *agents.Report) {
 
 // Codes of refusals about agents.
 const (
-	refusedNoAgent      = "agent.unknown"
+	refusedNoAgent      = transcript.ProblemUnknown
 	refusedInstalling   = "agent.installing"
 	refusedInstallable  = "agent.not_installable"
 	refusedVersion      = "agent.version"

@@ -120,8 +120,7 @@ func (v *conversation) begin() {
 		f.Chosen, v.fold.FactsChanged = f.Options, true
 	}
 	v.modes = startmode.Of(v.c.cfg.Agents.Modes(v.row.Agent))
-	a.beginning = v.toBegin()
-	a.beginning.a = a
+	a.beginning = a.toBegin()
 	a.chosen, v.fold.Told = modesLast(v.fold.Facts.Chosen), false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
@@ -306,7 +305,7 @@ func (a *agentProcess) send(lines [][]byte) {
 	a.outbox <- lines // has room: we are the only one that puts in
 }
 
-// interrupt sends SIGINT, the second step of a cancel. interrupt returns reasonNoSignal when the transport cannot signal.
+// interrupt sends SIGINT, the second step of a cancel. interrupt returns [transcript.ReasonNoSignal] when the transport cannot signal.
 func (a *agentProcess) interrupt() (reason string) {
 	if a.inst == nil {
 		return ""

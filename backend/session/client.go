@@ -148,9 +148,9 @@ func (c *Client) recover(ctx context.Context) error {
 func (c *Client) Close() error {
 	c.tasks.close()
 	c.stop()
-	c.cfg.Roster.Close()
 	c.maintainer.Close()
 	c.shells.Close()
+	c.cfg.Roster.Close() // the last, since a login may wait for a disk
 	c.tasks.wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }

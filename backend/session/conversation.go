@@ -232,7 +232,7 @@ func (v *conversation) effect(e lifecycle.Event) {
 		v.requestsChanged()
 	case lifecycle.RequestEnded:
 		if v.inbox.open[e.Request] == nil {
-			break // it has ended with a turn that the agent knew nothing of, see cancelSent
+			break // it has ended with a turn that the agent knew nothing of, see [lifecycle.CancelSent]
 		}
 		v.inbox.end(e.Request, e.Status)
 		v.requestsChanged()
@@ -412,7 +412,7 @@ func (v *conversation) commit() (written bool) {
 }
 
 // letGo drops what only a running agent could still change. A conversation stays loaded after it was worked in, and there are
-// hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it (noteStarting), as after a start
+// hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it ([transcript.NoteStarting]), as after a start
 // of Deskhand.
 func (v *conversation) letGo() {
 	if v.state.Base == lifecycle.Closed && v.agent == nil && v.turn == nil && len(v.inbox.open) == 0 {

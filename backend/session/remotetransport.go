@@ -48,7 +48,7 @@ func (a *agentProcess) startLimit() time.Duration {
 	return initializeLimit
 }
 
-// there is an agent elsewhere as a transport.
+// remoteTransport is the agent of another machine as a transport.
 type remoteTransport struct {
 	a       *agentProcess
 	place   *remotes.Remote

@@ -149,7 +149,7 @@ func (b *inbox) answer(found Request, a Answer, surface string) error {
 		return err
 	}
 	switch {
-	case r.ended != nil: // endRequest tells
+	case r.ended != nil: // inbox.end tells
 	case result == nil:
 		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
 	default:

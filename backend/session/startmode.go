@@ -36,16 +36,16 @@ type beginning struct {
 }
 
 // toBegin is what a start of the agent has to see to. What an agent told of itself before its conversation began is its own choice.
-func (v *conversation) toBegin() beginning {
-	f := &v.fold.Facts
+func (a *agentProcess) toBegin() beginning {
+	f := &a.v.fold.Facts
 	if f.Start == nil {
-		return beginning{held: slices.ContainsFunc(f.Chosen, func(o transcript.ConfigOption) bool { return o.Category == transcript.ModeCategory && o.IsSet() })}
+		return beginning{a: a, held: slices.ContainsFunc(f.Chosen, func(o transcript.ConfigOption) bool { return o.Category == transcript.ModeCategory && o.IsSet() })}
 	}
 	f.Chosen = slices.DeleteFunc(slices.Clone(f.Options), func(o transcript.ConfigOption) bool {
 		return o.Category == transcript.ModeCategory || o.Category == modelCategory && f.Start.Model != ""
 	})
-	v.fold.FactsChanged = true
-	return beginning{wish: f.Start}
+	a.v.fold.FactsChanged = true
+	return beginning{a: a, wish: f.Start}
 }
 
 // begin has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the

@@ -373,7 +373,7 @@ func (a *agentProcess) terminal(params json.RawMessage) (*program, *acp.Error) {
 	return found, nil
 }
 
-// exitStatus is nil while the program runs.
+// exitStatusLocked returns nil while the program runs. The caller holds the lock of p.
 func (p *program) exitStatusLocked() map[string]any {
 	if !p.over {
 		return nil
