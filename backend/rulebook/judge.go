@@ -195,7 +195,7 @@ func (u *Uses) Publish(ctx context.Context) {
 	slices.Sort(ids)
 	list, err := record.Query(ctx, u.book.cfg.Store.Read(), scan, `SELECT `+columns+from+` AND r.id IN (SELECT value FROM json_each(?))`,
 		time.Now().UnixMilli(), string(record.JSON(slices.Compact(ids))))
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		u.book.cfg.Logger.Error("rules cannot be read", "error", err)
 	}
 	for _, r := range list {

@@ -570,7 +570,7 @@ func (c *Client) Answer(ctx context.Context, request string, a Answer, surface s
 	if len(found) == 0 {
 		return fmt.Errorf("request %s: %w", request, ErrNotFound)
 	}
-	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.inbox.answer(found[0], a, surface) }))
+	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.inbox.answer(ctx, found[0], a, surface) }))
 }
 
 // Running counts the turns that run now.

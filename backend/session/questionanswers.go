@@ -12,14 +12,14 @@ import (
 // The first answer wins, as with [Client.Answer].
 func (c *Client) ReplyQuestion(ctx context.Context, session, question string, answers [][]string, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, part int) error {
-		return v.inbox.reply(found, part, answers, surface)
+		return v.inbox.reply(ctx, found, part, answers, surface)
 	})
 }
 
 // RejectQuestion turns a question down, with every other one of its request.
 func (c *Client) RejectQuestion(ctx context.Context, session, question, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, _ int) error {
-		return v.inbox.answer(found, found.rejection(), surface)
+		return v.inbox.answer(ctx, found, found.rejection(), surface)
 	})
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -132,7 +133,7 @@ func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 }
 
 // answer takes a person's answer. The request is as it was found in the database; what counts is whether it still waits.
-func (b *inbox) answer(found Request, a Answer, surface string) error {
+func (b *inbox) answer(ctx context.Context, found Request, a Answer, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {
 		return tooLate(found)
@@ -140,7 +141,7 @@ func (b *inbox) answer(found Request, a Answer, surface string) error {
 	if r.Kind == kindTrust {
 		return b.answerTrust(r, a, surface)
 	}
-	after, err := b.beside(r, &a)
+	after, err := b.beside(ctx, r, &a)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (b *inbox) tell(r *Request) {
 }
 
 // reply answers a request by lists; part is the number of the question that they are for, or 0 for all of them.
-func (b *inbox) reply(found Request, part int, answers [][]string, surface string) error {
+func (b *inbox) reply(ctx context.Context, found Request, part int, answers [][]string, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {
 		return tooLate(found)
@@ -254,7 +255,7 @@ func (b *inbox) reply(found Request, part int, answers [][]string, surface strin
 		if err != nil {
 			return err
 		}
-		return b.answer(found, a, surface)
+		return b.answer(ctx, found, a, surface)
 	}
 	if _, answered := r.parts[part]; answered {
 		return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
@@ -282,5 +283,5 @@ func (b *inbox) reply(found Request, part int, answers [][]string, surface strin
 	if err != nil {
 		return err
 	}
-	return b.answer(found, a, surface)
+	return b.answer(ctx, found, a, surface)
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -48,8 +49,8 @@ func askedOf(r *Request) rulebook.Asked {
 
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
-func (b *inbox) askedWhole(r *openRequest) rulebook.Asked {
-	whole, _ := b.v.c.WholeRequest(b.v.c.lasting(), r.Request, b.v.step.frames...) // it stays clipped with an error
+func (b *inbox) askedWhole(ctx context.Context, r *openRequest) rulebook.Asked {
+	whole, _ := b.v.c.WholeRequest(ctx, r.Request, b.v.step.frames...) // it stays clipped with an error
 	return askedOf(&whole)
 }
 
@@ -67,7 +68,8 @@ func (b *inbox) decided(r *openRequest) *decision {
 	if r.Kind != kindPermission || r.id == nil {
 		return nil
 	}
-	judged := b.v.c.rules.Decide(b.v.c.lasting(), b.v.subject(), b.askedWhole(r))
+	ctx := b.v.c.lasting()
+	judged := b.v.c.rules.Decide(ctx, b.v.subject(), b.askedWhole(ctx, r))
 	if judged == nil {
 		return nil
 	}
@@ -134,14 +136,14 @@ func (v *conversation) ruled() *rulebook.Uses {
 		uses := v.c.rules.Uses()
 		v.step.ruled = uses
 		v.step.writes = append(v.step.writes, uses.Write)
-		v.step.after = append(v.step.after, func() { uses.Publish(v.c.lasting()) })
+		v.step.after = append(v.step.after, func() { uses.Publish(v.c.ctx) })
 	}
 	return v.step.ruled
 }
 
 // beside checks the rule and the note of an answer, and returns a function that applies them once the request has ended. With a rule the
 // answer that goes to the agent is the option for once, because the agent is to keep nothing that a person cannot take back here.
-func (b *inbox) beside(r *openRequest, a *Answer) (func() error, error) {
+func (b *inbox) beside(ctx context.Context, r *openRequest, a *Answer) (func() error, error) {
 	after := func() error { return nil }
 	if a.Remember == nil && a.Note == "" {
 		return after, nil
@@ -166,7 +168,8 @@ func (b *inbox) beside(r *openRequest, a *Answer) (func() error, error) {
 	if a.Remember == nil {
 		return after, nil
 	}
-	rule, err := b.v.c.rules.Make(b.v.c.lasting(), b.v.subject(), b.askedWhole(r), *a.Remember, rejects)
+	ctx = context.WithoutCancel(ctx)
+	rule, err := b.v.c.rules.Make(ctx, b.v.subject(), b.askedWhole(ctx, r), *a.Remember, rejects)
 	if err != nil {
 		return nil, err
 	}
