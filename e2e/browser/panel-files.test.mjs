@@ -303,7 +303,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await looks.at(app.page, "panel-terminal-empty");
   await app.button("New terminal", app.panel).click();
   await app.shows("ready>").waitFor();
-  assert.equal(await app.focused(), "Terminal 1 of “Untitled”");
+  await until("the focus in the terminal", async () => (await app.focused()) === "Terminal 1 of “Untitled”");
   await app.types('x=kept; echo "in $(pwd), <$DESKHAND_TOKEN>"');
   await app.shows(`in ${desk.work}, <>`).waitFor();
   await looks.at(app.page, "panel-terminal");
@@ -319,7 +319,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await app.terminal.locator("textarea").focus();
   await app.page.keyboard.press("Control+c");
   await app.page.keyboard.press("Control+Escape");
-  assert.match(await app.focused(), /^What is shown/);
+  await until("the focus on the choice", async () => (await app.focused()).startsWith("What is shown"));
 
   // It is there after another tab, after the page was loaded anew, and for a second page.
   await app.panel.getByRole("tab", { name: "Files" }).click();
@@ -356,8 +356,8 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await app.turn("spawn");
   await app.choice.click();
   const list = app.page.getByRole("listbox", { name: "What is shown" });
-  assert.equal(await list.getByText("Yours", { exact: true }).count(), 1);
-  assert.equal(await list.getByText("The agent’s programs", { exact: true }).count(), 1);
+  await list.getByText("The agent’s programs", { exact: true }).waitFor(); // strict: there is one of each
+  await list.getByText("Yours", { exact: true }).waitFor();
   await looks.at(app.page, "panel-terminal-list");
   await list.getByRole("option").last().click();
   await app.panel.getByText("exit code 0").or(app.panel.getByText("Exit code 0")).first().waitFor();

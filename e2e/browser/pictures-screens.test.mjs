@@ -177,7 +177,7 @@ scene("attachments", async (t) => {
   await camera.take(page, "attach-chips", { manual: true });
   await desk.api("PATCH", `/client/sessions/${id}`, { attachments: [], draft: "" });
   await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "attach lamp.png report.pdf summary.md", attachments: [{ id: items[1].id }] });
-  await app.log.getByRole("article").filter({ hasText: "summary.md" }).waitFor();
+  await app.log.getByRole("article", { name: /^File from/ }).filter({ hasText: "summary.md" }).waitFor();
   await until("the picture", () => page.evaluate(() => document.querySelector("article[aria-label] img")?.naturalWidth > 0));
   await camera.take(page, "attach-given", { manual: true, says: false }); // a file may be there before or after the call that gave it
   await app.button("Conversation actions").click();
