@@ -16,16 +16,12 @@ import (
 //
 //	evt.adapter.message.created        messageId, requestId, text, attachments: a message of a person
 //	cmd.request.message                requestId, text, attachments: the prompt of a turn that begins
-//
 //	evt.request.lifecycle.changed      requestId, state, stopReason
 //	evt.agent.output.delta.text        requestId, messageId, delta
 //	evt.agent.output.delta.reasoning   the same
-//
 //	evt.agent.output.response.text     requestId, finalText: the agent's whole text of the turn
-//
 //	evt.agent.output.response.binary   requestId, messageId, mimeType, filename, dataBase64 or else blob
 //	evt.agent.output.toolcall          requestId, messageId, toolCallId, title, kind, status
-//
 //	evt.surface.output.message.created requestId, messageId: a message of the agent begins
 type BusEvent struct {
 	RequestID   string                  `json:"requestId,omitempty" doc:"The turn"`
