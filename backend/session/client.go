@@ -639,7 +639,7 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	if maps.Equal(lost, shown) || c.ReadOnly() != nil {
 		return
 	}
-	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // on an error the next Look tells
+	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // after an error, the next Look tries again
 }
 
 // approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve the same

@@ -81,7 +81,7 @@ type Config struct {
 	// the client.
 	Snapshots  *snapshot.Library
 	HoldPrompt time.Duration // how long a prompt waits for the snapshot at most; 0 = 300 ms
-	LastLook   time.Duration // how long the directory is watched for changes after a turn; 0 = 30 s
+	LastLook   time.Duration // how long the snapshot at the end of a turn may take; 0 = 30 s
 
 	Unattached time.Duration // how long an attachment that nothing names is kept; 0 = a day
 

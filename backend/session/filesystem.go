@@ -30,7 +30,7 @@ var errTooLong = errors.New("is too long")
 
 // inOrder makes file work start after the file work before it, so that an agent that writes and then reads without waiting for the answer
 // reads what it wrote. The work runs in a goroutine of its own, because a disk that does not answer may block it forever; like those of
-// host.Directories, that goroutine may outlive the program's Close, while the chore ends with ctx. Work of the same process waits for
+// host.Directories, that goroutine may outlive Client.Close, while the chore ends with ctx. Work of the same process waits for
 // blocked work before it, so that a process blocks one thread at most. Across processes only writes wait for earlier writes, so that an old
 // text does not overwrite a new one. A write that was not begun when its chore ended never begins, and later processes wait for it no
 // longer than for earlier writes: otherwise a write behind a blocked read would block all writes of later processes.

@@ -58,7 +58,7 @@ func (c ruleRequests) judgeAgain() {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
-	for _, v := range live { // a permission that is opened after this list was made is judged by the current rules anyway
+	for _, v := range live { // all of them, since a conversation's view shows a waiting permission only once the step is stored
 		c.background(func() { v.post(v.inbox.judgeWaiting) })
 	}
 }

@@ -48,7 +48,7 @@ type program struct {
 	id     string
 	limit  int
 	life   context.Context    //nolint:containedctx // cancelled to end the process and every process that it has started
-	cancel context.CancelFunc // ends life
+	cancel context.CancelFunc // cancels life
 	ended  chan struct{}      // closed when the process has ended and the note of its end is written
 	gone   chan struct{}      // closed when the process has ended and all its output is in kept
 	fresh  chan struct{}      // holds a token when there is output to note
