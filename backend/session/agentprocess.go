@@ -34,7 +34,9 @@ const (
 )
 
 // agentProcess is one process of the conversation's agent: a generation of the session. Goroutines of its own read from and write to the
-// process, so that an agent that does not read its input delays nobody. The maps belong to the conversation's goroutine.
+// process, so that an agent that does not read its input delays nobody: one goroutine calls run, which calls prepare, spawn, read and
+// closeSession, and another one calls write. The other methods are called in the conversation's goroutine, unless their comments say
+// otherwise. The maps belong to the conversation's goroutine.
 type agentProcess struct {
 	v    *conversation
 	ctx  context.Context //nolint:containedctx // ends when the conversation is detached from this process
@@ -193,8 +195,8 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	return localTransport{inst}, transcript.ProblemSpawn, err
 }
 
-// post runs f in the conversation's goroutine if a is still the conversation's agent by then. It returns false when a has been stopped. Any
-// goroutine except the conversation's own may call post.
+// post runs f in the conversation's goroutine if a is still the conversation's agent by then. post returns false when a has been stopped.
+// Any goroutine except the conversation's own may call post.
 func (a *agentProcess) post(f func()) bool {
 	select {
 	case a.v.work <- a.own(f):
@@ -217,7 +219,7 @@ func (a *agentProcess) own(f func()) func() {
 // agent, instead of dropping the reader together with the agent's messages: a disk that is full for an hour loses nothing.
 const working = 10 * time.Second
 
-// hand hands a batch that r has read to the conversation. It returns false when the conversation is detached.
+// hand hands a batch that r has read to the conversation. hand returns false when the conversation is detached.
 func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
 	work := a.own(func() { a.v.received(a, batch) })
 	for {
@@ -272,7 +274,7 @@ func (a *agentProcess) write(inst transport) {
 	}
 }
 
-// writeAll sends messages to the agent. It returns false when no further message can be sent.
+// writeAll sends messages to the agent. writeAll returns false when no further message can be sent.
 func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
 	for _, line := range lines {
 		err := inst.Send(a.ctx, line)
@@ -806,8 +808,8 @@ func (v *conversation) promptReply(turn string) reply {
 }
 
 // rechoose asks the agent for the next option whose value differs from the value before the agent was started anew: a mode in which the
-// agent asks must not become one in which it does not (lostMode). It returns true when the agent was asked; then is called with the agent's
-// answer. It returns false when no option differs, or the agent no longer offers the others.
+// agent asks must not become one in which it does not (lostMode). rechoose returns true when the agent was asked; then is called with the
+// agent's answer. rechoose returns false when no option differs, or the agent no longer offers the others.
 func (a *agentProcess) rechoose(then func()) bool {
 	v := a.v
 	for len(a.chosen) > 0 {

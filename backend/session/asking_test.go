@@ -26,8 +26,8 @@ type answer struct {
 	} `json:"error"`
 }
 
-// askingDesk has an agent that takes the steps of its prompts. Its sessions may reach the files in d.work, and none in the private
-// directory beside it.
+// askingDesk has an agent that takes the steps of its prompts. The sessions of the desk may reach the files in d.work, and none in the
+// private directory beside it.
 func askingDesk(t *testing.T, dir string, words ...string) *desk {
 	t.Helper()
 	return askingDeskWith(t, dir, 0, words...)

@@ -87,8 +87,8 @@ func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) e
 	})
 }
 
-// copyFrames copies the frames between Deskhand and the agent. It fails when the parent is erased meanwhile, since a part of a journal is
-// no fork.
+// copyFrames copies the frames between Deskhand and the agent. copyFrames fails when the parent is erased meanwhile, since a part of a
+// journal is no fork.
 func (c *core) copyFrames(ctx context.Context, f fork, id string, want int) error {
 	have, err := c.journal.Copy(ctx, f.parent.ID, id, f.until)
 	if err == nil && have != want {
@@ -199,7 +199,7 @@ func renamedID(session, id string) string {
 	return was.String()
 }
 
-// Fork makes a second session that goes on from the current end of a session. It starts the agent if needed, and waits for the fork.
+// Fork makes a second session that goes on from the current end of a session. Fork starts the agent if needed, and waits for the fork.
 func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {

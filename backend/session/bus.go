@@ -59,7 +59,7 @@ const (
 	busShown     = "evt.surface.output.message.created"
 )
 
-// answering records what the bus has reported of a conversation. It belongs to the conversation's goroutine.
+// answering records what the bus has reported of a conversation. answering belongs to the conversation's goroutine.
 type answering struct {
 	last  int64          // seq of the newest reported entry
 	said  map[string]int // reported bytes of each message's text, by entry

@@ -74,7 +74,7 @@ func (s *cancellation) unheard() bool {
 	return s.v.turn != nil && (!s.v.state.Sent || s.v.composer.now != nil)
 }
 
-// draftAgain makes the message of a turn the draft. It returns false when the draft has text already, or the message is too long.
+// draftAgain makes the message of a turn the draft. draftAgain returns false when the draft has text already, or the message is too long.
 func (s *cancellation) draftAgain(t *Turn) bool {
 	message := transcript.PromptText(t.prompt)
 	if s.v.row.Draft != "" || len(message) > longestTakenBack {
@@ -141,7 +141,8 @@ func (s *cancellation) dropUnsentPrompt(b begunTurn) {
 	}
 }
 
-// withdrawOurs withdraws every request that the agent has not answered and that can be withdrawn. It returns false when there is none.
+// withdrawOurs withdraws every request that the agent has not answered and that can be withdrawn. withdrawOurs returns false when there is
+// none.
 func (a *agentProcess) withdrawOurs() bool {
 	found := false
 	for key, method := range a.methods {
@@ -170,8 +171,8 @@ func (a *agentProcess) unanswered(key acp.Key) {
 	then(nil, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled; the agent did not answer"})
 }
 
-// stopped reports whether a step of the start has failed because a person has cancelled the request of the step. It then ends the agent, as
-// if the agent had not been started. A message that was sent after the cancel gets a start of its own.
+// stopped reports whether a step of the start has failed because a person has cancelled the request of the step. stopped then ends the
+// agent, as if the agent had not been started. A message that was sent after the cancel gets a start of its own.
 func (a *agentProcess) stopped(failure *acp.Error) bool {
 	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
 		return false

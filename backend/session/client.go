@@ -43,7 +43,7 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// Client holds all conversations of one data directory. Any goroutine may call its methods.
+// Client holds all conversations of one data directory. Any goroutine may call the methods of Client.
 type Client struct {
 	*core
 

@@ -201,8 +201,8 @@ func (d *composer) holds(turn string, now *composing, h *undo.Hold) bool {
 	return false
 }
 
-// composer makes the prompts of a conversation from texts and files. Except for accept, its methods are called in the conversation's
-// goroutine.
+// composer makes the prompts of a conversation from texts and files. Except for accept, the methods of composer are called in the
+// conversation's goroutine.
 type composer struct {
 	v    *conversation
 	now  *composing      // the prompt of the turn, until the agent can be sent the prompt

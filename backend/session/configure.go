@@ -17,9 +17,9 @@ const (
 // configurePatience is how long Configure waits for the agent: within a turn some agents answer only when the model pauses.
 const configurePatience = 20 * time.Second
 
-// Configure changes a config option as SetConfig does, waits for the agent's answer, and returns the session with the new value. It fails
-// with config.refused and the agent's message, and with config.unanswered after 20 seconds without an answer; an answer that comes later
-// still counts.
+// Configure changes a config option as SetConfig does, waits for the agent's answer, and returns the session with the new value. Configure
+// fails with config.refused and the agent's message, and with config.unanswered after 20 seconds without an answer; an answer that comes
+// later still counts.
 func (c *Client) Configure(ctx context.Context, id, option string, value json.RawMessage) (Session, error) {
 	answered := make(chan *acp.Error, 1)
 	var gone <-chan struct{}

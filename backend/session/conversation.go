@@ -372,8 +372,8 @@ func Patiently(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patientKey{}, true)
 }
 
-// commit stores the step, publishes its events, and sends its messages to the agent, in this order. It returns false when the program ends
-// before the step is stored.
+// commit stores the step, publishes its events, and sends its messages to the agent, in this order. commit returns false when the program
+// ends before the step is stored.
 func (v *conversation) commit() (written bool) {
 	if v.broken {
 		v.step = step{}
@@ -429,7 +429,7 @@ func (v *conversation) letGo() {
 	}
 }
 
-// write stores the step, and tries again every second while that fails, since nothing may be shown that is not stored. It returns false
+// write stores the step, and tries again every second while that fails, since nothing may be shown that is not stored. write returns false
 // when the program ends first.
 func (v *conversation) write(entries []transcript.Change) bool {
 	ctx := v.c.lasting()
@@ -508,7 +508,7 @@ func (v *conversation) publishView() {
 	v.view.Store(&s)
 }
 
-// prompt begins a turn with a person's message. It is refused while a turn runs.
+// prompt begins a turn with a person's message. prompt is refused while a turn runs.
 func (v *conversation) prompt(m said) (Turn, error) {
 	if v.state.Turn != "" {
 		return Turn{}, &RefusedError{Code: lifecycle.RefusedRunning}

@@ -77,8 +77,8 @@ type Config struct {
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
 
-	// Snapshots keeps the contents of sessions' directories around each turn; nil = no turn can be undone. Its owner closes Snapshots after
-	// the client.
+	// Snapshots keeps the contents of sessions' directories around each turn; nil = no turn can be undone. The owner of Snapshots closes
+	// Snapshots after the client.
 	Snapshots  *snapshot.Library
 	HoldPrompt time.Duration // how long a prompt waits for the snapshot at most; 0 = 300 ms
 	LastLook   time.Duration // how long the snapshot at the end of a turn may take; 0 = 30 s

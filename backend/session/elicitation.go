@@ -15,7 +15,7 @@ import (
 // An elicitation asks a person by ACP's own method: by a form to fill in, or by an address to open. To accept an address is to agree that
 // it is opened, and no more; the agent reports later, by elicitation/complete, that the work there is done.
 
-// elicitation holds the params of elicitation/create that are understood. Its mode decides which of the other fields are required.
+// elicitation holds the params of elicitation/create that are understood. The mode decides which of the other fields are required.
 type elicitation struct {
 	Mode          string          `json:"mode"`
 	Message       looseText       `json:"message"`

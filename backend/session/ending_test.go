@@ -97,8 +97,8 @@ func TestEndedAgentLosesNoFrames(t *testing.T) {
 	})
 }
 
-// endless ignores a cancel, and writes from the end of its input until it is killed. Its log is full then, and holds it up; written counts
-// the words that it could write.
+// endless ignores a cancel, and writes from the end of its input until it is killed. The log of endless is full then, and holds up the
+// agent; written counts the words that it could write.
 func endless(written *atomic.Int64) proxytest.Agent {
 	return inMemory(func(json.RawMessage, *bufio.Scanner, io.Writer) {}, func(out io.Writer) {
 		for n := 0; ; n++ {

@@ -55,8 +55,8 @@ func (c *Client) Erase(ctx context.Context, id string) error {
 	}
 }
 
-// EraseUnused is Erase for a session that was made in advance and is not wanted. It is refused when a person has begun something in the
-// session: written or attached, queued or sent. The deletion cannot be undone, since no person asked for it.
+// EraseUnused is Erase for a session that was made in advance and is not wanted. EraseUnused is refused when a person has begun something
+// in the session: written or attached, queued or sent. The deletion cannot be undone, since no person asked for it.
 func (c *Client) EraseUnused(ctx context.Context, id string) error {
 	v, err := c.any(ctx, id)
 	if err != nil {

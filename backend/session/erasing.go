@@ -6,7 +6,7 @@ import (
 )
 
 // erasing holds the sessions that wait to be erased or were erased in this run of the program; no conversation is made for them. Any
-// goroutine may call its methods.
+// goroutine may call the methods of erasing.
 type erasing struct {
 	more chan struct{} // has room for one token; holds it when a session waits
 

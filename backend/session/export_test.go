@@ -9,7 +9,7 @@ import (
 // Patience is the default of Config.Patience.
 const Patience = patience
 
-// MeasureWith replaces the measurement of the processes, for a fake clock. It must be called before anything runs.
+// MeasureWith replaces the measurement of the processes, for a fake clock. MeasureWith must be called before anything runs.
 func (c *Client) MeasureWith(f func(pss bool) (proxy.Overview, error)) { c.processes.Measure = f }
 
 // Overview measures the client's agents.

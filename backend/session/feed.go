@@ -24,7 +24,7 @@ const (
 	eventPadding = 160 // size of an event beside its data
 )
 
-// Feed is the order of all events: a bounded ring that any number of readers poll. Any goroutine may call its methods.
+// Feed is the order of all events: a bounded ring that any number of readers poll. Any goroutine may call the methods of Feed.
 type Feed struct {
 	gen string
 

@@ -37,7 +37,7 @@ func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	}
 }
 
-// fickle is an agent that loses its account in the middle of a conversation. It refuses a prompt at once, or a prompt that waits for a
+// fickle is an agent that loses its account in the middle of a conversation. fickle refuses a prompt at once, or a prompt that waits for a
 // cancel when it is cancelled; after a login it echoes prompts.
 const fickle = `while read -r line; do
   id=${line##*'"id":'}; id=${id%%[,\}]*}

@@ -68,7 +68,7 @@ type said struct {
 	elsewhere bool // the message did not come from the draft
 }
 
-// waitingPrompts holds the items of a conversation's queue. Its methods are called in the conversation's goroutine.
+// waitingPrompts holds the items of a conversation's queue. The methods of waitingPrompts are called in the conversation's goroutine.
 type waitingPrompts struct {
 	v *conversation
 

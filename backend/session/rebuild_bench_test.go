@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkRebuild measures the rebuild of a long transcript, while another goroutine writes a row every few milliseconds, as a
-// conversation does. It reports the longest wait of that goroutine beside the speed.
+// conversation does. BenchmarkRebuild reports the longest wait of that goroutine beside the speed.
 func BenchmarkRebuild(b *testing.B) {
 	s := openShelf(b)
 	story := newStoryteller(b, 11).tell(1500)

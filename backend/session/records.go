@@ -195,7 +195,7 @@ type RequestRule struct {
 	Text   string `json:"text"`
 }
 
-// QueueItem is a prompt that waits in the queue. Its id is the id of the turn that it becomes.
+// QueueItem is a prompt that waits in the queue. The id of a QueueItem is the id of the turn that it becomes.
 type QueueItem struct {
 	ID        string `json:"id" doc:"Also of the turn that it becomes"`
 	Session   string `json:"session"`

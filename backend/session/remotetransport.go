@@ -327,7 +327,7 @@ func (rt *remoteTurn) armAgain(reason string) {
 	rt.v.stopping.arm()
 }
 
-// goOn leaves a remote agent at work when this program ends; the next start takes the agent up again. It returns false when there is no
+// goOn leaves a remote agent at work when this program ends; the next start takes the agent up again. goOn returns false when there is no
 // remote turn to leave running.
 func (rt *remoteTurn) goOn() bool {
 	if rt.v.agent == nil || rt.v.turn == nil || rt.v.state.Base != lifecycle.Working || !rt.v.state.Sent || rt.v.composer.now != nil {
@@ -342,8 +342,8 @@ func (rt *remoteTurn) goOn() bool {
 	return true
 }
 
-// takeUpAgain goes on with a remote agent that has outlived the last run of the program, in the middle of its turn. It returns false when
-// there is no such agent, and the turn has ended. The state of the generation is read from the journal.
+// takeUpAgain goes on with a remote agent that has outlived the last run of the program, in the middle of its turn. takeUpAgain returns
+// false when there is no such agent, and the turn has ended. The state of the generation is read from the journal.
 func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
 	if rt.v.turn == nil {
 		return false

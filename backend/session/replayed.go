@@ -101,9 +101,9 @@ func (a *agentProcess) endReplay() {
 	then()
 }
 
-// beforeReplayed handles a message that may be part of the history, before the message is folded. It reports whether the message is history
-// that came after the agent's answer. An agent that has sent no history before its answer may begin to talk by itself, which is not
-// history; a person's message is, since no prompt was sent.
+// beforeReplayed handles a message that may be part of the history, before the message is folded. beforeReplayed reports whether the
+// message is history that came after the agent's answer. An agent that has sent no history before its answer may begin to talk by itself,
+// which is not history; a person's message is, since no prompt was sent.
 func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool) {
 	if a.replay == nil || env.Kind != acp.Notification || env.Method() != "session/update" {
 		return false
@@ -182,7 +182,7 @@ const (
 	originImport   = "import"
 )
 
-// waitToLoad postpones session/load for an agent that would lose the session now. It returns true when load is called again later.
+// waitToLoad postpones session/load for an agent that would lose the session now. waitToLoad returns true when load is called again later.
 func (a *agentProcess) waitToLoad() bool {
 	v := a.v
 	if !v.c.cfg.Agents.Quirks(v.row.Agent).LoadNextMinute {

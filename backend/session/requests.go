@@ -214,7 +214,7 @@ func (b *inbox) end(id, status string) {
 	}
 }
 
-// inbox holds the requests of a conversation that wait for an answer. Its methods are called in the conversation's goroutine.
+// inbox holds the requests of a conversation that wait for an answer. The methods of inbox are called in the conversation's goroutine.
 type inbox struct {
 	v      *conversation
 	open   map[string]*openRequest // by id

@@ -24,7 +24,7 @@ type outcome struct {
 	told      func()
 }
 
-// chore is the work of a served request, in a goroutine of its own. It ends soon after ctx, since the end of the agent waits for it.
+// chore is the work of a served request, in a goroutine of its own. chore ends soon after ctx, since the end of the agent waits for it.
 type chore func(ctx context.Context) outcome
 
 func failed(code int, message string) outcome {
@@ -129,7 +129,7 @@ func (a *agentProcess) chore(method string, params json.RawMessage) (chore, *acp
 	return p.kill, nil
 }
 
-// withdraw cancels a served request for the agent's $/cancel_request. It returns false when no such request is served.
+// withdraw cancels a served request for the agent's $/cancel_request. withdraw returns false when no such request is served.
 func (a *agentProcess) withdraw(key acp.Key) bool {
 	cancel := a.serving[key]
 	if cancel == nil {

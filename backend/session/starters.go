@@ -22,8 +22,8 @@ type Starters struct {
 // maxManifest is how many bytes of a project file are read.
 const maxManifest = 256 << 10
 
-// Starters reads the names in a session's directory, and the files in which projects name their test command. It starts no program: not
-// even git, which would run commands of the directory's own configuration.
+// Starters reads the names in a session's directory, and the files in which projects name their test command. Starters starts no program:
+// not even git, which would run commands of the directory's own configuration.
 func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 	s, err := c.Get(ctx, id)
 	if err != nil || c.hosts.At(s.Place).Directories == nil {

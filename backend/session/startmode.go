@@ -51,7 +51,7 @@ func (a *agentProcess) toBegin() beginning {
 }
 
 // begin asks the agent for the model and then for the mode that the conversation begins with, in this order because the modes may depend on
-// the model. It returns true when then is called later, or never because the start has failed.
+// the model. begin returns true when then is called later, or never because the start has failed.
 func (g *beginning) begin(then func()) bool {
 	if !g.model {
 		g.model = true
@@ -172,7 +172,7 @@ func (v *conversation) noteOffer() {
 }
 
 // strays handles an agent that changed its mode between its start and the first prompt without a person's choice, because it reports modes
-// late or changes by itself. It returns true when the agent was asked to change back: send is called once the agent is in its mode, or
+// late or changes by itself. strays returns true when the agent was asked to change back: send is called once the agent is in its mode, or
 // never.
 func (g *beginning) strays(send func()) bool {
 	o := optionOf(g.a.v.fold.Facts.Options, transcript.ModeCategory)

@@ -28,8 +28,8 @@ func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList,
 	return list, err
 }
 
-// EndStraggler ends the command of a straggler entry, with all processes that it has started, and returns when the processes have ended. It
-// returns nil when the command has ended before.
+// EndStraggler ends the command of a straggler entry, with all processes that it has started, and returns when the processes have ended.
+// EndStraggler returns nil when the command has ended before.
 func (c *Client) EndStraggler(ctx context.Context, session, entry string) error {
 	v, err := c.conversation(ctx, session)
 	if err != nil {

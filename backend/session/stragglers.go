@@ -26,7 +26,7 @@ const (
 	longestCommand = 4 << 10 // bytes shown of a command
 )
 
-// leftRunning is a straggler while it runs. It belongs to the conversation's goroutine.
+// leftRunning is a straggler while it runs. leftRunning belongs to the conversation's goroutine.
 type leftRunning struct {
 	part *proxy.Part
 	by   string // who asked to end it
@@ -129,7 +129,7 @@ func (a *agentProcess) unseen(err error) {
 	}
 }
 
-// wait waits for d. It returns false when the agent has ended before.
+// wait waits for d. wait returns false when the agent has ended before.
 func (a *agentProcess) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

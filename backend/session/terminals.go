@@ -271,7 +271,7 @@ func (p *program) finish(exit proxy.Exit) {
 	p.wake()
 }
 
-// tell writes notes of the program's output, within the budget, and of its end. It runs in a goroutine of its own.
+// tell writes notes of the program's output, within the budget, and of its end. tell runs in a goroutine of its own.
 func (p *program) tell() {
 	defer close(p.ended)
 	begun, noted := time.Now(), 0

@@ -41,8 +41,8 @@ func (a *agentProcess) toolTransports() []string {
 }
 
 // tellOfUnlisted adds a notice if the agent has not fetched the list of Deskhand's tools by the end of the first turn in which the model
-// was asked: the model cannot know the tools then. It does so once in a start. Agents outside the catalogue may take no servers at all, and
-// get no notice.
+// was asked: the model cannot know the tools then. tellOfUnlisted does so once in a start. Agents outside the catalogue may take no servers
+// at all, and get no notice.
 func (a *agentProcess) tellOfUnlisted(reason string) {
 	if reason == lifecycle.StopCancelled || reason == lifecycle.StopError {
 		return

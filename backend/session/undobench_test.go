@@ -68,8 +68,8 @@ func (d *desk) many(files int) {
 
 // BenchmarkPromptToAgent measures the time from a prompt to the agent that reads it, in repositories with many files: for the first prompt
 // of a directory, sent at once when the agent is ready, and for later ones. Each turn changes a file at once. The first turn is undone;
-// when its file could not be read before the change, that must be told, else the benchmark fails. It also reports the time of git status in
-// the directory.
+// when its file could not be read before the change, that must be told, else the benchmark fails. BenchmarkPromptToAgent also reports the
+// time of git status in the directory.
 func BenchmarkPromptToAgent(b *testing.B) {
 	for _, files := range []int{5_000, 30_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {

@@ -23,7 +23,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// packed is an agent in a shell. It answers a prompt with its version, once there is a file "go" beside agents.json.
+// packed is an agent in a shell. packed answers a prompt with its version, once there is a file "go" beside agents.json.
 const packed = `#!/bin/sh
 while read -r line; do
   id=${line#*'"id":'}; id=${id%%%%[,\}]*}
