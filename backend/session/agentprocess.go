@@ -171,6 +171,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 	}
 }
 
+// spawn starts the agent's process on this machine. An error comes with the code of the problem. The goroutine of run calls spawn.
 func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
@@ -517,6 +518,7 @@ func (v *conversation) out(msg []byte, err error) {
 	v.step.send = append(v.step.send, msg)
 }
 
+// answered calls the reply of the request that the agent has answered.
 func (v *conversation) answered(key acp.Key, data []byte) {
 	then, ok := v.agent.pending[key]
 	if !ok {
@@ -561,6 +563,7 @@ func (v *conversation) capabilities() map[string]any {
 	}
 }
 
+// initialize sends the first request to a new process, and has the session opened after the answer.
 func (a *agentProcess) initialize() {
 	v := a.v
 	v.stage("initialize")
@@ -684,6 +687,8 @@ func (a *agentProcess) workplace() map[string]any {
 	return params
 }
 
+// restore opens the stored session by method. how is the value of v.restored for that method; orElse is called when the agent refuses the
+// method, unless the refusal is a cancel or asks for a login.
 func (a *agentProcess) restore(method, how string, orElse func()) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID
@@ -701,6 +706,7 @@ func (a *agentProcess) restore(method, how string, orElse func()) {
 	})
 }
 
+// create makes a new ACP session. how is the value of v.restored: new or fresh.
 func (a *agentProcess) create(how string) {
 	a.v.request("session/new", a.setup(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
@@ -719,6 +725,8 @@ func (a *agentProcess) create(how string) {
 	})
 }
 
+// ready completes the start of an agent that has opened its session. ready first sets the chosen options and then the model and the mode;
+// ready is called again after each of these.
 func (a *agentProcess) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return

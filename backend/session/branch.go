@@ -53,6 +53,7 @@ func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error
 	return err
 }
 
+// copyPieces stores the frames, turns, requests and entries of a fork in pieces, and then makes the fork visible.
 func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) error {
 	db := c.cfg.Store
 	if err := c.copyFrames(ctx, f, id, h.frames); err != nil {

@@ -247,6 +247,7 @@ func (s *cancellation) armLast() {
 	})
 }
 
+// armFor has next called in the conversation's goroutine after d, unless disarm is called before.
 func (s *cancellation) armFor(d time.Duration, next func()) {
 	s.disarm()
 	var timer *time.Timer

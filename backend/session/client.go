@@ -120,6 +120,8 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, eraser{c}.run, func() { remoteSessions{c}.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
 }
 
+// recover repairs each session that the last run of the program left with a running turn, an open request, a queue that would go on, or
+// running programs; then it handles deleted sessions and broken imports.
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
 		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
@@ -265,6 +267,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	return s, nil
 }
 
+// create stores the session of Create, makes its conversation and starts its agent. tree is the session's new worktree, or nil.
 func (c *Client) create(ctx context.Context, id string, n New, start *transcript.Start, tree *worktrees.Pending) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {

@@ -96,6 +96,8 @@ type deferral struct {
 	overdue   bool        // the deferred entries must be stored with the next step
 }
 
+// newConversation returns the conversation of a stored session, which live must run. lastFrame is the number of the last frame in its
+// journal.
 func newConversation(c *core, r row, lastFrame int64) *conversation {
 	c.alike.share(&r.facts)
 	r.showFacts()
@@ -218,6 +220,7 @@ func (v *conversation) wish(c lifecycle.Command) error {
 	return nil
 }
 
+// effect runs the effects of one event of the state machine.
 func (v *conversation) effect(e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.StartBegun:
@@ -264,6 +267,7 @@ func (v *conversation) readied() {
 	v.forking.makeAll()
 }
 
+// turnEffect runs the effects of an event of the running turn.
 func (v *conversation) turnEffect(e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.TurnBegun:
@@ -576,6 +580,7 @@ func (v *conversation) nameAfterAgent(was string) {
 	}
 }
 
+// patch applies a person's changes to the session; chips are the records of p.Attachments.
 func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	if p.Title != nil {
 		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.Text(*p.Title)), titleByPerson

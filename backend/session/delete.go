@@ -67,6 +67,7 @@ func (d *deletion) events(events []Event) []Event {
 	return append(events, Event{Session: d.v.id, Type: eventRemoved, Data: mustJSON(Removed{d.v.id})})
 }
 
+// effect records that the session was deleted or restored.
 func (d *deletion) effect(e lifecycle.DeletionEvent) {
 	switch e.(type) {
 	case lifecycle.SessionDeleted:

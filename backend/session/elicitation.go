@@ -35,6 +35,8 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// readElicitation fills in the request of an elicitation. readElicitation returns false when the request was refused, or is to be shown
+// raw.
 func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 	var p elicitation
 	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {

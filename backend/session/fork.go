@@ -67,6 +67,7 @@ func (w *forkRequests) makeAll() {
 	}
 }
 
+// request asks the agent for a fork; made receives the result.
 func (w *forkRequests) request(made chan<- fork) {
 	a, until := w.v.agent, w.v.frames
 	w.v.note(transcript.Note{Note: transcript.NoteForking})
@@ -86,6 +87,7 @@ func (w *forkRequests) request(made chan<- fork) {
 	})
 }
 
+// result returns the ACP session id of a fork from the agent's answer.
 func (w *forkRequests) result(result json.RawMessage, failure *acp.Error) (peer string, err error) {
 	if failure != nil && failure.Code == acp.CodeAuthRequired {
 		w.v.noteLogin(failure)

@@ -55,6 +55,7 @@ func (c *Client) Summary(ctx context.Context, id string) (string, error) {
 	return c.summary(ctx, v.look())
 }
 
+// summary returns the summary of a session, with secrets hidden.
 func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	h, err := c.handover(ctx, s)
 	if err != nil {
@@ -109,6 +110,7 @@ type handover struct {
 	ended   string // why the last turn did not end well
 }
 
+// handover reads the parts of a session's summary.
 func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 	h := &handover{agent: s.AgentName, title: s.Title, cwd: s.Cwd, files: map[string]int{}}
 	if h.agent == "" {
@@ -165,6 +167,7 @@ func (h *handover) add(e *transcript.Entry) {
 	}
 }
 
+// ask takes in a person's message.
 func (h *handover) ask(e *transcript.Entry) {
 	text := cut(strings.TrimSpace(e.Text), rawKept)
 	if n := len(e.Blocks) + len(e.Attachments); n > 0 {
@@ -184,6 +187,7 @@ func (h *handover) ask(e *transcript.Entry) {
 	h.recent = append(h.recent, text)
 }
 
+// tool takes in the files that a completed tool call has changed.
 func (h *handover) tool(t *transcript.ToolCall) {
 	if t == nil || t.Status != "completed" {
 		return
@@ -237,6 +241,7 @@ func (h *handover) decide(r *Request) {
 	}
 }
 
+// permit takes in the answer to a permission, if the answer refuses or allows for always.
 func (h *handover) permit(r *Request, a Answer) {
 	for _, o := range r.Options {
 		switch {
@@ -266,6 +271,7 @@ func (q *Question) labels(chosen []string) []string {
 	return out
 }
 
+// end takes in how the last turn ended.
 func (h *handover) end(t *Turn) {
 	switch {
 	case t.State != "done":
@@ -308,6 +314,7 @@ func (h *handover) markdown() string {
 	return b.String()
 }
 
+// writeAsked writes the first message, and the newest messages that fit.
 func (h *handover) writeAsked(b *strings.Builder) {
 	if h.asked == 0 {
 		return

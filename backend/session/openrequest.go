@@ -121,6 +121,7 @@ func readQuestionID(raw json.RawMessage, clean func(string) string) string {
 	return text
 }
 
+// readOption reads an option of a question: a label, a pair of id and label, or an object.
 func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 	var label string
 	if json.Unmarshal(raw, &label) == nil {
@@ -211,6 +212,7 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	return lifecycle.StatusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
 }
 
+// respondQuestion checks the answer to each question of a request.
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 	if a.Reject || a.Action == "decline" || a.Action == "cancel" {
 		return lifecycle.StatusRejected, map[string]any{"status": "rejected"}, nil

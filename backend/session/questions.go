@@ -82,6 +82,7 @@ func (r *Request) asks() []asksOne {
 	return nil
 }
 
+// formAsks returns one question for each field of a form.
 func (r *Request) formAsks() []asksOne {
 	fields, ok := form.Read(r.Schema)
 	if !ok {

@@ -80,6 +80,7 @@ type waitingPrompts struct {
 // removedKept is how many deleted items can be restored.
 const removedKept = 20
 
+// load takes the stored items into the queue of a new conversation.
 func (w *waitingPrompts) load(items []QueueItem) {
 	*w = waitingPrompts{v: w.v, items: map[string]QueueItem{}, stored: items}
 	for _, q := range items {
@@ -136,6 +137,7 @@ func (w *waitingPrompts) sent(item string) Sent {
 	return Sent{Turn: &turn}
 }
 
+// change applies a patch to an item; files are the accepted attachments of the patch.
 func (w *waitingPrompts) change(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
 	if w.v.state.Find(item) < 0 {
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedGone}
@@ -175,6 +177,7 @@ func (w *waitingPrompts) change(item string, p QueuePatch, files []transcript.At
 	return w.sent(item), nil
 }
 
+// remove deletes an item for a person, and keeps the item for restore.
 func (w *waitingPrompts) remove(item string) error {
 	i := w.v.state.Find(item)
 	if i < 0 {
@@ -190,6 +193,7 @@ func (w *waitingPrompts) remove(item string) error {
 	return w.v.wish(lifecycle.Remove{Item: item})
 }
 
+// restore puts a deleted item back at its position.
 func (w *waitingPrompts) restore(item string) (QueueItem, error) {
 	i := slices.IndexFunc(w.removed, func(q QueueItem) bool { return q.ID == item })
 	if i < 0 {
@@ -206,6 +210,7 @@ func (w *waitingPrompts) restore(item string) (QueueItem, error) {
 	return w.list()[w.v.state.Find(item)], nil
 }
 
+// effect runs the effects of an event of the queue.
 func (w *waitingPrompts) effect(e lifecycle.QueueEvent) {
 	switch e := e.(type) {
 	case lifecycle.ItemTaken:

@@ -195,6 +195,8 @@ func (t *remoteTransport) heard(l remote.Line) {
 // remoteReader reads the messages of a remote agent.
 type remoteReader struct{ t *remoteTransport }
 
+// Next returns the agent's next messages. A message to the agent that may not have arrived, since the connection broke, is told in a
+// notice.
 func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	for {
 		batch, err := r.t.inst.Next(ctx)
@@ -504,6 +506,7 @@ type pastGeneration struct {
 	asked      json.RawMessage // the last request of the agent
 }
 
+// take takes in the next frame of the journal.
 func (g *pastGeneration) take(f journal.Frame) {
 	ours := f.Generation == g.generation
 	switch {
@@ -534,6 +537,7 @@ func (g *pastGeneration) takeNote(f journal.Frame, ours bool) {
 	}
 }
 
+// takeOut takes in a message to the agent.
 func (g *pastGeneration) takeOut(f journal.Frame) {
 	g.sent = append(g.sent, f.Data)
 	env, err := acp.Peek(f.Data)
@@ -553,6 +557,7 @@ func (g *pastGeneration) takeOut(f journal.Frame) {
 	}
 }
 
+// takeIn takes in a message of the agent.
 func (g *pastGeneration) takeIn(f journal.Frame) {
 	env, err := acp.Peek(f.Data)
 	if err != nil {

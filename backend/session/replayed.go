@@ -152,6 +152,7 @@ func (a *agentProcess) takeOver() {
 	}
 }
 
+// restoreImported opens an imported session by method, and fails the start when the agent refuses.
 func (a *agentProcess) restoreImported(method, how string) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID

@@ -97,6 +97,7 @@ func (b *inbox) refuse(r *openRequest, code int, why string) {
 	b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
 }
 
+// readPermission fills in a permission. readPermission returns false when the request is to be shown raw.
 func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	p, err := acp.ParsePermission(params)
 	if err != nil {

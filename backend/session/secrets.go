@@ -17,6 +17,7 @@ func (c *Client) Redactor(ctx context.Context, s Session) (redact.Redactor, erro
 	return c.secret.With(secrets), err
 }
 
+// serverSecrets returns the secrets of the MCP servers of a session's directory on this machine.
 func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
 	if s.Cwd == "" || c.hosts.At(s.Place).Directories == nil {
 		return nil, nil // a remote agent gets no secrets from Deskhand

@@ -104,6 +104,7 @@ func (s *step) empty() bool {
 	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.writes) == 0
 }
 
+// save stores the step and the entries. An imported history is stored in pieces, most of it before the step.
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	if s.imported {
 		var err error
@@ -117,6 +118,7 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 	return s.write(ctx, db, session, entries)
 }
 
+// write stores the step and the entries in one transaction.
 func (s *step) write(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	frames, err := journal.Of(db).Encode(s.frames)
 	if err != nil {

@@ -235,6 +235,7 @@ func (p *program) follow(r io.Reader) error {
 	}
 }
 
+// take adds output of the program; the oldest output is dropped beyond the limits.
 func (p *program) take(data []byte) {
 	if len(data) == 0 {
 		return

@@ -82,6 +82,7 @@ type approval struct {
 	verdict   chan string         // takes one answer
 }
 
+// trustOptions returns the options of a trust request; otherwise is the choice beside the approvals: launch.Without or launch.Decline.
 func trustOptions(otherwise string) []RequestOption {
 	options := []RequestOption{
 		{ID: launch.Approve, Name: "Approve and start", Kind: "allow_always"},
@@ -109,6 +110,7 @@ func (a *agentProcess) askTrust(list []launch.Executable, otherwise string) (ans
 	}
 }
 
+// openTrust opens the trust request of a start.
 func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	v := a.v
 	r := &openRequest{Request: Request{
