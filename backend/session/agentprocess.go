@@ -24,20 +24,22 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// How long an agent may say nothing while it starts; a process that ends is noticed at once. Sessions of agents that are slow have
-// more, see agents.Quirks. A prompt has no limit.
+// Limits on how long an agent may say nothing while it starts. The end of the process is noticed at once. Slow agents have longer limits
+// for opening a session, see agents.Quirks. A prompt has no limit.
 const (
 	initializeLimit = 2 * time.Minute
 	usualOpenLimit  = time.Minute
-	equippedLimit   = 5 * time.Minute      // with MCP servers, which npx may have to get first
+	equippedLimit   = 5 * time.Minute      // with MCP servers, which npx may have to download first
 	pace            = 8 * time.Millisecond // between two batches of an agent's messages
 )
 
-// agentProcess is one process of the conversation's agent: a generation. Goroutines of their own read from and write to the process, so that
-// an agent that does not read its input delays nobody. The maps belong to the conversation's goroutine.
+// agentProcess is one process of the conversation's agent: a generation of the session. Goroutines of its own read from and write to the
+// process, so that an agent that does not read its input delays nobody: one goroutine calls run, which calls prepare, spawn, read and
+// closeSession, and another one calls write. The other methods are called in the conversation's goroutine, unless their comments say
+// otherwise. The maps belong to the conversation's goroutine.
 type agentProcess struct {
 	v    *conversation
-	ctx  context.Context //nolint:containedctx // the life of this process as far as the conversation cares
+	ctx  context.Context //nolint:containedctx // ends when the conversation is detached from this process
 	stop context.CancelFunc
 	inst transport     // nil until the process is spawned
 	gone chan struct{} // closed when the process and every process that the agent started have ended
@@ -60,15 +62,15 @@ type launching struct {
 	servers  []any           // the MCP servers of plan, in the form of ACP
 	secrets  []string        // secrets of Deskhand's own tools for this agent
 	toolless bool            // the agent takes no MCP server of Deskhand's own tools
-	listed   <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil = none were given, or the notice is written
+	listed   <-chan struct{} // closed once the agent has fetched the list of Deskhand's tools; nil when no tools were given, or the notice about unlisted tools is written
 }
 
-// handshake is how far the start of an agent process is, and what the agent said of itself.
+// handshake is the progress of the agent's start, and the capabilities that the agent has declared.
 type handshake struct {
 	can       acp.Initialized
 	kept      bool                      // the agent holds a part of the conversation and can replay that part
 	spoken    bool                      // a message was exchanged since the start, in either direction
-	limit     *time.Timer               // of the current step
+	limit     *time.Timer               // the last messages to the agent; set before ctx ends
 	again     func()                    // restarts the limit
 	beginning beginning                 // mode and model that the conversation begins with
 	chosen    []transcript.ConfigOption // options of the process before that the agent has not been told of yet
@@ -102,21 +104,21 @@ type services struct {
 }
 
 const (
-	methodPrompt = "session/prompt" // the request that a turn is
+	methodPrompt = "session/prompt" // the request of a turn; its answer ends the turn
 	methodResume = "session/resume"
 	methodLoad   = "session/load"
 )
 
-// reply is called with the agent's answer, in the conversation's goroutine.
+// reply handles the agent's answer to a request, in the conversation's goroutine.
 type reply func(result json.RawMessage, failure *acp.Error)
 
-// begin starts a generation.
+// begin starts a new agent process: the next generation of the session.
 func (v *conversation) begin() {
 	v.row.Generation++
 	v.stage("resolve")
 	v.row.Exit, v.restored, v.refusal = nil, "", nil
 	a := newAgentProcess(v)
-	if f := &v.fold.Facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
+	if f := &v.fold.Facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // otherwise an earlier start failed before the agent was told of all options
 		f.Chosen, v.fold.FactsChanged = f.Options, true
 	}
 	v.modes = startmode.Of(v.c.cfg.Agents.Modes(v.row.Agent))
@@ -130,7 +132,7 @@ func (v *conversation) begin() {
 	v.links.Go(func() {
 		defer close(a.gone)
 		if before != nil {
-			<-before // two processes must not have one ACP session: the first may still write it down
+			<-before // two processes must not have one ACP session: the earlier process may still be writing the session to disk
 		}
 		a.run(agent, cwd, serverID)
 		a.stop()
@@ -145,7 +147,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 		a.runThere(agent, cwd, serverID)
 		return
 	}
-	if at.Directories.Answers(a.ctx, cwd) != nil { // what is read there from here on is waited for at the end
+	if at.Directories.Answers(a.ctx, cwd) != nil { // no directory is read before it is known that its disk answers, since Close waits for this goroutine
 		return
 	}
 	if !a.prepare(agent, cwd, serverID) {
@@ -155,7 +157,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 	inst, code, err := a.spawn(agent, cwd, serverID)
 	if err != nil {
 		a.post(func() { a.fail(code, "detail", err.Error(), "agent", agent, "path", cwd) })
-		if a.ctx.Err() != nil { // only our wait has ended: the start may still be under way
+		if a.ctx.Err() != nil { // only the wait has ended: the start may still be under way
 			a.ended(a.v.c.cfg.Proxy.Remove(serverID))
 		}
 		return
@@ -165,10 +167,11 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 	a.v.links.Go(func() { a.write(inst) })
 	if a.post(func() { a.inst = inst; a.initialize() }) {
 		a.read(inst)
-		a.post(a.v.exited) // it was killed, and its last word did not tell so
+		a.post(a.v.exited) // for an end that no message of the agent told, such as a kill
 	}
 }
 
+// spawn starts the agent's process on this machine. An error comes with the code of the problem. The goroutine of run calls spawn.
 func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
@@ -183,7 +186,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	case err != nil:
 		return nil, transcript.ProblemFile, err
 	}
-	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
+	if a.v.c.cfg.Agents.UsesKeyring(agent) { // the start may have unlocked the keyring; a failure was logged before
 		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, agents.IfUnlocked) })
 	}
 	a.environ = cmd.Env
@@ -193,7 +196,8 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	return localTransport{inst}, transcript.ProblemSpawn, err
 }
 
-// post runs f in the conversation while this is still its agent.
+// post runs f in the conversation's goroutine if a is still the conversation's agent by then. post returns false when a has been stopped.
+// Any goroutine except the conversation's own may call post.
 func (a *agentProcess) post(f func()) bool {
 	select {
 	case a.v.work <- a.own(f):
@@ -203,7 +207,7 @@ func (a *agentProcess) post(f func()) bool {
 	}
 }
 
-// own is f for as long as this is the conversation's agent, then nothing.
+// own returns a function that calls f only while a is the conversation's agent.
 func (a *agentProcess) own(f func()) func() {
 	return func() {
 		if a.v.agent == a {
@@ -212,11 +216,11 @@ func (a *agentProcess) own(f func()) func() {
 	}
 }
 
-// working is how often a reader that cannot hand over its batch says that it still gets on. The log then holds the agent up, rather
-// than drop the reader and with it what the agent said: a disk that is full for an hour loses nothing.
+// working is how often a reader that waits for the conversation to take its batch reports that it is alive. The log then holds up the
+// agent, instead of dropping the reader together with the agent's messages: a disk that is full for an hour loses nothing.
 const working = 10 * time.Second
 
-// hand is post for a batch that r read.
+// hand hands a batch that r has read to the conversation. hand returns false when the conversation is detached.
 func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
 	work := a.own(func() { a.v.received(a, batch) })
 	for {
@@ -231,7 +235,7 @@ func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
 	}
 }
 
-// read hands over what the agent says, in batches, until the process is gone or nobody cares any more.
+// read hands the agent's messages to the conversation, in batches, until the process has ended or the conversation is detached.
 func (a *agentProcess) read(inst transport) {
 	r := inst.After(a.from)
 	defer r.Close()
@@ -256,8 +260,8 @@ func (a *agentProcess) read(inst transport) {
 	}
 }
 
-// write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read. One that lives and
-// has closed its input is ended: nothing would ever come of what it is told.
+// write sends the messages of the outbox to the agent. A failure because the process has ended is ignored here, since read reports the end.
+// A process that runs on and has closed its input is ended, since it could not be told anything more.
 func (a *agentProcess) write(inst transport) {
 	for {
 		select {
@@ -271,7 +275,7 @@ func (a *agentProcess) write(inst transport) {
 	}
 }
 
-// writeAll tells whether there is anything left to write to.
+// writeAll sends messages to the agent. writeAll returns false when no further message can be sent.
 func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
 	for _, line := range lines {
 		err := inst.Send(a.ctx, line)
@@ -284,14 +288,14 @@ func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
 			a.end(inst)
 			return false
 		}
-		if a.ctx.Err() != nil { // the last words are said now, by another
+		if a.ctx.Err() != nil { // closeSession sends the last messages now
 			return false
 		}
 	}
 	return true
 }
 
-// send puts lines into the outbox, behind what is there; only the conversation's goroutine does.
+// send puts messages into the outbox, behind the messages that are there.
 func (a *agentProcess) send(lines [][]byte) {
 	if len(lines) == 0 {
 		return
@@ -302,7 +306,7 @@ func (a *agentProcess) send(lines [][]byte) {
 		lines = append(waiting, lines...)
 	default:
 	}
-	a.outbox <- lines // has room: we are the only one that puts in
+	a.outbox <- lines // never blocks: no other goroutine puts messages in
 }
 
 // interrupt sends SIGINT, the second step of a cancel. interrupt returns [transcript.ReasonNoSignal] when the transport cannot signal.
@@ -320,7 +324,7 @@ func (a *agentProcess) interrupt() (reason string) {
 	return ""
 }
 
-// kill ends the process tree. The conversation hears of it when it has read what the agent still said, or when that takes too long (armLast).
+// kill ends the process tree. The conversation records the end when all messages of the agent are read, or after a limit (armLast).
 func (a *agentProcess) kill() {
 	inst := a.inst
 	if h, is := inst.(localTransport); is {
@@ -335,15 +339,16 @@ func (a *agentProcess) unread() bool {
 	return is && h.Last() > a.taken
 }
 
-// close lets run end the process tree, in the background; nothing more is heard of it.
+// close has run end the process tree in the background. The conversation takes no further message of this process.
 func (a *agentProcess) close() {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
-	a.v.row.Line = nil // nobody holds one any more
+	a.v.row.Line = nil // a connection to a remote agent is no longer shown
 	a.stop()
 }
 
+// end ends the process tree of inst, and logs a failure.
 func (a *agentProcess) end(inst transport) { a.ended(inst.Close()) }
 
 func (a *agentProcess) ended(err error) {
@@ -352,7 +357,7 @@ func (a *agentProcess) ended(err error) {
 	}
 }
 
-// fail ends the generation for a reason that is not its exit.
+// fail ends the generation for a reason other than the exit of the process.
 func (a *agentProcess) fail(code string, params ...string) {
 	exit := &transcript.Exit{Problem: code, Params: bad(code, params...).Params, At: Time{Time: time.Now()}}
 	for name, text := range exit.Params {
@@ -369,7 +374,7 @@ func (a *agentProcess) stderr() string {
 	return a.v.c.secret.Text(a.inst.Status().StderrTail)
 }
 
-// within fails the generation when the handshake does not move on in time.
+// within fails the generation when the current step of the start takes longer than d.
 func (a *agentProcess) within(d time.Duration, step string) {
 	if a.limit != nil {
 		a.limit.Stop()
@@ -378,13 +383,13 @@ func (a *agentProcess) within(d time.Duration, step string) {
 	limit = time.AfterFunc(d, func() {
 		a.post(func() {
 			switch {
-			case a.limit != limit: // the answer came in the same moment
-			case len(a.v.state.Open) > 0 || len(a.v.inbox.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
+			case a.limit != limit: // the answer came while the timer fired
+			case len(a.v.state.Open) > 0 || len(a.v.inbox.opened) > 0: // the agent may wait for a person who reads a question, or is at an address that the person agreed to open
 				a.again()
 			case a.failsOver():
 				a.fail(transcript.ProblemMode, a.setting.Lost()...)
 			default:
-				if a.v.row.Line == nil { // else it may have answered long ago
+				if a.v.row.Line == nil { // with a broken connection, the agent may have answered long ago
 					a.unopened()
 				}
 				a.fail(transcript.ProblemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
@@ -394,7 +399,7 @@ func (a *agentProcess) within(d time.Duration, step string) {
 	a.limit, a.again = limit, func() { a.within(d, step) }
 }
 
-// openLimit is how long an agent may say nothing while it opens a session.
+// openLimit returns how long an agent may say nothing while it opens a session.
 func openLimit(q agents.Quirks, equipped bool) time.Duration {
 	limit := cmp.Or(time.Duration(q.SessionSeconds)*time.Second, usualOpenLimit)
 	if equipped {
@@ -403,14 +408,14 @@ func openLimit(q agents.Quirks, equipped bool) time.Duration {
 	return limit
 }
 
-// received takes a batch of the agent's messages.
+// received handles a batch of the agent's messages.
 func (v *conversation) received(a *agentProcess, batch []proxy.Message) {
 	if a.limit != nil {
-		a.again() // it says something, such as a long history
+		a.again() // the agent is alive, for example sends a long history
 	}
 	for _, m := range batch {
 		if v.agent != a {
-			return // one of them ended this generation
+			return // one of the messages ended this generation
 		}
 		v.take(m.Data)
 		a.taken = m.Seq
@@ -418,11 +423,12 @@ func (v *conversation) received(a *agentProcess, batch []proxy.Message) {
 	}
 }
 
+// take journals one message of the agent, and dispatches it by its kind.
 func (v *conversation) take(data []byte) {
 	env, err := acp.Peek(data)
 	if err != nil {
 		v.frame(journal.In, data)
-		return // the transcript shows it
+		return // the transcript shows the unreadable line
 	}
 	a := v.agent
 	replays := a.beforeReplayed(env, data)
@@ -446,13 +452,13 @@ func (v *conversation) take(data []byte) {
 			v.inbox.completed(data)
 		}
 	case acp.Other:
-		if env.Raw[0] == '[' { // a batch, of which ACP has none
+		if env.Raw[0] == '[' { // a JSON-RPC batch, which ACP does not have
 			v.out(acp.NewErrorResponse(json.RawMessage("null"), &acp.Error{Code: acp.CodeInvalidRequest, Message: "JSON-RPC batches are not supported"}))
 		}
 	}
 }
 
-// exited is the end of the process by its own or by our doing.
+// exited records the end of the agent's process, whether the process ended by itself or was ended.
 func (v *conversation) exited() {
 	if v.agent == nil || v.agent.inst == nil {
 		return
@@ -478,7 +484,7 @@ func (v *conversation) exited() {
 	v.do(lifecycle.Exited{Code: exit.Problem})
 }
 
-// closedPipe tells of an agent that was ended since it had closed its output or its input while it still ran.
+// closedPipe returns a detail for an agent that was ended because it had closed its output or its input while it still ran.
 func (a *agentProcess) closedPipe(status proxy.Status) map[string]string {
 	switch {
 	case status.Mute:
@@ -489,7 +495,7 @@ func (a *agentProcess) closedPipe(status proxy.Status) map[string]string {
 	return nil
 }
 
-// request sends a request to the agent; the answer comes later, or never when the agent ends.
+// request sends a request to the agent. then is called with the answer, or never when the agent ends first.
 func (v *conversation) request(method string, params any, then reply) {
 	v.agent.nextID++
 	id := json.RawMessage(strconv.FormatInt(v.agent.nextID, 10))
@@ -502,7 +508,7 @@ func (v *conversation) request(method string, params any, then reply) {
 
 func (v *conversation) notify(method string, params any) { v.out(acp.NewNotification(method, params)) }
 
-// out journals a message and queues it for the agent.
+// out journals a message and queues the message for the agent.
 func (v *conversation) out(msg []byte, err error) {
 	if err != nil {
 		v.c.cfg.Logger.Error("a message cannot be written", "session", v.id, "error", err)
@@ -512,14 +518,15 @@ func (v *conversation) out(msg []byte, err error) {
 	v.step.send = append(v.step.send, msg)
 }
 
+// answered calls the reply of the request that the agent has answered.
 func (v *conversation) answered(key acp.Key, data []byte) {
 	then, ok := v.agent.pending[key]
 	if !ok {
-		key = key.Twin() // ours are numbers, and some agents send them back as texts
+		key = key.Twin() // our ids are numbers, and some agents return them as strings
 		then, ok = v.agent.pending[key]
 	}
 	if !ok {
-		return // an answer to nothing, or a second one
+		return // an answer without a request, or a second answer
 	}
 	delete(v.agent.pending, key)
 	delete(v.agent.methods, key)
@@ -534,10 +541,11 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 	then(m.Result, m.Error)
 }
 
-// capabilities is what this client really does; each flag changes what an agent does. See docs: ACP, initialization.
+// capabilities returns the parameters of initialize. Each flag changes the agent's behaviour, so only capabilities that this client has are
+// declared. See ACP, initialization.
 func (v *conversation) capabilities() map[string]any {
 	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
-	meta["terminal_output"] = true // what its own programs write comes in _meta of tool calls, see acp.TerminalDisplay
+	meta["terminal_output"] = true // output of the agent's own programs comes in the _meta of tool calls, see acp.TerminalDisplay
 	here := v.inbox.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
 	return map[string]any{
 		"protocolVersion": 1,
@@ -555,6 +563,7 @@ func (v *conversation) capabilities() map[string]any {
 	}
 }
 
+// initialize sends the first request to a new process, and has the session opened after the answer.
 func (a *agentProcess) initialize() {
 	v := a.v
 	v.stage("initialize")
@@ -577,13 +586,13 @@ func (a *agentProcess) initialize() {
 	})
 }
 
-// failed ends the generation with the agent's own error.
+// failed ends the generation with an error that the agent has returned.
 func (a *agentProcess) failed(failure *acp.Error) {
 	if a.stopped(failure) {
 		return
 	}
 	code := transcript.ProblemHandshake
-	if a.v.turn != nil { // which ends with the start that it waited for
+	if a.v.turn != nil { // the turn that waits for this start ends with it
 		a.v.failure = a.v.c.turnError(failure)
 	}
 	if failure.Code == acp.CodeAuthRequired {
@@ -593,15 +602,15 @@ func (a *agentProcess) failed(failure *acp.Error) {
 	}
 	detail := a.v.c.cfg.Roster.Secrets().Sentence(failure)
 	if code == transcript.ProblemAuth && strings.EqualFold(strings.TrimRight(detail, "."), standardAuth) {
-		detail = "" // it says no more than the problem does
+		detail = "" // the standard message adds nothing to the problem
 	}
 	a.fail(code, "detail", detail)
 }
 
-// standardAuth is the message that the protocol's libraries give an error with acp.CodeAuthRequired.
+// standardAuth is the message of the protocol's libraries for an error with acp.CodeAuthRequired.
 const standardAuth = "Authentication required"
 
-// open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
+// open gets the agent a session: the stored one by resume, or else by load; or else a new session, which the transcript then tells.
 func (a *agentProcess) open() {
 	failed := unopenedLately(a.v.fold.Facts.Unopened, time.Now())
 	switch {
@@ -635,9 +644,9 @@ func (a *agentProcess) load() {
 	a.restore(methodLoad, "load", a.afresh)
 }
 
-// unopened notes that the start fails while the agent takes its session up. One that ends or says nothing over what it has kept of that would do so at
-// every start, for ever: the next one tries another way. Where there is none it is tried once more, since the new session that is left then knows
-// nothing of what was said.
+// unopened records that the start has failed while the agent resumed or loaded its session. An agent that fails over its stored state of
+// the session would fail at every start, so the next start tries another method. Without another method the same method is tried once more,
+// since the new session that remains knows nothing of the conversation.
 func (a *agentProcess) unopened() {
 	if a.v.importing() {
 		return
@@ -651,19 +660,19 @@ func (a *agentProcess) unopened() {
 			note(method)
 		}
 	}
-	if a.replay != nil && a.replay.then != nil { // it has answered, and is not through with its history
+	if a.replay != nil && a.replay.then != nil { // the agent has answered and is still sending its history
 		note(methodLoad)
 	}
 }
 
-// unopenedFor is how long it counts: what went wrong this morning, as on a machine without memory, need not be the session.
+// unopenedFor is how long a failed start counts: a failure of hours ago may have had another cause, such as a machine without memory.
 const unopenedFor = time.Hour
 
 func unopenedLately(list []transcript.FailedStart, now time.Time) []transcript.FailedStart {
 	return slices.DeleteFunc(slices.Clone(list), func(u transcript.FailedStart) bool { return now.Sub(u.At.Time) > unopenedFor })
 }
 
-// setup is what opens a session; our own tools are made for it anew.
+// setup returns the parameters that open a session. Deskhand's own tools are made anew for each session.
 func (a *agentProcess) setup() map[string]any {
 	params := a.workplace()
 	params["mcpServers"] = a.withTools()
@@ -673,11 +682,13 @@ func (a *agentProcess) setup() map[string]any {
 func (a *agentProcess) workplace() map[string]any {
 	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
 	if a.can.Directories && len(a.further) > 0 {
-		params["additionalDirectories"] = a.further // the whole list every time: one that is left out is closed to the agent
+		params["additionalDirectories"] = a.further // the whole list every time, since the agent closes directories that are not listed
 	}
 	return params
 }
 
+// restore opens the stored session by method. how is the value of v.restored for that method; orElse is called when the agent refuses the
+// method, unless the refusal is a cancel or asks for a login.
 func (a *agentProcess) restore(method, how string, orElse func()) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID
@@ -695,6 +706,7 @@ func (a *agentProcess) restore(method, how string, orElse func()) {
 	})
 }
 
+// create makes a new ACP session. how is the value of v.restored: new or fresh.
 func (a *agentProcess) create(how string) {
 	a.v.request("session/new", a.setup(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
@@ -713,6 +725,8 @@ func (a *agentProcess) create(how string) {
 	})
 }
 
+// ready completes the start of an agent that has opened its session. ready first sets the chosen options and then the model and the mode;
+// ready is called again after each of these.
 func (a *agentProcess) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return
@@ -738,7 +752,7 @@ func (a *agentProcess) ready(how string) {
 	a.v.do(lifecycle.AgentReady{})
 }
 
-// holdsChoice ends the start of an agent that is not in the mode, or has not the model, that was chosen.
+// holdsChoice reports whether the agent has the mode and the model that were chosen; if not, the start ends.
 func (a *agentProcess) holdsChoice() bool {
 	was := a.lostMode()
 	switch {
@@ -755,7 +769,7 @@ func (a *agentProcess) holdsChoice() bool {
 	return was == nil
 }
 
-// sendPrompt sends what the turn asks, once it is made ready where it has files.
+// sendPrompt sends the prompt of the turn. A prompt with files is composed first.
 func (v *conversation) sendPrompt(turn string) {
 	if v.agent.beginning.strays(func() { v.sendPrompt(turn) }) {
 		return
@@ -768,7 +782,7 @@ func (v *conversation) sendPrompt(turn string) {
 	v.request(methodPrompt, params, v.promptReply(turn))
 }
 
-// promptReply takes the agent's answer to the prompt of a turn.
+// promptReply returns the handler of the agent's answer to the prompt of a turn.
 func (v *conversation) promptReply(turn string) reply {
 	return func(result json.RawMessage, failure *acp.Error) {
 		if v.turn == nil || v.turn.ID != turn {
@@ -801,8 +815,9 @@ func (v *conversation) promptReply(turn string) reply {
 	}
 }
 
-// rechoose asks the agent for the next option that is not what it was before the agent started anew: a mode in which it asks first must
-// not become one in which it does not (lostMode). Then is called with the answer; false = all is as it was, or cannot be any more.
+// rechoose asks the agent for the next option whose value differs from the value before the agent was started anew: a mode in which the
+// agent asks must not become one in which it does not (lostMode). rechoose returns true when the agent was asked; then is called with the
+// agent's answer. rechoose returns false when no option differs, or the agent no longer offers the others.
 func (a *agentProcess) rechoose(then func()) bool {
 	v := a.v
 	for len(a.chosen) > 0 {
@@ -813,7 +828,7 @@ func (a *agentProcess) rechoose(then func()) bool {
 			continue
 		}
 		if v.fold.Told && v.fold.Facts.Options[i].Same(was) {
-			continue // of one that tells nothing when it takes up a session nobody knows what it has forgotten
+			continue // an agent that reports no options when it resumes a session may have forgotten any of them, so each is asked for
 		}
 		value := mustJSON(was.Value)
 		if was.Type == "boolean" {
@@ -828,7 +843,7 @@ func (a *agentProcess) rechoose(then func()) bool {
 	return false
 }
 
-// set takes the agent's answer to an option that it was told of.
+// set handles the agent's answer to the change of an option that rechoose asked for.
 func (a *agentProcess) set(was transcript.ConfigOption, failure *acp.Error, then func()) {
 	a.setting = nil
 	if a.stopped(failure) {
@@ -841,13 +856,15 @@ func (a *agentProcess) set(was transcript.ConfigOption, failure *acp.Error, then
 	then()
 }
 
-// modesLast are the options with the modes at the end: which modes there are may depend on the others, as on the model.
+// modesLast returns the options with the modes at the end, since the modes that an agent offers may depend on other options, such as the
+// model.
 func modesLast(list []transcript.ConfigOption) []transcript.ConfigOption {
 	isMode := func(o transcript.ConfigOption) bool { return o.Category == transcript.ModeCategory }
 	return append(slices.DeleteFunc(slices.Clone(list), isMode), slices.DeleteFunc(slices.Clone(list), func(o transcript.ConfigOption) bool { return !isMode(o) })...)
 }
 
-// lostMode is a mode that was chosen and that the agent is not in, whatever it has answered: nothing may run in another without a word.
+// lostMode returns the chosen mode if the agent is in another mode, whatever the agent has answered. No prompt may run in another mode
+// without notice.
 func (a *agentProcess) lostMode() *transcript.ConfigOption {
 	f := a.v.fold.Facts
 	for _, was := range f.Chosen {
@@ -858,8 +875,8 @@ func (a *agentProcess) lostMode() *transcript.ConfigOption {
 	return nil
 }
 
-// failsOver tells that the start fails while the agent is told of a mode. Whatever option it is told of, the next start does not ask for
-// that again: it would fail likewise, for ever.
+// failsOver reports whether the start fails while the agent is asked for a mode. Whatever option the agent is asked for, the next start
+// does not ask for that option again, since it would fail the same way.
 func (a *agentProcess) failsOver() bool {
 	if a.setting == nil {
 		return false
@@ -868,8 +885,9 @@ func (a *agentProcess) failsOver() bool {
 	return a.setting.Category == transcript.ModeCategory
 }
 
-// drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen. Where that is the mode, it
-// goes on as a new conversation begins: in a mode that decides by itself only when somebody chooses that.
+// drop gives up the choice of an option: the next start keeps the agent's own value of that option, and the chosen values of the others.
+// When the option is the mode, the next start chooses the mode as for a new conversation: a mode that decides by itself only if a person
+// has chosen that mode.
 func (a *agentProcess) drop(was transcript.ConfigOption) {
 	f := a.v.fold
 	if was.Category == transcript.ModeCategory && f.Facts.Start == nil {
@@ -880,8 +898,8 @@ func (a *agentProcess) drop(was transcript.ConfigOption) {
 	f.Facts.Options, f.Facts.Chosen, f.FactsChanged = f.Facts.Shown(), nil, true
 }
 
-// sendConfig asks the agent to change an option, and calls then with its failure, or nil. The answer holds the whole new list, which the
-// transcript's facts take up.
+// sendConfig asks the agent to change an option. then is called with the agent's error, or nil. The answer holds the whole new list of
+// options, which the transcript takes up.
 func (v *conversation) sendConfig(o transcript.ConfigOption, value json.RawMessage, then func(*acp.Error)) error {
 	chosen, ok := o.With(value)
 	if !ok {
@@ -906,7 +924,7 @@ func (v *conversation) sendConfig(o transcript.ConfigOption, value json.RawMessa
 		case method == "session/set_mode":
 			v.fold.SetMode(chosen.Value)
 			v.fold.FactsChanged = true
-		case !whole: // against the protocol; it has said that it is done
+		case !whole: // the answer lacks the list, against the protocol, but reports success
 			v.fold.SetOption(chosen)
 		}
 		then(failure)
@@ -914,14 +932,14 @@ func (v *conversation) sendConfig(o transcript.ConfigOption, value json.RawMessa
 	return nil
 }
 
-// notTaken tells of an option that the agent has not changed.
+// notTaken writes a notice about an option that the agent has not changed.
 func (v *conversation) notTaken(o transcript.ConfigOption, failure *acp.Error) {
 	if failure != nil {
 		v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "error", Title: o.Name, Description: v.c.cfg.Roster.Secrets().Sentence(failure)}})
 	}
 }
 
-// newAgentProcess is one that has no process yet.
+// newAgentProcess returns an agentProcess that has not been spawned yet.
 func newAgentProcess(v *conversation) *agentProcess {
 	a := &agentProcess{
 		v:         v,
@@ -941,6 +959,6 @@ func newAgentProcess(v *conversation) *agentProcess {
 		},
 	}
 	a.beginning.a = a
-	a.ctx, a.stop = context.WithCancel(v.c.lasting()) // detach ends it, also when the program ends
+	a.ctx, a.stop = context.WithCancel(v.c.lasting()) // detach ends the context, also when the program ends
 	return a
 }

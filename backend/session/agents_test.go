@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// asksForLogin is an agent that wants a login for a session, and for a turn, for as long as the files are not there.
+// asksForLogin is an agent that refuses a session, and a turn, for a missing login while the files for each are not there.
 const asksForLogin = `while read -r line; do
   id=$(printf %%s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   refuse() { echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32000,"message":"'"$1"' sk-0123456789abcdef0123"}}'; }
@@ -52,9 +52,9 @@ func TestAgentNeedsLoginAfterRefusedSessionOrTurn(t *testing.T) {
 		return agents.Agent{}
 	}
 	after := int64(0)
-	told := func() (state string) { // by events, since the last call
+	told := func() (state string) { // told returns the login state of the next event since the last call
 		t.Helper()
-		for n := 0; n < 60 && state == ""; n++ { // it is told a moment after it is so
+		for n := 0; n < 60 && state == ""; n++ { // the event comes a moment after the change
 			b, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second})
 			if err != nil {
 				t.Fatal(err)

@@ -7,25 +7,25 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// alike holds once what agents tell of themselves: it is long, and alike in most of an agent's conversations, which stay loaded after they were
-// worked in. Each with its own took 6 kB a conversation.
+// alike shares equal lists of commands and options among conversations. The lists are long and equal in most conversations of an agent, and
+// conversations stay loaded after use: separate copies took 6 kB a conversation.
 type alike struct {
-	mu       sync.Mutex // protects what is below
+	mu       sync.Mutex // protects the fields below
 	commands map[string][]transcript.Command
 	options  map[string][]transcript.ConfigOption
 }
 
-// mostAlike bounds what is held for those that come.
+// mostAlike is how many lists of a kind are kept for sharing.
 const mostAlike = 64
 
-// share replaces the lists of facts by equal ones that are held already. Nobody changes these lists in place.
+// share replaces the lists of facts by equal lists that are shared already. The lists are never changed in place.
 func (a *alike) share(facts *transcript.Facts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	facts.Commands, facts.Options = once(&a.commands, facts.Commands), once(&a.options, facts.Options)
 }
 
-// once gives the list that was held first of those that are equal.
+// once returns the first list that was held among equal lists.
 func once[T any](held *map[string][]T, list []T) []T {
 	if len(list) == 0 {
 		return list
@@ -41,7 +41,7 @@ func once[T any](held *map[string][]T, list []T) []T {
 	return list
 }
 
-// optionOf is the first option of a category by which one of several values is chosen; nil when there is none.
+// optionOf returns the first option of a category that chooses one of several values, or nil.
 func optionOf(list []transcript.ConfigOption, category string) *transcript.ConfigOption {
 	for _, o := range list {
 		if o.Category == category && o.Type == "select" {
@@ -51,7 +51,7 @@ func optionOf(list []transcript.ConfigOption, category string) *transcript.Confi
 	return nil
 }
 
-// judged are the modes of a session in which its agent does not ask for sure.
+// judged returns the modes of a session in which its agent is not known to ask.
 func judged(modes startmode.Modes, options []transcript.ConfigOption) (list []ModeMark) {
 	if o := optionOf(options, transcript.ModeCategory); o != nil {
 		for _, ch := range o.Choices {

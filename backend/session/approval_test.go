@@ -8,7 +8,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// What takes secrets out of journals must not take what runs out of what a person reads.
+// The redaction of journals hides secrets in a trust request, and no part of the command that runs.
 func TestTrustDetailShowsAllThatRuns(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -26,8 +26,8 @@ func TestTrustDetailShowsAllThatRuns(t *testing.T) {
 	}
 }
 
-// A directory's entry gives a server what it likes, under the name of a secret: what of that a shell acts on is not hidden from the person who is
-// asked about a command, nor is what stands between the marks of a key. A secret is.
+// A directory's entry may give a server any value under the name of a secret. A permission still shows every part of the command that a
+// shell acts on, even a value with such a name and text between the marks of a key. A real secret is hidden.
 func TestPermissionShowsWholeCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -26,13 +26,14 @@ type answer struct {
 	} `json:"error"`
 }
 
-// askingDesk has an agent that asks, whose sessions may reach the files in d.work and none in the private directory beside it.
+// askingDesk has an agent that takes the steps of its prompts. The sessions of the desk may reach the files in d.work, and none in the
+// private directory beside it.
 func askingDesk(t *testing.T, dir string, words ...string) *desk {
 	t.Helper()
 	return askingDeskWith(t, dir, 0, words...)
 }
 
-// askingDeskWith is askingDesk with another patience than that of the other tests.
+// askingDeskWith is askingDesk with another patience.
 func askingDeskWith(t *testing.T, dir string, patience time.Duration, words ...string) *desk {
 	t.Helper()
 	agent := agenttest.Program(t)
@@ -57,12 +58,12 @@ func (d *desk) asking(further ...string) string {
 	return s.ID
 }
 
-// of asks something about the newest terminal.
+// of returns a step that asks for an operation on the newest terminal.
 func of(what string) step {
 	return step{Ask: "terminal/" + what, Params: map[string]any{"terminalId": "$T"}}
 }
 
-// steps has the agent take these steps, and gives the answers that it got.
+// steps sends a prompt that has the agent take these steps, and returns the answers that the agent got.
 func (d *desk) steps(id string, steps ...step) []answer {
 	d.t.Helper()
 	d.begin(id, steps...)
@@ -116,7 +117,7 @@ func (d *desk) frames(id string, each func(dir string, data []byte)) {
 	}
 }
 
-// checkFrames checks every frame that was sent to the agent against the published schema, and tells which there were.
+// checkFrames checks every frame that was sent to the agent against the published schema, and returns the methods that it saw.
 func (d *desk) checkFrames(t *testing.T, id string) (seen map[string]bool) {
 	t.Helper()
 	definition := acpSchema(t)

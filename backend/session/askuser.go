@@ -11,9 +11,9 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// AskUser asks a person for an agent that has no way to: it is a request like every other, and is answered like one. Answers has a list of
-// chosen ids, or of words of one's own, for each question; status tells whether it was answered, rejected, cancelled (the turn was stopped
-// or ended) or expired (the agent has gone). It waits as long as ctx does, and is cancelled then.
+// AskUser asks a person for an agent that has no way of its own to ask, as a request like any other. answers holds a list of option ids or
+// texts for each question; status is answered, rejected, cancelled (the turn was stopped or ended) or expired (the agent has ended).
+// AskUser waits until ctx ends, and then cancels the request.
 func (c *Client) AskUser(ctx context.Context, session string, questions []Question) (answers [][]string, status string, err error) {
 	if len(questions) == 0 {
 		return nil, "", bad("question.empty")
@@ -35,7 +35,7 @@ func (c *Client) AskUser(ctx context.Context, session string, questions []Questi
 	case <-ctx.Done():
 		v.post(func() { v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled}) })
 		select {
-		case r := <-ended: // it may have been answered in the same moment
+		case r := <-ended: // the request may have been answered as ctx ended
 			return r.answers(), r.Status, nil
 		case <-v.ended:
 			return nil, lifecycle.StatusExpired, nil
@@ -51,7 +51,7 @@ func (r *Request) answers() [][]string {
 	return a.Answers
 }
 
-// askUser opens the request; ended hears once what has become of it.
+// askUser opens the request; ended receives the request once, when it has ended.
 func (b *inbox) askUser(id string, questions []Question, ended chan<- Request) error {
 	r := &openRequest{ended: ended, Request: Request{
 		ID: id, Session: b.v.id, Generation: b.v.row.Generation, Agent: b.v.agentName, Kind: kindQuestion, Title: b.v.c.secret.Text(questions[0].Prompt),

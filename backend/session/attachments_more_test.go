@@ -17,7 +17,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// A message for the running turn has its files too; stopped while they are made ready, it waits with them.
+// A message with files is steered into the running turn with its files; when the turn is stopped while the files are composed, the message
+// waits in the queue with them.
 func TestSteeringCarriesAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -53,7 +54,7 @@ func TestSteeringCarriesAttachments(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// An agent that runs elsewhere gets what can travel within the prompt; a link would lead to nowhere, and is refused.
+// A remote agent gets attachments that can travel within the prompt; a link to a local file is refused.
 func TestAttachmentsTravelToPlace(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -78,18 +79,18 @@ func TestAttachmentsTravelToPlace(t *testing.T) {
 	refused(t, err, "paths.elsewhere")
 }
 
-// Killed in the middle, the program has lost nothing of what it said it had taken.
+// The attachments of the transcript, the draft and the queue survive a kill of the program.
 func TestAttachmentsOutliveKill(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
 	d.works(s.ID)
-	d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" }) // by then it has stored what it was asked
+	d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" }) // the prompt is stored by then
 	chip, queued := d.upload("chip.txt", []byte("chip")), d.upload("queued.png", picture(t, 9, 9))
 	d.chips(s.ID, chip)
 	item := d.sendFiles(s.ID, "echo", session.Queue, byID(queued)...).QueueItem
-	dir := t.TempDir() // the directory as it is in this moment
+	dir := t.TempDir() // a copy of the directory as it is now
 	if err := os.CopyFS(dir, os.DirFS(d.dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestAttachmentsOutliveKill(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// A recording with files in it is played again as it was: the replaying agent takes the same prompt, and the transcript comes out the same.
+// The replay of a recording with files gives the same prompt to the agent and the same transcript.
 func TestRecordingWithAttachmentsIsReplayed(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -128,7 +129,7 @@ func TestRecordingWithAttachmentsIsReplayed(t *testing.T) {
 	}
 }
 
-// An agent that takes nothing is told the paths, as the seed has it.
+// An agent without capabilities for files gets the paths as text, in the form of the seed.
 func TestAttachmentsAreTextForAgentWithoutCapabilities(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -139,7 +140,7 @@ func TestAttachmentsAreTextForAgentWithoutCapabilities(t *testing.T) {
 	if shown := d.chips(id, list...); travels(shown.Attachments) != "text text_only, text text_only" {
 		t.Errorf("attachments in the draft travel as %s, want both as text only", travels(shown.Attachments))
 	}
-	d.sendFiles(id, "look", session.Now, byID(list...)...) // which is no list of steps, so the agent dies of it
+	d.sendFiles(id, "look", session.Now, byID(list...)...) // the prompt is no list of steps, so that the agent ends
 	d.until("prompt", func() bool { return len(d.promptFrames(id)) == 1 })
 	f := d.promptFrames(id)[0]
 	copied := filepath.Join(d.work, ".deskhand", "attachments", "pasted.txt")
@@ -152,7 +153,7 @@ func TestAttachmentsAreTextForAgentWithoutCapabilities(t *testing.T) {
 	d.checkFrames(t, id)
 }
 
-// A disk that takes no bytes is told as such, nothing is sent, and the draft stays.
+// On a disk that stores no bytes a prompt with files fails with an error, nothing is sent, and the draft stays.
 func TestAttachmentsFailWholeWithoutBlobs(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -183,7 +184,8 @@ func TestAttachmentsFailWholeWithoutBlobs(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// The seed's request: paths, with a type and a name of the caller's choice. A link that leads out of the directory wants a person's word.
+// A prompt takes files by path, with a type and a name of the caller's choice. A link that leads out of the directory needs a person's
+// approval.
 func TestPromptTakesAttachmentsByPath(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -192,7 +194,7 @@ func TestPromptTakesAttachmentsByPath(t *testing.T) {
 	d.file("thing.bin", []byte{0, 1, 2})
 	d.file("two words.txt", []byte("two"))
 	d.file("a#b?c%.txt", []byte("odd"))
-	odd := "file://" + d.work + "/a#b?c%.txt" // as people put them together
+	odd := "file://" + d.work + "/a#b?c%.txt" // in the form in which people write such addresses
 	exact := "file://" + d.work + "/a%23b%3Fc%25.txt"
 	if err := os.Symlink("/etc/hostname", filepath.Join(d.work, "link")); err != nil {
 		t.Skip("links cannot be made here: " + err.Error())
@@ -225,6 +227,6 @@ func TestPromptTakesAttachmentsByPath(t *testing.T) {
 	if err != nil || len(r.Items) != 1 {
 		t.Fatalf("Attach(link, follow): got %+v, %v; want it taken", r, err)
 	}
-	d.sendFiles(s.ID, "echo", session.Now, byID(r.Items...)...) // which was agreed to
+	d.sendFiles(s.ID, "echo", session.Now, byID(r.Items...)...) // the approved files
 	d.idle(s.ID)
 }

@@ -34,7 +34,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// picture is a PNG of this size.
+// picture returns a PNG of this size.
 func picture(t testing.TB, width, height int) []byte {
 	t.Helper()
 	m := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Black, color.White})
@@ -46,7 +46,7 @@ func picture(t testing.TB, width, height int) []byte {
 	return b.Bytes()
 }
 
-// file writes a file, relative to where agents work or absolute.
+// file writes a file at a path that is absolute or relative to d.work, and returns its path.
 func (d *desk) file(name string, data []byte) string {
 	d.t.Helper()
 	path := name
@@ -59,7 +59,7 @@ func (d *desk) file(name string, data []byte) string {
 	return path
 }
 
-// attach takes files in, all of which have to be taken.
+// attach accepts files, and fails the test unless all are taken.
 func (d *desk) attach(id string, paths ...string) []transcript.Attachment {
 	d.t.Helper()
 	r, err := d.Attachments().Attach(d.t.Context(), attachments.AttachInput{Paths: paths, Session: id})
@@ -117,7 +117,7 @@ func (d *desk) isReady(id string) {
 	d.until("ready", func() bool { return d.get(id).Phase == lifecycle.Ready })
 }
 
-// promptFrames are the prompts as they went to the agent.
+// promptFrames returns the prompts that were sent to the agent.
 func (d *desk) promptFrames(id string) (list []promptFrame) {
 	d.t.Helper()
 	for dir, data := range d.journal(id) {
@@ -166,7 +166,7 @@ func shaOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A prompt with a file of each kind: how each would travel is told in the draft, and is how it travels.
+// A prompt carries a file of each kind in the way that the draft shows.
 func TestPromptCarriesAttachmentsOfEachKind(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -206,7 +206,7 @@ func TestPromptCarriesAttachmentsOfEachKind(t *testing.T) {
 	}
 	if at := f[0].Params.Meta["sandboxagent.dev"].Attachments; len(at) != 4 || at[1].Path != inside || at[1].Filename != "main.go" || at[3].Path != copied {
 		t.Errorf("_meta attachments: got %+v, want 4 with %s the second and %s the last", at, inside, copied)
-	} else if data, err := os.ReadFile(at[0].Path); err != nil || !bytes.Equal(data, shot) { // what has no path is in the list by its stored copy
+	} else if data, err := os.ReadFile(at[0].Path); err != nil || !bytes.Equal(data, shot) { // an attachment without a path is listed by its stored copy
 		t.Errorf("the copy of the picture at %s: got %d bytes, %v; want %d", at[0].Path, len(data), err, len(shot))
 	}
 	if data, err := os.ReadFile(copied); err != nil || string(data) != "\x00\x01\x02\x03" {
@@ -219,7 +219,7 @@ func TestPromptCarriesAttachmentsOfEachKind(t *testing.T) {
 	if e == nil || e.Text != "echo look at these" || travels(e.Attachments) != "image, embedded, link, link copied" {
 		t.Fatalf("user entry: got %+v, want the text and how its four attachments travelled", e)
 	}
-	if a := e.Attachments[1]; a.SHA256 != shaOf(code) || a.ID == list[1].ID { // snapshotted: another record
+	if a := e.Attachments[1]; a.SHA256 != shaOf(code) || a.ID == list[1].ID { // a snapshot has a record of its own
 		t.Errorf("embedded attachment in the entry: got %+v, want a record of its own, not %s, with the SHA-256 of what was sent", a, list[1].ID)
 	}
 	if now := d.get(s.ID); len(now.Attachments) > 0 {
@@ -233,7 +233,7 @@ func TestPromptCarriesAttachmentsOfEachKind(t *testing.T) {
 	}
 }
 
-// A prompt without files goes out as it always has, to the byte.
+// A prompt without files is sent byte for byte as before attachments existed.
 func TestPromptWithoutAttachmentsKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -247,7 +247,8 @@ func TestPromptWithoutAttachmentsKeepsItsBytes(t *testing.T) {
 	}
 }
 
-// What travels inline is what the file was when the prompt was taken; a link to what is gone by then is refused, and nothing is sent.
+// An inline attachment has the contents of its file when the prompt was taken; a link to a file that is gone by then is refused, and
+// nothing is sent.
 func TestAttachmentIsReadWhenPromptIsTaken(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -277,7 +278,7 @@ func TestAttachmentIsReadWhenPromptIsTaken(t *testing.T) {
 	if got := f[len(f)-1]; got.types() != "text resource image resource_link" || got.Params.Prompt[1].Resource.Text != "before" || got.Params.Prompt[2].Data != base64.StdEncoding.EncodeToString(picture(t, 3, 3)) {
 		t.Errorf("prompt from the queue: got %s: %+v; want the note's first text and the picture inline, and a link", got.types(), got.Params.Prompt)
 	}
-	// Now what is gone before the prompt is taken.
+	// A file that is gone before the prompt is taken.
 	chips := d.attach(s.ID, big)
 	d.chips(s.ID, chips...)
 	if err := os.Remove(big); err != nil {
@@ -303,7 +304,7 @@ func TestAttachmentIsReadWhenPromptIsTaken(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// A hundred files at once, with names as people give them.
+// A prompt carries a hundred files with names of all kinds.
 func TestPromptCarriesHundredAttachmentsOfAnyName(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -337,12 +338,12 @@ func TestPromptCarriesHundredAttachmentsOfAnyName(t *testing.T) {
 	_, err := d.Attachments().Attach(t.Context(), attachments.AttachInput{Paths: append(paths, paths[0])})
 	refused(t, err, "attachment.too_many")
 	page, err := d.SessionFiles(t.Context(), s.ID, 0, 40)
-	if err != nil || len(page.Items) != 100 { // those of one entry stay together
+	if err != nil || len(page.Items) != 100 { // the files of one entry stay on one page
 		t.Errorf("SessionFiles(limit 40): got %d items, %v; want all 100 of the entry", len(page.Items), err)
 	}
 }
 
-// Making a large image smaller takes a while. Whoever stops the turn meanwhile has sent nothing, and has the message and its files back.
+// A cancel while a large image is made smaller sends nothing, and restores the message and its files as the draft.
 func TestCancelWhileAttachmentsAreComposedSendsNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -364,7 +365,7 @@ func TestCancelWhileAttachmentsAreComposedSendsNothing(t *testing.T) {
 			t.Errorf("round %d: %+v, %q, %+v", round, last, now.Draft, now.Attachments)
 		}
 	}
-	// Sending something else in its place takes the same way, and so do a restart and the end of the program.
+	// Another prompt that interrupts the turn, a restart and the end of the program do the same.
 	d.sendFiles(s.ID, "interrupt me", session.Now, byID(large)...)
 	d.send(s.ID, "echo instead", session.Interrupt)
 	d.until("the other one", func() bool { return len(d.promptFrames(s.ID)) > 0 })
@@ -386,7 +387,7 @@ func TestCancelWhileAttachmentsAreComposedSendsNothing(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// Without a cancel the same image travels, smaller.
+// A large image travels in a smaller size.
 func TestAttachedLargeImageIsDownscaled(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -408,7 +409,7 @@ func TestAttachedLargeImageIsDownscaled(t *testing.T) {
 	}
 }
 
-// The files of a draft and of the queue outlast the program; so do their bytes.
+// The files of a draft and of the queue, and their bytes, survive a restart of the program.
 func TestAttachmentsOfDraftAndQueueOutliveProgram(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -437,12 +438,12 @@ func TestAttachmentsOfDraftAndQueueOutliveProgram(t *testing.T) {
 	if got := f[len(f)-1]; got.types() != "text resource" || got.Params.Prompt[1].Resource.Text != "three" {
 		t.Errorf("prompt from the queue after reopening: got %+v, want its attachment's text %q", got, "three")
 	}
-	if now := d.get(s.ID); len(now.Attachments) != 2 { // which were not sent
+	if now := d.get(s.ID); len(now.Attachments) != 2 { // the draft's files were not sent
 		t.Errorf("attachments in the draft: got %+v, want the 2 that were not sent", now.Attachments)
 	}
 }
 
-// What waits can be given other files, and none; a message of nothing is refused.
+// The files of a queued prompt can be replaced and removed; a prompt without text and files is refused.
 func TestQueuedPromptTakesOtherAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -474,7 +475,8 @@ func (d *desk) attachmentRows() (n int) {
 	return n
 }
 
-// Bytes are kept as long as a draft, a queue or a journal names them, and go after that: with an undo, not before it is over.
+// The bytes of attachments are kept while a draft, a queue or a journal names them, and are removed after that; with an undo, when the undo
+// is over.
 func TestAttachmentBytesGoWhenNothingNamesThem(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 2 * time.Second})
@@ -523,7 +525,7 @@ func TestAttachmentBytesGoWhenNothingNamesThem(t *testing.T) {
 	d.until("end of all bytes", func() bool { _, err := d.Attachments().Blob(draft.SHA256); return err != nil })
 }
 
-// Data of a newer version shows its files, and takes none.
+// Data of a newer version shows its attachments, and accepts none.
 func TestAttachmentsOfNewerDataAreShown(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -560,7 +562,7 @@ func TestAttachmentsOfNewerDataAreShown(t *testing.T) {
 	refused(t, err, "storage.newer")
 }
 
-// The agent dies, or the disk is what it is not: a verification says so, and a rebuild makes what the journal holds.
+// Verify finds damage of attachments, and a repair makes what the journal holds.
 func TestVerifyRepairsAttachments(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -599,7 +601,7 @@ func (d *desk) verified(wish maintenance.Verify) []maintenance.Finding {
 	return slices.DeleteFunc(d.Maintenance().Verification().Findings, func(f maintenance.Finding) bool { return f.Code == "blob.unused" })
 }
 
-// wantVerified fails the test where a verification finds anything but unused blobs.
+// wantVerified fails the test if a verification finds anything except unused blobs.
 func (d *desk) wantVerified() {
 	d.t.Helper()
 	if found := d.verified(maintenance.Verify{}); len(found) > 0 {
@@ -607,7 +609,7 @@ func (d *desk) wantVerified() {
 	}
 }
 
-// An export has the files: by name for people, and whole for programs. A fork has them too, and keeps them when its parent is gone.
+// An export holds the attachments: by name for people, whole for programs. A fork has them too, and keeps them when its parent is erased.
 func TestAttachmentsAreExportedAndForked(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -659,7 +661,7 @@ func TestAttachmentsAreExportedAndForked(t *testing.T) {
 	d.wantVerified()
 }
 
-// A message of a surface with its attachments waits where it was written, as the others do.
+// A message of a surface with its attachments waits at its position in the queue like any other message.
 func TestSurfaceMessagesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -726,7 +728,7 @@ func TestToolsReadAndAddAttachments(t *testing.T) {
 			t.Errorf("%+v was given as %+v", list, given)
 		}
 	}
-	if len(d.transcript(s.ID).Items) != before { // none is shown when one cannot be
+	if len(d.transcript(s.ID).Items) != before { // no file is shown when one of them cannot be shown
 		t.Error("some of them were shown")
 	}
 	d.sameAsRebuilt(s.ID)
@@ -797,7 +799,7 @@ func TestAskUserReturnsEachOutcome(t *testing.T) {
 	}
 }
 
-// The agent gets our tools at every opening of its session, and their secret is written nowhere.
+// The agent gets Deskhand's tools at every opening of its session, and the tools' secret is written nowhere.
 func TestToolsAreGivenAtEveryOpening(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef-0123456789abcdef"
@@ -836,7 +838,7 @@ func TestToolsAreGivenAtEveryOpening(t *testing.T) {
 	}
 }
 
-// The bus tells of a conversation in its own words, to who asks for them, in the order of what is stored.
+// Readers that name the types of the bus get the bus events of a conversation, in the order of the stored steps.
 func TestFeedTellsBusEventsToWhoAsks(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

@@ -9,9 +9,10 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// attachmentSessions is what attachments need of the sessions that they belong to.
+// attachmentSessions provides package attachments with the sessions that attachments belong to.
 type attachmentSessions struct{ *Client }
 
+// find returns the directories and the host of a session.
 func (c attachmentSessions) find(ctx context.Context, id string) (attachments.Where, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -26,7 +27,7 @@ func (c attachmentSessions) notes(ctx context.Context, session string, before in
 	err = c.journal.Notes(ctx, session, before, func(f journal.Frame, damaged error) {
 		last = f.N
 		var n transcript.Note
-		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // a damaged note is told by a verification
+		if damaged != nil || json.Unmarshal(f.Data, &n) != nil { // a verification reports a damaged note
 			n = transcript.Note{}
 		}
 		notes = append(notes, n)

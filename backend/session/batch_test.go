@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-// An agent that puts its messages into a list is told that there are no lists, once for each, and may wait for that. The list is shown.
+// A JSON-RPC batch of an agent is refused with one error for each batch, for which the agent may wait. The batch is shown.
 func TestJSONRPCBatchIsRefused(t *testing.T) {
 	t.Parallel()
 	d := openWith(t, t.TempDir(), proxy.Config{Spawn: proxytest.Spawn(inMemory(func(id json.RawMessage, lines *bufio.Scanner, out io.Writer) {

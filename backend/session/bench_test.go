@@ -8,7 +8,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// BenchmarkBurst is 10,000 updates of an agent, from its stdout to the database and the feed, with a reader that polls the feed.
+// BenchmarkBurst measures 10,000 updates of an agent, from its stdout to the database and the feed, with a reader that polls the feed.
 func BenchmarkBurst(b *testing.B) {
 	d := open(b, b.TempDir())
 	s := d.create()

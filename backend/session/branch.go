@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// forkable refuses a journal that cannot be copied whole, before the agent has made a fork that nobody would know of.
+// forkable refuses a journal that cannot be read whole, before the agent makes a fork that no session could take.
 func (c *core) forkable(ctx context.Context, id string) error {
 	err := c.journal.Each(ctx, id, func(journal.Frame) {})
 	if d, is := errors.AsType[*journal.DamagedError](err); is {
@@ -27,8 +27,8 @@ func (c *core) forkable(ctx context.Context, id string) error {
 	return err
 }
 
-// copyJournal stores r with the parent's journal, as far as the fork knows it, and what follows from that. Turns and requests get ids
-// of their own, like entries: the parent may be deleted.
+// copyJournal stores the session r of a fork with the parent's journal up to the fork, and the rows that follow from the journal. Turns and
+// requests get ids of their own, like entries, since the parent may be deleted.
 func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error {
 	h, err := c.refolded(ctx, f, r, last)
 	if err != nil {
@@ -37,9 +37,9 @@ func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error
 	if err := c.copied(ctx, f, r.ID, &h); err != nil {
 		return err
 	}
-	// In pieces, since conversations wait for the same database: one transaction with the frames of a journal of 100 MB takes 3 s of computing,
-	// and the next writer waits for all of it. Until the last piece the fork counts as half erased, so that a fork which fails, or which the
-	// program's end cuts off, is erased.
+	// The rows are stored in pieces, since conversations wait for the same database: one transaction with the frames of a journal of 100 MB
+	// takes 3 s, for which every other writer waits. Until the last piece the fork is marked as half erased, so that a fork that fails, or
+	// is cut off by the program's end, is erased.
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		return errors.Join(r.save(ctx, tx), markErased(ctx, tx, r.ID), attachments.Use(ctx, tx, r.ID, attachedIn(h.notes)))
 	})
@@ -53,13 +53,14 @@ func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error
 	return err
 }
 
+// copyPieces stores the frames, turns, requests and entries of a fork in pieces, and then makes the fork visible.
 func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) error {
 	db := c.cfg.Store
 	if err := c.copyFrames(ctx, f, id, h.frames); err != nil {
 		return err
 	}
 	for part := range slices.Chunk(h.notes, savedAtOnce) {
-		// Blobs are kept for this alone: who waits to remove one has all wait that store others.
+		// Blobs are kept for each piece alone, since a wait to remove a blob holds up everyone who stores blobs.
 		err := db.Blobs.Keep(func() error {
 			stored, err := journal.Of(db).Encode(part)
 			if err != nil {
@@ -87,7 +88,8 @@ func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) e
 	})
 }
 
-// copyFrames copies what the agent was told and has said. The parent may be erased meanwhile; a part of it is no fork.
+// copyFrames copies the frames between Deskhand and the agent. copyFrames fails when the parent is erased meanwhile, since a part of a
+// journal is no fork.
 func (c *core) copyFrames(ctx context.Context, f fork, id string, want int) error {
 	have, err := c.journal.Copy(ctx, f.parent.ID, id, f.until)
 	if err == nil && have != want {
@@ -96,7 +98,7 @@ func (c *core) copyFrames(ctx context.Context, f fork, id string, want int) erro
 	return err
 }
 
-// attachedIn are the attachments that notes name.
+// attachedIn returns the attachments that notes name.
 func attachedIn(notes []journal.Frame) (list []transcript.Attachment) {
 	for _, f := range notes {
 		var n transcript.Note
@@ -107,16 +109,17 @@ func attachedIn(notes []journal.Frame) (list []transcript.Attachment) {
 	return list
 }
 
-// inherited is what a fork has of its parent's journal.
+// inherited holds the rows that a fork takes over from its parent's journal.
 type inherited struct {
-	notes   []journal.Frame     // as those of the fork, with one of its own at the end
-	frames  int                 // how many others there are
-	entries []transcript.Change // what follows from all of them
+	notes   []journal.Frame     // notes, with the fork's ids, and a note of the fork at the end
+	frames  int                 // how many other frames the fork has
+	entries []transcript.Change // entries folded from all frames
 
 	turns    []*Turn
 	requests []*Request
 }
 
+// refolded folds the parent's journal up to the fork as the journal of the session r.
 func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
 	t := transcript.New(r.ID, transcript.Facts{})
 	err = c.journal.Each(ctx, f.parent.ID, func(fr journal.Frame) {
@@ -138,7 +141,7 @@ func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inher
 	return h, err
 }
 
-// copied adds the parent's turns and requests as those of the fork: those that its notes tell of. The parent may have gone on since.
+// copied adds the parent's turns and requests that the fork's notes name, with ids of the fork. The parent may have gone on since the fork.
 func (c *core) copied(ctx context.Context, f fork, session string, h *inherited) error {
 	db, told := c.cfg.Store.Read(), map[string]bool{}
 	for _, fr := range h.notes {
@@ -164,7 +167,7 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 	for _, q := range requests {
 		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
 		if q.Status == lifecycle.StatusRequested {
-			q.Status = lifecycle.StatusExpired // it waits in the parent
+			q.Status = lifecycle.StatusExpired // the request waits in the parent
 		}
 		if told[q.ID] {
 			h.requests = append(h.requests, &q)
@@ -173,7 +176,7 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 	return nil
 }
 
-// renamed is a note of the parent's with the ids that its turns and requests have in the fork.
+// renamed returns a note of the parent with the fork's ids of its turn and request.
 func renamed(session string, data []byte) []byte {
 	var n transcript.Note
 	if json.Unmarshal(data, &n) != nil || n.Turn == "" && n.Request == "" {
@@ -183,7 +186,7 @@ func renamed(session string, data []byte) []byte {
 	return mustJSON(n)
 }
 
-// renamedID is a UUIDv7 of the same time, so that what is sorted by it stays in order.
+// renamedID returns a UUIDv7 of the same time as id, so that lists sorted by id keep their order.
 func renamedID(session, id string) string {
 	was, err := uuid.Parse(id)
 	if err != nil {
@@ -197,7 +200,7 @@ func renamedID(session, id string) string {
 	return was.String()
 }
 
-// Fork makes a second session that goes on from where this one is. It starts the agent if it has to, and waits for it.
+// Fork makes a second session that goes on from the current end of a session. Fork starts the agent if needed, and waits for the fork.
 func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -235,7 +238,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 		Origin: &Origin{Kind: originFork, Session: f.parent.ID, Title: f.parent.Title, Agent: r.Agent}, Title: f.parent.Title,
 	}
 	if r.Title != "" {
-		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // else the agent's title makes the two look the same
+		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // otherwise the agent's title would give both sessions the same name
 	}
 	r.queue, r.facts.Terminals, r.facts.GoingOn, r.deletedAt = nil, 0, 0, time.Time{}
 	r.showFacts()
@@ -248,12 +251,13 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 		return Session{}, err
 	}
 	c.cfg.Search.Wake()
-	// At once: what the agent cannot take up it can still make again, see afresh.
+	// The agent starts at once: a fork that the agent cannot open can still be made again, see afresh.
 	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil
 }
 
-// forkLimit is how long a fork may take, with a start of the agent before it: a directory that nobody approves must not hold it for ever.
+// forkLimit is how long a fork may take, including a start of the agent, so that a directory that nobody approves does not block Fork
+// forever.
 const forkLimit = 5 * time.Minute

@@ -7,22 +7,22 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// The bus tells of conversations once more, in the words that surfaces such as a chat know (the seed attachments-bus-agent-discord.md): a
-// message has come, a request has begun, an agent has said or made something. Each event is a projection of what was written in the same
-// step, and comes behind it in the one order of the feed; only who asks for it by its name gets it. Several files are several events, in
-// their order. Inside the process a file is the hash of its blob; its bytes are put in when an event leaves, see [Client.Leaving].
+// The bus reports conversations in the terms of surfaces such as a chat (the seed attachments-bus-agent-discord.md): a message was created,
+// a request began, an agent produced output. Each event is derived from a stored step, and follows the step's other events in the feed;
+// only readers that name its type get it. Several files are several events, in order. Inside the process an event names the blob of a file;
+// the bytes are added when an event leaves the process, see [Client.Leaving].
 
-// BusEvent is the data of the events of the bus. Which of the fields are there, their names tell:
+// BusEvent is the data of the events of the bus. Each type has these fields:
 //
-//	evt.adapter.message.created        messageId, requestId, text, attachments: a person has said something
-//	cmd.request.message                requestId, text, attachments: which the agent is to answer
+//	evt.adapter.message.created        messageId, requestId, text, attachments: a message of a person
+//	cmd.request.message                requestId, text, attachments: the prompt of a turn that begins
 //	evt.request.lifecycle.changed      requestId, state, stopReason
 //	evt.agent.output.delta.text        requestId, messageId, delta
 //	evt.agent.output.delta.reasoning   the same
-//	evt.agent.output.response.text     requestId, finalText: all that it has said in the turn
+//	evt.agent.output.response.text     requestId, finalText: the agent's whole text of the turn
 //	evt.agent.output.response.binary   requestId, messageId, mimeType, filename, dataBase64 or else blob
 //	evt.agent.output.toolcall          requestId, messageId, toolCallId, title, kind, status
-//	evt.surface.output.message.created requestId, messageId: a message of the agent is shown
+//	evt.surface.output.message.created requestId, messageId: a message of the agent begins
 type BusEvent struct {
 	RequestID   string                  `json:"requestId,omitempty" doc:"The turn"`
 	MessageID   string                  `json:"messageId,omitempty" doc:"The entry"`
@@ -59,21 +59,21 @@ const (
 	busShown     = "evt.surface.output.message.created"
 )
 
-// answering is what the bus has told of a conversation. It belongs to the conversation's goroutine.
+// answering records what the bus has reported of a conversation. answering belongs to the conversation's goroutine.
 type answering struct {
-	last  int64          // seq of the newest entry that was told
-	said  map[string]int // bytes of the text that were told, by message
+	last  int64          // seq of the newest reported entry
+	said  map[string]int // reported bytes of each message's text, by entry
 	tools map[string]string
-	turns map[string]string // their states
-	final strings.Builder   // what the agent has said in the turn
-	of    string            // the message that it said last
+	turns map[string]string // reported states, by turn
+	final strings.Builder   // the agent's text in the turn
+	of    string            // the last message in final
 }
 
 func newAnswering(frames int64) answering {
 	return answering{last: (frames + 1) * transcript.PerFrame, said: map[string]int{}, tools: map[string]string{}, turns: map[string]string{}}
 }
 
-// events returns what the bus tells of a step of a session.
+// events returns the bus events of a step.
 func (b *answering) events(session string, turns map[string]*Turn, entries []transcript.Change, imported bool) (events []Event) {
 	tell := func(kind string, e BusEvent) {
 		events = append(events, Event{Session: session, Type: kind, Data: mustJSON(e)})
@@ -81,7 +81,7 @@ func (b *answering) events(session string, turns map[string]*Turn, entries []tra
 	newest := b.last
 	for _, ch := range entries {
 		newest = max(newest, ch.Entry.Seq)
-		if !imported { // a history is no news
+		if !imported { // an imported history is not reported
 			b.entry(ch, tell)
 		}
 	}
@@ -104,6 +104,7 @@ func (b *answering) events(session string, turns map[string]*Turn, entries []tra
 	return events
 }
 
+// entry reports a changed entry.
 func (b *answering) entry(ch transcript.Change, tell func(string, BusEvent)) {
 	e := ch.Entry
 	fresh := e.Seq > b.last
@@ -133,11 +134,11 @@ func (b *answering) entry(ch transcript.Change, tell func(string, BusEvent)) {
 	}
 }
 
-// message tells what was added to a message since it was told last.
+// message reports the text that was added to a message since its last report.
 func (b *answering) message(ch transcript.Change, fresh bool, tell func(string, BusEvent)) {
 	e := ch.Entry
 	from, known := b.said[e.ID]
-	if !known && !fresh { // from before this program
+	if !known && !fresh { // the message began before this run of the program
 		from = len(e.Text)
 		if ch.Append != nil {
 			from -= len(ch.Append.Text)
@@ -166,6 +167,7 @@ func (b *answering) message(ch transcript.Change, fresh bool, tell func(string, 
 	}
 }
 
+// runs reports the state of a running turn.
 func (b *answering) runs(id string, t *Turn, tell func(string, BusEvent)) {
 	before, known := b.turns[id]
 	if before == t.State {
@@ -178,8 +180,9 @@ func (b *answering) runs(id string, t *Turn, tell func(string, BusEvent)) {
 	tell(busLifecycle, BusEvent{RequestID: id, State: t.State})
 }
 
+// ended reports the end of a turn, with the agent's text.
 func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
-	if _, known := b.turns[id]; !known && len(t.prompt) > 0 { // it was over in one step
+	if _, known := b.turns[id]; !known && len(t.prompt) > 0 { // the turn began and ended in one step
 		tell(busRequest, BusEvent{RequestID: id, Text: transcript.PromptText(t.prompt), Attachments: t.attachments})
 	}
 	final := b.final.String()
@@ -192,7 +195,7 @@ func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
 	clear(b.turns)
 }
 
-// binaryWeight is what the bytes of the files in a step take when they leave.
+// binaryWeight returns the size of the largest file in a step, as base64.
 func binaryWeight(entries []transcript.Change) (n int) {
 	for _, ch := range entries {
 		if ch.Entry.Kind == "attachment" {

@@ -14,22 +14,24 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// A person may stop what waits on the agent while no turn runs: a start that hangs, a change of an option that is not answered. Our
-// request is withdrawn with $/cancel_request, and its answer is still waited for: the agent may have done it. One that does not come
-// counts as cancelled.
+// While no turn runs, a person may cancel a request that the agent has not answered: the opening of a session that hangs, or the change of
+// an option. The request is withdrawn with $/cancel_request. The answer is still waited for, since the agent may have done the work
+// already; without an answer in time the request counts as cancelled.
 
-// canBeWithdrawn are the methods of which something can be withdrawn. A prompt has session/cancel, and initialize nothing.
+// canBeWithdrawn reports whether $/cancel_request may withdraw a request of a method. A prompt has session/cancel instead, and initialize
+// cannot be withdrawn.
 func canBeWithdrawn(method string) bool {
 	return slices.Contains([]string{
 		"session/new", "session/load", "session/resume", "session/list", "session/set_config_option", "session/set_mode", "session/set_model",
 	}, method)
 }
 
-// withdrawnSteps is how long an answer is waited for, in steps of a cancel.
+// withdrawnSteps is how long the answer to a withdrawn request is waited for, in units of Config.Patience.
 const withdrawnSteps = 2
 
-// begin stops the turn, and where none runs what else the agent is at. In a start that is the start, and a turn that waits for it ends
-// too: what can be withdrawn is, and else, or asked once more, the agent is ended.
+// begin cancels the running turn. Without a turn it withdraws the requests that the agent has not answered. During a start it cancels the
+// start, and ends a turn that waits for the start: requests that can be withdrawn are withdrawn; if there is none, or begin is called
+// again, the agent is ended.
 func (s *cancellation) begin() error {
 	if s.v.composer.now != nil {
 		s.restoreDraft()
@@ -48,11 +50,12 @@ func (s *cancellation) begin() error {
 	return s.v.wish(lifecycle.Cancel{Unstarted: !withdrawn})
 }
 
-// longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
+// longestTakenBack is the longest message that restoreDraft makes the draft, in bytes: the draft is part of every event of its session.
 const longestTakenBack = 1 << 20
 
-// restoreDraft makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
-// start, may want to send it after the next. Where another was begun meanwhile, if only with a file, or it is too long for that, it waits in the queue.
+// restoreDraft makes a message that was not sent to the agent the draft again, with its files, since the person may want to send the
+// message after the next start. When another draft was begun meanwhile, even one with a file only, or the message is too long, the message
+// goes to the queue instead.
 func (s *cancellation) restoreDraft() {
 	if !s.unheard() || s.v.turn.back {
 		return
@@ -61,17 +64,17 @@ func (s *cancellation) restoreDraft() {
 	another := slices.ContainsFunc(s.v.row.Attachments, func(a transcript.Attachment) bool {
 		return !slices.ContainsFunc(s.v.turn.attachments, func(b transcript.Attachment) bool { return b.ID == a.ID })
 	})
-	if another || !s.draftAgain(s.v.turn) { // beside the files of another it would go with them, or, after a login, not at all
+	if another || !s.draftAgain(s.v.turn) { // in a draft with other files the message would be sent with those files, or not be retried after a login
 		s.waitAgain(s.v.turn)
 	}
 }
 
-// unheard tells that a turn runs of which the agent knows nothing.
+// unheard reports whether a turn runs whose prompt was not sent to the agent.
 func (s *cancellation) unheard() bool {
 	return s.v.turn != nil && (!s.v.state.Sent || s.v.composer.now != nil)
 }
 
-// draftAgain is false where another draft was begun, or the message is too long for one.
+// draftAgain makes the message of a turn the draft. draftAgain returns false when the draft has text already, or the message is too long.
 func (s *cancellation) draftAgain(t *Turn) bool {
 	message := transcript.PromptText(t.prompt)
 	if s.v.row.Draft != "" || len(message) > longestTakenBack {
@@ -85,13 +88,13 @@ func (s *cancellation) draftAgain(t *Turn) bool {
 	return true
 }
 
-// waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place, or stands in the draft. It is
-// not made that, which whoever sends the other may be writing in, but where the queue has no room.
+// waitAgain puts a message that was not sent to the agent at the head of the queue, held, because another message was sent in its place, or
+// stands in the draft. Only when the queue is full does waitAgain use the draft, in which the person may be writing.
 func (s *cancellation) waitAgain(t *Turn) {
 	item := s.v.prompts.newItem(said{text: transcript.PromptText(t.prompt), files: t.attachments})
 	s.v.prompts.items[item.ID] = item
 	t.again = item.ID
-	if s.v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item.ID, Held: lifecycle.HeldStopped}, To: 0}) != nil { // there is no room
+	if s.v.wish(lifecycle.Restore{Queued: lifecycle.Queued{Item: item.ID, Held: lifecycle.HeldStopped}, To: 0}) != nil { // the queue is full
 		t.again = ""
 		delete(s.v.prompts.items, item.ID)
 		if !s.draftAgain(t) {
@@ -104,13 +107,13 @@ func (s *cancellation) waitAgain(t *Turn) {
 	s.v.step.sync = true
 }
 
-// begunTurn is how the newest turn of a journal began, and whether the agent was sent it.
+// begunTurn is how the newest turn of a journal began, and whether its prompt was sent to the agent.
 type begunTurn struct {
 	said transcript.Note
 	sent bool
 }
 
-// take is true where a turn begins.
+// take takes the next frame of the journal, and reports whether a turn begins with the frame.
 func (b *begunTurn) take(f journal.Frame) bool {
 	switch {
 	case f.Dir == journal.Note && bytes.Contains(f.Data, []byte(transcript.NoteTurnBegan)):
@@ -126,8 +129,8 @@ func (b *begunTurn) take(f journal.Frame) bool {
 	return false
 }
 
-// dropUnsentPrompt has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
-// its secrets.
+// dropUnsentPrompt marks the turn that the end of the program interrupted as not sent, if the journal holds no prompt of the turn. The
+// journal has the message with its secrets replaced, so a notice tells of them.
 func (s *cancellation) dropUnsentPrompt(b begunTurn) {
 	if s.v.turn == nil || s.v.turn.ID != b.said.Turn || b.sent {
 		return
@@ -138,7 +141,8 @@ func (s *cancellation) dropUnsentPrompt(b begunTurn) {
 	}
 }
 
-// withdrawOurs withdraws every request of ours that waits and can be; false = there is none.
+// withdrawOurs withdraws every request that the agent has not answered and that can be withdrawn. withdrawOurs returns false when there is
+// none.
 func (a *agentProcess) withdrawOurs() bool {
 	found := false
 	for key, method := range a.methods {
@@ -155,7 +159,7 @@ func (a *agentProcess) withdrawOurs() bool {
 	return found
 }
 
-// unanswered takes a request that was withdrawn for cancelled, unless its answer has come.
+// unanswered handles a withdrawn request as cancelled, unless its answer has come.
 func (a *agentProcess) unanswered(key acp.Key) {
 	then, waits := a.pending[key]
 	if !waits {
@@ -167,13 +171,13 @@ func (a *agentProcess) unanswered(key acp.Key) {
 	then(nil, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled; the agent did not answer"})
 }
 
-// stopped tells whether a step of the start has failed because a person has stopped it, and then ends the agent: it is as if it had not
-// been started. What was sent since then is not what was stopped: it has a start of its own.
+// stopped reports whether a step of the start has failed because a person has cancelled the request of the step. stopped then ends the
+// agent, as if the agent had not been started. A message that was sent after the cancel gets a start of its own.
 func (a *agentProcess) stopped(failure *acp.Error) bool {
 	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
 		return false
 	}
-	v, since := a.v, a.v.turn // one of before ended with the stop
+	v, since := a.v, a.v.turn // a turn of before the cancel has ended with it
 	if since == nil {
 		v.do(lifecycle.Exited{Code: transcript.ProblemQuit})
 		return true
@@ -188,23 +192,24 @@ func (a *agentProcess) stopped(failure *acp.Error) bool {
 	return true
 }
 
-// cancellation stops the turn of a conversation, by stronger means from step to step.
+// cancellation stops the running turn of a conversation: first by session/cancel, then by SIGINT, then by a kill.
 type cancellation struct {
 	v      *conversation
-	timer  *time.Timer // until the next step
-	stopBy time.Time   // when the turn is over at the latest
+	timer  *time.Timer // fires when the next means is due
+	stopBy time.Time   // when the turn must have ended
 }
 
-// effect is what is done so that a turn stops: each means when the one before was not heeded in time.
+// effect runs the means that an event of the state machine names. Each means comes when the agent has not ended the turn within
+// Config.Patience of the means before.
 func (s *cancellation) effect(e lifecycle.Event) {
 	switch e.(type) {
 	case lifecycle.CancelSent:
-		if s.v.composer.stop() { // the agent knows nothing of the turn
+		if s.v.composer.stop() { // the agent was not sent the prompt
 			s.v.do(lifecycle.Stopped{Turn: s.v.turn.ID, Reason: lifecycle.StopCancelled})
 			return
 		}
 		s.v.notify("session/cancel", map[string]any{"sessionId": s.v.row.ACPSessionID})
-		s.v.saveRow() // so that everybody sees it being stopped
+		s.v.saveRow() // so that surfaces show that the turn is being stopped
 		s.stopBy = time.Now().Add(stopLimit)
 		s.arm()
 	case lifecycle.InterruptSent:
@@ -218,14 +223,15 @@ func (s *cancellation) effect(e lifecycle.Event) {
 	}
 }
 
-// arm waits for the cancel to be heeded before the next means is tried.
+// arm starts the timer for the next means.
 func (s *cancellation) arm() { s.armFor(s.v.c.cfg.Patience, s.escalate) }
 
 func (s *cancellation) escalate() { s.v.do(lifecycle.Escalate{}) }
 
-// armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
-// started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by
-// then and nobody has read is lost, and told as such; unless it was we who could not take it, for as long as a disk is full.
+// armLast waits for the end of a killed agent; no means is left after a kill. When the end takes too long, because a process that the agent
+// has started does not die, the conversation goes on as if the agent had ended; the end is awaited in the background, and the next start
+// waits for it (begin). Messages that the agent wrote and that are not read by then are lost, which the transcript tells; but a
+// conversation that could not take them, as with a full disk, waits longer.
 func (s *cancellation) armLast() {
 	a, wait := s.v.agent, max(time.Until(s.stopBy), lastGrace)
 	due := time.Now().Add(wait)
@@ -241,12 +247,13 @@ func (s *cancellation) armLast() {
 	})
 }
 
+// armFor has next called in the conversation's goroutine after d, unless disarm is called before.
 func (s *cancellation) armFor(d time.Duration, next func()) {
 	s.disarm()
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
 		s.v.post(func() {
-			if s.timer == timer { // else it was stopped too late: its cancel is over
+			if s.timer == timer { // otherwise the timer was stopped while it fired
 				next()
 			}
 		})

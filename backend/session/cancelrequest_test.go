@@ -49,8 +49,8 @@ func TestCancelStopsStartThatHangs(t *testing.T) {
 	}
 }
 
-// A message that waits for a start goes back to who wrote it, and what is queued behind it stays. An agent that has not answered
-// initialize has nothing that could be withdrawn: it is ended.
+// A cancel of a start makes the message that waits for the start the draft again, and keeps the prompts behind it queued. An agent that has
+// not answered initialize has no request that could be withdrawn, so it is ended.
 func TestCancelStopsStartWithMessage(t *testing.T) {
 	for name, hangs := range map[string]string{"before it is initialized": "initialize", "before it has a session": "session/new"} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestCancelStopsStartWithMessage(t *testing.T) {
 	}
 }
 
-// What is sent after a stop is not stopped: when the start that was has ended, there is another for it.
+// A prompt that is sent after the cancel of a start gets a start of its own when the first start has ended.
 func TestPromptAfterStoppedStartIsSent(t *testing.T) {
 	t.Parallel()
 	const message = "hello once more"
@@ -116,7 +116,7 @@ func TestPromptAfterStoppedStartIsSent(t *testing.T) {
 	}
 }
 
-// A person who asks once more does not wait for the answer to the first time.
+// A second cancel ends the start at once, without waiting for the answer to the first.
 func TestSecondCancelEndsStartAtOnce(t *testing.T) {
 	d := askingDeskWith(t, t.TempDir(), time.Minute, "", "session/new")
 	id := d.asking()
@@ -131,7 +131,7 @@ func TestSecondCancelEndsStartAtOnce(t *testing.T) {
 	}
 }
 
-// What was begun to be written meanwhile is not written over.
+// A cancel of a start does not overwrite a draft that was begun meanwhile.
 func TestCancelLeavesNewerDraft(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "initialize")
 	id := d.asking()
@@ -167,12 +167,12 @@ func TestCancelStopsConfigChangeThatHangs(t *testing.T) {
 			if s := d.get(id); s.Phase != lifecycle.Ready || s.ConfigOptions[0].Checked {
 				t.Errorf("session after a cancelled change: got %+v, want it ready, the option unchecked", s)
 			}
-			d.steps(id) // it goes on
+			d.steps(id) // the agent goes on
 		})
 	}
 }
 
-// A withdrawal names our request as it was sent.
+// A withdrawn request is named in $/cancel_request by the id with which it was sent.
 func TestCancelRequestFitsSchema(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "session/set_config_option")
 	id := d.asking()
@@ -205,7 +205,7 @@ func TestCancelRequestFitsSchema(t *testing.T) {
 	}
 }
 
-// Whose agent does not start keeps what they have written: it was never sent, and may be sent to the next.
+// A prompt whose agent does not start becomes the draft again, since it was not sent.
 func TestPromptIsDraftAgainWhenStartFails(t *testing.T) {
 	t.Parallel()
 	const message = "say \"hello\"\nto all"
@@ -235,7 +235,7 @@ func TestPromptIsDraftAgainWhenStartFails(t *testing.T) {
 			dir := t.TempDir()
 			custom(t, dir, map[string]string{"waits": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 				read l; until [ -e end ]; do sleep 0.02; done`})
-			d := openAs(t, dir, proxy.Config{}, session.Config{Patience: 3 * time.Second}) // it is written to before it is given up
+			d := openAs(t, dir, proxy.Config{}, session.Config{Patience: 3 * time.Second}) // long enough for the prompt before the start fails
 			id := d.createOf("waits").ID
 			d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
 			shot := d.upload("shot.png", picture(t, 7, 7))
@@ -253,7 +253,7 @@ func TestPromptIsDraftAgainWhenStartFails(t *testing.T) {
 	}
 }
 
-// waiting is an agent that makes no session before a file says so. It takes images.
+// waiting is a desk with an agent that makes no session before a file exists, and that takes images.
 func waiting(t *testing.T, dir string) *desk {
 	t.Helper()
 	custom(t, dir, map[string]string{"waits": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"image":true}}}}'
@@ -262,7 +262,7 @@ func waiting(t *testing.T, dir string) *desk {
 	return open(t, dir)
 }
 
-// What is sent in the place of a message that waits for a start does not lose that: the agent knows nothing of it.
+// A prompt that interrupts one that waits for a start puts the waiting one into the queue, since the agent does not know it.
 func TestInterruptedPromptOfStartIsQueued(t *testing.T) {
 	t.Parallel()
 	d := waiting(t, t.TempDir())
@@ -295,7 +295,7 @@ func TestInterruptedPromptOfStartIsQueued(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// A message that is too long for a draft waits in the queue. Where that is full as well, it is said.
+// A message that is too long for a draft waits in the queue; a full queue is told in a notice.
 func TestPromptTooLongForDraftIsQueued(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 1<<20/5+1)
@@ -343,7 +343,7 @@ func TestPromptTooLongForDraftIsQueued(t *testing.T) {
 	}
 }
 
-// The program dies while a message waits for a start: it is the draft again. One that the agent has is not.
+// After a kill of the program, a prompt that waited for a start is the draft again; a prompt that the agent has is not.
 func TestPromptOfStartOutlivesKill(t *testing.T) {
 	t.Parallel()
 	for message, draft := range map[string]string{"say \"hello\"\nto all": "say \"hello\"\nto all", "say our-own-token": "say [redacted]"} {
@@ -353,7 +353,7 @@ func TestPromptOfStartOutlivesKill(t *testing.T) {
 		shot := d.upload("shot.png", picture(t, 7, 7))
 		d.sendFiles(id, message, session.Now, byID(shot)...)
 		later := t.TempDir()
-		if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil { // as a crash would leave it
+		if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil { // the directory as after a crash
 			t.Fatal(err)
 		}
 		after := open(t, later)
@@ -380,7 +380,7 @@ func TestPromptOfStartOutlivesKill(t *testing.T) {
 	}
 }
 
-// Nor is it lost with a conversation that is deleted, and then not, or with a file that cannot be read any more.
+// An unsent prompt is the draft again after its session was deleted and restored, and when one of its files cannot be read any more.
 func TestUnsentPromptIsDraftAgainAfterRestore(t *testing.T) {
 	t.Parallel()
 	d := waiting(t, t.TempDir())
@@ -420,11 +420,11 @@ func TestCancelStopsImportThatHangs(t *testing.T) {
 	}
 }
 
-// deafAgent has a session, and closes its input.
+// deafAgent opens a session and closes its input.
 const deafAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 	read l; exec <&-; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; sleep 1000`
 
-// An agent that has closed its input can be told nothing. A turn does not wait for it without an end.
+// A turn ends soon when its agent has closed its input.
 func TestTurnEndsWhenAgentHasClosedItsInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,11 +7,12 @@ import (
 	"deskhand/backend/permission"
 )
 
-// IsChoice tells whether a permission asks how to go on, and not whether to, see [permission.IsChoice]. Choice was found when the request
-// came, from all that the agent sent; a request that an earlier version stored has no Choice, and is judged by what was stored.
+// IsChoice reports whether a permission asks how to go on, instead of whether to, see [permission.IsChoice]. Choice was decided when the
+// request came, from the whole message of the agent; a request that an earlier version stored has no Choice, and is decided by its stored
+// record.
 func (r *Request) IsChoice() bool { return r.Choice || permission.IsChoice(r.offer(nil)) }
 
-// offer is what a request for permission offers; meta is the _meta of its tool call, which is not stored.
+// offer returns what a permission offers; meta is the _meta of its tool call, which is not stored.
 func (r *Request) offer(meta json.RawMessage) permission.Request {
 	p := permission.Request{Options: r.offered(), Meta: meta}
 	if r.Tool != nil {
@@ -44,5 +45,5 @@ func (r *Request) labelOptions() {
 	}
 }
 
-// Shown is the name of an option for people. An option that an earlier version stored has no Label.
+// Shown returns the name of an option for people. An option that an earlier version stored has no Label.
 func (o RequestOption) Shown() string { return cmp.Or(o.Label, permission.Reveal(o.Name), o.ID) }

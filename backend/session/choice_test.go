@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/rulebook"
 )
 
-// A permission that is really a choice waits for a person, whatever the rules say, and its options have names that do not mislead.
+// A permission that asks for a choice waits for a person, whatever the rules allow, and the labels of its options do not mislead.
 func TestChoiceIsAnsweredByNoRule(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -1,10 +1,10 @@
 // Package session is the client: it owns every conversation with an agent, from the first prompt to the last frame.
 //
-// Each conversation has one goroutine that owns its state; persons (through the methods of Client), the agent and timers hand it
-// work, one piece after the other. A piece of work is one step: it is written to SQLite in one transaction (frames of the journal,
-// the entries that follow from them, turns, requests, the session), then published to the Feed, and only then sent to the agent.
-// So whatever was shown is stored, and whatever was sent is known after a crash. If the write fails the conversation stops there,
-// tries again every second, and refuses new work with ErrStorage meanwhile.
+// Each conversation has one goroutine that owns its state. Persons (through the methods of Client), the agent and timers hand functions
+// to that goroutine, which runs one after the other. The changes of one function are a step: a step is stored in SQLite in one transaction
+// (frames of the journal, the entries that follow from them, turns, requests, the session), then published to the Feed, and only then sent
+// to the agent. So everything that was shown is stored, and everything that was sent is known after a crash. If the transaction fails, the
+// conversation stops there, tries again every second, and refuses new work with ErrStorage meanwhile.
 package session
 
 import (
@@ -43,7 +43,7 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// Client is all conversations of one data directory.
+// Client holds all conversations of one data directory. Any goroutine may call the methods of Client.
 type Client struct {
 	*core
 
@@ -52,11 +52,11 @@ type Client struct {
 
 	processes  *processes.Sampler
 	maintainer *maintenance.Maintainer
-	taking     sync.Mutex // one session of an agent's own at a time
+	taking     sync.Mutex // held while a session of an agent's own is imported
 }
 
-// Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
-// is expired, and both are told in the transcript.
+// Open takes over a data directory. A turn that was running when the program ended is ended as interrupted, and a request that waited is
+// expired; the transcript tells both.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	c := &Client{live: map[string]*conversation{}, core: &core{
@@ -106,7 +106,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// takeOver makes of the data what it is without a program that runs, and gives what is done to it from then on.
+// takeOver repairs the data that the last run of the program left behind, and returns the work to run in the background from then on.
 func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	err = errors.Join(c.remotes.Load(ctx), c.worktrees.Load(ctx))
 	if c.ReadOnly() != nil {
@@ -120,6 +120,8 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, eraser{c}.run, func() { remoteSessions{c}.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
 }
 
+// recover repairs each session that the last run of the program left with a running turn, an open request, a queue that would go on, or
+// running programs; then it handles deleted sessions and broken imports.
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
 		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
@@ -134,7 +136,7 @@ func (c *Client) recover(ctx context.Context) error {
 			return err
 		}
 		switch err := v.call(ctx, func() error { return v.recover(ctx) }); {
-		case errors.Is(err, ErrStorage): // on a full disk what there is can be shown. The step is held until it is written, and with it the conversation
+		case errors.Is(err, ErrStorage): // with a full disk the stored sessions can still be shown; the conversation keeps the step until it is stored
 			c.cfg.Logger.Error("what ran when the program ended is told when the disk takes it", "session", id)
 		case err != nil:
 			return fmt.Errorf("session %s: %w", id, err)
@@ -143,19 +145,19 @@ func (c *Client) recover(ctx context.Context) error {
 	return errors.Join(eraser{c}.recover(ctx), c.dropHalfImported(ctx))
 }
 
-// Close ends every conversation and its agent, and waits for them. What does not return from a look at a disk it leaves to the end of the
-// process, see presence.
+// Close ends every conversation and its agent, and waits for their goroutines. A read of a directory that never returns is not waited for,
+// see [host.Directories].
 func (c *Client) Close() error {
 	c.tasks.close()
 	c.stop()
 	c.maintainer.Close()
 	c.shells.Close()
-	c.cfg.Roster.Close() // the last, since a login may wait for a disk
+	c.cfg.Roster.Close() // last, since a login may wait for a disk
 	c.tasks.wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }
 
-// conversation finds the live one, or makes it from what is stored. One that is deleted is not there.
+// conversation returns the loaded conversation, or loads it. A deleted session is ErrNotFound.
 func (c *Client) conversation(ctx context.Context, id string) (*conversation, error) {
 	v, err := c.any(ctx, id)
 	if err == nil && v.deleted.Load() {
@@ -164,7 +166,7 @@ func (c *Client) conversation(ctx context.Context, id string) (*conversation, er
 	return v, err
 }
 
-// any is conversation for what is done to a deleted one too, as long as that can be undone.
+// any is conversation for sessions that are deleted too, as long as the deletion can be undone.
 func (c *Client) any(ctx context.Context, id string) (*conversation, error) {
 	c.mu.Lock()
 	v := c.live[id]
@@ -172,7 +174,7 @@ func (c *Client) any(ctx context.Context, id string) (*conversation, error) {
 	if v != nil {
 		return v, nil
 	}
-	if err := c.maintainer.Update(ctx, id); err != nil { // what there is can be shown all the same
+	if err := c.maintainer.Update(ctx, id); err != nil { // the stored entries can be shown all the same
 		c.cfg.Logger.Error("a transcript cannot be made anew", "error", err)
 	}
 	r, last, err := c.load(ctx, id, false)
@@ -199,7 +201,7 @@ func (c *Client) load(ctx context.Context, id string, deleted bool) (row, int64,
 	return rows[0], last, err
 }
 
-// erased hands a conversation over to the eraser: nobody finds it any more.
+// erased hands a session to the eraser. From then on no call finds the session.
 func (c *Client) erased(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,14 +209,14 @@ func (c *Client) erased(id string) {
 	delete(c.live, id)
 }
 
-// enliven starts the goroutine of a conversation, once.
+// enliven makes the conversation of a row and starts its goroutine, or returns the conversation that is loaded already.
 func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v := c.live[r.ID]; v != nil {
 		return v, nil
 	}
-	if c.erasing.knows(r.ID) { // since it was read
+	if c.erasing.knows(r.ID) { // the session may have been erased since the row was read
 		return nil, notFound(r.ID)
 	}
 	v := newConversation(c.core, r, lastFrame)
@@ -226,7 +228,7 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	return v, nil
 }
 
-// New is what a session is made from.
+// New holds the parameters of Create.
 type New struct {
 	Agent  string   `json:"agent" minLength:"1" maxLength:"64"`
 	Cwd    string   `json:"cwd" minLength:"1" maxLength:"4096" doc:"An absolute path of a directory that is there"`
@@ -243,7 +245,7 @@ type New struct {
 	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title when it is left out"`
 }
 
-// Create makes a session and begins to start its agent; the rest of the start is told by events.
+// Create makes a session and begins to start its agent; events report the rest of the start.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	id := uuid.Must(uuid.NewV7()).String()
 	start, err := c.startWish(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
@@ -265,6 +267,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	return s, nil
 }
 
+// create stores the session of Create, makes its conversation and starts its agent. tree is the session's new worktree, or nil.
 func (c *Client) create(ctx context.Context, id string, n New, start *transcript.Start, tree *worktrees.Pending) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
@@ -299,20 +302,20 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	return c.show(v.look()), nil
 }
 
-// Page is a part of a list; Next is what to pass as before for the next part, absent at the end.
+// Page is a part of a list; Next is the cursor of the next part, empty at the end.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"`
 }
 
-// What is listed, as the index session_updated has it: its expression and its order.
+// The WHERE and ORDER BY of the list of sessions, in the form of the index session_updated.
 const (
 	listed       = "WHERE s.deleted_at = 0 AND (s.archived_at = 0) = ?"
 	listedBefore = " AND (s.updated_at, s.id) < (?, ?)"
 	listedFirst  = " ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
 )
 
-// List gives sessions, the most recent first. before is the Next of the page above.
+// List returns sessions, the most recent first. before is the Next of the page before.
 func (c *Client) List(ctx context.Context, archived bool, before string, limit int) (Page[Session], error) {
 	where, args := listed, []any{!archived}
 	if before != "" {
@@ -330,7 +333,7 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 		return Page[Session]{}, err
 	}
 	page := Page[Session]{Items: make([]Session, 0, len(rows))}
-	for _, r := range rows { // so that many directories that do not answer are waited for at the same time
+	for _, r := range rows { // all reads of directories begin first, so that several that do not answer are waited for at the same time
 		c.hosts.At(r.Place).Directories.Begin(r.Cwd)
 	}
 	for _, r := range rows {
@@ -344,7 +347,7 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 	return page, nil
 }
 
-// showRow is show for a row that was read: where the conversation is loaded, its own record counts.
+// showRow is show for a row that was read from the database: a loaded conversation replaces the row.
 func (c *Client) showRow(r row) Session {
 	c.mu.Lock()
 	v := c.live[r.ID]
@@ -358,7 +361,7 @@ func (c *Client) showRow(r row) Session {
 	return c.show(r.Session)
 }
 
-// Get gives one session.
+// Get returns one session.
 func (c *Client) Get(ctx context.Context, id string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -367,7 +370,7 @@ func (c *Client) Get(ctx context.Context, id string) (Session, error) {
 	return c.show(v.look()), nil
 }
 
-// Look is Get for who shows the session: the files of its draft are looked for.
+// Look is Get for surfaces that show the session: Look also checks whether the files of the draft exist.
 func (c *Client) Look(ctx context.Context, id string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -413,7 +416,7 @@ type Transcript struct {
 
 const lastSeq = 1 << 62
 
-// Entries gives the newest entries before seq before (0 = the tail).
+// Entries returns the newest entries before seq before; 0 = the newest of all.
 func (c *Client) Entries(ctx context.Context, id string, before int64, limit int) (Transcript, error) {
 	if before <= 0 {
 		before = lastSeq
@@ -429,7 +432,7 @@ func (c *Client) Entries(ctx context.Context, id string, before int64, limit int
 	return Complete(ctx, c.cfg.Store, id, t)
 }
 
-// After gives the entries that follow seq after.
+// After returns the entries that follow seq after.
 func (c *Client) After(ctx context.Context, id string, after int64, limit int) (Transcript, error) {
 	items, more, err := c.newer(ctx, id, after, limit)
 	if err != nil {
@@ -442,7 +445,7 @@ func (c *Client) After(ctx context.Context, id string, after int64, limit int) (
 	return Complete(ctx, c.cfg.Store, id, t)
 }
 
-// Around gives the entries around seq around, as many on both sides, where there are as many.
+// Around returns entries around seq around, half of limit before it and half from it on.
 func (c *Client) Around(ctx context.Context, id string, around int64, limit int) (Transcript, error) {
 	older, moreOlder, err := c.older(ctx, id, around, limit/2)
 	if err != nil {
@@ -462,7 +465,7 @@ func (c *Client) Around(ctx context.Context, id string, around int64, limit int)
 	return Complete(ctx, c.cfg.Store, id, t)
 }
 
-// older are at most limit entries before seq, ascending, and whether there are more.
+// older returns at most limit entries before a seq, ascending, and whether there are more.
 func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []transcript.Entry, more bool, err error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -478,7 +481,7 @@ func (c *Client) older(ctx context.Context, id string, before int64, limit int) 
 	return items, false, err
 }
 
-// newer are at most limit entries after seq, and whether there are more.
+// newer returns at most limit entries after a seq, and whether there are more.
 func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []transcript.Entry, more bool, err error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -493,8 +496,8 @@ func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (
 	return items, false, err
 }
 
-// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal, or from what is left
-// of that.
+// Text returns the whole text of an entry, also of an entry that is clipped in the transcript: the text is folded anew from the readable
+// frames of the journal.
 func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	if _, err := c.conversation(ctx, id); err != nil {
 		return "", err
@@ -520,7 +523,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	return text.String(), err
 }
 
-// Rebuild computes the entries of a session anew from its journal.
+// Rebuild computes the entries of a session anew from its journal, and stores nothing.
 func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, error) {
 	t := transcript.New(id, transcript.Facts{})
 	if err := c.journal.Each(ctx, id, t.Apply); err != nil {
@@ -534,18 +537,18 @@ func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, er
 	return list, nil
 }
 
-// Inbox gives every request that waits, oldest first.
+// Inbox returns every request that waits, oldest first.
 func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
 	return record.Readable[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
-// Restart ends the agent, if it runs, and starts it again on the same conversation.
+// Restart ends the agent, if it runs, and starts it again on the same session.
 func (c *Client) Restart(ctx context.Context, id string) error {
 	return c.wish(ctx, id, (*conversation).restart)
 }
 
-// SetConfig changes a config option of the agent; value is a text or a boolean as JSON. The new state comes from the agent, as an event;
-// Configure waits for it.
+// SetConfig changes a config option of the agent; value is a string or a boolean as JSON. SetConfig does not wait for the agent, whose new
+// state comes as an event; Configure waits.
 func (c *Client) SetConfig(ctx context.Context, id, option string, value json.RawMessage) error {
 	return c.wish(ctx, id, func(v *conversation) error {
 		_, err := v.setConfig(option, value, func(*acp.Error) {})
@@ -561,7 +564,8 @@ func (c *Client) wish(ctx context.Context, id string, f func(*conversation) erro
 	return v.call(ctx, func() error { return f(v) })
 }
 
-// Answer answers a request. The first answer wins; a later one is RefusedError with code request.resolved, the status and who it was.
+// Answer answers a request. The first answer wins; a later answer returns a RefusedError with code request.resolved, the status and who has
+// answered.
 func (c *Client) Answer(ctx context.Context, request string, a Answer, surface string) error {
 	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
 	if err != nil {
@@ -573,12 +577,12 @@ func (c *Client) Answer(ctx context.Context, request string, a Answer, surface s
 	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.inbox.answer(ctx, found[0], a, surface) }))
 }
 
-// Running counts the turns that run now.
+// Running returns how many turns run now.
 func (c *Client) Running() int {
 	return c.count(func(s Session) bool { return s.Turn != nil })
 }
 
-// Working counts those that wait for no person.
+// Working returns how many turns run and wait for no person.
 func (c *Client) Working() int {
 	return c.count(func(s Session) bool { return s.Turn != nil && s.Waiting == 0 })
 }
@@ -594,7 +598,7 @@ func (c *Client) count(is func(Session) bool) (n int) {
 	return n
 }
 
-// openNewer is the rest of Open for data of a newer version.
+// openNewer is the rest of Open for data of a newer version of Deskhand.
 func (c *Client) openNewer(loaded error) error {
 	if loaded != nil {
 		return fmt.Errorf("%w, and it cannot be read: %w", store.ErrNewer, loaded)
@@ -604,7 +608,7 @@ func (c *Client) openNewer(loaded error) error {
 	return nil
 }
 
-// Leaving is a batch as it leaves the process: with the bytes of files.
+// Leaving returns a batch as it leaves the process: events of binary data carry the bytes instead of the name of a blob.
 func (c *Client) Leaving(b Batch) Batch {
 	for i := range b.Events {
 		if b.Events[i].Type != busBinary {
@@ -616,7 +620,7 @@ func (c *Client) Leaving(b Batch) Batch {
 		}
 		data, err := c.attachments.Blob(e.Blob.SHA256)
 		if err != nil {
-			continue // it says which they would be
+			continue // the event still names the blob
 		}
 		text := base64.StdEncoding.EncodeToString(data)
 		e.DataBase64, e.Blob = &text, nil
@@ -625,7 +629,7 @@ func (c *Client) Leaving(b Batch) Batch {
 	return b
 }
 
-// lookForChips looks whether the files of the draft are where they were.
+// lookForChips checks whether the files of the draft exist.
 func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	s := v.look()
 	lost := c.attachments.Missing(s.Attachments)
@@ -638,23 +642,24 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	if maps.Equal(lost, shown) || c.ReadOnly() != nil {
 		return
 	}
-	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // at worst it is told at the next look
+	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // after an error, the next Look tries again
 }
 
-// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve them again in
-// each session.
+// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve the same
+// executables in each session.
 func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
 	for _, v := range live {
-		if filepath.Clean(v.look().Cwd) == directory { // look may show an older state than the goroutine has, so each conversation checks by itself
+		if filepath.Clean(v.look().Cwd) == directory { // look may return an older state, so each conversation checks again in its goroutine
 			c.background(func() { v.post(func() { v.inbox.reconsider(list, surface) }) })
 		}
 	}
 }
 
-// retryAfterLogin has the conversations with an agent try again what the agent has refused for want of a login, the oldest first.
+// retryAfterLogin has each conversation with an agent retry the prompt or start that the agent refused for a missing login, the oldest
+// conversation first.
 func retryAfterLogin(c *Client, agent string) {
 	c.mu.Lock()
 	live := slices.SortedFunc(maps.Values(c.live), func(a, b *conversation) int { return cmp.Compare(a.id, b.id) })

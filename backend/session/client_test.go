@@ -37,7 +37,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
+// The test binary is the agent as well: it is the demo agent when the catalogue starts it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "sleeping-desk" {
 		if err := sleepingDesk(os.Args[2]); err != nil {
@@ -53,21 +53,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// desk is a client on a data directory of its own.
+// desk is a client on a data directory of its own, with helpers for tests.
 type desk struct {
 	remotes *remotes.Library
 	search  *search.Index
 	roster  *roster.Agents
 	*session.Client
 	t     testing.TB
-	dir   string // of the data
-	work  string // where agents work
+	dir   string // the data directory
+	work  string // the directory in which agents work
 	db    *store.DB
-	set   *proxy.Set // of the agents
+	set   *proxy.Set // the agents' processes
 	close func()
 }
 
-// journal gives the frames of a session in order, by direction.
+// journal returns the frames of a session in order, with their directions.
 func (d *desk) journal(id string) iter.Seq2[string, []byte] {
 	d.t.Helper()
 	type row struct {
@@ -97,7 +97,7 @@ func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 	return openAs(tb, dir, processes, session.Config{})
 }
 
-// openAs is openWith for a client of another config; what every client needs is put in.
+// openAs is openWith for a client of another config; fields that every client needs are filled in.
 func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Config) *desk {
 	tb.Helper()
 	db, err := store.Open(tb.Context(), dir)
@@ -177,7 +177,7 @@ func (d *desk) prompt(id, text string) session.Turn {
 	return turn
 }
 
-// until waits, by the feed, until the condition holds.
+// until waits for the condition, and checks it after each event.
 func (d *desk) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), testkit.Limit)
@@ -192,7 +192,7 @@ func (d *desk) until(what string, holds func() bool) {
 	}
 }
 
-// idle waits until no turn runs and gives the transcript.
+// idle waits until no turn runs, and returns the transcript.
 func (d *desk) idle(id string) session.Transcript {
 	d.t.Helper()
 	d.until("end of the turn", func() bool {
@@ -211,7 +211,7 @@ func (d *desk) transcript(id string) session.Transcript {
 	return t
 }
 
-// request waits for the request that waits.
+// request waits for an open request, and returns it.
 func (d *desk) request(id string) session.Request {
 	d.t.Helper()
 	var found session.Request
@@ -224,7 +224,7 @@ func (d *desk) request(id string) session.Request {
 		if i >= 0 {
 			found = list[i]
 		}
-		return i >= 0 && d.get(id).Waiting > 0 // it is stored before it is shown
+		return i >= 0 && d.get(id).Waiting > 0 // the request is stored before the session shows it
 	})
 	return found
 }
@@ -275,7 +275,7 @@ func refused(t *testing.T, err error, code string) *session.RefusedError {
 
 func lastTurn(t session.Transcript) session.Turn { return t.Turns[len(t.Turns)-1] }
 
-// wantStop fails the test unless the last turn of a transcript has ended for a reason.
+// wantStop fails the test unless the last turn of a transcript has ended for this reason.
 func wantStop(t testing.TB, tr session.Transcript, reason string) {
 	t.Helper()
 	if last := lastTurn(tr); last.StopReason != reason {
@@ -283,7 +283,7 @@ func wantStop(t testing.TB, tr session.Transcript, reason string) {
 	}
 }
 
-// sameAsRebuilt checks that what is stored is what the journal folds to, ids and all.
+// sameAsRebuilt fails the test unless the stored entries are the entries that the journal folds to, with the same ids.
 func (d *desk) sameAsRebuilt(id string) {
 	d.t.Helper()
 	want, err := d.Rebuild(d.t.Context(), id)
@@ -313,7 +313,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 	if s.Phase != lifecycle.Starting && s.Phase != lifecycle.Ready || s.AgentName == "" {
 		t.Fatalf("Create: got %+v, want it starting or ready, with the agent's name", s)
 	}
-	turn := d.prompt(s.ID, "please write a note\nsecond line") // held while the agent starts
+	turn := d.prompt(s.ID, "please write a note\nsecond line") // the prompt is held while the agent starts
 	if _, err := d.Prompt(t.Context(), s.ID, "another"); err != nil {
 		refused(t, err, "turn.running")
 	} else {
@@ -401,7 +401,7 @@ func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
 	d.answer(r, session.Answer{Action: "cancel"})
 	wantStop(t, d.idle(s.ID), "end_turn")
-	d.prompt(s.ID, "vendor request") // must not keep the turn waiting
+	d.prompt(s.ID, "vendor request") // the request must not hold up the turn
 	if e := find(d.idle(s.ID), "raw"); e == nil || e.Reason != "unknown_method" {
 		t.Errorf("vendor request: %+v", e)
 	}
@@ -455,7 +455,7 @@ func TestCancelEndsTurnAndRequest(t *testing.T) {
 		t.Errorf("cancel while a request waits: got turn %+v and requests %+v, want both cancelled", lastTurn(tr), tr.Requests)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
-	var out []string // as the agent hears it: that it shall stop, and then that nobody answers
+	var out []string // the agent's input: the cancel, then the error that nobody has answered
 	for dir, data := range d.journal(s.ID) {
 		if text := string(data); dir == "out" && (strings.Contains(text, `"session/cancel"`) || strings.Contains(text, `"outcome":"cancelled"`)) {
 			out = append(out, text)
@@ -483,7 +483,7 @@ func TestCancelEndsAgentThatDoesNotListen(t *testing.T) {
 			if e := find(tr, "divider"); e == nil || e.Divider.Code != "turn.interrupt_sent" {
 				t.Errorf("the escalation is not told: %+v", e)
 			}
-			d.prompt(s.ID, "markdown") // wakes the agent again
+			d.prompt(s.ID, "markdown") // starts the hibernated agent again
 			tr = d.idle(s.ID)
 			wantStop(t, tr, "end_turn")
 			d.sameAsRebuilt(s.ID)
@@ -491,7 +491,7 @@ func TestCancelEndsAgentThatDoesNotListen(t *testing.T) {
 	}
 }
 
-// deaf answers until it gets a prompt that says so; then it only talks, and neither reads nor ends.
+// deaf answers until it gets a prompt that contains its name; then it only writes, and neither reads nor ends.
 func deaf(in io.Reader, out, _ io.Writer) int {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var m struct {
@@ -520,7 +520,7 @@ func deaf(in io.Reader, out, _ io.Writer) int {
 	return 0
 }
 
-// clinging is a process of which something is left for as long as anybody waits for its end.
+// clinging is a process some descendant of which runs for as long as anybody waits for its end.
 type clinging struct {
 	proxy.Process
 	gone *atomic.Bool
@@ -529,11 +529,12 @@ type clinging struct {
 func (p clinging) Kill(patience time.Duration) error {
 	_ = p.Process.Kill(patience)
 	time.Sleep(patience)
-	p.gone.Store(patience > time.Second) // that of its end, and not that of whoever asks for it
+	p.gone.Store(patience > time.Second) // the wait of the agent's end, not of another caller
 	return errors.New("a descendant is left")
 }
 
-// Whatever the agent does, a cancel has ended in a state that is shown within ten seconds; and yet never are there two processes of one session.
+// A cancel ends in a state that is shown within ten seconds, whatever the agent does; and two processes of one session never run at the
+// same time.
 func TestCancelEndsInTime(t *testing.T) {
 	for name, clings := range map[string]bool{"deaf": false, "deaf, and something of it does not die": true} {
 		t.Run(name, func(t *testing.T) {
@@ -580,7 +581,7 @@ func TestCancelEndsInTime(t *testing.T) {
 				}
 				d.sameAsRebuilt(s.ID)
 				d.close()
-				pass(time.Second) // one in memory that was killed is still about to say something
+				pass(time.Second) // a killed agent in memory is about to write a last message
 			})
 		})
 	}
@@ -645,7 +646,7 @@ func TestSessionsAreThereAfterReopening(t *testing.T) {
 	if len(after.Items) != len(before.Items) || textOf(after, "agent") != textOf(before, "agent") {
 		t.Errorf("%d entries, before %d", len(after.Items), len(before.Items))
 	}
-	d.prompt(s.ID, "markdown") // wakes the agent with its session
+	d.prompt(s.ID, "markdown") // starts the agent again with its session
 	tr := d.idle(s.ID)
 	if !slices.ContainsFunc(tr.Items, func(e transcript.Entry) bool { return e.Divider != nil && e.Divider.Code == "session.resumed" }) {
 		t.Error("the transcript does not tell that the session was resumed")
@@ -743,7 +744,7 @@ func TestSessionDirectoriesAreChecked(t *testing.T) {
 	}
 }
 
-// custom makes the agents of a data directory, each a shell script.
+// custom writes agents.json of a data directory with agents that are shell scripts.
 func custom(t *testing.T, dir string, scripts map[string]string) {
 	t.Helper()
 	type agent struct {
@@ -894,7 +895,7 @@ func TestFullDiskLosesNoFrames(t *testing.T) {
 		return 0
 	})
 	synctest.Test(t, func(t *testing.T) {
-		const few = 4 << 10 // bytes of the agent's words that are held in memory
+		const few = 4 << 10 // bytes of the agent's messages that are held in memory
 		d := openWith(t, dir, proxy.Config{Spawn: agent, LogBytes: few})
 		s := d.create()
 		d.until("ready", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
@@ -921,7 +922,7 @@ func TestFullDiskLosesNoFrames(t *testing.T) {
 	})
 }
 
-// alter changes the database under the client: without a table that it writes to it finds a disk that refuses.
+// alter changes the database under the client: without a table that it writes, the client's steps fail as on a full disk.
 func (d *desk) alter(text string) {
 	d.t.Helper()
 	err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error {
@@ -937,7 +938,7 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == lifecycle.Ready && len(now.Commands) > 0 }) // nothing more comes by itself
+	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == lifecycle.Ready && len(now.Commands) > 0 }) // no further message comes by itself
 	d.alter(`ALTER TABLE frame RENAME TO away`)
 	for range 2 {
 		if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
@@ -951,7 +952,7 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 		t.Errorf("shown before it is stored: %+v", now.Turn)
 	}
 	d.alter(`ALTER TABLE away RENAME TO frame`)
-	d.until("answer to the first", func() bool { // it was held, not lost
+	d.until("answer to the first", func() bool { // the step was held, not lost
 		tr := d.transcript(s.ID)
 		return len(tr.Turns) == 1 && tr.Turns[0].StopReason == "end_turn"
 	})
@@ -964,7 +965,7 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	if batch, _ := d.Feed().After(t.Context(), q); len(batch.Events) == 0 {
 		t.Fatal("no events")
 	}
-	d.close() // does not wait for the disk, and shows nothing of what it did not take
+	d.close() // the close does not wait for the disk, and no change that the disk did not take is shown
 	for {
 		batch, _ := d.Feed().After(t.Context(), q)
 		if len(batch.Events) == 0 {
@@ -979,14 +980,15 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	}
 }
 
-// Who can ask again for the same waits for the outcome: told that the disk refuses, it would ask again for what is done by itself.
+// A patient caller gets the outcome of its prompt, however long the disk refuses; an impatient caller would repeat a prompt that is sent
+// anyway.
 func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	// What the agent says of itself at its beginning is written too: while that is stuck, a message is refused and does not wait.
+	// The agent's first reports are steps too: while the disk refuses them, a prompt is refused at once.
 	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == lifecycle.Ready && len(now.Commands) > 0 })
-	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
+	// stalled sends a patient prompt while the disk refuses, and returns the channel of its outcome.
 	stalled := func() chan error {
 		t.Helper()
 		q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
@@ -1003,7 +1005,7 @@ func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 			_, err := d.Prompt(session.Patiently(t.Context()), s.ID, "markdown")
 			answer <- err
 		}()
-		for told := 0; told < 2; q.After = batch.Seq { // once more for who comes later
+		for told := 0; told < 2; q.After = batch.Seq { // the event comes again, for readers that connect later
 			if batch, err = d.Feed().After(ctx, q); err != nil || ctx.Err() != nil {
 				t.Fatalf("feed: got error %v, want storage.failed", err)
 			}
@@ -1019,7 +1021,7 @@ func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	select {
 	case err := <-answer:
 		t.Fatal("told before it is known: ", err)
-	case <-time.After(50 * time.Millisecond): // more of it proves nothing more
+	case <-time.After(50 * time.Millisecond): // a longer wait proves nothing more
 	}
 	if _, err := d.Prompt(session.Patiently(t.Context()), s.ID, "another"); !errors.Is(err, session.ErrStorage) {
 		t.Error("taken although nothing can be: ", err)
@@ -1038,7 +1040,7 @@ func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	}
 }
 
-// removeBlobs damages each journal that has a long frame.
+// removeBlobs damages each journal that has a frame in a blob.
 func (d *desk) removeBlobs() {
 	d.t.Helper()
 	blobs := filepath.Join(d.dir, "blobs")
@@ -1088,7 +1090,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	}
 	d.close()
 	err := filepath.WalkDir(d.dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.Contains(path, "/demo/") { // the agent's own memory is its own
+		if err != nil || e.IsDir() || strings.Contains(path, "/demo/") { // the demo agent's own memory is not checked
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -1117,8 +1119,7 @@ func TestBurstOfUpdatesIsStoredWhole(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// One of 20 MiB is sent by the demo agent, and kept whole, in the browser's tests: to take it apart again and again would take the race
-// detector a minute.
+// A message of 2 MiB is stored whole. The browser's tests send a message of 20 MiB, which would take the race detector a minute here.
 func TestHugeMessageIsStoredWhole(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())

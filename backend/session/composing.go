@@ -28,7 +28,7 @@ func (d *composer) planned(list []transcript.Attachment) []transcript.Attachment
 	return d.v.c.attachments.Plan(d.v.row.Agent, d.v.row.facts.Takes, d.v.c.where(&d.v.row.Session), list)
 }
 
-// chips returns the files of the draft as people see them.
+// chips returns the attachments of the draft in the form that people see, with missing files marked.
 func (d *composer) chips() []transcript.Attachment {
 	list := d.planned(d.v.row.Attachments)
 	for i := range list {
@@ -37,6 +37,7 @@ func (d *composer) chips() []transcript.Attachment {
 	return list
 }
 
+// setChips makes list the attachments of the draft.
 func (d *composer) setChips(list []transcript.Attachment) {
 	now := make([]transcript.Attachment, len(list))
 	for i, a := range list {
@@ -56,13 +57,13 @@ func (d *composer) freed(before, now []transcript.Attachment) {
 	}
 }
 
-// spoken takes out of the draft what was said, and the files that went with it. What stands there and is something else stays: comments on
-// changes, a terminal and editors send, too, while somebody writes in the composer.
+// spoken removes a sent message and its files from the draft. Other text in the draft stays: comments on changes, a terminal and editors
+// send messages too, while a person writes in the composer.
 func (d *composer) spoken(m said) {
 	if m.elsewhere {
 		return
 	}
-	if strings.HasPrefix(m.text, d.v.row.Draft) { // it may have been saved a few words earlier
+	if strings.HasPrefix(m.text, d.v.row.Draft) { // the draft may have been saved a few words before the message was sent
 		d.v.row.Draft = ""
 	}
 	if len(m.chips) > 0 {
@@ -70,7 +71,7 @@ func (d *composer) spoken(m said) {
 	}
 }
 
-// title is what a session is called after this message.
+// title returns the title of a session whose first message is m.
 func (m said) title() string {
 	if text := attachment.WithoutSentinel(m.text); strings.TrimSpace(text) != "" {
 		return text
@@ -82,10 +83,10 @@ func (m said) title() string {
 	return strings.Join(names, ", ")
 }
 
-// composing is a prompt that is being made.
+// composing is a prompt that is being made, or waits for the snapshot before the turn.
 type composing struct{ cancel context.CancelFunc }
 
-// stop ends it; true = there was one, and nothing of it has been sent.
+// stop stops the composing of a prompt, and reports whether a prompt was being composed; nothing of that prompt has been sent.
 func (d *composer) stop() bool {
 	if d.now == nil {
 		return false
@@ -103,7 +104,7 @@ func (d *composer) message(text string, files []transcript.Attachment) attachmen
 	}
 }
 
-// compose makes the prompt of the turn, and sends it.
+// compose makes the prompt of the turn in a goroutine of the agent's process, and sends the prompt.
 func (d *composer) compose(ctx context.Context, turn string) {
 	a, work := d.v.agent, d.message(transcript.PromptText(d.v.turn.prompt), d.v.turn.attachments)
 	ctx, cancel := context.WithCancel(ctx)
@@ -114,7 +115,7 @@ func (d *composer) compose(ctx context.Context, turn string) {
 		made, err := d.v.c.attachments.Compose(ctx, work)
 		a.post(func() {
 			if d.now != now {
-				return // it was stopped meanwhile
+				return // the prompt was stopped meanwhile
 			}
 			if err != nil {
 				d.v.stopping.restoreDraft()
@@ -133,14 +134,14 @@ func (d *composer) compose(ctx context.Context, turn string) {
 	})
 }
 
-// composeSteering makes an item of the queue ready for the running turn. It is sent if the turn still runs by then.
+// composeSteering makes the prompt of an item of the queue, and calls send if the turn still runs then, or else fail with the reason.
 func (d *composer) composeSteering(item string, q QueueItem, send func(attachments.Composed), fail func(why string)) {
 	a, work := d.v.agent, d.message(q.Message, q.Attachments)
 	a.work.Go(func() {
 		made, err := d.v.c.attachments.Compose(a.ctx, work)
 		a.post(func() {
 			switch {
-			case !d.v.state.Steering(item) || d.v.state.Base == lifecycle.Cancelling: // nothing more goes into a turn that is being stopped
+			case !d.v.state.Steering(item) || d.v.state.Base == lifecycle.Cancelling: // nothing more is sent into a turn that is being stopped
 				fail("")
 			case err != nil:
 				fail(err.Error())
@@ -200,7 +201,8 @@ func (d *composer) holds(turn string, now *composing, h *undo.Hold) bool {
 	return false
 }
 
-// composer makes the prompts of a conversation from what was written and attached.
+// composer makes the prompts of a conversation from texts and files. Except for accept, the methods of composer are called in the
+// conversation's goroutine.
 type composer struct {
 	v    *conversation
 	now  *composing      // the prompt of the turn, until the agent can be sent the prompt

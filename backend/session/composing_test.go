@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// What is sent from elsewhere than the composer, such as comments on changes, takes nothing out of it.
+// A prompt from elsewhere than the composer, such as comments on changes, leaves the draft as it is.
 func TestPromptFromElsewhereLeavesDraft(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -20,7 +20,7 @@ func TestPromptFromElsewhereLeavesDraft(t *testing.T) {
 	for _, tc := range []struct{ draft, message, left string }{
 		{"half a thought", "echo something else", "half a thought"},
 		{"echo hello", "echo hello", ""},
-		{"echo hel", "echo hello", ""}, // it was saved a moment before the last letters
+		{"echo hel", "echo hello", ""}, // the draft was saved before the last letters were typed
 		{"echo hello and more", "echo hello", "echo hello and more"},
 	} {
 		if _, err := d.Change(t.Context(), s.ID, session.Patch{Draft: &tc.draft}); err != nil {
@@ -34,7 +34,7 @@ func TestPromptFromElsewhereLeavesDraft(t *testing.T) {
 	}
 }
 
-// A chip is what it was when it was attached: a link that has taken its place since was agreed to by nobody.
+// A file that became a link after it was attached is not sent, since nobody has agreed to the link's target.
 func TestAttachmentThatBecameLinkIsNotSent(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -58,7 +58,7 @@ func TestAttachmentThatBecameLinkIsNotSent(t *testing.T) {
 	refused(t, err, "attachment.link_outside")
 }
 
-// What an agent may not read it may not give to people either, where a directory of its session holds it.
+// An agent cannot give people a file that the agent may not read, in any directory of its session.
 func TestAddFilesRefusesPrivateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,18 +8,18 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Codes of a setting that the agent has not taken.
+// Codes of a change of an option that the agent has not made.
 const (
 	refusedOption = "config.refused"
 	silentOption  = "config.unanswered"
 )
 
-// configurePatience is how long Configure waits for the agent: some answer within a turn only when the model pauses.
+// configurePatience is how long Configure waits for the agent: within a turn some agents answer only when the model pauses.
 const configurePatience = 20 * time.Second
 
-// Configure changes a config option as SetConfig does, and returns when the agent has answered: with the session that holds the new value.
-// It fails with config.refused in the agent's words, and with config.unanswered when the agent says nothing for 20 seconds; an answer that
-// comes later still counts.
+// Configure changes a config option as SetConfig does, waits for the agent's answer, and returns the session with the new value. Configure
+// fails with config.refused and the agent's message, and with config.unanswered after 20 seconds without an answer; an answer that comes
+// later still counts.
 func (c *Client) Configure(ctx context.Context, id, option string, value json.RawMessage) (Session, error) {
 	answered := make(chan *acp.Error, 1)
 	var gone <-chan struct{}
@@ -38,7 +38,7 @@ func (c *Client) Configure(ctx context.Context, id, option string, value json.Ra
 	return c.Get(ctx, id)
 }
 
-// configured waits for what the agent answers to the change of an option.
+// configured waits for the agent's answer to the change of an option.
 func (c *Client) configured(ctx context.Context, id, option string, answered <-chan *acp.Error, gone <-chan struct{}) error {
 	limit := time.NewTimer(configurePatience)
 	defer limit.Stop()
@@ -47,7 +47,7 @@ func (c *Client) configured(ctx context.Context, id, option string, answered <-c
 		if failure != nil {
 			return &RefusedError{Code: refusedOption, Params: map[string]string{"id": option, "detail": c.cfg.Roster.Secrets().Sentence(failure)}}
 		}
-		return c.wish(ctx, id, func(*conversation) error { return nil }) // the step that took the answer is over then, and shown
+		return c.wish(ctx, id, func(*conversation) error { return nil }) // an empty step waits until the step with the answer is published
 	case <-gone:
 		return &RefusedError{Code: "session.not_ready"}
 	case <-limit.C:

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// Who changes a setting of an agent that ends instead of answering hears of that at once, and who goes away waits no longer.
+// Configure returns at once when the agent ends instead of answering, and when its caller goes away.
 func TestConfigureAnAgentThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

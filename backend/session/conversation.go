@@ -26,8 +26,9 @@ import (
 	"deskhand/backend/undo"
 )
 
-// conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
-// belong to that goroutine alone.
+// conversation owns one session. The goroutine of live runs the functions that other goroutines hand over through work, one after the
+// other; only that goroutine reads and writes the fields below published. Unless a comment says otherwise, the methods of conversation and
+// of its parts are called in that goroutine alone.
 type conversation struct {
 	c  *core
 	id string
@@ -40,61 +41,63 @@ type conversation struct {
 	row       row
 	state     lifecycle.State
 	fold      *transcript.Fold
-	turn      *Turn             // the running turn
-	frames    int64             // the number of the last frame
-	inbox     inbox             // the requests that wait
-	idleness  idleness          // how long nothing has happened
-	step      step              // what the current piece of work changes
-	prompts   waitingPrompts    // what the items of the queue say
-	composer  composer          // of the prompts
-	snapshots *undo.Snapshotter // around the turns
-	answering answering         // what the bus tells of the turn at its end
-	stopping  cancellation      // of the turn
-	forking   forkRequests      // those that wait
-	remote    remoteTurn        // the turn, when the agent runs elsewhere
-	deletion  deletion          // of the session
+	turn      *Turn             // the running turn; nil while no turn runs
+	frames    int64             // number of the last frame
+	inbox     inbox             // requests that wait for an answer
+	idleness  idleness          // how long the session has been idle
+	step      step              // changes of the function that runs now
+	prompts   waitingPrompts    // prompts in the queue
+	composer  composer          // makes the prompts from texts and files
+	snapshots *undo.Snapshotter // makes the snapshots before and after each turn
+	answering answering         // turns what a step stored into events of the bus
+	stopping  cancellation      // cancels the running turn
+	forking   forkRequests      // forks that callers wait for
+	remote    remoteTurn        // the turn of an agent on another machine
+	deletion  deletion          // state of the session's deletion
 }
 
-// loop is the goroutine of a conversation, and the work for it.
+// loop is the goroutine of a conversation, and the channel that hands work to the goroutine.
 type loop struct {
 	work    chan func()
-	ended   chan struct{} // closed when the goroutine is gone
-	stalled atomic.Bool   // the data directory cannot be written
-	broken  bool          // a step was never written: the memory goes on from that step, and the journal must not
-	onStall func()        // tells who waits for this step that it cannot be written yet
+	ended   chan struct{} // closed when the goroutine has ended
+	stalled atomic.Bool   // the last attempt to store a step has failed
+	broken  bool          // the program ended before a step was stored: later changes build on that step, so that none of them may be stored
+	onStall func()        // called when the current step cannot be stored at once; nil when no caller is to be told
 }
 
-// published is a conversation as of the last step that was written. Any goroutine may read it.
+// published is the conversation as of the last stored step. Any goroutine may read it.
 type published struct {
 	view    atomic.Pointer[Session]
-	rest    atomic.Pointer[rest] // while the conversation could do without its agent
-	wire    inspect.Growth       // of the journal
+	rest    atomic.Pointer[rest] // since when the session is idle; nil while the session needs its agent
+	wire    inspect.Growth       // announces new frames of the journal
 	deleted atomic.Bool
 	late    atomic.Pointer[late]
 }
 
-// agentSide is what a conversation knows of its agent, and of the agent's processes one after the other.
+// agentSide is the state of a conversation's agent, through all processes of the agent.
 type agentSide struct {
-	agent     *agentProcess         // nil while there is no process
-	gone      <-chan struct{}       // closed when the newest process has ended; nil before the first
-	refusal   *loginRefusal         // what the agent refused last for want of a login
-	lastExit  *transcript.Exit      // how the agent ended, for the events that tell it
-	restored  string                // how the agent got its session: new, resume, load, fresh
-	failure   *transcript.TurnError // the error that the prompt ended with, for the turn
-	agentName string                // what people call the agent
-	modes     startmode.Modes       // of the agent
-	kept      *gracefulClose        // of an agent that outlives the deletion of the session for a moment
-	links     sync.WaitGroup        // the goroutines of every agent process of this session
-	lastWrite <-chan struct{}       // closed when the newest file that an agent had us write is written, or is not; nil before the first
-	filing    atomic.Int32          // work of agents on files that has not ended
+	agent     *agentProcess         // the running process; nil while there is none
+	gone      <-chan struct{}       // closed when the newest process has ended; nil before the first process
+	refusal   *loginRefusal         // the agent's last refusal for a missing login
+	lastExit  *transcript.Exit      // how the agent ended, for the events of its end
+	restored  string                // how the newest process got its session: new, resume, load, fresh
+	failure   *transcript.TurnError // the error that ended the prompt, for the turn
+	agentName string                // the agent's display name
+	modes     startmode.Modes       // the agent's modes, by whether the agent asks in them
+	kept      *gracefulClose        // the graceful close of an agent that is kept while the deletion of the session can be undone
+	links     sync.WaitGroup        // goroutines of all agent processes of this session
+	lastWrite <-chan struct{}       // closed when the newest file write of an agent has ended, successful or not; nil before the first write
+	filing    atomic.Int32          // number of file requests of agents whose work has not ended
 }
 
-// deferral holds back the storing of entries that only grow, see [lateness].
+// deferral delays the storing of entries whose text only grows, see [lateness].
 type deferral struct {
-	lateTimer *time.Timer // until the entries have to be stored; nil while none is held back
-	overdue   bool        // they have to be stored now
+	lateTimer *time.Timer // fires when the deferred entries must be stored; nil while none is deferred
+	overdue   bool        // the deferred entries must be stored with the next step
 }
 
+// newConversation returns the conversation of a stored session, which live must run. lastFrame is the number of the last frame in its
+// journal.
 func newConversation(c *core, r row, lastFrame int64) *conversation {
 	c.alike.share(&r.facts)
 	r.showFacts()
@@ -113,23 +116,23 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 	return v
 }
 
-// look is the session as of the last step that was written.
+// look returns the session as of the last stored step. Any goroutine may call look.
 func (v *conversation) look() Session { return *v.view.Load() }
 
-// live runs the conversation, and returns when the goroutines of the conversation's agents have ended too.
+// live runs the conversation's goroutine, and returns when the goroutines of the conversation's agents have ended too.
 func (v *conversation) live() {
 	v.run()
-	v.links.Wait() // not deferred, or a panic of run would wait for agents that nobody hears any more
+	v.links.Wait() // not deferred: after a panic in run the wait would never end, since nobody reads the agents' messages any more
 }
 
-// run is the goroutine.
+// run handles work until the session is erased or the client closes.
 func (v *conversation) run() {
 	defer close(v.ended)
 	for {
 		select {
 		case f := <-v.work:
 			f()
-			if v.row.ArchivedAt != nil && v.state.Base == lifecycle.Ready { // since it was archived, what went on then may have ended
+			if v.row.ArchivedAt != nil && v.state.Base == lifecycle.Ready { // a request or a program that kept the agent of an archived session running may have ended
 				v.idleness.putAway()
 			}
 			v.commit()
@@ -143,7 +146,8 @@ func (v *conversation) run() {
 	}
 }
 
-// call runs f in the conversation and waits until its step is written. A deleted session is not found.
+// call runs f in the conversation's goroutine, and returns when the step of f is stored. For a deleted session call returns ErrNotFound.
+// Any other goroutine may call it.
 func (v *conversation) call(ctx context.Context, f func() error) error {
 	return v.reach(ctx, func() error {
 		if v.state.Deleted {
@@ -153,7 +157,7 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 	})
 }
 
-// reach is call for what is done to a deleted session too.
+// reach is call for functions that apply to deleted sessions as well.
 func (v *conversation) reach(ctx context.Context, f func() error) error {
 	if err := v.c.ReadOnly(); err != nil {
 		return err
@@ -166,7 +170,7 @@ func (v *conversation) reach(ctx context.Context, f func() error) error {
 	for {
 		select {
 		case v.work <- work:
-			return <-result // f waits for nobody, and commit tells when the disk makes it wait
+			return <-result // f blocks on nothing, and commit reports when the disk delays the step
 		case <-v.ended:
 			if v.deleted.Load() {
 				return notFound(v.id)
@@ -174,7 +178,7 @@ func (v *conversation) reach(ctx context.Context, f func() error) error {
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Second): // in the window nothing ends ctx
+		case <-time.After(time.Second): // contexts from the window are never cancelled, so a stalled conversation is looked for here
 			if v.stalled.Load() {
 				return ErrStorage
 			}
@@ -182,7 +186,8 @@ func (v *conversation) reach(ctx context.Context, f func() error) error {
 	}
 }
 
-// post runs f in the conversation, later. It is for what happens outside and has nobody who waits.
+// post runs f in the conversation's goroutine, and does not wait for its end. Events from outside (timers, agents) use post; any goroutine
+// except the conversation's own may call it.
 func (v *conversation) post(f func()) {
 	select {
 	case v.work <- f:
@@ -190,12 +195,12 @@ func (v *conversation) post(f func()) {
 	}
 }
 
-// do applies a command: state first, then what each event brings with it.
+// do applies a command: for each event of the command do changes the state first, then runs the effects of the event.
 func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 	switch c.(type) {
 	case lifecycle.Exited, lifecycle.Delete:
 		v.remote.recallPrompt()
-		v.stopping.restoreDraft() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
+		v.stopping.restoreDraft() // also a message that waits for a login, since the login may never come (see retry)
 	}
 	events := v.state.Decide(c)
 	for _, e := range events {
@@ -205,7 +210,7 @@ func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 	return events
 }
 
-// wish is do for a person, who is told of a refusal.
+// wish is do for a command of a person: a refused command becomes an error.
 func (v *conversation) wish(c lifecycle.Command) error {
 	for _, e := range v.do(c) {
 		if r, ok := e.(lifecycle.CommandRefused); ok {
@@ -215,10 +220,11 @@ func (v *conversation) wish(c lifecycle.Command) error {
 	return nil
 }
 
+// effect runs the effects of one event of the state machine.
 func (v *conversation) effect(e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.StartBegun:
-		v.step.send = nil // it was for the agent before this one
+		v.step.send = nil // the unsent messages were for the process before this one
 		v.begin()
 	case lifecycle.ReplayBegun:
 		v.note(transcript.Note{Note: v.replay()})
@@ -232,7 +238,7 @@ func (v *conversation) effect(e lifecycle.Event) {
 		v.requestsChanged()
 	case lifecycle.RequestEnded:
 		if v.inbox.open[e.Request] == nil {
-			break // it has ended with a turn that the agent knew nothing of, see [lifecycle.CancelSent]
+			break // the request has ended with a turn that the agent never got, see [lifecycle.CancelSent]
 		}
 		v.inbox.end(e.Request, e.Status)
 		v.requestsChanged()
@@ -250,7 +256,7 @@ func (v *conversation) effect(e lifecycle.Event) {
 	}
 }
 
-// readied is what belongs to an agent that has a session for us.
+// readied records that the agent has opened its session.
 func (v *conversation) readied() {
 	v.stage("")
 	v.row.Exit = nil
@@ -261,6 +267,7 @@ func (v *conversation) readied() {
 	v.forking.makeAll()
 }
 
+// turnEffect runs the effects of an event of the running turn.
 func (v *conversation) turnEffect(e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.TurnBegun:
@@ -291,7 +298,7 @@ func (v *conversation) turnEffect(e lifecycle.Event) {
 	}
 }
 
-// requestsChanged shows that the session, and its turn, wait for somebody or no longer do.
+// requestsChanged marks the session and its running turn as changed, after a request was opened or has ended.
 func (v *conversation) requestsChanged() {
 	if v.turn != nil {
 		v.saveTurn()
@@ -299,11 +306,12 @@ func (v *conversation) requestsChanged() {
 	v.touched()
 }
 
-// A cancel takes stopLimit at most until its turn has ended, whatever the agent does. One that is killed has lastGrace at least from then on,
-// also where the machine or the disk has held us up before: within a second it is dead (proxy.Instance.Hasten), and then what it has said is read.
+// stopLimit is how long a cancel takes at most until its turn has ended, whatever the agent does. lastGrace is how long a killed agent gets
+// at least from the kill on, also when a slow machine or disk has used up stopLimit before: the process is dead within a second
+// (proxy.Instance.Hasten), then the agent's last messages are read.
 const stopLimit, lastGrace = 9800 * time.Millisecond, 1700 * time.Millisecond
 
-// frame adds a frame to the journal and folds it into the transcript, secrets taken out before either.
+// frame adds a frame to the step and folds the frame into the transcript, after the secrets in it were replaced.
 func (v *conversation) frame(dir journal.Direction, data []byte) {
 	v.frames++
 	f := journal.Frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.Message(data)}
@@ -338,13 +346,14 @@ func (v *conversation) saveRequest(r *Request) {
 	v.step.requests[r.ID] = &copied
 }
 
-// touched marks that something happened in the session which brings it to the top of a list.
+// touched records a change that moves the session to the top of the list.
 func (v *conversation) touched() {
 	v.row.UpdatedAt = Time{Time: time.Now()}
 	v.saveRow()
 }
 
-// working is what the conversation does for a caller, which hears of it once.
+// working wraps a function of a caller: the wrapped function also commits the step, and sends result exactly one answer that the caller
+// reads. An impatient caller is told ErrStorage at once when the step cannot be stored.
 func (v *conversation) working(patient bool, f func() error, result chan<- error) func() {
 	return func() {
 		err := f()
@@ -361,13 +370,14 @@ func (v *conversation) working(patient bool, f func() error, result chan<- error
 
 type patientKey struct{}
 
-// Patiently is for callers that wait for what becomes of a step, however long the disk refuses it. Others are told [ErrStorage] at once, though
-// it is held and done later: who asked for it may ask again then, and has it twice.
+// Patiently returns a context for callers that wait until a step is stored, however long the disk refuses. Other callers get [ErrStorage]
+// at once, although the step is kept and stored later: a caller that repeats its call then has the effect twice.
 func Patiently(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patientKey{}, true)
 }
 
-// commit writes the step, shows it, and lets the agent have what is for it, in this order. It is false when the program ends before it is written.
+// commit stores the step, publishes its events, and sends its messages to the agent, in this order. commit returns false when the program
+// ends before the step is stored.
 func (v *conversation) commit() (written bool) {
 	if v.broken {
 		v.step = step{}
@@ -411,9 +421,9 @@ func (v *conversation) commit() (written bool) {
 	return true
 }
 
-// letGo drops what only a running agent could still change. A conversation stays loaded after it was worked in, and there are
-// hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it ([transcript.NoteStarting]), as after a start
-// of Deskhand.
+// letGo drops state that only a running agent could still change, once the agent has ended. A conversation stays loaded after use, and a
+// day of work leaves hundreds of them loaded: without letGo each would keep the whole fold of its last turn in memory. The next process
+// needs none of that ([transcript.NoteStarting]), as after a start of Deskhand.
 func (v *conversation) letGo() {
 	if v.state.Base == lifecycle.Closed && v.agent == nil && v.turn == nil && len(v.inbox.open) == 0 {
 		v.c.alike.share(&v.row.facts)
@@ -423,8 +433,8 @@ func (v *conversation) letGo() {
 	}
 }
 
-// write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
-// the program ends first.
+// write stores the step, and tries again every second while that fails, since nothing may be shown that is not stored. write returns false
+// when the program ends first.
 func (v *conversation) write(entries []transcript.Change) bool {
 	ctx := v.c.lasting()
 	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
@@ -433,12 +443,12 @@ func (v *conversation) write(entries []transcript.Change) bool {
 		if !v.stalled.Swap(true) && v.onStall != nil {
 			v.onStall()
 		}
-		// Each time: no snapshot has it, for who comes meanwhile.
+		// At each attempt: clients that connect meanwhile learn of the failure from this event alone, since no snapshot has it.
 		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
 		select {
 		case <-time.After(time.Second):
 		case <-v.c.ctx.Done():
-			return false // what could not be written is lost, and is not shown either
+			return false // a step that could not be stored is lost, and is not shown either
 		}
 	}
 	if v.stalled.Swap(false) {
@@ -450,8 +460,8 @@ func (v *conversation) write(entries []transcript.Change) bool {
 	return true
 }
 
-// publish shows what was written: the session first, so that a reader knows it before its entries, and the turn last, so that one
-// who waits for its end has seen everything.
+// publish sends the events of the stored step. The session comes first, so that a reader knows the session before its entries; the turn
+// comes last, so that a reader who waits for the turn's end has seen all entries.
 func (v *conversation) publish(entries []transcript.Change) {
 	var events []Event
 	add := func(kind string, data any) {
@@ -485,7 +495,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 	v.c.feed.publish(v.deletion.events(events)...)
 }
 
-// publishView is what look gives from now on.
+// publishView updates the session that look returns.
 func (v *conversation) publishView() {
 	s := v.row.Session
 	s.Phase = v.state.Phase()
@@ -502,7 +512,7 @@ func (v *conversation) publishView() {
 	v.view.Store(&s)
 }
 
-// prompt begins a turn with a person's message.
+// prompt begins a turn with a person's message. prompt is refused while a turn runs.
 func (v *conversation) prompt(m said) (Turn, error) {
 	if v.state.Turn != "" {
 		return Turn{}, &RefusedError{Code: lifecycle.RefusedRunning}
@@ -525,7 +535,7 @@ func (v *conversation) prepare(id string, m said) {
 		v.row.Title, v.row.titleBy = titleOf(v.c.secret.Text(m.title())), titleByPrompt
 	}
 	v.row.Exit = nil
-	v.row.ArchivedAt = nil // what is spoken in is not put away
+	v.row.ArchivedAt = nil // a message takes the session out of the archive
 }
 
 func (v *conversation) newTurn(id string, prompt ...json.RawMessage) *Turn {
@@ -534,7 +544,7 @@ func (v *conversation) newTurn(id string, prompt ...json.RawMessage) *Turn {
 
 const titleLength = 80
 
-// titleOf is the first line of a message, cut at a word where it is long.
+// titleOf returns the first line of a message, cut at a word if the line is long.
 func titleOf(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	line = strings.Join(strings.Fields(line), " ")
@@ -548,8 +558,8 @@ func titleOf(message string) string {
 	return cut + "…"
 }
 
-// nameAfterAgent takes the agent's title unless a person has named the session. One that the agent takes back is no longer what it is called:
-// then it is called after its first prompt again.
+// nameAfterAgent gives the session the agent's title, unless a person has named the session. When the agent withdraws its title, the
+// session is named after its first prompt again. was is the agent's title before this step.
 func (v *conversation) nameAfterAgent(was string) {
 	title := strings.TrimSpace(v.fold.Facts.Title)
 	switch {
@@ -563,13 +573,14 @@ func (v *conversation) nameAfterAgent(was string) {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
 			return
 		}
-		v.row.Title, v.row.titleBy = "", "" // the first that comes names it
+		v.row.Title, v.row.titleBy = "", "" // without a stored prompt, the next prompt names the session
 		for _, e := range first {
 			v.row.Title, v.row.titleBy = titleOf(said{text: e.Text, files: e.Attachments}.title()), titleByPrompt
 		}
 	}
 }
 
+// patch applies a person's changes to the session; chips are the records of p.Attachments.
 func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	if p.Title != nil {
 		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.Text(*p.Title)), titleByPerson
@@ -596,7 +607,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 		v.row.ArchivedAt = nil
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{Time: time.Now()}
-			v.do(lifecycle.HoldAll{Why: lifecycle.HeldArchived}) // what is put away does not go on by itself
+			v.do(lifecycle.HoldAll{Why: lifecycle.HeldArchived}) // an archived session sends nothing by itself
 			v.idleness.putAway()
 		}
 	}
@@ -604,7 +615,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	v.saveRow()
 }
 
-// restart ends the agent, quietly, and starts it on the same session.
+// restart ends the agent without an exit that people see, and starts the agent on the same session.
 func (v *conversation) restart() error {
 	if v.state.Base != lifecycle.Closed {
 		v.do(lifecycle.Exited{Code: transcript.ProblemRestart})
@@ -612,10 +623,11 @@ func (v *conversation) restart() error {
 	return v.wish(lifecycle.Start{})
 }
 
-// setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
-// asks counts for the next message. With asked the agent has been asked, and then is called with its failure or nil.
+// setConfig changes an option of the agent. A hibernated agent is started, and is told of the option before any message (rechoose), so that
+// an asking mode holds for the next message. asked reports whether the running agent has been asked; then is called later with the agent's
+// error, or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
-	unbegun := v.state.Base == lifecycle.Closed && !v.state.Asleep && v.fold.Facts.Start != nil // it could not begin as it had to
+	unbegun := v.state.Base == lifecycle.Closed && !v.state.Asleep && v.fold.Facts.Start != nil // the agent could not begin in the mode or with the model that was chosen
 	if v.state.Base == lifecycle.Closed && !v.state.Asleep && !unbegun || v.state.Base == lifecycle.Starting || v.state.Base == lifecycle.Replaying {
 		return false, &RefusedError{Code: "session.not_ready"}
 	}
@@ -642,12 +654,13 @@ func (v *conversation) setConfig(option string, value json.RawMessage, then func
 	return false, v.wish(lifecycle.Start{})
 }
 
-// recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
+// recover ends what ran when the program ended without closing the session. The transcript is folded anew from the journal, since the last
+// entries may not have been stored.
 func (v *conversation) recover(ctx context.Context) error {
 	db, journal := v.c.cfg.Store, v.frames
 	begun, damaged := v.refold(ctx, true)
 	if damaged != nil {
-		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
+		// One damaged conversation must not keep the program from starting. The entries that were shown are stored beside the journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
 		v.fold = transcript.New(v.id, v.row.facts)
 		_, again := v.refold(ctx, false)
@@ -668,7 +681,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.turn = &turns[i]
 		v.state.Base, v.state.Turn, v.state.Sent = lifecycle.Working, v.turn.ID, true
 	}
-	if damaged == nil { // else nobody knows
+	if damaged == nil { // a damaged journal does not tell whether the prompt was sent
 		v.stopping.dropUnsentPrompt(begun)
 	}
 	for i := range open {
@@ -685,9 +698,9 @@ func (v *conversation) recover(ctx context.Context) error {
 	return nil
 }
 
-// refold folds the journal into the transcript, and gives how its newest turn began. With tail, only what the newest turn has changed is changed
-// then: what came before is stored with the step that began that turn, at the latest (spare). All of a long conversation would be written, told
-// and indexed anew, before anything is shown.
+// refold folds the journal into the transcript, and returns how the newest turn began. With tail, only changes of the newest turn remain
+// pending: all entries before were stored, at the latest by the step that began that turn (spare). Without that limit all entries of a long
+// conversation would be stored, published and indexed again before anything is shown.
 func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, damaged error) {
 	lost, err := v.c.journal.Readable(ctx, v.id, func(f journal.Frame) {
 		if begun.take(f) && tail {
@@ -698,8 +711,9 @@ func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, 
 	return begun, errors.Join(lost, err)
 }
 
-// keepStored takes what is stored for what was folded of a journal that cannot be read whole, wherever that is less or something else. What went
-// on then has ended, unless the agent goes on. journal is its last frame: what is of a later one was never there.
+// keepStored replaces entries that were folded from a damaged journal by the stored entries, wherever the folded text is shorter than the
+// stored text or differs from it. With ended, running parts of the stored entries are marked as cut off. journal is the number of the last
+// readable frame: entries of later frames are new.
 func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool) error {
 	changed := v.fold.Pending()
 	folded := make(map[string]*transcript.Entry, len(changed))
@@ -717,7 +731,7 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	defer rows.Close()
 	for rows.Next() {
 		stored, err := scanJSON[transcript.Entry](rows)
-		if record.Damaged(err) { // the journal has it
+		if record.Damaged(err) { // the journal still has the entry
 			continue
 		}
 		if err != nil {
@@ -732,7 +746,7 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 		case f != nil:
 			*f = stored
 			same[f] = !cutOff
-		case cutOff: // what it began with is lost
+		case cutOff: // the frames that began the entry are lost
 			v.fold.Touch(&stored)
 		}
 	}
@@ -740,9 +754,10 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	return rows.Err()
 }
 
-// madeAnew finds what the fold has made of the wrong frames because the one that began an entry is lost. What goes on with that is an entry of its
-// own then, of a frame that the journal has, with which all of its entries are stored: again is what would be there twice. Or it goes on with the entry
-// before: unmade has the newest that is stored and was not folded, of each kind, and what is above it may have its text.
+// madeAnew finds entries that the fold of a damaged journal made wrongly because the frame that began an entry is lost. Text that belongs
+// to a lost entry either becomes an entry of its own, at a frame whose entries are all stored already: again holds these duplicates. Or the
+// text is appended to the entry before: unmade holds, for each kind, the seq of the newest stored entry that was not folded; folded entries
+// with a seq up to that one may hold text of other entries.
 func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*transcript.Entry) (unmade map[string]int64, again map[*transcript.Entry]bool, err error) {
 	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT id, seq, coalesce(`+storedKind+`, '') FROM entry WHERE session = ? ORDER BY seq`, v.id)
 	if err != nil {
@@ -770,8 +785,8 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 	return unmade, again, rows.Err()
 }
 
-// quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends. Where the last step could not be written
-// nothing is told: the next start finds the turn as running, and tells it then.
+// quit ends the conversation when the program ends: a running turn ends as interrupted, and the agent ends. When the last step could not be
+// stored, nothing is recorded; the next start finds the turn still running and ends it then.
 func (v *conversation) quit() {
 	v.stopping.disarm()
 	if v.state.Base != lifecycle.Closed && !v.remote.goOn() {
@@ -786,7 +801,7 @@ func (v *conversation) quit() {
 	v.links.Wait()
 }
 
-// closed is the end of the agent's process, whatever ended it.
+// closed records that the agent's process has ended, for whatever reason, and detaches the conversation from it.
 func (v *conversation) closed(code string) {
 	v.stopping.disarm()
 	exit := v.lastExit

@@ -17,9 +17,9 @@ import (
 	"deskhand/backend/undo"
 )
 
-// TestGitOffersNoCopies: a copy of an attached file lies where nothing beside it says that git ignores it, and git does not offer it all the same,
-// in a repository, below its top and in a worktree; no change of a turn is one, and undoing the turn leaves it. What an older version left
-// beside the copies goes.
+// TestGitOffersNoCopies: git does not list the stored copies of attachments, although no ignore file lies beside them: in a repository,
+// below its top and in a worktree. A turn's changes hold no copy, and the undo of a turn leaves the copies. Files that an older version
+// left beside the copies are removed.
 func TestGitOffersNoCopies(t *testing.T) {
 	for _, where := range []string{"the top", "below the top", "a worktree", "no repository", "a repository whose rules are a link"} {
 		t.Run(where, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestGitOffersNoCopies(t *testing.T) {
 			default:
 				d.git(d.work, "init", "--quiet")
 				wantIgnore = true
-				info := filepath.Join(d.work, ".git", "info") // root may write a file that nobody may, but we follow no link
+				info := filepath.Join(d.work, ".git", "info") // root may write a file that nobody may, but Deskhand follows no link
 				if err := errors.Join(os.Rename(filepath.Join(info, "exclude"), filepath.Join(info, "other")), os.Symlink("other", filepath.Join(info, "exclude"))); err != nil {
 					t.Fatal(err)
 				}
@@ -82,8 +82,8 @@ func TestGitOffersNoCopies(t *testing.T) {
 	}
 }
 
-// TestLinksAreNamedForQwen: an agent that is known to pass over links without a word has the paths in the text, and nothing runs together; the
-// message stays what the person wrote.
+// TestLinksAreNamedForQwen: an agent that is known to ignore links gets the paths in the text, with the blocks kept apart; the stored
+// message stays as the person wrote it.
 func TestLinksAreNamedForQwen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// Errors of the client; a RefusedError carries a code for everything that a person could have known.
+// Errors of the client. A RefusedError carries a code for each refusal that a person can understand or act on.
 var (
 	ErrNotFound = refusal.ErrNotFound
 	ErrStorage  = refusal.ErrStorage
@@ -47,45 +47,45 @@ type RefusedError = refusal.Error
 
 func bad(code string, params ...string) *RefusedError { return refusal.Bad(code, params...) }
 
-// Config of a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
+// Config configures a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
 type Config struct {
 	Store    *store.DB
 	Agents   *agents.Catalogue
 	Proxy    *proxy.Set
 	Logger   *slog.Logger
-	Version  string        // told to agents
+	Version  string        // reported to agents
 	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
 
-	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
+	Skills *skills.Library // closed by its owner after the client; nil = agents get no skills
 
-	// Replace replaces a file of an open directory atomically (files.Replace); without it no configuration can be changed.
+	// Replace replaces a file of an open directory atomically (files.Replace); without Replace no configuration can be changed.
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 
-	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
+	// Files reads and writes files for agents and decides where their programs may start; nil = agents are told that they can do neither.
 	Files *host.Files
 
 	Settings   *settings.Library // nil = a library without files
-	SamplePace time.Duration     // how often the processes are looked at while any run; 0 = 10 s
-	LeastIdle  time.Duration     // how long an agent has been idle before it is put to sleep; 0 = a minute
-	Undo       time.Duration     // how long the deletion of a session can be undone; 0 = 5 s
+	SamplePace time.Duration     // how often the processes are measured while any runs; 0 = 10 s
+	LeastIdle  time.Duration     // how long an agent must be idle before it is hibernated; 0 = a minute
+	Undo       time.Duration     // how long the deletion of a session can be undone; 0 = 15 s
 	CloseWait  time.Duration     // how long a graceful close waits for an agent's answer; 0 = 1 s, and less when the program ends
 
-	Remotes *remotes.Library // places elsewhere; nil = a library without tokens
-	Search  *search.Index    // is woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
-	Roster  *roster.Agents   // Agents as people administer them, and the secrets that must never be written; closed with the client; nil = those of Agents
+	Remotes *remotes.Library // places on other machines; nil = a library without tokens
+	Search  *search.Index    // woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
+	Roster  *roster.Agents   // the agents as people administer them, and the secrets that must never be written; closed with the client; nil = made of Agents
 
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
 
-	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
-	// the client.
+	// Snapshots keeps the contents of sessions' directories around each turn; nil = no turn can be undone. The owner of Snapshots closes
+	// Snapshots after the client.
 	Snapshots  *snapshot.Library
-	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 300 ms
-	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
+	HoldPrompt time.Duration // how long a prompt waits for the snapshot at most; 0 = 300 ms
+	LastLook   time.Duration // how long the snapshot at the end of a turn may take; 0 = 30 s
 
-	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
+	Unattached time.Duration // how long an attachment that nothing names is kept; 0 = a day
 
-	// Gone tells that there is no directory at a path; nil = as a look at the disk does. It may take as long as it likes.
+	// Gone reports that there is no directory at a path; nil = reads the disk. Gone may block for any time.
 	Gone func(path string) bool
 }
 
@@ -115,14 +115,14 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// core is what all conversations of a client share: the stores, the feed, and the rooms that a conversation calls. The methods of core change
-// and start no conversation; Client, which embeds core, finds, starts and ends them.
+// core holds everything that all conversations of a client share: the stores, the feed, and the other packages that a conversation calls.
+// The methods of core change and start no conversation; Client, which embeds core, finds, starts and ends conversations.
 type core struct {
 	cfg     Config
 	feed    *Feed
 	journal journal.Journal
 	secret  redact.Redactor
-	ctx     context.Context //nolint:containedctx // the life of the conversations, which outlive every call
+	ctx     context.Context //nolint:containedctx // ends when the client closes; all conversations outlive every call
 	stop    context.CancelFunc
 	tasks   tasks
 	hosts   host.Hosts
@@ -139,11 +139,11 @@ type core struct {
 	workspaces  *workspace.Library
 	worktrees   *worktrees.Library
 
-	retire   func(id string)                                                  // takes a session that is about to be erased out of those that can be found
-	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory of an approval
+	retire   func(id string)                                                  // takes a session that is about to be erased out of the client's sessions
+	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory about an approval
 }
 
-// tasks are goroutines that end before Close returns.
+// tasks are goroutines that Close waits for.
 type tasks struct {
 	running sync.WaitGroup
 
@@ -179,7 +179,7 @@ func (c *core) turnError(failure *acp.Error) *transcript.TurnError {
 	return &transcript.TurnError{Code: int64(failure.Code), Message: c.cfg.Roster.Secrets().Sentence(failure)}
 }
 
-// show completes the record of a session with what is not stored in its row: the agent's name, and how its directory is now.
+// show completes a session with values that are not stored in its row: the agent's name, and the current state of its directory.
 func (c *core) show(s Session) Session {
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
@@ -196,13 +196,13 @@ func (c *core) where(s *Session) attachments.Where {
 	return attachments.Where{Cwd: s.Cwd, Directories: s.Directories, Host: c.hosts.At(s.Place)}
 }
 
-// lasting returns a context for what is stored and read to the end, also while the program ends.
+// lasting returns a context for reads and writes that finish while the program ends.
 func (c *core) lasting() context.Context { return context.WithoutCancel(c.ctx) }
 
-// background runs f on a goroutine that Close waits for. It reports false after Close, and does not run f then.
+// background runs f in a goroutine that Close waits for. After Close, background does not run f and returns false.
 func (c *core) background(f func()) bool { return c.tasks.start(f) }
 
-// ReadOnly is why nothing can be changed; nil = it can.
+// ReadOnly returns why nothing can be changed, or nil when changes are possible.
 func (c *core) ReadOnly() *RefusedError {
 	n := c.cfg.Store.Newer()
 	if n == nil {

@@ -13,8 +13,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// What is stored of a conversation may be more than what its damaged journal makes: a start after a crash takes nothing of it back, and ends
-// what was going on.
+// A damaged journal may fold to less than the stored transcript: a start after a crash keeps the stored entries, and ends the turn that
+// ran.
 func TestDamagedJournalTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,7 +57,8 @@ func TestDamagedJournalTakesNothingBack(t *testing.T) {
 	}
 }
 
-// What a lost frame has begun is stored. What the journal goes on with then is not put beside it, nor onto what stands before it.
+// When the frame that began an entry is lost, later frames of the entry are neither shown as another entry nor appended to the entry
+// before.
 func TestDamagedJournalShowsNothingTwice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +104,8 @@ func TestDamagedJournalShowsNothingTwice(t *testing.T) {
 	}
 }
 
-// Of a journal that has lost one frame the rest is there: long messages can be read whole. It is not forked, and no agent is asked to.
+// A journal that has lost one frame can be read in part: long messages are whole. The session is not forked, and no agent is asked for a
+// fork.
 func TestDamagedJournalIsReadAndNotForked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -142,8 +144,7 @@ func TestDamagedJournalIsReadAndNotForked(t *testing.T) {
 	}
 }
 
-// What an agent does in the background, without a turn, ends when the program dies: nothing else of the session tells that there is something
-// to end, and the next process begins with nothing of it.
+// Work of an agent without a turn ends with a crash of the program, although no turn marks it, and the next process begins without it.
 func TestBackgroundWorkEndsWithCrash(t *testing.T) {
 	t.Parallel()
 	dir, later := t.TempDir(), t.TempDir()
@@ -175,7 +176,7 @@ func TestBackgroundWorkEndsWithCrash(t *testing.T) {
 	if n := going(d); n != 2 {
 		t.Fatalf("%d go on", n)
 	}
-	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // the directory as after a crash
 		t.Fatal(err)
 	}
 	d.close()
@@ -192,7 +193,7 @@ func TestBackgroundWorkEndsWithCrash(t *testing.T) {
 	}
 }
 
-// A step that the disk has refused until the end was never there: nothing is written that goes on from it.
+// After a step that the disk refused until the end, no later step is stored.
 func TestRefusedStepLeavesNoGapInJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -219,8 +220,8 @@ func TestRefusedStepLeavesNoGapInJournal(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// What ran when the program ended cannot be told on a full disk. All that there is is shown all the same; nothing is said in that conversation
-// before it is told, and it is told once.
+// On a full disk, a start cannot record the end of the turn that was running. All sessions can be read all the same; the session takes no
+// prompt before the end is stored, and the end is stored once.
 func TestFullDiskKeepsSessionsReadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -271,7 +272,8 @@ func TestFullDiskKeepsSessionsReadable(t *testing.T) {
 	}
 }
 
-// What cannot be read for the moment is no damage: a transcript of older rules is made anew as soon as it can be, and until then it is what it was.
+// A transcript whose journal cannot be read for the moment is no damage: it is rebuilt by the current rules once the journal can be read,
+// and stays as it was until then.
 func TestTranscriptThatCannotBeReadNowIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -289,7 +291,7 @@ func TestTranscriptThatCannotBeReadNowIsKept(t *testing.T) {
 	if err != nil || len(files) < 2 {
 		t.Fatal(files, err)
 	}
-	for _, file := range files { // a directory cannot be read as a file, and is there
+	for _, file := range files { // a directory in the file's place cannot be read as a file
 		if err := errors.Join(os.Rename(file, file+".kept"), os.Mkdir(file, 0o700)); err != nil {
 			t.Fatal(err)
 		}

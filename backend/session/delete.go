@@ -10,17 +10,19 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// Deleting a session takes it out of everything that is shown at once: for everybody but Restore it is not there. It is kept for a
-// moment, so that the deletion can be undone; then what is stored of it is erased, in small pieces, since conversations wait for the
-// same database. Neither the end of the program nor a crash changes that: who is started next erases what is due, and waits for the rest.
+// Deleting a session removes the session at once from everything that is shown: every call except Restore returns ErrNotFound. The session
+// is kept for a moment, so that the deletion can be undone; then its stored rows are erased, in small pieces, since conversations wait for
+// the same database. The next start of the program erases sessions that are due, and waits for the rest.
 
 const eventRemoved = "session.removed"
 
-// Removed is the data of an event that tells that a session is there no more. An upsert of it brings it back.
+// Removed is the data of the event that a session was deleted. An upsert of the session restores it.
 type Removed struct {
 	ID string `json:"id"`
 }
 
+// used reports whether a person has begun something in the session: a draft, a file, a queued prompt or a turn. Any goroutine may call
+// used.
 func (d *deletion) used(ctx context.Context) (used bool, err error) {
 	if s := d.v.look(); s.Turn != nil || s.Queue > 0 || s.Draft != "" || len(s.Attachments) > 0 {
 		return true, nil
@@ -38,32 +40,34 @@ func (d *deletion) begin() {
 	at, quiet := d.v.row.UpdatedAt, d.v.turn == nil
 	d.v.do(lifecycle.Delete{})
 	if quiet {
-		d.v.row.UpdatedAt = at // nothing has happened in it: restored, it stands where it stood
+		d.v.row.UpdatedAt = at // nothing has happened in the session, so that a restored session keeps its place in the list
 	}
 }
 
-// deletion is what a conversation knows of its own deletion.
+// deletion is the state of a session's deletion.
 type deletion struct {
 	v *conversation
 
 	at    time.Time // zero while it is not deleted
 	timer *time.Timer
-	over  bool // nothing can bring it back
+	over  bool // the deletion can no longer be undone
 }
 
-// events is what is shown of a step that makes or finds the session deleted, or restores it. Of a deleted one only its end is.
+// events returns the events to publish for a step. The step that deletes the session publishes Removed in place of the session; later steps
+// of a deleted session publish nothing; the step that restores it publishes all.
 func (d *deletion) events(events []Event) []Event {
 	d.v.deleted.Store(d.v.state.Deleted)
 	switch {
 	case !d.v.state.Deleted:
 		return events
 	case d.v.step.deletion == nil:
-		return nil // it has followed its directory
+		return nil // the session has moved with its directory
 	}
 	events = slices.DeleteFunc(events, func(e Event) bool { return e.Type == eventSession })
 	return append(events, Event{Session: d.v.id, Type: eventRemoved, Data: mustJSON(Removed{d.v.id})})
 }
 
+// effect records that the session was deleted or restored.
 func (d *deletion) effect(e lifecycle.DeletionEvent) {
 	switch e.(type) {
 	case lifecycle.SessionDeleted:
@@ -79,13 +83,13 @@ func (d *deletion) effect(e lifecycle.DeletionEvent) {
 	d.v.saveRow()
 }
 
-// await lets the time run in which a deletion can be undone. A clock that was put back makes it no longer.
+// await starts the timer after which the deletion can no longer be undone. A clock that was set back does not lengthen the wait.
 func (d *deletion) await() {
 	undo := d.v.c.undoTime()
 	var timer *time.Timer
 	timer = time.AfterFunc(min(time.Until(d.at.Add(undo)), undo), func() {
 		d.v.post(func() {
-			if d.timer == timer { // else it was restored in the same moment
+			if d.timer == timer { // otherwise the session was restored while the timer fired
 				d.erase()
 			}
 		})
@@ -93,10 +97,10 @@ func (d *deletion) await() {
 	d.timer = timer
 }
 
-// erase hands the session over to who erases it; nothing is written about it after that.
+// erase hands the session to the eraser. The conversation writes nothing after that.
 func (d *deletion) erase() {
 	if !d.v.state.Deleted {
-		return // it was restored in between
+		return // the session was restored meanwhile
 	}
 	d.timer.Stop()
 	d.over = true
@@ -105,16 +109,17 @@ func (d *deletion) erase() {
 	d.v.c.retire(d.v.id)
 }
 
-// isHadAgain reports whether another session goes on with the agent's conversation of this one, or still may: it was imported since.
+// isHadAgain reports whether another session has the same ACP session, since that conversation of the agent was imported again. Sessions
+// whose deletion can be undone count.
 func (d *deletion) isHadAgain() (is bool) {
 	err := d.v.c.cfg.Store.Read().QueryRowContext(d.v.c.ctx, `SELECT EXISTS (SELECT 1 FROM session
 		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND (deleted_at = 0 OR deleted_at > ?))`,
 		d.v.row.Agent, d.v.row.Place, d.v.row.ACPSessionID, d.v.id, time.Now().Add(-d.v.c.undoTime()).UnixMilli()).Scan(&is)
-	return is || err != nil // what an agent keeps too long is lost to nobody
+	return is || err != nil // on an error the agent keeps its session, which loses nothing
 }
 
-// markErased says that a session was deleted long ago: what is half erased, or half made, is never shown or restored, and the next start
-// erases what is left of it.
+// markErased marks a session as deleted long ago, so that a session that is half erased or half made is never shown or restored, and the
+// next start erases the rest.
 func markErased(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = 1 WHERE id = ?`, id)
 	return err

@@ -38,7 +38,7 @@ func (d *desk) restore(id string) session.Session {
 	return s
 }
 
-// listed tells whether anything that lists sessions, or what is in them, has this one.
+// listed returns which lists of sessions, or of their contents, hold this session.
 func (d *desk) listed(id, word string) []string {
 	d.t.Helper()
 	var where []string
@@ -73,7 +73,7 @@ func (d *desk) listed(id, word string) []string {
 	return where
 }
 
-// rows counts what is stored of a session.
+// rows counts the stored rows of a session, by table.
 func (d *desk) rows(id string) map[string]int {
 	d.t.Helper()
 	counts := map[string]int{}
@@ -93,7 +93,7 @@ func (d *desk) rows(id string) map[string]int {
 	return counts
 }
 
-// methods is every method of the client that takes a session.
+// methods calls every method of the client that takes a session, and returns the errors.
 func (d *desk) methods(ctx context.Context, id string) map[string]error {
 	_, get := d.Get(ctx, id)
 	_, change := d.Change(ctx, id, session.Patch{Draft: new("x")})
@@ -120,7 +120,8 @@ func (d *desk) notFound(id string) {
 	}
 }
 
-// A session is deleted while it waits for an approval, with prompts in its queue: it is nowhere any more, and all of it comes back.
+// A session that waits for an approval, with prompts in its queue, is in no list once it is deleted, and is whole again once it is
+// restored.
 func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -158,7 +159,7 @@ func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 
 	var told []string
 	for _, e := range d.since(start) {
-		if e.Session == s.ID { // what processes there are is told whenever somebody looks
+		if e.Session == s.ID { // process events come at any measurement
 			told = append(told, e.Type)
 		}
 	}
@@ -191,7 +192,7 @@ func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// An idle one that is deleted and restored stands in the list where it stood.
+// An idle session that is deleted and restored keeps its position in the list.
 func TestRestoredSessionKeepsItsPositionInList(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -223,7 +224,7 @@ func TestDeletedSessionIsErased(t *testing.T) {
 		t.Fatalf("rows of the session: got %v and %d hits, want rows in 6 tables, and hits", have, words)
 	}
 	d.delete(s.ID)
-	for len(d.rows(s.ID)) > 0 { // no event tells of it
+	for len(d.rows(s.ID)) > 0 { // the erasure publishes no event
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-t.Context().Done():
@@ -248,7 +249,7 @@ func TestDeletedSessionIsErased(t *testing.T) {
 	d.sameAsRebuilt(other.ID)
 }
 
-// Nothing in a deletion needs the program to live until it is over.
+// A deletion completes although the program ends before it is over.
 func TestDeletionOutlivesProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -285,7 +286,7 @@ func TestDeletionOutlivesProgram(t *testing.T) {
 	}
 }
 
-// queueAndStop leaves an item in the queue.
+// queueAndStop leaves an item in the queue, held.
 func (d *desk) queueAndStop(id string) {
 	d.t.Helper()
 	d.prompt(id, "please write a note")
@@ -297,7 +298,7 @@ func (d *desk) queueAndStop(id string) {
 	d.idle(id)
 }
 
-// What was made for somebody who is gone is erased, but not what anybody has begun something in.
+// EraseUnused erases a session that nobody has used, and refuses one in which a person has begun something.
 func TestEraseUnusedRefusesUsedSessions(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -336,7 +337,7 @@ func TestDeletionEndsStart(t *testing.T) {
 	if now := d.restore(s.ID); now.Phase != lifecycle.Closed || now.Turn != nil || now.Step != "" {
 		t.Errorf("restored session: got %+v, want it closed, without turn and step", now)
 	}
-	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" && last.StopReason != "end_turn" { // it may have been quicker
+	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" && last.StopReason != "end_turn" { // the turn may end before the cancel
 		t.Errorf("last turn: got %+v, want it cancelled, or ended before", last)
 	}
 	d.prompt(s.ID, "echo awake")
@@ -345,7 +346,7 @@ func TestDeletionEndsStart(t *testing.T) {
 	}
 }
 
-// A hundred are deleted at once, while others speak to them and take every second deletion back: each is there whole, or not at all.
+// A hundred sessions are deleted at once while others send prompts to them and restore every second one: each is whole, or erased.
 func TestDeletionOfManySessionsInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -389,7 +390,7 @@ func TestDeletionOfManySessionsInUse(t *testing.T) {
 	all.Wait()
 	for i, id := range ids {
 		if restored[i] {
-			d.idle(id) // a start that fails is told a moment later
+			d.idle(id) // a start that fails is shown a moment later
 			d.sameAsRebuilt(id)
 			continue
 		}
@@ -403,7 +404,7 @@ func TestDeletionOfManySessionsInUse(t *testing.T) {
 	}
 }
 
-// An agent is taken leave of: it hears what it offers to hear, and nothing else.
+// The agent of a deleted session is told by the methods that it offers, and by no other.
 func TestDeletionIsToldToAgent(t *testing.T) {
 	t.Parallel()
 	const wait = 400 * time.Millisecond
@@ -432,11 +433,11 @@ func TestDeletionIsToldToAgent(t *testing.T) {
 			dir := t.TempDir()
 			forgetfulAgent(t, dir, tc.words+" writes")
 			cfg := session.Config{Undo: wait}
-			if !strings.Contains(tc.words, "unanswered") && !strings.Contains(tc.words, "leaves") { // these do not answer
+			if !strings.Contains(tc.words, "unanswered") && !strings.Contains(tc.words, "leaves") { // these agents do not answer
 				cfg.CloseWait = 20 * time.Second
 			}
 			if tc.forever && tc.do != nil {
-				cfg.Undo = 5 * time.Second // for it to be done before
+				cfg.Undo = 5 * time.Second // long enough for the steps before
 			}
 			d := openAs(t, dir, proxy.Config{Purpose: processes.ForSession}, cfg)
 			if tc.do != nil && !tc.forever {
@@ -467,7 +468,7 @@ func TestDeletionIsToldToAgent(t *testing.T) {
 	}
 }
 
-// An agent that is at work and does not heed that its session is over is not kept at it for as long as the deletion can be undone.
+// An agent that works and ignores the close of its session is not kept running for as long as the deletion can be undone.
 func TestDeletionEndsAgentAtWork(t *testing.T) {
 	t.Parallel()
 	const heeds = `read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l; echo "$l" >>heard; exit`
@@ -504,7 +505,7 @@ func TestDeletionEndsAgentAtWork(t *testing.T) {
 	}
 }
 
-// importAgain takes up a deleted session's conversation anew, by what the agent has of it.
+// importAgain imports a deleted session's conversation again, from the agent's own record.
 func (d *desk) importAgain(id string) {
 	d.t.Helper()
 	var agent, theirs string
@@ -515,7 +516,7 @@ func (d *desk) importAgain(id string) {
 	d.until("the import", func() bool { return d.get(s.ID).Phase == lifecycle.Ready })
 }
 
-// archive puts a session away, and checks that its agent ends where it can come back.
+// archive archives a session, and checks that its agent ends if the agent can open the session again.
 func (d *desk) archive(id string) {
 	d.t.Helper()
 	s, err := d.Change(d.t.Context(), id, session.Patch{Archived: new(true)})
@@ -527,13 +528,13 @@ func (d *desk) archive(id string) {
 	}
 }
 
-// openAgain is a desk in which nothing is erased before it ends.
+// openAgain opens a desk that erases no session before it is closed.
 func openAgain(d *desk, dir string) *desk {
 	d.close()
 	return openAs(d.t, dir, proxy.Config{Purpose: processes.ForSession}, session.Config{Undo: time.Hour, CloseWait: 20 * time.Second})
 }
 
-// TestReadsDuringErasureAreWholeOrRefused: nothing that is made of a conversation while that is erased passes for all of it.
+// TestReadsDuringErasureAreWholeOrRefused: a read of a conversation that is being erased returns all of it, or is refused.
 func TestReadsDuringErasureAreWholeOrRefused(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

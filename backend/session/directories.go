@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/workspace"
 )
 
-// whereabouts returns the place and the directories of a new session.
+// whereabouts returns the place, the workspace and the further directories of a new session.
 func (c *Client) whereabouts(ctx context.Context, n New) (place string, w workspace.Workspace, further []string, err error) {
 	if c.hosts.At(n.Place).Directories == nil {
 		if _, err := c.remotes.Get(n.Place); err != nil {
@@ -30,7 +30,7 @@ func (c *Client) whereabouts(ctx context.Context, n New) (place string, w worksp
 	return host.Local, w, further, err
 }
 
-// refound shows the sessions of a directory anew: the directory is missing, or is found again.
+// refound publishes the sessions of a directory that is missing now, or is found again.
 func (c *Client) refound(path string) {
 	if c.ReadOnly() != nil {
 		return

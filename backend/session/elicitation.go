@@ -12,10 +12,10 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// An elicitation is what an agent wants to know of a person by ACP's own method: a form to fill in, or an address to go to. To accept an
-// address is to agree that it is opened, no more; that something was done there is told later, by elicitation/complete.
+// An elicitation asks a person by ACP's own method: by a form to fill in, or by an address to open. To accept an address is to agree that
+// it is opened, and no more; the agent reports later, by elicitation/complete, that the work there is done.
 
-// elicitation is elicitation/create, as far as it is understood. Which of the rest is needed is for its mode to say.
+// elicitation holds the params of elicitation/create that are understood. The mode decides which of the other fields are required.
 type elicitation struct {
 	Mode          string          `json:"mode"`
 	Message       looseText       `json:"message"`
@@ -24,10 +24,10 @@ type elicitation struct {
 	URL           looseText       `json:"url"`
 }
 
-// looseText is empty where something else than a text was sent.
+// looseText is a JSON string; a value of another type reads as "".
 type looseText string
 
-// UnmarshalJSON never fails.
+// UnmarshalJSON never returns an error.
 func (t *looseText) UnmarshalJSON(raw []byte) error {
 	var text string
 	_ = json.Unmarshal(raw, &text) // a value of another type leaves text empty
@@ -35,6 +35,8 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// readElicitation fills in the request of an elicitation. readElicitation returns false when the request was refused, or is to be shown
+// raw.
 func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 	var p elicitation
 	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
@@ -56,7 +58,7 @@ func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 	return false
 }
 
-// readURL refuses an address that is not opened whatever the person says: people see why, and are not asked.
+// readURL reads an address to open. An address that would not be opened whatever the person answers is refused, and a notice tells why.
 func (b *inbox) readURL(r *openRequest, p elicitation) bool {
 	to, err := destination.Read(string(p.URL))
 	if err == nil && b.v.c.secret.Text(to.URL) != to.URL {
@@ -74,11 +76,11 @@ func (b *inbox) readURL(r *openRequest, p elicitation) bool {
 	return true
 }
 
-// byAgent is who answered a request whose business the agent itself saw done.
+// byAgent is the surface of a request that the agent itself reported as done.
 const byAgent = "agent"
 
-// completed is the agent's elicitation/complete: what was to be done at an address is done. A card that waits still is closed by it, with
-// the answer by which the agent goes on; nothing was opened for that. An id that nobody knows is ignored.
+// completed handles the agent's elicitation/complete: the work at an address is done. A request that still waits ends with the answer by
+// which the agent goes on, and nothing is opened. An unknown id is ignored.
 func (b *inbox) completed(data []byte) {
 	var m struct {
 		Params struct {
@@ -105,7 +107,7 @@ func (b *inbox) completed(data []byte) {
 	}
 }
 
-// keepOpened keeps an address that a person has agreed to, until the agent says that it is done with.
+// keepOpened keeps a request to open an address that a person has accepted, until the agent reports that it is done.
 func (b *inbox) keepOpened(r *openRequest) {
 	if r.Kind != kindURL || r.Status != lifecycle.StatusAnswered || r.CompletedAt != nil {
 		return

@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// inMemory is an agent that opens a session; prompted does what there is to do at a prompt, and last at the end of its input.
+// inMemory is an agent in memory that opens a session; it calls prompted at a prompt, and last at the end of its input.
 func inMemory(prompted func(id json.RawMessage, lines *bufio.Scanner, out io.Writer), last func(out io.Writer)) proxytest.Agent {
 	return func(in io.Reader, out, _ io.Writer) int {
 		lines := bufio.NewScanner(in)
@@ -51,7 +51,7 @@ func says(out io.Writer, text string) { _, _ = fmt.Fprintf(out, wording, text) }
 
 const parts, logOfParts = 2000, 16 << 10
 
-// deafAndLong heeds no cancel, and has more to say when it is ended than its log holds.
+// deafAndLong ignores a cancel, and writes more at its end than its log holds.
 func deafAndLong() proxytest.Agent {
 	return inMemory(func(json.RawMessage, *bufio.Scanner, io.Writer) {}, func(out io.Writer) {
 		for n := range parts {
@@ -60,7 +60,7 @@ func deafAndLong() proxytest.Agent {
 	})
 }
 
-// working is a session whose agent is at a prompt.
+// working begins a turn, and returns its session.
 func (d *desk) working() string {
 	d.t.Helper()
 	s := d.create()
@@ -70,7 +70,7 @@ func (d *desk) working() string {
 	return s.ID
 }
 
-// A stop that an agent does not heed ends it, and takes nothing of what it says then.
+// The end of an agent that ignores a cancel loses none of the agent's messages.
 func TestEndedAgentLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestEndedAgentLosesNoFrames(t *testing.T) {
 	})
 }
 
-// endless heeds no cancel, and speaks from the end of its input on until it is killed. Its log is full then, and holds it up; written is how
-// many words it has got rid of.
+// endless ignores a cancel, and writes from the end of its input until it is killed. The log of endless is full then, and holds up the
+// agent; written counts the words that it could write.
 func endless(written *atomic.Int64) proxytest.Agent {
 	return inMemory(func(json.RawMessage, *bufio.Scanner, io.Writer) {}, func(out io.Writer) {
 		for n := 0; ; n++ {
@@ -111,7 +111,7 @@ func endless(written *atomic.Int64) proxytest.Agent {
 	})
 }
 
-// allSaid tells that all is there that the agent has got rid of.
+// allSaid reports whether the transcript holds all words that the agent could write.
 func (d *desk) allSaid(tr session.Transcript, written int64) {
 	d.t.Helper()
 	words := strings.Fields(textOf(tr, "agent"))
@@ -125,7 +125,7 @@ func (d *desk) allSaid(tr session.Transcript, written int64) {
 	}
 }
 
-// An agent that nothing but SIGKILL ends is read to its end all the same, how it has ended included, and in time.
+// The messages of an agent that only SIGKILL ends are read to the end, with the agent's exit, and in time.
 func TestKilledAgentLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestKilledAgentLosesNoFrames(t *testing.T) {
 	})
 }
 
-// undying is a process that SIGKILL does not end for a while, as where it waits for a broken device.
+// undying is a process that SIGKILL does not end for a while, like one that waits for a broken device.
 type undying struct{ proxy.Process }
 
 func (p undying) Kill(patience time.Duration) error {
@@ -161,7 +161,7 @@ func (p undying) Kill(patience time.Duration) error {
 	return errors.New("it is still there")
 }
 
-// What an agent still says when its turn has to be over, and nobody has read, is told as missing.
+// Messages that are not read when the turn must be over are told as missing.
 func TestUnreadFramesOfEndedAgentAreToldAsMissing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestUnreadFramesOfEndedAgentAreToldAsMissing(t *testing.T) {
 			return undying{p}, err
 		}}, session.Config{Patience: session.Patience})
 		told := false
-		for range 6 { // the moment may be the one in which all was read
+		for range 6 { // all messages may have been read at the moment of the end
 			id := d.working()
 			begun := time.Now()
 			if err := d.Cancel(t.Context(), id); err != nil {
@@ -196,7 +196,7 @@ func TestUnreadFramesOfEndedAgentAreToldAsMissing(t *testing.T) {
 	})
 }
 
-// Where the machine stood still before the kill, the agent has its time from then on.
+// An agent that is killed late, after the machine stood still, has lastGrace from the kill on, and loses no message.
 func TestAgentEndedLateLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestAgentEndedLateLosesNoFrames(t *testing.T) {
 	})
 }
 
-// A disk that is full from the kill on, for however long, loses nothing either.
+// A disk that is full from the kill on loses no message of the agent.
 func TestAgentEndedOnFullDiskLosesNoFrames(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAgentEndedOnFullDiskLosesNoFrames(t *testing.T) {
 		if err := d.Cancel(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(700 * time.Millisecond) // it has been killed, and has begun to speak
+		time.Sleep(700 * time.Millisecond) // the agent was killed, and has begun to write
 		full, works, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
 			ended <- d.db.Write(t.Context(), func(*sql.Tx) error {
@@ -248,7 +248,7 @@ func TestAgentEndedOnFullDiskLosesNoFrames(t *testing.T) {
 	})
 }
 
-// Where its instance is removed from under the conversation, what is lost is told where it is lost: the texts on both sides do not join.
+// When the instance is removed under the conversation, the loss is told at its position: the texts on both sides are not joined.
 func TestLostFramesOfAgentAreTold(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestLostFramesOfAgentAreTold(t *testing.T) {
 	})
 }
 
-// What an agent works at without a turn is one entry, whatever turns come and go, and does not go on for ever once the agent is gone.
+// Work of an agent without a turn is one entry over all turns that come and go, and ends with the agent.
 func TestBackgroundWorkEndsWithAgent(t *testing.T) {
 	t.Parallel()
 	tell := func(out io.Writer, update string) {

@@ -9,10 +9,10 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// eraser erases what is stored of deleted sessions.
+// eraser erases the rows of deleted sessions, in one goroutine.
 type eraser struct{ *Client }
 
-// Delete deletes a session: a turn that runs is cancelled, and its agent ends. Deleting it again changes nothing.
+// Delete deletes a session: a running turn is cancelled, and the agent ends. Deleting a deleted session changes nothing.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	v, err := c.any(ctx, id)
 	if err == nil {
@@ -24,7 +24,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Erase deletes a session for good, and returns when nothing of it is stored any more. An agent that offers to forget it is told so.
+// Erase deletes a session for good, and returns when no row of the session is stored. An agent that offers session/delete is asked to
+// forget its session.
 func (c *Client) Erase(ctx context.Context, id string) error {
 	if err := c.Delete(ctx, id); err != nil {
 		return err
@@ -40,7 +41,7 @@ func (c *Client) Erase(ctx context.Context, id string) error {
 				return ctx.Err()
 			}
 		}
-		// In a step of its own: what the deletion itself writes must be written before it is erased.
+		// The deletion and the erasure are two steps: the rows of the first must be stored before they are erased.
 		v, err := c.any(ctx, id)
 		if err == nil {
 			err = v.reach(ctx, func() error { v.deletion.begin(); return nil })
@@ -54,8 +55,8 @@ func (c *Client) Erase(ctx context.Context, id string) error {
 	}
 }
 
-// EraseUnused is Erase for a session that was made for somebody who wants it no more, unless anybody has begun something in it: written
-// or attached, queued or sent. Then it is refused. Nobody could have undone that deletion, for nobody has asked for it.
+// EraseUnused is Erase for a session that was made in advance and is not wanted. EraseUnused is refused when a person has begun something
+// in the session: written or attached, queued or sent. The deletion cannot be undone, since no person asked for it.
 func (c *Client) EraseUnused(ctx context.Context, id string) error {
 	v, err := c.any(ctx, id)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *Client) EraseUnused(ctx context.Context, id string) error {
 	return c.Erase(ctx, id)
 }
 
-// Restore takes a deletion back. The agent does not start by it; what waited in the queue is held.
+// Restore undoes a deletion. The agent is not started, and the items of the queue are held.
 func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	v, err := c.any(ctx, id)
 	if err != nil {
@@ -90,9 +91,9 @@ func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	return c.show(v.look()), nil
 }
 
-const refusedUsed = "session.used" // a person has done something in it
+const refusedUsed = "session.used" // a person has begun something in the session
 
-// run erases what waits to be, until the client is closed. What is left then, the next start erases.
+// run erases waiting sessions until the client is closed. The next start of the program erases the rest.
 func (c eraser) run() {
 	for {
 		id := c.erasing.first()
@@ -110,7 +111,7 @@ func (c eraser) run() {
 		}
 		if err == nil {
 			c.erasing.erased()
-			c.maintainer.Tidy() // blobs that only this session had
+			c.maintainer.Tidy() // blobs that only this session used
 			continue
 		}
 		c.cfg.Logger.Error("a deleted session cannot be erased", "session", id, "error", err)
@@ -124,10 +125,10 @@ func (c eraser) run() {
 
 const (
 	eraseAgain   = 10 * time.Second
-	eraseEntries = 50 // at a time: they are longer than frames
+	eraseEntries = 50 // rows in one transaction: entries are longer than frames
 )
 
-// erase erases what is stored of a session. Its own row goes last: as long as it is there, a start finds what is left.
+// erase erases the rows of a session. The session's own row goes last, so that a start finds a session that is half erased.
 func (c eraser) erase(ctx context.Context, id string) error {
 	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return markErased(ctx, tx, id) })
 	if err != nil {
@@ -137,7 +138,7 @@ func (c eraser) erase(ctx context.Context, id string) error {
 		return err
 	}
 	for more := true; more; {
-		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { // and of the index, by a trigger
+		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { // a trigger removes the entries from the search index
 			result, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE session = ?1 LIMIT ?2)`, id, eraseEntries)
 			if err != nil {
 				return err
@@ -153,13 +154,14 @@ func (c eraser) erase(ctx context.Context, id string) error {
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		err := keepStray(ctx, tx, id)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, `DELETE FROM session WHERE id = ?`, id) // and of every table, by its foreign key
+			_, err = tx.ExecContext(ctx, `DELETE FROM session WHERE id = ?`, id) // foreign keys remove the rows of all other tables
 		}
 		return err
 	})
 }
 
-// recover takes up what was deleted before the program ended: what is due is erased, the rest can still be undone.
+// recover handles sessions that were deleted before the program ended: sessions that are due are erased, and the others can still be
+// undone.
 func (c eraser) recover(ctx context.Context) error {
 	type deleted struct {
 		id string

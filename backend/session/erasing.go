@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// erasing is the sessions that are erased, or were in this run of the program: they are not made live again.
+// erasing holds the sessions that wait to be erased or were erased in this run of the program; no conversation is made for them. Any
+// goroutine may call the methods of erasing.
 type erasing struct {
-	more chan struct{} // of one: a token when something waits
+	more chan struct{} // has room for one token; holds it when a session waits
 
-	mu      sync.Mutex               // protects what is below
-	known   map[string]chan struct{} // closed when it is erased
+	mu      sync.Mutex               // protects the fields below
+	known   map[string]chan struct{} // by session, closed when the session is erased
 	waiting []string
 }
 
@@ -31,14 +32,14 @@ func (e *erasing) add(id string) {
 
 func (e *erasing) knows(id string) bool { return e.done(id) != nil }
 
-// done is closed when the session is erased; nil while nobody has said that it is to be.
+// done returns a channel that is closed when the session is erased; nil for a session that was not handed to the eraser.
 func (e *erasing) done(id string) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.known[id]
 }
 
-// first is the session to be erased next, "" when there is none.
+// first returns the session to erase next, or "".
 func (e *erasing) first() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,6 +49,7 @@ func (e *erasing) first() string {
 	return e.waiting[0]
 }
 
+// erased removes the first waiting session, which is erased. Only the eraser calls erased.
 func (e *erasing) erased() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,6 +57,6 @@ func (e *erasing) erased() {
 	e.waiting = e.waiting[1:]
 }
 
-// undoTime is how long a deletion can be undone. The window offers it for five seconds from when it has our answer, and what a person
-// presses in the last of them has to get here by a slow line too.
+// undoTime is how long a deletion can be undone. The window offers the undo for five seconds from the answer to the deletion, and a click
+// in the last second must arrive in time on a slow connection.
 const undoTime = 15 * time.Second

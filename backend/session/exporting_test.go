@@ -100,7 +100,7 @@ func TestExportOfEachFormat(t *testing.T) {
 	refused(t, err, "export.format")
 }
 
-// Of a damaged conversation what can be read goes out, and says that it is not all.
+// An export of a damaged conversation holds what can be read, and says that it is not whole.
 func TestExportOfADamagedConversation(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -149,10 +149,10 @@ func TestExportOfADamagedConversation(t *testing.T) {
 	}
 }
 
-// TestExportHoldsNoSecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
-// format, though the agent repeats what it knows of it.
+// TestExportHoldsNoSecret: a secret of a directory's entries, agents.json, the environment or a login is in no format of the export,
+// although the agent repeats it.
 func TestExportHoldsNoSecret(t *testing.T) {
-	const shaped = "ghp_abcdefghijklmnopqrstuvwxyz0123456789" // known to nobody, but by its shape
+	const shaped = "ghp_abcdefghijklmnopqrstuvwxyz0123456789" // known by its shape only
 	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187", shaped}
 	t.Setenv("EXPORT_TEST_BEARER", "token-in-variable-2187")
 	d := locked(t)
@@ -177,7 +177,7 @@ func TestExportHoldsNoSecret(t *testing.T) {
 	d.says(s.ID, "echo our-own-token and key-of-a-person-4711", nil)
 	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("keys.env", []byte("FIRST=line\n"+strings.Join(secrets, "\n")+"\nLAST=line\n")))...)
 	d.idle(s.ID)
-	// Before and after a restart.
+	// The same holds after a restart.
 	for range 2 {
 		for _, format := range []string{export.Markdown, export.JSON, export.Recording} {
 			_, data := d.export(s.ID, format)
@@ -191,7 +191,7 @@ func TestExportHoldsNoSecret(t *testing.T) {
 				t.Errorf("as %s the secrets were not there at all", format)
 			}
 			file := "FIRST=line\n" + strings.Repeat("[redacted]\n", len(secrets)) + "LAST=line\n"
-			if format != export.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
+			if format != export.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named only
 				t.Errorf("as %s the rest of the file is not there", format)
 			}
 		}
@@ -200,7 +200,7 @@ func TestExportHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// TestExportHoldsNoSecretOfLater: a person has quoted a key before it was entered as one.
+// TestExportHoldsNoSecretOfLater: a key that was quoted in a conversation before it was entered as a secret is not exported.
 func TestExportHoldsNoSecretOfLater(t *testing.T) {
 	t.Parallel()
 	const key = "quoted-before-it-was-kept"
@@ -212,8 +212,8 @@ func TestExportHoldsNoSecretOfLater(t *testing.T) {
 	if l := d.ended(d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key})); l.State != "done" {
 		t.Fatalf("login: got %+v, want it done", l)
 	}
-	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
-	// Before and after a restart.
+	d.says(d.createOf("by-env").ID, "silent", nil) // an agent runs with the key now
+	// The same holds after a restart.
 	for range 2 {
 		for _, format := range []string{export.Markdown, export.JSON, export.Recording} {
 			name, data := d.export(s.ID, format)
@@ -230,7 +230,8 @@ func TestExportHoldsNoSecretOfLater(t *testing.T) {
 	}
 }
 
-// TestSecretOfEarlierRunIsNotWritten: an agent finds what was kept for another, which nobody has started since we were.
+// TestSecretOfEarlierRunIsNotWritten: a secret of one agent, which was not started in this run of the program, is not written when another
+// agent quotes it.
 func TestSecretOfEarlierRunIsNotWritten(t *testing.T) {
 	t.Parallel()
 	const kept, given = "kept-for-another-4711", "given-to-another-8472"
@@ -258,7 +259,8 @@ func TestSecretOfEarlierRunIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestExportTellsOfSecretsThatItCannotKnow: a value is in a keyring that is not asked, and the directory on a disk that does not answer.
+// TestExportTellsOfSecretsThatItCannotKnow: an export tells that a secret in a locked keyring, or on a disk that does not answer, may be in
+// it.
 func TestExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -302,7 +304,7 @@ func TestExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
 	}
 }
 
-// allOf is all that an export holds, the bytes of files as they are.
+// allOf returns the contents of an export, with archives unpacked.
 func allOf(t *testing.T, format string, data []byte) []byte {
 	t.Helper()
 	switch format {
@@ -320,7 +322,7 @@ func allOf(t *testing.T, format string, data []byte) []byte {
 	return data
 }
 
-// unzipped is all that is in an archive.
+// unzipped returns the contents of all files of an archive.
 func unzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))

@@ -11,8 +11,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestTurnErrorTellsItsData has agents say "Internal error" at each step and put what went wrong into data. It is told wherever the error is:
-// of the turn, of the session, in an export and in a notice, and without secrets.
+// TestTurnErrorTellsItsData: agents answer "Internal error" at each step, with the cause in data. The cause is shown wherever the error is:
+// of the turn, of the session, in an export and in a notice, with secrets hidden.
 func TestTurnErrorTellsItsData(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
@@ -63,7 +63,7 @@ func TestTurnErrorTellsItsData(t *testing.T) {
 		if e := lastTurn(tr).Error; e == nil || e.Message != want || e.Code != -32603 {
 			t.Errorf("%s: the turn has the error %+v, want %q", agent, e, want)
 		}
-		if out := exported(s.ID); strings.Count(out, want) < 2 { // of each start
+		if out := exported(s.ID); strings.Count(out, want) < 2 { // once for each start
 			t.Errorf("%s: the export has it %d times:\n%s", agent, strings.Count(out, want), out)
 		}
 		d.sameAsRebuilt(s.ID)
@@ -90,7 +90,7 @@ func TestTurnErrorTellsItsData(t *testing.T) {
 	}
 }
 
-// An agent that closes a pipe and lives is ended, with its turn and with the reason: nothing of what it was asked would ever be answered.
+// An agent that closes a pipe and runs on is ended, with its turn and the reason, since none of its requests would ever be answered.
 func TestAgentThatClosesPipeIsEnded(t *testing.T) {
 	t.Parallel()
 	const begun = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'; read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}';`

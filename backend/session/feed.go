@@ -14,21 +14,21 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Bounds of the feed. A reader further behind than the ring is told to load snapshots, and loses nothing by it: events are
-// projections of what is stored.
+// Limits of the feed. A reader further behind than the ring is told to load snapshots, and misses nothing, since events are projections of
+// stored data.
 const (
 	feedBytes    = 8 << 20
 	batchBytes   = 64 << 10
 	coalesce     = 16 * time.Millisecond
 	longestWait  = 25 * time.Second
-	eventPadding = 160 // what an event weighs beside its data
+	eventPadding = 160 // size of an event beside its data
 )
 
-// Feed is the one order of everything that a surface shows: a bounded ring that any number of readers poll.
+// Feed is the order of all events: a bounded ring that any number of readers poll. Any goroutine may call the methods of Feed.
 type Feed struct {
 	gen string
 
-	mu      sync.Mutex // protects what is below
+	mu      sync.Mutex // protects the fields below
 	events  []Event    // the newest, ascending
 	bytes   int
 	seq     int64         // of the newest event
@@ -39,7 +39,7 @@ func newFeed() *Feed {
 	return &Feed{gen: uuid.NewString(), changed: make(chan struct{})}
 }
 
-// Batch is an answer of the feed. Reset means: load snapshots, then go on after Seq.
+// Batch is an answer of the feed. Reset tells the reader to load snapshots, then to go on after Seq.
 type Batch struct {
 	Gen    string  `json:"gen"`
 	Seq    int64   `json:"seq"`
@@ -48,7 +48,7 @@ type Batch struct {
 	More   bool    `json:"more,omitempty" doc:"More is there already: the batch is full"`
 }
 
-// Query is what a reader asks of the feed; empty filters take everything but question.requested, question.resolved and the events of the bus.
+// Query selects events. Empty filters select everything except question.requested, question.resolved and the events of the bus.
 type Query struct {
 	Gen     string
 	After   int64
@@ -57,7 +57,7 @@ type Query struct {
 	Types   []string
 }
 
-// Gen is random for each start of the program.
+// Gen returns a random id of this run of the program.
 func (f *Feed) Gen() string { return f.gen }
 
 // publish adds events in order.
@@ -78,14 +78,14 @@ func (f *Feed) publish(events ...Event) {
 	for ; f.bytes > feedBytes && drop < len(f.events)-1; drop++ {
 		f.bytes -= len(f.events[drop].Data) + eventPadding
 	}
-	clear(f.events[:drop]) // what they hold is let go at once; the room they took, at the next growth
+	clear(f.events[:drop]) // frees the data of the events at once; the slots are freed when the slice grows next
 	f.events = f.events[drop:]
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// After answers at once when there is something after q.After, else when there is or q.Wait has passed. What comes within 16 ms of
-// the first event is in the same batch, up to 64 KiB; appends to one text become one event.
+// After returns the events after q.After, at once when there are some, else when some come or q.Wait has passed. Events within 16 ms of the
+// first are in the same batch, up to 64 KiB; appends to one text become one event.
 func (f *Feed) After(ctx context.Context, q Query) (Batch, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(max(q.Wait, 0), longestWait))
 	defer cancel()
@@ -97,7 +97,7 @@ func (f *Feed) After(ctx context.Context, q Query) (Batch, error) {
 			}
 			return batch, nil
 		}
-		q.After = batch.Seq // what the filter left out need not be looked at again
+		q.After = batch.Seq // events that the filter left out need not be checked again
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -106,7 +106,7 @@ func (f *Feed) After(ctx context.Context, q Query) (Batch, error) {
 	}
 }
 
-// linger gives what follows the first event closely the chance to be in its batch.
+// linger waits a moment for events that follow the first one closely, so that they are in its batch.
 func (f *Feed) linger(ctx context.Context, q Query) Batch {
 	pause := time.NewTimer(coalesce)
 	defer pause.Stop()
@@ -118,11 +118,12 @@ func (f *Feed) linger(ctx context.Context, q Query) Batch {
 	return batch
 }
 
+// look returns the events that a query selects now, and a channel that is closed at the next event.
 func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	batch := Batch{Gen: f.gen, Seq: f.seq, Events: []Event{}}
-	oldest := f.seq - int64(len(f.events)) // the last that is gone
+	oldest := f.seq - int64(len(f.events)) // seq of the last event that was dropped
 	if q.Gen != f.gen || q.After < oldest || q.After > f.seq {
 		batch.Reset, batch.Events = true, nil
 		return batch, nil
@@ -152,17 +153,18 @@ func (q Query) wants(e Event) bool {
 	return slices.Contains(q.Types, e.Type)
 }
 
-// onlyByName are events that tell again what others tell, in the shape of programs of before this API.
+// onlyByName reports whether an event repeats other events in the form of programs older than this API; such events are sent only to
+// readers that name their type.
 func onlyByName(kind string) bool {
 	return kind == eventQuestion || kind == eventQuestionResolved || strings.HasPrefix(kind, "evt.") || strings.HasPrefix(kind, "cmd.")
 }
 
-// join makes one append of consecutive ones to the same text. A reader that is behind gets many: they are put together in one go.
+// join merges consecutive appends to the same text. A reader that is behind gets many appends, so their texts are joined in one pass.
 func join(events []Event) []Event {
 	out := events[:0:0]
-	var last transcript.Append // of out's last event, when that is an append
+	var last transcript.Append // the append in out's last event, if that is an append
 	var text strings.Builder
-	length, joined := 0, 0 // of the text in UTF-16 units; how many are in it
+	length, joined := 0, 0 // length of the text in UTF-16 units; number of appends in it
 	end := func() {
 		if joined > 1 {
 			last.Text = text.String()
@@ -196,7 +198,7 @@ func join(events []Event) []Event {
 	return out
 }
 
-// The types of events.
+// Types of events.
 const (
 	eventSession = "session.upsert"
 	eventEntry   = "entry.upsert"
@@ -209,7 +211,7 @@ const (
 	eventUnqueued = "queue.removed"
 )
 
-// mustJSON encodes our own records, which always can be.
+// mustJSON encodes a record of this program; such records always can be encoded.
 func mustJSON(v any) json.RawMessage {
 	return record.JSON(v)
 }

@@ -127,7 +127,7 @@ func TestFeedJoinsAppends(t *testing.T) {
 	}
 }
 
-// A reader that was away gets what was said meanwhile as one text, whatever it is made of.
+// A reader that was away gets the appends that it missed as one text, whatever characters they hold.
 func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
@@ -156,7 +156,7 @@ func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 	}
 }
 
-// BenchmarkPublish is an event into a ring that is full, while a reader keeps up.
+// BenchmarkPublish measures an event into a ring that is full, while a reader keeps up.
 func BenchmarkPublish(b *testing.B) {
 	f := newFeed()
 	data := mustJSON(transcript.Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fifo makes a directory: there are no pipes among files here.
+// fifo makes a directory, since Windows has no named pipes in directories.
 func fifo(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Mkdir(path, 0o700); err != nil {

@@ -30,8 +30,8 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 	})
 }
 
-// SessionFile is a file of a conversation.
-type SessionFile struct { //nolint:revive // it is what the client API calls it
+// SessionFile is a file in the transcript of a session.
+type SessionFile struct { //nolint:revive // the client API has the name
 	Entry      string                `json:"entry"`
 	Seq        int64                 `json:"seq" doc:"Of the entry"`
 	Turn       string                `json:"turn,omitempty"`

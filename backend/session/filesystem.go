@@ -22,17 +22,18 @@ import (
 
 const (
 	mostFile    = 16 << 20 // bytes of a file that is read or written
-	mostSkipped = 1 << 30  // bytes of a file before the lines that are wanted
-	journalFile = 64 << 10 // of a file that is read, what the journal has: it is the agent's work that is kept, not a copy of the disk
+	mostSkipped = 1 << 30  // bytes of a file before the first line that is asked for
+	journalFile = 64 << 10 // bytes of a read file that the journal holds: the journal records the agent's work, and is no copy of the disk
 )
 
 var errTooLong = errors.New("is too long")
 
-// inOrder makes file work start when that before it has ended: an agent that writes and then reads, without waiting for the answer
-// between, reads what it wrote. A disk that does not answer may hold it for ever, so it is done in a goroutine of its own, which like those of
-// presence may outlive us, and the chore ends with ctx. What comes after it waits all the same, so that a life of the agent holds one such thread
-// at most; in the next life what writes alone is waited for, lest it put an old text over a new one. A write that has not begun by then never does,
-// and is waited for no longer than those before it: behind a read that hangs it had all file work of every later life wait.
+// inOrder makes file work start after the file work before it, so that an agent that writes and then reads without waiting for the answer
+// reads what it wrote. The work runs in a goroutine of its own, because a disk that does not answer may block it forever; like those of
+// host.Directories, that goroutine may outlive Client.Close, while the chore ends with ctx. Work of the same process waits for
+// blocked work before it, so that a process blocks one thread at most. Across processes only writes wait for earlier writes, so that an old
+// text does not overwrite a new one. A write that was not begun when its chore ended never begins, and later processes wait for it no
+// longer than for earlier writes: otherwise a write behind a blocked read would block all writes of later processes.
 func (a *agentProcess) inOrder(writes bool, work chore) chore {
 	v, before, done := a.v, a.lastFile, make(chan struct{})
 	a.lastFile = done
@@ -55,14 +56,14 @@ func (a *agentProcess) inOrder(writes bool, work chore) chore {
 				over(earlier)
 				close(wrote)
 			}
-			over(before) // who comes after us waits for that too
+			over(before) // work that comes later waits for the earlier work too
 			close(done)
 		}()
 		return a.surely(w.outcome(ctx, writes))
 	}
 }
 
-// surely has people told of a file that is written, also where its agent has ended since: nothing of a life that is over is taken (post).
+// surely makes the conversation record a written file also when the agent has ended since: post drops functions of an ended agent process.
 func (a *agentProcess) surely(out outcome) outcome {
 	told := out.told
 	if told == nil {
@@ -77,21 +78,21 @@ func (a *agentProcess) surely(out outcome) outcome {
 	return out
 }
 
-// over waits for the end of work; nil = there was none.
+// over waits for the end of work; a nil channel is over.
 func over(work <-chan struct{}) {
 	if work != nil {
 		<-work
 	}
 }
 
-// filing is work on files, and the chore that waits for it.
+// filing is file work, and the chore that waits for it.
 type filing struct {
 	ended chan outcome
-	left  chan struct{} // closed when the chore waits no more
-	late  func(func())  // hears of what was done after that
+	left  chan struct{} // closed when the chore no longer waits
+	late  func(func())  // runs the told of work that ended after that, in the conversation's goroutine
 }
 
-// waits waits for the work before, and tells whether this one is still wanted.
+// waits waits for the work before, and reports whether this work is still wanted.
 func (w *filing) waits(ctx context.Context, before <-chan struct{}) bool {
 	if before != nil {
 		select {
@@ -118,7 +119,7 @@ func (w *filing) end(out outcome) {
 	}
 }
 
-// outcome is what became of the work. That mostly ends with ctx too; where it does not, nobody knows whether it will.
+// outcome returns the result of the work. When ctx ends, outcome waits a moment longer, since the work usually ends with ctx too.
 func (w *filing) outcome(ctx context.Context, writes bool) outcome {
 	select {
 	case out := <-w.ended:
@@ -138,6 +139,7 @@ func (w *filing) outcome(ctx context.Context, writes bool) outcome {
 	return withdrawnOutcome()
 }
 
+// readFile handles fs/read_text_file, in the conversation's goroutine; the returned chore reads the file.
 func (a *agentProcess) readFile(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Path  string      `json:"path"`
@@ -165,7 +167,7 @@ func (a *agentProcess) readFile(params json.RawMessage) (chore, *acp.Error) {
 			return failed(acp.CodeInvalidParams, fmt.Sprintf("%q %v: at most %d MiB are given at a time; line and limit ask for a part", p.Path, err, mostFile>>20))
 		case err != nil:
 			return fileFailure(err)
-		case !utf8.ValidString(text): // as text with its bad bytes replaced it would be written back broken
+		case !utf8.ValidString(text): // a text with replaced bytes would be written back broken
 			return failed(acp.CodeInvalidParams, fmt.Sprintf("%q is not UTF-8 text", p.Path))
 		}
 		out := outcome{result: map[string]any{"content": text}}
@@ -176,7 +178,7 @@ func (a *agentProcess) readFile(params json.RawMessage) (chore, *acp.Error) {
 	}), nil
 }
 
-// readText reads limit lines from a line on, which count from 1, with their line ends; nil = all.
+// readText reads limit lines from a line on, with their line ends. Lines count from 1; nil = from the first, and all.
 func readText(r io.Reader, line, limit *uint32) (string, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	if line != nil {
@@ -211,7 +213,7 @@ func readText(r io.Reader, line, limit *uint32) (string, error) {
 	return b.String(), nil
 }
 
-// skipLines goes to the start of a line; end = there is no such line.
+// skipLines skips to the start of a line; end = the text has no such line.
 func skipLines(lines *bufio.Reader, line uint32) (end bool, failed error) {
 	skipped := 0
 	for n := uint32(1); n < line; {
@@ -232,6 +234,7 @@ func skipLines(lines *bufio.Reader, line uint32) (end bool, failed error) {
 	return false, nil
 }
 
+// writeFile handles fs/write_text_file, in the conversation's goroutine; the returned chore writes the file.
 func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Path    string  `json:"path"`
@@ -264,8 +267,8 @@ func (a *agentProcess) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	}), nil
 }
 
-// textBefore is what stood in a file before it is written, nil for one that was not there; known is false where it is too long to be
-// shown, or no text.
+// textBefore returns the text of a file before a write, nil for a file that does not exist. known is false when the text is too long to
+// show, or the file is no text.
 func textBefore(files *host.Files, roots []string, path string, change *transcript.FileChange) (text *string, known bool) {
 	f, err := files.Open(roots, path)
 	if err != nil {
@@ -281,7 +284,7 @@ func textBefore(files *host.Files, roots []string, path string, change *transcri
 	return &old, true
 }
 
-// lineCount is a number of lines; nil where none is given, and of one below zero none is.
+// lineCount returns a number of lines; nil when no number or a negative one was sent.
 func lineCount(n acp.Integer) *uint32 {
 	if !n.Given || n.Value < 0 {
 		return nil

@@ -241,7 +241,7 @@ func TestFilesystemWorksInOrder(t *testing.T) {
 	}
 }
 
-// Somebody else makes a directory a link and a directory again, as fast as can be: what is outside is never read, nor written.
+// While another process swaps a directory and a link, no file outside is read or written.
 func TestFilesystemIsNotLedOutsideBySwap(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())

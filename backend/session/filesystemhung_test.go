@@ -19,9 +19,9 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// deadDisk is one that does not answer for files named "dead…" until it is told to.
+// deadDisk is a disk that does not answer for files named "dead…" until comeBack is called.
 type deadDisk struct {
-	asked   chan string // the names
+	asked   chan string // names of the files that were asked for
 	answers chan struct{}
 	once    sync.Once
 }
@@ -52,7 +52,7 @@ func (k *deadDisk) desk(t *testing.T) *desk {
 	within := files.Within{}
 	d := askingDeskOn(t, session.Config{Files: &host.Files{
 		Open: func(roots []string, path string) (*os.File, error) {
-			if strings.HasSuffix(path, "write") { // what stood there before it is written
+			if strings.HasSuffix(path, "write") { // the text before the write
 				return nil, fs.ErrNotExist
 			}
 			k.look(path)
@@ -65,7 +65,7 @@ func (k *deadDisk) desk(t *testing.T) *desk {
 		},
 		Directory: within.Directory,
 	}})
-	t.Cleanup(k.comeBack) // before the desk is closed
+	t.Cleanup(k.comeBack) // runs before the desk is closed
 	return d
 }
 
@@ -80,8 +80,8 @@ func askingDeskOn(t *testing.T, cfg session.Config) *desk {
 	return openAs(t, dir, proxy.Config{}, cfg)
 }
 
-// A file that an agent reads on a disk that does not answer keeps neither the next start of its conversation nor the end of Deskhand; nor does
-// it, or what the agent wanted to write after it, keep the agent that is started then from reading and writing others.
+// A read on a disk that does not answer blocks neither the next start of its conversation nor the end of Deskhand. Neither it nor a write
+// behind it keeps the next agent from reading and writing other files.
 func TestDeadDiskHoldsUpNoStart(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
@@ -120,7 +120,7 @@ func TestDeadDiskHoldsUpNoStart(t *testing.T) {
 	}
 }
 
-// A file that may still be written is not told as written until it is, and nothing of the next agent comes before it.
+// A file whose write hangs is told as written only once it is, and no write of the next agent comes before it.
 func TestDeadDiskWritesInOrder(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
@@ -151,7 +151,7 @@ func TestDeadDiskWritesInOrder(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// A file that is written in the moment in which its agent ends is told, though nobody is there to hear the answer.
+// A file that is written as its agent ends is told, although the agent gets no answer.
 func TestFileWriteThatOutlivesAgentIsTold(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
@@ -175,7 +175,7 @@ func TestFileWriteThatOutlivesAgentIsTold(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// One that is withdrawn is answered, though nobody knows what will become of it, and told when it is written after all.
+// A withdrawn write on a disk that does not answer is answered at once, and told if the file is written after all.
 func TestFileWriteOnDeadDiskIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
@@ -197,7 +197,7 @@ func TestFileWriteOnDeadDiskIsWithdrawn(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// asks waits until an agent has asked for something so many times.
+// asks waits until an agent has asked for a method so many times.
 func (d *desk) asks(id, method string, times int) {
 	d.t.Helper()
 	d.until(method, func() bool {

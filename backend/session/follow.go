@@ -16,8 +16,8 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// move is a workspace on its way to another path, with its sessions. Every session of the workspace is held between two of its steps meanwhile,
-// and nobody is at its worktrees: all of them move in one transaction, and no step writes what a session was before.
+// move is the move of a workspace to another path, with its sessions. Each session of the workspace is held between two steps meanwhile,
+// and no call works on the worktrees: all sessions move in one transaction, and no step writes an old path.
 type move struct {
 	*workspace.Move
 
@@ -30,7 +30,7 @@ type move struct {
 	done  bool           // the move is stored; read after over is closed only
 }
 
-// follow has the sessions of a workspace follow its directory.
+// follow moves the sessions of a workspace to the workspace's new directory.
 func (c *Client) follow(ctx context.Context, w *workspace.Move) error {
 	trees, err := c.worktrees.BeginMove(ctx, w.From.Path, w.To.Path)
 	if err != nil {
@@ -62,6 +62,7 @@ func (m *move) wait() {
 	m.ended.Wait()
 }
 
+// holdAll holds every session of the workspace.
 func (m *move) holdAll(ctx context.Context) error {
 	ids, err := query(ctx, m.c.cfg.Store.Read(), scanText, `SELECT id FROM session WHERE workspace = ? ORDER BY id`, m.From.ID)
 	if err != nil {
@@ -155,8 +156,8 @@ func (m *move) paths(v *conversation) (cwd string, directories []string) {
 	return workspace.Rebase(v.row.Cwd, m.From.Path, m.To.Path), directories
 }
 
-// follow takes over what is stored of the move, and ends an agent that works in a directory that is gone. Nothing has happened in the session,
-// so its place in the list stays.
+// follow applies the stored move to a held conversation, and ends an agent that works in the old directory. Nothing has happened in the
+// session, so the session keeps its place in the list.
 func (v *conversation) follow(m *move) {
 	f, at := m.frame(v), v.row.UpdatedAt
 	v.row.Cwd, v.row.Directories = m.paths(v)

@@ -9,10 +9,10 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// A fork is a second session that begins with all that was said in the first. The agent makes it (session/fork), in the process of the
-// first and while no turn runs; we copy the journal as far as it went then, in one transaction, and fold it anew, since ids of entries
-// come from the session. So the transcript of a fork is what its journal gives, as that of every session is. Then the agent takes the
-// fork up like any other session, in a process of its own.
+// A fork is a second session that begins with the conversation of the first. The agent makes the fork (session/fork) in the process of the
+// first session, while no turn runs. Deskhand copies the journal as far as it went then, and folds the copy anew, since the ids of entries
+// depend on the session (copyJournal). So the transcript of a fork is what its journal gives, as for every session. Then the agent opens
+// the fork like any other session, in a process of its own.
 
 const (
 	refusedFork    = "fork.unsupported"
@@ -21,15 +21,15 @@ const (
 	refusedTooSlow = "fork.slow"
 )
 
-// fork is what has become of one that was asked for.
+// fork is the result of a requested fork.
 type fork struct {
-	peer   string // the agent's id of it
-	until  int64  // the last frame of the journal that it knows
+	peer   string // the ACP session id of the fork
+	until  int64  // the last frame of the parent's journal that belongs to the fork
 	parent row
 	err    error
 }
 
-// ask asks the agent for one, when it is ready.
+// ask requests a fork from the agent, which is started if it does not run. made receives the result.
 func (w *forkRequests) ask(made chan<- fork) error {
 	switch {
 	case w.v.state.Turn != "":
@@ -52,7 +52,7 @@ func (w *forkRequests) unsupported() error {
 	return &RefusedError{Code: refusedFork, Params: map[string]string{"agent": w.v.agentName}}
 }
 
-// makeAll has the agent make what waits for it to be ready.
+// makeAll requests the waiting forks from an agent that is ready.
 func (w *forkRequests) makeAll() {
 	for _, made := range slices.Clone(w.waiting[w.asked:]) {
 		switch {
@@ -67,10 +67,11 @@ func (w *forkRequests) makeAll() {
 	}
 }
 
+// request asks the agent for a fork; made receives the result.
 func (w *forkRequests) request(made chan<- fork) {
 	a, until := w.v.agent, w.v.frames
 	w.v.note(transcript.Note{Note: transcript.NoteForking})
-	params := a.workplace() // our tools go on with this session; the fork gets its own when it is opened
+	params := a.workplace() // the parent keeps Deskhand's own tools; the fork gets its own when it is opened
 	params["sessionId"] = w.v.row.ACPSessionID
 	w.v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
 		peer, err := w.result(result, failure)
@@ -81,11 +82,12 @@ func (w *forkRequests) request(made chan<- fork) {
 			w.end(made, f)
 			return
 		}
-		// It is open in this process as well, and two processes must not have one session.
+		// The fork is open in this process as well, and two processes must not have one ACP session.
 		w.v.request("session/close", map[string]any{"sessionId": peer}, func(json.RawMessage, *acp.Error) { w.end(made, f) })
 	})
 }
 
+// result returns the ACP session id of a fork from the agent's answer.
 func (w *forkRequests) result(result json.RawMessage, failure *acp.Error) (peer string, err error) {
 	if failure != nil && failure.Code == acp.CodeAuthRequired {
 		w.v.noteLogin(failure)
@@ -104,7 +106,7 @@ func (w *forkRequests) failed(why error) error {
 	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": w.v.agentName, "detail": w.v.c.secret.Text(why.Error())}}
 }
 
-// end tells who waits.
+// end sends the result of a fork to its caller.
 func (w *forkRequests) end(made chan<- fork, f fork) {
 	i := slices.Index(w.waiting, made)
 	if i < 0 {
@@ -114,10 +116,10 @@ func (w *forkRequests) end(made chan<- fork, f fork) {
 	if i < w.asked {
 		w.asked--
 	}
-	made <- f // has room: it is told once
+	made <- f // never blocks: the channel has room for one result, and gets one
 }
 
-// endAll tells all who wait that the agent is gone.
+// endAll fails all waiting forks because the agent has ended.
 func (w *forkRequests) endAll(code string) {
 	r := &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": w.v.agentName, "detail": code}}
 	if e := w.v.row.Exit; e != nil && e.Problem != "" {
@@ -128,8 +130,8 @@ func (w *forkRequests) endAll(code string) {
 	}
 }
 
-// afresh begins a new session where the one that was cannot be had back. Of a fork in which nothing was said yet some agents keep nothing
-// once it is closed (Codex): as long as its parent is what it was then, another fork is the same.
+// afresh begins a new ACP session when the stored one cannot be opened again. Some agents (Codex) keep nothing of a fork that was closed
+// before its first prompt: while its parent has not changed since, a second fork of the parent is the same.
 func (a *agentProcess) afresh() {
 	parent := a.v.forking.unspokenParent()
 	if parent == "" || !a.can.Fork {
@@ -149,8 +151,8 @@ func (a *agentProcess) afresh() {
 	})
 }
 
-// unspokenParent gives the agent's id of the parent of a fork, while no turn has ended in either since; else "". The parent may have gone on
-// before the fork was stored: what counts of it is the last turn that the fork has of it.
+// unspokenParent returns the ACP session id of a fork's parent, while no turn has ended in the fork or the parent since the fork; else "".
+// The parent may have gone on before the fork was stored, so the parent's turns count from the last turn that the fork has copied.
 func (w *forkRequests) unspokenParent() (parent string) {
 	if w.v.row.Origin == nil || w.v.row.Origin.Kind != originFork {
 		return ""
@@ -160,14 +162,14 @@ func (w *forkRequests) unspokenParent() (parent string) {
 			AND started_at > (SELECT coalesce(max(started_at), 0) FROM turn WHERE session = ?2 AND started_at < ?3))`,
 		w.v.row.Origin.Session, w.v.id, millis(w.v.row.CreatedAt.Time)).Scan(&parent)
 	if err != nil {
-		return "" // it is gone, or has gone on
+		return "" // the parent is deleted or has gone on
 	}
 	return parent
 }
 
-// forkRequests are the forks of a conversation that somebody waits for.
+// forkRequests are the forks of a conversation that callers wait for.
 type forkRequests struct {
 	v       *conversation
-	waiting []chan<- fork // who waits for a fork
-	asked   int           // for how many of these the agent has been asked
+	waiting []chan<- fork // the callers' channels
+	asked   int           // how many of waiting the agent has been asked for
 }

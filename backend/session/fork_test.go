@@ -30,7 +30,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	r := d.request(parent.ID)
 	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
 	d.idle(parent.ID)
-	d.prompt(parent.ID, "echo "+strings.Repeat("long ", 5000)) // the note of it is kept in a blob
+	d.prompt(parent.ID, "echo "+strings.Repeat("long ", 5000)) // long enough for a frame in a blob
 	d.idle(parent.ID)
 	parent = d.get(parent.ID)
 
@@ -81,7 +81,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	}
 }
 
-// The agent is asked in the process that has the session, and lets go of the fork again.
+// Fork starts the agent, asks it in the process that has the session, and closes the fork there.
 func TestForkStartsTheAgentAndLetsGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestForkIsRefused(t *testing.T) {
 	_, err := d.Fork(t.Context(), id)
 	refused(t, err, "turn.running")
 	other := d.createOf("forgetful").ID
-	for range 2 { // while it starts, and when it is known
+	for range 2 { // while the agent starts, and once its capabilities are known
 		_, err = d.Fork(t.Context(), other)
 		refused(t, err, "fork.unsupported")
 		d.idle(other)
@@ -133,7 +133,7 @@ func TestForkIsRefused(t *testing.T) {
 	}
 }
 
-// An agent that ends before it has answered holds nobody up.
+// Fork fails when the agent ends before it has answered.
 func TestForkFailsWhenAgentEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestForkFailsWhenAgentEnds(t *testing.T) {
 	refused(t, err, "agent.exited")
 }
 
-// A fork that the agent has forgotten before anything was said in it is made again, while that gives the same.
+// A fork that the agent has forgotten before the first prompt is made again, as long as that gives the same.
 func TestForkThatAgentForgetsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestForkThatAgentForgetsIsMadeAgain(t *testing.T) {
 	}
 	d.prompt(parent, "and further")
 	d.idle(parent)
-	for _, id := range []string{first.ID, second.ID} { // each has gone on, or its parent
+	for _, id := range []string{first.ID, second.ID} { // each has gone on, or its parent has
 		if err := d.Restart(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,8 @@ func TestForkThatAgentForgetsIsMadeAgain(t *testing.T) {
 	}
 }
 
-// longParent is a conversation whose fork takes several pieces, with turns in it that are an agent's and one that is ours.
+// longParent makes a conversation whose fork is copied in several pieces: an imported history of so many turns, and one turn that was
+// prompted here.
 func (d *desk) longParent(turns int) string {
 	d.t.Helper()
 	id, cwd := d.elsewhere("echo")
@@ -192,7 +193,7 @@ func (d *desk) longParent(turns int) string {
 	return s.ID
 }
 
-// A fork of a long conversation is copied in pieces: others write in between.
+// A fork of a long conversation is copied in pieces, between which other sessions write.
 func TestForkOfALongConversation(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -213,15 +214,15 @@ func TestForkOfALongConversation(t *testing.T) {
 	t.Logf("%d turns copied in %v; another conversation waited %v at most", turns, time.Since(began), longest)
 	s := <-made
 	d.idle(s.ID)
-	if before, after := d.rows(parent)["entry"], d.rows(s.ID)["entry"]; after != before+2 { // forked, resumed
+	if before, after := d.rows(parent)["entry"], d.rows(s.ID)["entry"]; after != before+2 { // two dividers: forked and resumed
 		t.Fatalf("%d entries of %d", after, before)
 	}
-	if !long() { // a page has them all
+	if !long() { // all entries fit on one page
 		d.sameAsRebuilt(s.ID)
 	}
 }
 
-// A fork that is being copied keeps nobody from removing blobs: who waits for that would have every other conversation wait that stores one.
+// A fork that is being copied does not hold up the removal of blobs, for which every other writer of blobs would wait.
 func TestForkHoldsNoBlobs(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -252,7 +253,7 @@ func TestForkHoldsNoBlobs(t *testing.T) {
 	}
 }
 
-// sql changes the database behind the client's back.
+// sql changes the database behind the client.
 func (d *desk) sql(text string) {
 	d.t.Helper()
 	if err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(d.t.Context(), text); return err }); err != nil {
@@ -260,8 +261,8 @@ func (d *desk) sql(text string) {
 	}
 }
 
-// A copy that breaks off leaves nothing: not where the disk fails in the middle of it, nor where its parent is erased meanwhile. Until it
-// is whole it counts as deleted, for a program that is killed in between.
+// A copy that breaks off leaves no rows: when the disk fails in the middle, and when the parent is erased meanwhile. Until the copy is
+// whole it counts as deleted, for a kill of the program in between.
 func TestForkThatBreaksOffLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A secret that looks like a part of a message takes out nothing but itself: the message can still be read, and so can the journal.
+// The redaction of a secret that looks like a part of a message leaves the message and the journal readable.
 func TestSecretThatLooksLikeJSONBreaksNoFrame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func TestSecretThatLooksLikeJSONBreaksNoFrame(t *testing.T) {
 	d.wantVerified()
 }
 
-// What agents.json gives to an agent under a name of a secret is written nowhere when the agent quotes it.
+// A secret that agents.json gives to an agent is written nowhere when the agent quotes it.
 func TestSecretOfAgentsFileIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	agent := agenttest.Program(t)

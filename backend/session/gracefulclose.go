@@ -61,7 +61,7 @@ func (v *conversation) prepareClose(a *agentProcess, kept bool) *gracefulClose {
 	}
 	params := map[string]any{"sessionId": p.session}
 	switch {
-	case a.can.Close: // which ends what runs as well
+	case a.can.Close: // session/close ends the prompt as well
 		v.request("session/close", params, nil)
 		p.closing = acp.Key(strconv.FormatInt(a.nextID, 10))
 	case len(a.pending) > 0:
@@ -79,7 +79,7 @@ func (v *conversation) prepareClose(a *agentProcess, kept bool) *gracefulClose {
 // release decides whether a kept agent forgets the session.
 func (v *conversation) release(forget bool) {
 	if v.kept != nil {
-		v.kept.forget <- forget // of one, and this is the only one that ever says so
+		v.kept.forget <- forget // never blocks: the channel has room for one, and only this line sends
 		v.kept = nil
 	}
 }
@@ -100,7 +100,7 @@ func (a *agentProcess) closeSession(inst transport) {
 	select {
 	case <-p.written:
 		idle = a.lastWords(ctx, inst, p) || idle
-	case <-ctx.Done(): // a message that cannot be journaled is not sent
+	case <-ctx.Done(): // a message that is not in the journal is not sent
 	}
 	cancel()
 	if !idle || p.forget == nil || !<-p.forget {
@@ -136,7 +136,7 @@ func (a *agentProcess) lastWords(ctx context.Context, inst transport, p *gracefu
 	}
 	for _, line := range lines {
 		if inst.Send(ctx, line) != nil {
-			return false // it is gone
+			return false // the agent has ended
 		}
 	}
 	return p.closing != "" && p.awaitAnswer(ctx, inst, p.closing)

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// says is an agent that has said this, and hears what it is told.
+// says is a transport whose agent has sent these messages; it records the messages to the agent.
 type says struct {
 	transport
 	said  []proxy.Message
@@ -41,7 +41,7 @@ func (r *saysReader) Next(context.Context) ([]proxy.Message, error) {
 func (*saysReader) Working() {}
 func (*saysReader) Close()   {}
 
-// An answer that was read and that the conversation did not come to take is one: the agent has stopped.
+// A graceful close takes an answer that was read before it, and that the conversation did not handle, as the answer.
 func TestGracefulCloseCountsUntakenAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

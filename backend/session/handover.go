@@ -19,9 +19,9 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Continue makes a session for another agent, in the same directory. That agent knows nothing of the first conversation, so the draft of
-// the new session is a summary of it, as plain Markdown, for the person to look at, to change and to send. It is made from the
-// transcript alone, by no model: what was asked, decided and planned, which files were changed, and the last answer.
+// Continue makes a session for another agent, in the same directory. That agent does not know the first conversation, so the draft of the
+// new session is a summary of the conversation as plain Markdown, which the person can read, change and send. The summary is made from the
+// transcript without a model: the prompts, decisions and plan, the changed files, and the last answer.
 func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	return c.begin(ctx, r)
 }
 
-// Summary is what Continue gives another agent: for a session's own, which has lost what was said.
+// Summary returns the text that Continue gives another agent, for the session's own agent when it has lost the conversation.
 func (c *Client) Summary(ctx context.Context, id string) (string, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -55,6 +55,7 @@ func (c *Client) Summary(ctx context.Context, id string) (string, error) {
 	return c.summary(ctx, v.look())
 }
 
+// summary returns the summary of a session, with secrets hidden.
 func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	h, err := c.handover(ctx, s)
 	if err != nil {
@@ -68,47 +69,48 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	return secret.Text(h.markdown()), nil
 }
 
-// loadSecretsAtOnce is Secrets.Load for a call that a person waits for: nobody is asked for a password.
+// loadSecretsAtOnce is Secrets.Load for a call that a person waits for: no password is asked for.
 func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
 	return c.cfg.Roster.Secrets().Load(ctx, agents.IfUnlocked)
 }
 
-// Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.
+// Limits of a summary, in bytes of the written text. Their sum leaves room for the headings.
 const (
 	handoverLimit = 16 << 10
 	boundTitle    = 200
-	boundFirst    = 2 << 10 // of the first message
-	boundRecent   = 3584    // of the newest messages together
-	boundMessage  = 1536    // of each of them
-	boundDecided  = 1536    // of all answers
-	boundPlan     = 1536    // of the whole plan
-	boundFiles    = 1536    // of all names
-	boundAnswer   = 3584    // of the last answer
+	boundFirst    = 2 << 10 // the first message
+	boundRecent   = 3584    // the newest messages together
+	boundMessage  = 1536    // each of the newest messages
+	boundDecided  = 1536    // all answers
+	boundPlan     = 1536    // the whole plan
+	boundFiles    = 1536    // all file names
+	boundAnswer   = 3584    // the last answer
 	recentKept    = 12      // messages
-	rawKept       = 8 << 10 // of one text, before it is cut to its place
+	rawKept       = 8 << 10 // one text before it is cut for its part
 	namesKept     = 10_000  // files
-	handoverPart  = 500     // entries that are read at a time
-	boundLine     = 200     // of one answer, step or name
+	handoverPart  = 500     // entries read at a time
+	boundLine     = 200     // one answer, step or name
 	moreLeft      = "… (%d more)"
 )
 
-// handover collects what a summary tells, in one pass over the entries of a conversation however long it is.
+// handover collects the parts of a summary, in one pass over the entries of a conversation of any length.
 type handover struct {
 	agent, title, cwd string
 
 	asked   int
-	first   string   // message
-	recent  []string // the newest but the first
+	first   string   // the first message
+	recent  []string // the newest messages except the first
 	answer  string
 	plan    []transcript.PlanItem
-	files   map[string]int // when each was changed last, by path
+	files   map[string]int // order of the last change, by path
 	changes int
 	decided []string
 	ended   string // why the last turn did not end well
 }
 
+// handover reads the parts of a session's summary.
 func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 	h := &handover{agent: s.AgentName, title: s.Title, cwd: s.Cwd, files: map[string]int{}}
 	if h.agent == "" {
@@ -145,7 +147,7 @@ func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 	return h, nil
 }
 
-// add takes one entry in.
+// add takes in one entry.
 func (h *handover) add(e *transcript.Entry) {
 	switch e.Kind {
 	case "user":
@@ -165,6 +167,7 @@ func (h *handover) add(e *transcript.Entry) {
 	}
 }
 
+// ask takes in a person's message.
 func (h *handover) ask(e *transcript.Entry) {
 	text := cut(strings.TrimSpace(e.Text), rawKept)
 	if n := len(e.Blocks) + len(e.Attachments); n > 0 {
@@ -184,6 +187,7 @@ func (h *handover) ask(e *transcript.Entry) {
 	h.recent = append(h.recent, text)
 }
 
+// tool takes in the files that a completed tool call has changed.
 func (h *handover) tool(t *transcript.ToolCall) {
 	if t == nil || t.Status != "completed" {
 		return
@@ -212,10 +216,10 @@ func (h *handover) changed(path string) {
 	}
 }
 
-// decide takes the answer to a request in, as far as it tells more than this once.
+// decide takes in the answer to a request, if it says more than a permission for once.
 func (h *handover) decide(r *Request) {
 	var a Answer
-	_ = json.Unmarshal(r.Answer, &a) // one that cannot be read decides nothing
+	_ = json.Unmarshal(r.Answer, &a) // an answer that cannot be read decides nothing
 	switch {
 	case r.Kind == kindPermission:
 		h.permit(r, a)
@@ -237,6 +241,7 @@ func (h *handover) decide(r *Request) {
 	}
 }
 
+// permit takes in the answer to a permission, if the answer refuses or allows for always.
 func (h *handover) permit(r *Request, a Answer) {
 	for _, o := range r.Options {
 		switch {
@@ -253,7 +258,7 @@ func (h *handover) note(asked, answered string) {
 	h.decided = append(h.decided, cut(oneLine(asked), boundLine)+" → "+cut(oneLine(answered), boundLine))
 }
 
-// labels are what people call the choices.
+// labels returns the labels of chosen options.
 func (q *Question) labels(chosen []string) []string {
 	out := slices.Clone(chosen)
 	for i, id := range out {
@@ -266,6 +271,7 @@ func (q *Question) labels(chosen []string) []string {
 	return out
 }
 
+// end takes in how the last turn ended.
 func (h *handover) end(t *Turn) {
 	switch {
 	case t.State != "done":
@@ -308,6 +314,7 @@ func (h *handover) markdown() string {
 	return b.String()
 }
 
+// writeAsked writes the first message, and the newest messages that fit.
 func (h *handover) writeAsked(b *strings.Builder) {
 	if h.asked == 0 {
 		return
@@ -330,7 +337,7 @@ func (h *handover) writeAsked(b *strings.Builder) {
 	}
 }
 
-// writeList writes the newest of the items that there is room for, in their order.
+// writeList writes the newest items that fit into room, in order.
 func (h *handover) writeList(b *strings.Builder, heading string, room int, items []string) {
 	if len(items) == 0 {
 		return
@@ -349,7 +356,7 @@ func (h *handover) writeList(b *strings.Builder, heading string, room int, items
 	}
 }
 
-// writePlan writes the plan from its first step that is not done, where there is no room for all of it.
+// writePlan writes the plan; when it does not fit, from its first step that is not completed.
 func (h *handover) writePlan(b *strings.Builder) {
 	steps := make([]string, len(h.plan))
 	for i, p := range h.plan {
@@ -400,7 +407,7 @@ func (h *handover) writeFiles(b *strings.Builder) {
 	h.writeList(b, "Files that were changed", boundFiles, paths)
 }
 
-// quote writes a text as a block quote of at most so many bytes.
+// quote returns a text as a block quote of at most room bytes.
 func quote(text string, room int) string {
 	var b strings.Builder
 	const slack = len("> …\n")
@@ -423,10 +430,10 @@ func quote(text string, room int) string {
 	return b.String()
 }
 
-// oneLine is a text without what would break a line of Markdown.
+// oneLine returns a text with all white space replaced by single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// cut shortens a text to so many bytes, at a character: what is combined with the one before it stays with it.
+// cut shortens a text to at most limit bytes, between two characters: combining marks stay with their character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

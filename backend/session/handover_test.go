@@ -130,7 +130,7 @@ func TestHandoverCutsBetweenCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"short":                  "short",
 		"exactly ten":            "exactly…",
-		"abcdefe\u0301\u0301xyz": "abcdef…", // what is combined stays together
+		"abcdefe\u0301\u0301xyz": "abcdef…", // combining marks stay with their character
 		"äöüäöüäöü":              "äöü…",
 		"eins zwei drei":         "eins zw…",
 	} {

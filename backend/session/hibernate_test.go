@@ -26,7 +26,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Real agents, whose memory the system tells.
+// These tests use processes, whose memory the system reports.
 
 const hasty = 20 * time.Millisecond
 
@@ -50,7 +50,7 @@ func (d *desk) forgetful() string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.until("ready", func() bool { // it may be asleep by then
+	d.until("ready", func() bool { // the session may be hibernated by then
 		now := d.get(s.ID)
 		return now.Phase == lifecycle.Ready || now.Hibernated
 	})
@@ -72,7 +72,7 @@ func dividers(tr session.Transcript) string {
 	return strings.Join(codes, " ")
 }
 
-// process is the number of a session's agent; 0 when it has none.
+// process returns the pid of a session's agent; 0 when there is none.
 func (d *desk) process(id string) int {
 	d.t.Helper()
 	list, err := d.Processes().List(false)
@@ -86,8 +86,8 @@ func (d *desk) process(id string) int {
 	return list.Items[n].PID
 }
 
-// Two sessions of one agent are above the budget together: the one that has been idle longer loses its process, and has it back at the
-// next prompt, when it is the other one's turn.
+// When two sessions of one agent are together above the budget, the session that has been idle longer loses its process. The next prompt
+// starts it again, and then the other session loses its process.
 func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume large", 0, session.Config{SamplePace: hasty, LeastIdle: hasty})
@@ -100,7 +100,7 @@ func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 		t.Fatalf("Processes: got %+v, %v; want one of 64 MiB or more", list, err)
 	}
 	one := int(*list.Items[0].PSSBytes >> 20)
-	if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // room for one, and not for two
+	if _, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // enough for one agent, and not for two
 		t.Fatal(err)
 	}
 	b := d.forgetful()
@@ -127,7 +127,7 @@ func TestHibernationEndsIdleAgentAndPromptResumesIt(t *testing.T) {
 	d.sameAsRebuilt(b)
 }
 
-// A person has chosen the mode in which the agent asks first. It has forgotten that when it wakes, and must be told before the prompt.
+// The asking mode that a person chose is set again before the prompt, when the agent has forgotten it in the hibernation.
 func TestChosenModeOutlivesHibernation(t *testing.T) {
 	for _, words := range []string{"resume modes", "load modes", "resume modes mute", "modes"} {
 		t.Run(words, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestChosenModeOutlivesHibernation(t *testing.T) {
 	}
 }
 
-// rememberedInAsk leaves a conversation behind whose forgetful agent was in the mode "ask", and was sent "one".
+// rememberedInAsk leaves a stored conversation whose forgetful agent was in the mode "ask" and got the prompt "one".
 func rememberedInAsk(t *testing.T, dir, words string) (id string) {
 	t.Helper()
 	forgetfulAgent(t, dir, words)
@@ -173,8 +173,8 @@ func rememberedInAsk(t *testing.T, dir, words string) (id string) {
 	return id
 }
 
-// An agent that takes a conversation up again, and does not go back into the mode that was chosen, gets no message in another one. That is told,
-// and the next start goes on with what it offers.
+// An agent that opens a session again and does not return to the chosen mode gets no prompt. The session shows the problem, and the next
+// start takes the agent's own mode.
 func TestLostModeStopsPrompt(t *testing.T) {
 	t.Parallel()
 	for words, then := range map[string]string{
@@ -206,7 +206,7 @@ func TestLostModeStopsPrompt(t *testing.T) {
 	}
 }
 
-// A mode that only one model has is set after the model.
+// A mode that only one model offers is set after the model.
 func TestModelIsSetBeforeItsMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -231,7 +231,7 @@ func TestModelIsSetBeforeItsMode(t *testing.T) {
 	}
 }
 
-// A message that a start has kept from its agent waits in the queue, once, where its author is writing the next one.
+// A prompt that a failed start did not send waits in the queue, once, when its author has begun another draft.
 func TestRecalledPromptIsQueuedBesideNewDraft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -243,7 +243,7 @@ func TestRecalledPromptIsQueuedBesideNewDraft(t *testing.T) {
 	if _, err := d.Change(t.Context(), id, session.Patch{Draft: &next}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed, so that it is ended
+	if err := d.Cancel(t.Context(), id); err != nil { // the agent ignores the cancel, so that it is ended
 		t.Fatal(err)
 	}
 	d.until("end of the start", func() bool { return d.get(id).Phase == lifecycle.Closed })
@@ -253,7 +253,7 @@ func TestRecalledPromptIsQueuedBesideNewDraft(t *testing.T) {
 	}
 }
 
-// A start that is stopped, or that the end of the program cuts off, while the agent is told of the mode leaves that as it was chosen.
+// A start that is cancelled, or cut off by the end of the program, while the agent is asked for the mode keeps the chosen mode.
 func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -265,7 +265,7 @@ func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 		d.until("set_mode", func() bool { return d.wrote(id, `"session/set_mode"`) == nth })
 	}
 	begins(2)
-	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed
+	if err := d.Cancel(t.Context(), id); err != nil { // the agent ignores the cancel
 		t.Fatal(err)
 	}
 	d.until("end of the start", func() bool { return d.get(id).Phase == lifecycle.Closed })
@@ -274,7 +274,7 @@ func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 	}
 	begins(3)
 	later := t.TempDir()
-	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // the directory as after a crash
 		t.Fatal(err)
 	}
 	d.close()
@@ -291,7 +291,7 @@ func TestModeOutlivesStartThatIsCutOff(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// The program dies in a turn of an agent that tells nothing of a mode that it was set to.
+// The chosen mode survives a crash of the program in a turn of an agent that does not report its mode.
 func TestModeOutlivesCrash(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir(), "", "session/load", "modes")
@@ -312,8 +312,7 @@ func TestModeOutlivesCrash(t *testing.T) {
 	}
 }
 
-// The agent of a new conversation has been put to sleep before anybody said anything. The mode can be chosen all the same, and counts for the
-// first message; and so it does for one that sleeps later on.
+// A mode that is chosen while the agent of a new conversation is hibernated counts for the first prompt; also in a later hibernation.
 func TestModeIsChosenWhileHibernated(t *testing.T) {
 	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume modes", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
@@ -345,8 +344,8 @@ func TestModeIsChosenWhileHibernated(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// The budget is smaller than any agent, and agents are looked at all the time: each prompt meets its agent awake, asleep, or just being
-// put to sleep. All of them are answered, in order, and never do two processes have one conversation.
+// With a budget smaller than any agent and constant measurements, each prompt meets its agent awake, hibernated, or as it is being
+// hibernated. All prompts are answered, in order, and two processes never have one conversation.
 func TestPromptsAtMomentOfHibernationAreAnswered(t *testing.T) {
 	t.Parallel()
 	const prompts = 25
@@ -362,7 +361,7 @@ func TestPromptsAtMomentOfHibernationAreAnswered(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	}
-	d.sleeps(id) // and nothing happens to it while it is looked at
+	d.sleeps(id) // nothing happens to the session while it is read
 	tr := d.transcript(id)
 	if got := textOf(tr, "user"); got != want {
 		t.Errorf("user entries: got %q, want %q", got, want)
@@ -380,7 +379,7 @@ func TestPromptsAtMomentOfHibernationAreAnswered(t *testing.T) {
 		t.Errorf("two processes had the conversation at once: %s", said)
 	}
 	slept := strings.Count(dividers(tr), "session.hibernated")
-	if resumed := strings.Count(dividers(tr), "session.resumed"); slept == 0 || resumed < slept-2 || resumed > slept { // before the first prompt it begins anew
+	if resumed := strings.Count(dividers(tr), "session.resumed"); slept == 0 || resumed < slept-2 || resumed > slept { // before the first prompt the session begins anew
 		t.Errorf("it slept %d times and was resumed %d times", slept, resumed)
 	}
 	d.sameAsRebuilt(id)
@@ -401,12 +400,12 @@ func TestHibernatedAgentThatCannotResumeStartsFresh(t *testing.T) {
 	if got := textOf(tr, "user"); got != "one\ntwo\n" || lastTurn(tr).StopReason != "end_turn" {
 		t.Errorf("after the fresh start: got user entries %q, turn %+v; want one, two and end_turn", got, lastTurn(tr))
 	}
-	d.sleeps(id) // and nothing happens to it while it is looked at
+	d.sleeps(id) // nothing happens to the session while it is read
 	d.sameAsRebuilt(id)
 }
 
-// An agent that was never spoken to has nothing to lose, whatever it can do. Its next start is the first once more, and nothing is said of it;
-// but what a person chose counts.
+// An agent that got no prompt may be hibernated, whatever it offers. Its next start makes a new session, without a divider; a person's
+// choices are kept.
 func TestHibernatedAgentWithoutPromptStartsAnew(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"modes", "modes resume load refuses"} {
@@ -438,7 +437,7 @@ func TestHibernatedAgentWithoutPromptStartsAnew(t *testing.T) {
 	}
 }
 
-// Who archives a conversation in which nothing was said leaves no agent behind, whatever that can do and however far its start is.
+// Archiving a session without messages ends its agent, whatever the agent offers and however far its start is.
 func TestArchivingEndsAgentOfUnusedSession(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -465,7 +464,7 @@ func TestArchivingEndsAgentOfUnusedSession(t *testing.T) {
 	}
 }
 
-// Nor does one that still works, or starts, when its conversation is archived, once it is done.
+// Archiving a session whose agent works or starts ends the agent once it is done.
 func TestArchivingEndsAgentAfterItsTurn(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"close":{}}}}`)
@@ -485,26 +484,26 @@ func TestArchivingEndsAgentAfterItsTurn(t *testing.T) {
 	if err := d.Restart(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	d.sleeps(id) // nobody has spoken in it
+	d.sleeps(id) // the session got no prompt
 	if got := dividers(d.transcript(id)); got != "session.hibernated session.resumed session.hibernated" {
 		t.Error(got)
 	}
 	d.sameAsRebuilt(id)
 }
 
-// An agent that cannot come back keeps its process, and so does one that computes.
+// An agent that cannot open its session again keeps its process, and so does one that computes.
 func TestAgentsThatAreNotHibernated(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"", "resume spins"} {
 		t.Run("agent "+words, func(t *testing.T) {
 			t.Parallel()
-			// As outside of tests, nobody sleeps before being idle for a whole look: a part of one says nothing of who computes, and the
-			// less so the busier the machine is. Half a second was once too short a look: one that spun had not got the processor in it.
+			// As outside of tests, an agent must be idle for a whole measurement: a part of one does not show whether the agent computes,
+			// least of all on a busy machine, where half a second was once too short for an agent that computes to get the processor.
 			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 2 * time.Second, LeastIdle: 4500 * time.Millisecond})
 			id := d.forgetful()
 			d.prompt(id, "one")
 			d.idle(id)
-			// One that can sleep shows that the sampler has been there, again and again.
+			// An agent that can be hibernated shows that the sampler has measured.
 			forgetfulAgent(t, d.dir, "resume")
 			for range 2 {
 				other := d.forgetful()
@@ -519,7 +518,7 @@ func TestAgentsThatAreNotHibernated(t *testing.T) {
 	}
 }
 
-// sleepingDesk is a program that is killed in the moment that an agent of it is put to sleep.
+// sleepingDesk runs a program that is killed while it hibernates an agent.
 func sleepingDesk(dir string) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, dir)
@@ -589,7 +588,7 @@ func TestKillDuringHibernationLeavesSessionAsleep(t *testing.T) {
 		t.Fatalf("id of the session: got %q, %v; want one line", line, err)
 	}
 	ledger := filepath.Join(dir, "ledger")
-	if left, err := proxy.Leftovers(ledger); err != nil || len(left) > 1 { // none where a busy machine comes late
+	if left, err := proxy.Leftovers(ledger); err != nil || len(left) > 1 { // none on a busy machine
 		t.Errorf("processes left: got %v, %v; want at most 1", left, err)
 	}
 
@@ -612,7 +611,7 @@ func TestKillDuringHibernationLeavesSessionAsleep(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// What an agent tells of itself is long: conversations that are worked in one after the other hold it once.
+// Conversations that are used one after the other share equal options in memory.
 func TestSessionsAtRestHoldEqualOptionsOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

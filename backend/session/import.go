@@ -22,12 +22,12 @@ import (
 	"deskhand/backend/workspace"
 )
 
-// Import makes a session of a conversation that an agent has had without us. The agent's replay of it (session/load) is journalled like
-// all that it says, between two notes of ours, and folded into the transcript; nothing of it is shown before the second note, so that a
-// load which breaks off leaves no half of a conversation: the session says what went wrong, and the next start tries anew. Agents that
-// can only resume tell nothing of what was said, and the transcript says that.
+// Import makes a session of a conversation that an agent had without Deskhand. The agent replays the conversation (session/load); the
+// replay is journaled like all messages of the agent, between two notes, and folded into the transcript. Nothing of the replay is shown
+// before the second note, so that a load that breaks off leaves no half of a conversation: the session shows the error, and the next start
+// tries again. Agents that can only resume replay nothing, which the transcript tells.
 
-// AgentSession is a conversation that an agent has, as it lists it.
+// AgentSession is a conversation of an agent, as the agent lists it.
 type AgentSession struct {
 	ACPSessionID string `json:"acpSessionId"`
 	Title        string `json:"title"`
@@ -38,14 +38,14 @@ type AgentSession struct {
 	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd"`
 }
 
-// AgentSessions is a page of them.
+// AgentSessions is a page of an agent's conversations.
 type AgentSessions struct {
 	Items     []AgentSession `json:"items"`
 	Next      string         `json:"next,omitempty" doc:"What to pass as before for the next page"`
 	Supported bool           `json:"supported" doc:"The agent lists its conversations"`
 }
 
-// Import says which of an agent's conversations to take in.
+// Import holds the parameters of Client.Import.
 type Import struct {
 	Agent        string `json:"agent" minLength:"1" maxLength:"64"`
 	ACPSessionID string `json:"acpSessionId" minLength:"1" maxLength:"512"`
@@ -55,10 +55,10 @@ type Import struct {
 	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd; those that cannot be chosen for a session are left out"`
 }
 
-// AgentSessions lists the conversations that an agent has, those of one directory or all. Each that is a session of ours names it.
+// AgentSessions lists the conversations of an agent, of one directory or of all. A conversation that is imported already names its session.
 func (c *Client) AgentSessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
 	if err := c.ReadOnly(); err != nil {
-		return AgentSessions{}, err // it would start the agent
+		return AgentSessions{}, err // listing would start the agent
 	}
 	if err := c.hosts.Local.Startable(agent); err != nil {
 		return AgentSessions{}, err
@@ -91,7 +91,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	return page, nil
 }
 
-// notListed is why there is no list.
+// notListed returns the refusal for an agent that could not list its conversations.
 func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 	name := c.cfg.Agents.Name(agent)
 	auth, wantsLogin := errors.AsType[*agents.AuthError](err)
@@ -109,7 +109,7 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.Text(err.Error())}}
 }
 
-// sessionsOf are our sessions with an agent of this machine, by the agent's ids. Of two with the same id the newer counts.
+// sessionsOf returns the ids of the sessions with an agent of this machine, by ACP session id. Of two with the same id, the newer counts.
 func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]string, error) {
 	type pair struct{ acp, id string }
 	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.acp, &p.id) },
@@ -124,13 +124,13 @@ func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]strin
 	return ours, nil
 }
 
-// Import makes a session of one that an agent has, and begins to take its history; how that goes on is told by events. A session that
-// is here already is given as it is.
+// Import makes a session of an agent's conversation, and begins to take in its history; events report the rest. A conversation that is
+// imported already returns its session.
 func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	if err := c.hosts.Local.Startable(from.Agent); err != nil {
 		return Session{}, err
 	}
-	c.taking.Lock() // else two that ask for the same one make two
+	c.taking.Lock() // otherwise two calls for the same conversation could make two sessions
 	defer c.taking.Unlock()
 	ours, err := c.sessionsOf(ctx, from.Agent)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
 		return Session{}, err
 	}
-	r.facts.Start.Model = "" // it goes on with its own
+	r.facts.Start.Model = "" // an imported conversation keeps its own model
 	r.ACPSessionID, r.Directories = from.ACPSessionID, workspace.Choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
 	if title := strings.TrimSpace(c.secret.Text(from.Title)); title != "" {
@@ -156,7 +156,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	return c.begin(ctx, r)
 }
 
-// fresh is the row of a session that is about to be made.
+// fresh returns the row of a new session in a workspace.
 func (c *Client) fresh(agent string, w workspace.Workspace) row {
 	now := Time{Time: time.Now()}
 	r := row{Session: Session{
@@ -166,7 +166,7 @@ func (c *Client) fresh(agent string, w workspace.Workspace) row {
 	return r
 }
 
-// begin stores a session that is made, and starts its agent.
+// begin stores a new session, and starts its agent.
 func (c *Client) begin(ctx context.Context, r row) (Session, error) {
 	v, err := c.store(ctx, r)
 	if err != nil {
@@ -185,8 +185,8 @@ func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
 	return c.enliven(r, 0)
 }
 
-// dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began or
-// after it broke off, such as a line that the agent has printed, stays.
+// dropHalfImported removes stored entries of imports that did not complete. Entries from before the import or after it broke off stay, such
+// as a line that the agent has printed.
 func (c *Client) dropHalfImported(ctx context.Context) error {
 	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
 		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
@@ -215,9 +215,9 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 	return nil
 }
 
-// lastImport is the frame by which the last import of a session began, and the one by which it broke off: a crash leaves none, and the start
-// after it may have told the end of the agent by now. Where the journal is damaged there nothing is known to be half, and nothing lies between
-// the two that it gives then. The notes alone are read: an agent may have said very much, and each start asks.
+// lastImport returns the frame at which the last import of a session began, and the frame at which it broke off: after a crash that is the
+// start that followed. With a damaged journal nothing counts as half imported: no frame lies between the results then. Only notes are read,
+// since a history may be long, and each start calls lastImport.
 func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
 	const end = math.MaxInt64 / transcript.PerFrame
 	from, to = end, end
@@ -234,7 +234,7 @@ func (c *Client) lastImport(ctx context.Context, session string) (from, to int64
 	return from, to, err
 }
 
-// each executes a statement for each row.
+// each executes a statement once for each row.
 func each(ctx context.Context, tx *sql.Tx, statement string, rows []int64) error {
 	for _, row := range rows {
 		if _, err := tx.ExecContext(ctx, statement, row); err != nil {

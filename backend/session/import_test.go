@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// elsewhere has conversations with the demo agent in another desk, so that this one's agent has them and we do not.
+// elsewhere has conversations with the demo agent in another desk, so that the agent of this desk has conversations without a session here.
 func (d *desk) elsewhere(prompts ...string) (acpID, cwd string) {
 	d.t.Helper()
 	other := open(d.t, d.t.TempDir())
@@ -97,7 +97,7 @@ func TestImportTakesTheHistoryIn(t *testing.T) {
 		t.Fatalf("it is here twice, as %s and %s", again.ID, s.ID)
 	}
 
-	// From now on it is a session like every other: a start takes it up, and nothing is replayed into it.
+	// From now on the session is like any other: a start resumes it, and no history is replayed into it.
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestImportTakesTheHistoryIn(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// forgetfulOf writes down an agent "forgetful" that works by the words.
+// forgetfulOf writes agents.json with an agent "forgetful" that behaves by the words.
 func (d *desk) forgetfulOf(words string) {
 	d.t.Helper()
 	forgetfulAgent(d.t, d.dir, words)
@@ -155,7 +155,7 @@ func TestImportDependsOnCapabilities(t *testing.T) {
 	}
 }
 
-// A history that breaks off leaves nothing of itself; the next start takes all of it.
+// A history that breaks off leaves no entry, and the next start takes in all of it.
 func TestImportThatBreaksOffLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -204,7 +204,7 @@ func TestImportIsRefused(t *testing.T) {
 	}
 }
 
-// lists is an agent in a shell that has one conversation, in the directories that are put in.
+// lists is an agent in a shell that has one conversation, in the directories that are filled in.
 const lists = `while read -r line; do
   id=${line#*'"id":'}; id=${id%%%%[,\}]*}
   case $line in
@@ -216,7 +216,8 @@ const lists = `while read -r line; do
   printf '{"jsonrpc":"2.0","id":%%s,"result":%%s}\n' "$id" "$say"
 done`
 
-// A conversation is taken in with its further directories: what the agent is not told of is closed to it. Those that nobody could choose stay out.
+// An import takes the conversation's further directories, since the agent would lose access to them otherwise. Directories that cannot be
+// chosen for a session are left out.
 func TestImportTakesTheFurtherDirectories(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -260,7 +261,7 @@ func TestImportTakesTheFurtherDirectories(t *testing.T) {
 	}
 }
 
-// TestImportOfALongHistory takes in 100,000 updates, and another conversation goes on meanwhile.
+// An import of 100,000 updates completes while another conversation goes on.
 func TestImportOfALongHistory(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -282,7 +283,7 @@ func TestImportOfALongHistory(t *testing.T) {
 	}
 }
 
-// waitElsewhere has another conversation write until something is over, and gives how long it waited for that at most.
+// waitElsewhere has another conversation write until over returns true, and returns its longest wait.
 func (d *desk) waitElsewhere(over func() bool) (longest time.Duration) {
 	d.t.Helper()
 	other := d.create().ID
@@ -307,7 +308,7 @@ func (d *desk) waitElsewhere(over func() bool) (longest time.Duration) {
 	return longest
 }
 
-// longHistory writes a history of the demo agent.
+// longHistory writes a history of the demo agent to a file.
 func longHistory(t testing.TB, path string, turns, each int) {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Where an import began and ended the notes say: a start does not read for it what the agent has said, which may be a very long history.
+// A start finds the frames of a broken import by the notes alone, without reading the agent's messages, which may be a very long history.
 func TestOpenReadsOnlyNotesOfImport(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -39,7 +39,7 @@ func TestOpenReadsOnlyNotesOfImport(t *testing.T) {
 				return
 			case <-time.After(time.Millisecond):
 			}
-			if w, err := os.OpenFile(blob, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // only where somebody reads it
+			if w, err := os.OpenFile(blob, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // fails unless the blob is being read
 				t.Error("it was read", w.Close())
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/inspect"
 )
 
-// Inspector returns the inspector of what went between Deskhand and the agents of all sessions.
+// Inspector returns the inspector of the messages between Deskhand and the agents of all sessions.
 func (c *Client) Inspector() *inspect.Inspector {
 	find := func(ctx context.Context, id string) (inspect.Session, error) {
 		v, err := c.conversation(ctx, id)

@@ -50,7 +50,7 @@ func TestInspectorFollowsConversation(t *testing.T) {
 	followed := make(chan []inspect.Frame, 1)
 	go func() {
 		var list []inspect.Frame
-		for after := at; len(list) == 0 || list[len(list)-1].Method != "turn.began"; { // what the agent says at its start may come before
+		for after := at; len(list) == 0 || list[len(list)-1].Method != "turn.began"; { // reports of the agent's start may come before
 			page, err := d.Inspector().Frames(t.Context(), s.ID, inspect.Query{After: &after, Wait: testkit.Limit, Limit: 1, Notes: true})
 			if err != nil || len(page.Items) == 0 {
 				t.Errorf("Frames after %d: got %+v, %v; want the next frame", after, page, err)

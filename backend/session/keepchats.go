@@ -5,11 +5,11 @@ import (
 	"deskhand/backend/host"
 )
 
-// An agent that takes a conversation for broken deletes it at its next start, whichever conversation that is of. So what makes one look broken is
-// removed before a start, for all conversations of the agent, and after each load.
+// Some agents delete, at each start, conversations that they take for broken, whichever conversation the start is for. So files that make a
+// conversation look broken are removed before each start, for all conversations of the agent, and after each load.
 
-// keepChats removes the empty files of an agent's conversations that an agent with this environment would take for broken ones. session is
-// named in the log.
+// keepChats removes the empty files for which an agent with this environment would take its conversations for broken. session is the
+// session to log.
 func (c *core) keepChats(session, agent string, environ, ids []string) {
 	u := c.cfg.Agents.Quirks(agent).CleanUp
 	if u == nil {
@@ -17,7 +17,7 @@ func (c *core) keepChats(session, agent string, environ, ids []string) {
 	}
 	layout := emptychat.Layout{Home: u.Home, Dir: u.Dir, Files: u.Files, Context: u.Context}
 	removed, err := layout.Remove(environ, ids)
-	if err != nil { // what it leaves may cost the agent its memory of a conversation, and no more
+	if err != nil { // the agent may lose its memory of a conversation, and nothing else
 		c.cfg.Logger.Warn("empty files of an agent's conversations stay", "session", session, "error", err)
 	}
 	if len(removed) > 0 {
@@ -25,7 +25,7 @@ func (c *core) keepChats(session, agent string, environ, ids []string) {
 	}
 }
 
-// chatsOf are the agent's ids of its conversations on this machine.
+// chatsOf returns the ACP session ids of an agent's conversations on this machine.
 func (c *core) chatsOf(agent string) []string {
 	ids, err := query(c.ctx, c.cfg.Store.Read(), scanText,
 		`SELECT acp_session_id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> ''`, agent, host.Local)

@@ -12,7 +12,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// An agent that deletes what it has loaded once keeps its memory over any number of starts, its own and those of another conversation.
+// An agent that deletes a conversation after it was loaded once keeps its memory over many starts, its own and those of another
+// conversation.
 func TestLoadRestoresChatsThatAgentCleansUp(t *testing.T) {
 	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()

@@ -37,7 +37,7 @@ func TestLateEntriesReplaceStoredText(t *testing.T) {
 	}
 }
 
-// Agents tell of what they use between two words. The record of the session is stored with that, and not the message anew.
+// A report of usage between two words stores the session's row, and does not store the streaming entry.
 func TestLateEntryStaysLateWhenUsageIsTold(t *testing.T) {
 	t.Parallel()
 	grown := transcript.Change{Entry: &transcript.Entry{ID: "e", Kind: "agent", Text: "one two"}, Append: &transcript.Append{ID: "e", Text: " two", Offset: 3}}

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// A list of few sessions reads few, however many there are: the index has them in their order.
+// The list of sessions reads only the listed rows, in the order of the index.
 func TestListIsReadByItsIndex(t *testing.T) {
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -28,7 +28,7 @@ func TestListIsReadByItsIndex(t *testing.T) {
 	}
 }
 
-// planOf is how SQLite would answer a query, step by step.
+// planOf returns SQLite's plan of a query.
 func planOf(t *testing.T, db *store.DB, text string, args ...any) string {
 	t.Helper()
 	steps, err := query(t.Context(), db.Read(), func(s scanner) (step string, err error) {

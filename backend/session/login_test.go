@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// locked is a desk with demo agents that want a login: by-agent, by-terminal and by-env, with one account for all.
+// locked is a desk with demo agents that need a login: by-agent, by-terminal and by-env, which share one account.
 func locked(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func (d *desk) createOf(agent string) session.Session {
 	return s
 }
 
-// refused waits until an agent's start was refused for want of a login.
+// refused waits until an agent's start was refused for a missing login.
 func (d *desk) refused(id string) {
 	d.t.Helper()
 	d.until("refusal", func() bool {
@@ -128,7 +128,7 @@ func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
 			if s := d.get(other.ID); s.Generation != generation {
 				t.Errorf("an agent was started again that had not been refused: %+v", s)
 			}
-			// Once is enough.
+			// A second login is not needed.
 			if again := d.ended(d.signedIn(agent)); again.State != "done" {
 				t.Errorf("got %+v for %s, which is signed in to, want it done", again, agent)
 			}
@@ -148,7 +148,7 @@ func mustJSON(t *testing.T, v any) []byte {
 	return data
 }
 
-// An agent may want a login in the middle of a conversation.
+// A prompt that an agent refuses for a missing login is sent again after the login.
 func TestLoginSendsRefusedPromptAgain(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
@@ -172,7 +172,7 @@ func TestLoginSendsRefusedPromptAgain(t *testing.T) {
 	}
 }
 
-// The files of a prompt go with it the second time as well.
+// A prompt that is sent again after a login carries its files again.
 func TestLoginSendsAttachmentsOfRefusedPromptAgain(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
@@ -197,7 +197,7 @@ func TestLoginSendsAttachmentsOfRefusedPromptAgain(t *testing.T) {
 	}
 }
 
-// Who has gone on by themselves does not get an old prompt sent, be it refused at the agent's start or by a running one.
+// A login sends no prompt again when the person has begun another turn since, whether the prompt was refused at a start or in a turn.
 func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{false, true} {
@@ -225,7 +225,7 @@ func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 			d.prompt(s.ID, "echo old words")
 			d.refused(s.ID)
 		}
-		younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
+		younger := d.createOf("by-agent") // retried after the older session
 		d.refused(younger.ID)
 		signIn()
 		d.prompt(s.ID, "echo new words")
@@ -241,7 +241,7 @@ func TestLoginDoesNotSendOlderPrompt(t *testing.T) {
 	}
 }
 
-// What a person enters for an agent is in one file, and nowhere else that we write.
+// A value that a person enters for an agent is in one file, and in no other that Deskhand writes.
 func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
@@ -268,7 +268,7 @@ func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		if strings.HasPrefix(path, filepath.Join(d.dir, "demo")) { // the agent's own, which knows it
+		if strings.HasPrefix(path, filepath.Join(d.dir, "demo")) { // the demo agent's own files, which hold the value
 			return nil
 		}
 		data, err := os.ReadFile(path)

@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A session that somebody has put away stays as it is.
+// A login starts no agent of an archived session.
 func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	t.Parallel()
 	d := locked(t)
@@ -27,7 +27,7 @@ func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
+	younger := d.createOf("by-agent") // retried after the older session
 	d.refused(younger.ID)
 	generation := d.get(s.ID).Generation
 	d.ended(d.login("by-agent", "demo", nil))
@@ -37,8 +37,8 @@ func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
 	}
 }
 
-// fickle is an agent whose account is gone in the middle of a conversation. It refuses a prompt at once, or, if that wants to be
-// stopped, when it is; after a login it repeats what it is told.
+// fickle is an agent that loses its account in the middle of a conversation. fickle refuses a prompt at once, or a prompt that waits for a
+// cancel when it is cancelled; after a login it echoes prompts.
 const fickle = `while read -r line; do
   id=${line##*'"id":'}; id=${id%%[,\}]*}
   case $line in
@@ -57,7 +57,7 @@ const fickle = `while read -r line; do
   printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
 done`
 
-// A prompt that was stopped is not sent again, whatever its agent has answered to it.
+// A prompt that was cancelled is not sent again after a login, whatever the agent has answered to the prompt.
 func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -72,7 +72,7 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := openAs(t, dir, proxy.Config{}, session.Config{Patience: time.Minute})
-	stopped, younger := d.createOf("fickle"), d.createOf("fickle") // whose turn comes when that of the other has gone by
+	stopped, younger := d.createOf("fickle"), d.createOf("fickle") // retried after each other
 	for _, id := range []string{stopped.ID, younger.ID} {
 		d.until("session", func() bool { return d.get(id).Phase == lifecycle.Ready })
 	}
@@ -95,8 +95,8 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	}
 }
 
-// A message whose start was refused for want of a login is given back at once: it may be long before anybody signs in, or the program may end.
-// Signed in, it goes out of where it waits, once; what its person has made of it meanwhile is theirs.
+// A message whose start was refused for a missing login becomes the draft or a queued prompt at once, since the login may come late or
+// never. After the login it is sent once from there, unless the person has changed it.
 func TestLoginKeepsPromptThatWantedIt(t *testing.T) {
 	t.Parallel()
 	const message, other = "echo some words", "something else"
@@ -112,7 +112,7 @@ func TestLoginKeepsPromptThatWantedIt(t *testing.T) {
 			d.t.Fatalf("Queue: got %+v, %v; want one item that can be removed", items, err)
 		}
 	}
-	restart := func(d *desk, id string) { // signed in elsewhere
+	restart := func(d *desk, id string) { // signs in outside of Deskhand, and restarts the agent
 		if err := os.WriteFile(filepath.Join(d.dir, "signed-in"), nil, 0o600); err != nil {
 			d.t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestLoginKeepsPromptThatWantedIt(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		begun     string // a draft, before the refusal
-		file      bool   // one is in the draft by then
+		file      bool   // the draft has a file by then
 		meanwhile func(*desk, string)
 		sent      int
 		draft     string
@@ -160,7 +160,7 @@ func TestLoginKeepsPromptThatWantedIt(t *testing.T) {
 			if begun := tc.begun != "" || tc.file; err != nil || !begun && !inDraft || begun && !inQueue {
 				t.Fatalf("it is not given back: %q, %+v, %+v, %v", s.Draft, s.Attachments, items, err)
 			}
-			younger := d.createOf("by-agent") // its turn comes when that of the other has gone by: nothing else starts it again
+			younger := d.createOf("by-agent") // retried after the older session, which nothing else starts again
 			d.refused(younger.ID)
 			if tc.meanwhile != nil {
 				tc.meanwhile(d, id)

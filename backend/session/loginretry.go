@@ -10,16 +10,16 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// loginRefusal is what an agent has refused for want of a login: its start, or a prompt.
+// loginRefusal is the refusal of a start or a prompt because a login is missing.
 type loginRefusal struct {
-	turn *Turn // the prompt, or what waited for the start; nil = none
+	turn *Turn // the refused prompt, or the prompt that waited for the start; nil = none
 	at   time.Time
 }
 
-// retryWithin is how long after its refusal a prompt is sent again: one of yesterday is no longer what its person waits for.
+// retryWithin is how long after its refusal a prompt is sent again: after that the person no longer waits for it.
 const retryWithin = time.Hour
 
-// barred remembers what is refused at this moment, until something else is begun. A prompt that a person has stopped is not wanted again.
+// barred records the current refusal, until another turn or start begins. A prompt that a person has cancelled is not recorded.
 func (v *conversation) barred() {
 	v.refusal = &loginRefusal{at: time.Now()}
 	if v.state.Base != lifecycle.Cancelling {
@@ -27,8 +27,8 @@ func (v *conversation) barred() {
 	}
 }
 
-// retry starts the agent again after a login that it has missed, and sends the prompt once more that it has refused. Who has begun
-// something else meanwhile is left alone, and so is what was put away.
+// retry starts the agent again after the missing login, and sends the refused prompt again. A session with a running turn, or in the
+// archive, stays as it is.
 func (v *conversation) retry() {
 	missed := v.refusal
 	if missed == nil || v.turn != nil || v.row.ArchivedAt != nil {
@@ -46,8 +46,8 @@ func (v *conversation) retry() {
 	}
 }
 
-// sayAgain sends a message once more: out of where it waits if it was given back, and as long as it waits there as it was. One that its person has
-// changed, sent or thrown away since is theirs.
+// sayAgain sends a message again. A message that was given back to the draft or the queue is sent from there, if it is unchanged; a message
+// that the person has changed, sent or deleted since is not sent.
 func (v *conversation) sayAgain(t *Turn) error {
 	text := transcript.PromptText(t.prompt)
 	unchanged := func(now string, files []transcript.Attachment) bool {

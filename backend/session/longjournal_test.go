@@ -17,8 +17,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// storyteller writes the journal of a long conversation with a coding agent, as such agents speak: words in small chunks, files that
-// are read and changed, commands with their output. The words are those of this tree's own files. The same seed tells the same story.
+// storyteller makes the journal of a long conversation with a coding agent: words in small chunks, files that are read and changed,
+// commands with their output. The words come from the files of this repository. The same seed gives the same journal.
 type storyteller struct {
 	rng    *rand.Rand
 	corpus []string
@@ -28,7 +28,7 @@ type storyteller struct {
 	at     time.Time
 }
 
-// corpus is the source text of the backend, which stories quote.
+// corpus returns the source texts of the backend, which stories quote.
 //
 //nolint:gochecknoglobals // it is read once
 var corpus = sync.OnceValues(func() (texts []string, err error) {
@@ -63,7 +63,7 @@ func (s *storyteller) update(body map[string]any) {
 	s.frame(journal.In, string(mustJSON(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": "9f0c2c0e-6f51-4b12-9b8e-d3b1a8c1f00d", "update": body}})))
 }
 
-// excerpt is a part of a file, of about that length.
+// excerpt returns a part of a file, of about this length.
 func (s *storyteller) excerpt(length int) string {
 	text := s.corpus[s.rng.IntN(len(s.corpus))]
 	for len(text) < length {
@@ -145,7 +145,7 @@ func (s *storyteller) turn() {
 	s.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: turn, Reason: lifecycle.StopEnd})
 }
 
-// tell gives the journal of so many turns, with an agent that is started anew now and then.
+// tell returns the journal of so many turns, with an agent that is started anew now and then.
 func (s *storyteller) tell(turns int) []journal.Frame {
 	for i := range turns {
 		if i%25 == 0 {

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// raise makes the data of a desk that is closed that of a version after ours.
+// raise changes the data of a closed desk into data of a newer version.
 func raise(t *testing.T, dir string, changes ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
@@ -46,7 +46,7 @@ func TestNewerDataIsShownAndNotChanged(t *testing.T) {
 	want := d.transcript(id)
 	d.until("index", func() bool { return len(d.found("zeppelin").Items) == 2 })
 	d.close()
-	// It was killed with a turn, rather than closed: that is what a version that may write would make right.
+	// A turn was running, as after a kill: a version that may write would end the turn.
 	raise(t, dir, "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''", "CREATE TABLE later (id TEXT)",
 		"UPDATE turn SET state = 'running'", "UPDATE queue_item SET held = ''", "UPDATE session SET projection = 1")
 	file := filepath.Join(dir, "deskhand.db")

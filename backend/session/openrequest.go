@@ -12,30 +12,31 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// What an agent asks of a person, by kind. Every request that is not answered at once is one of these; nothing hangs unseen.
+// The kinds of requests that wait for a person. Every request of an agent that is not answered at once has one of these kinds, so that none
+// waits unseen.
 const (
 	kindPermission = "permission" // session/request_permission
 	kindForm       = "form"       // elicitation/create, mode form
 	kindURL        = "url"        // elicitation/create, mode url
 	kindQuestion   = "question"   // _sandboxagent/session/request_question
-	kindTrust      = "trust"      // ours: what a directory would start beside the agent
-	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
+	kindTrust      = "trust"      // of Deskhand itself: what a directory would start beside the agent
+	kindRaw        = "raw"        // an unknown method, or a form that cannot be shown: a person can only dismiss it
 )
 
-// openRequest is a request that waits. One that outlived its process has no key and is only there to be ended.
+// openRequest is a request that waits for an answer. A request that outlived its agent process has no key, and can only be ended.
 type openRequest struct {
 	Request
 	key    acp.Key
-	id     json.RawMessage // the agent's id, as it came
+	id     json.RawMessage // the agent's id, as sent
 	method string
-	asked  *permissionQuestion // of a question that came as a permission
-	parts  map[int][]string    // answers to single ones of its questions, by their numbers from 1, while others wait
-	partBy string              // who gave the last of them
-	ended  chan<- Request      // of one of our own tools: hears what has become of it, in place of the agent
+	asked  *permissionQuestion // set for a question that was sent as a permission
+	parts  map[int][]string    // answers to single questions of the request, by number from 1, until all are answered
+	partBy string              // the surface that answered the last of parts
+	ended  chan<- Request      // set for a request of Deskhand's own tools: receives the end of the request in place of the agent
 }
 
-// refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
-// advertise. What single agents ask beyond that is among their quirks.
+// refusedAtOnce reports whether a method is refused for all agents, so that the request does not hold up a turn: unknown extensions of the
+// protocol, and methods that this client does not advertise. Methods that single agents ask for beyond that are among their quirks.
 func refusedAtOnce(method string) bool {
 	for _, prefix := range []string{"_", "fs/", "terminal/"} {
 		if strings.HasPrefix(method, prefix) {
@@ -45,23 +46,23 @@ func refusedAtOnce(method string) bool {
 	return false
 }
 
-// metaOf is the _meta of a tool call.
+// metaOf returns the _meta of a tool call.
 func metaOf(toolCall json.RawMessage) json.RawMessage {
 	var call struct {
 		Meta json.RawMessage `json:"_meta"`
 	}
-	_ = json.Unmarshal(toolCall, &call) // a tool call of another shape has none
+	_ = json.Unmarshal(toolCall, &call) // a tool call of another form has no _meta
 	return call.Meta
 }
 
-// showable tells whether there is a control for every property of a form.
+// showable reports whether every property of a form has a control.
 func showable(schema json.RawMessage) bool {
 	_, ok := form.Read(schema)
 	return ok
 }
 
-// readQuestion reads the extension: one question, or several at once; options as pairs of id and label, or as labels. What people
-// read goes through clean; ids stay as they are, since they are the answer.
+// readQuestion reads the extension's params: one question, or a list of questions; options as pairs of id and label, or as labels. Texts
+// that people read go through clean; ids stay as they are, since the answer consists of ids.
 func readQuestion(r *openRequest, params json.RawMessage, clean func(string) string) bool {
 	type question struct {
 		QuestionID    json.RawMessage   `json:"questionId"`
@@ -80,7 +81,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 	}
 	r.QuestionID = readQuestionID(p.QuestionID, clean)
 	if len(p.Questions) == 0 {
-		p.QuestionID = nil // it is the request's
+		p.QuestionID = nil // the id belongs to the request
 		p.Questions = []question{p.question}
 	}
 	for _, q := range p.Questions {
@@ -96,7 +97,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 			}
 		}
 		if len(shown.Options) == 0 {
-			shown.AllowFreeText = true // else nobody could answer
+			shown.AllowFreeText = true // without options the only possible answer is text
 		}
 		r.Questions = append(r.Questions, shown)
 	}
@@ -104,7 +105,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 	return r.Title != ""
 }
 
-// readQuestionID is the agent's own id of a question, a text or a number; "" where a program could not name the question by it.
+// readQuestionID returns the agent's own id of a question, a string or a number; "" when a program could not name the question by it.
 func readQuestionID(raw json.RawMessage, clean func(string) string) string {
 	const longest = 200
 	var text string
@@ -120,6 +121,7 @@ func readQuestionID(raw json.RawMessage, clean func(string) string) string {
 	return text
 }
 
+// readOption reads an option of a question: a label, a pair of id and label, or an object.
 func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 	var label string
 	if json.Unmarshal(raw, &label) == nil {
@@ -142,9 +144,10 @@ func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 	return o, o.ID != ""
 }
 
-// tooLate tells who was first, or what became of a request, as it was found; see [Client.first].
+// tooLate returns the refusal of an answer to a request that has ended: who answered, or how the request ended, as found in the database;
+// see [Client.first].
 func tooLate(found Request) error {
-	if found.Status == lifecycle.StatusRequested { // it has outlived its process
+	if found.Status == lifecycle.StatusRequested { // the request has outlived its agent process
 		found.Status = lifecycle.StatusExpired
 	}
 	params := map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}
@@ -154,7 +157,7 @@ func tooLate(found Request) error {
 	return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: params}
 }
 
-// respond checks an answer and gives what it means to the agent; a nil result is an error response.
+// respond checks an answer, and returns the result to send to the agent; a nil result stands for an error response.
 func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	switch r.Kind {
 	case kindPermission:
@@ -190,7 +193,7 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	return lifecycle.StatusRejected, nil, nil
 }
 
-// permissionCancelled is the answer to a permission that nobody has given or turned down.
+// permissionCancelled returns the result of a permission that was neither given nor refused.
 func permissionCancelled() any {
 	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
@@ -209,6 +212,7 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	return lifecycle.StatusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
 }
 
+// respondQuestion checks the answer to each question of a request.
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 	if a.Reject || a.Action == "decline" || a.Action == "cancel" {
 		return lifecycle.StatusRejected, map[string]any{"status": "rejected"}, nil
@@ -231,7 +235,7 @@ func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 	return lifecycle.StatusAnswered, map[string]any{"status": "answered", "answers": a.Answers}, nil
 }
 
-// respondURL: to accept is to have agreed that the address is opened, and carries no content.
+// respondURL responds to an address: accept means that the person agreed to open the address, and carries no content.
 func (r *openRequest) respondURL(a Answer) (string, any, error) {
 	switch a.Action {
 	case "accept":

@@ -18,8 +18,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// peer starts the existing sandbox-agent server, as build/setup.sh peer installs it, with our demo agent in the place of its own. It
-// confirms nothing, gives up on long answers, and numbers what it broadcasts, which its answers are among.
+// peer starts the existing sandbox-agent server, as build/setup.sh peer installs it, with Deskhand's demo agent in place of its own. The
+// server confirms no message, gives up on answers that take long, and numbers its broadcasts, which include its answers.
 func peer(t *testing.T) *line {
 	t.Helper()
 	system := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
@@ -89,7 +89,7 @@ func TestExistingServerAsAPlace(t *testing.T) {
 		t.Fatalf("prompt to the peer: got turn %+v, text %q, exit %+v; want end_turn and Hello", lastTurn(tr), textOf(tr, "agent"), d.get(s.ID).Exit)
 	}
 
-	// A turn that waits for a person for longer than the server does, over a line that breaks meanwhile.
+	// A turn waits for a person longer than the server waits, over a connection that breaks meanwhile.
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
 	l.set(true)
@@ -112,7 +112,7 @@ func TestExistingServerAsAPlace(t *testing.T) {
 		t.Errorf("%d answers to two prompts came", frames)
 	}
 
-	// It skips messages for a reader that is slow, and forgets soon: whatever is missing is told.
+	// The server skips messages for slow readers, and drops old ones soon: each gap is told.
 	d.prompt(s.ID, "burst")
 	tr = d.idle(s.ID)
 	if have := d.numbered(s.ID); len(have) < 10_000 && !slices.Contains(dividersOf(tr), "messages.missing") {

@@ -9,14 +9,13 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// permissionQuestion is a question that came as a request for permission, because its agent knows no other way to ask: Qwen puts its
-// questions into the tool call's _meta, and wants the answers beside the outcome. Shown as a permission it could be allowed, and the model
-// would hear that nothing was answered.
+// permissionQuestion is a question that an agent sent as a permission, because it has no other way to ask: Qwen puts its questions into the
+// tool call's _meta, and expects the answers beside the outcome. Shown as a permission, the question could be allowed without an answer.
 type permissionQuestion struct {
 	allow, reject string // ids of options; reject may be absent
 }
 
-// readAsked makes a permission that is such a question one.
+// readAsked makes a question of a permission that holds one.
 func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) string) {
 	var m struct {
 		Meta struct {
@@ -41,12 +40,13 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 		return
 	}
 	for i := range r.Questions {
-		r.Questions[i].AllowFreeText = true // its own terminal takes any text, too
+		r.Questions[i].AllowFreeText = true // Qwen's own terminal accepts any text, too
 	}
 	r.asked, r.Options, r.Choice = q, []RequestOption{}, false
 }
 
-// result is the answer as the agent wants it: the chosen labels of a question as one text, under its number.
+// result returns the answer in the form that the agent expects: the chosen labels of each question as one text, under the question's
+// number.
 func (q *permissionQuestion) result(status string, answers [][]string) any {
 	if status != lifecycle.StatusAnswered {
 		if q.reject == "" {

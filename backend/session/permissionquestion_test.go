@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// Qwen asks by session/request_permission, and wants the answers beside the outcome.
+// A question of Qwen that comes as session/request_permission is shown as a question, and its answers are sent beside the outcome.
 func TestQuestionThatComesAsPermission(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

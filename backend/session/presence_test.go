@@ -13,8 +13,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// A directory on a disk of the network that does not answer holds up what is in it, and nothing else: not the list, not the end of what goes on
-// there or its deletion, not the end of the program, and not the next start.
+// A directory on a network disk that does not answer holds up only its own files: not the list of sessions, not the end or the deletion of
+// its sessions, not the end of the program, and not the next start.
 func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	dir, later := t.TempDir(), t.TempDir()
@@ -46,7 +46,7 @@ func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 	d.request(working.ID)
 
 	until := make(chan struct{})
-	hangs.Store(&until) // each call below would wait for the disk, which answers nobody
+	hangs.Store(&until) // each call below would wait for the disk, which does not answer
 	page, err := d.List(t.Context(), false, "", 10)
 	if err != nil || len(page.Items) != 3 || page.Items[0].Workspace.Missing {
 		t.Errorf("List without the disk: got %+v, %v; want 3 sessions, none told as missing", page, err)
@@ -57,11 +57,11 @@ func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 	d.prompt(near.ID, "echo near")
 	d.idle(near.ID)
 	d.delete(idle.ID)
-	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // the directory as after a crash
 		t.Fatal(err)
 	}
 
-	// Once it answers it is told what was found.
+	// Once the disk answers, the session shows what was found.
 	if err := os.Remove(far); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ const (
 	mib          = 1 << 20
 )
 
-// openProcesses opens the measurement of the processes, which keeps the agents within the memory budget.
+// openProcesses opens the sampler of the processes, which keeps the agents within the memory budget.
 func openProcesses(c *Client) *processes.Sampler {
 	sessions := processSessions{c}
 	return processes.New(processes.Deps{
@@ -26,10 +26,10 @@ func openProcesses(c *Client) *processes.Sampler {
 	})
 }
 
-// Processes returns the measurement of the processes.
+// Processes returns the sampler of the processes.
 func (c *Client) Processes() *processes.Sampler { return c.processes }
 
-// processSessions is the sessions as package processes sees them.
+// processSessions provides package processes with the sessions.
 type processSessions struct{ c *Client }
 
 // live returns the conversation of a session that is loaded, or nil.
@@ -68,7 +68,7 @@ func (p processSessions) serves(serverID string) bool {
 	return s.Phase != lifecycle.Closed && serverIDOf(s) == serverID
 }
 
-// idle returns the agents of the conversations that can do without them.
+// idle returns the agents of the conversations that can be hibernated.
 func (p processSessions) idle() (list []processes.Idle) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()

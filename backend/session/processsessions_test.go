@@ -22,8 +22,8 @@ import (
 	"deskhand/backend/settings"
 )
 
-// polite is an agent in memory that can take a session up again. A prompt "hang" is never answered, "ask" ends when a permission was
-// given, "quit" ends the agent.
+// polite is an agent in memory that can resume a session. A prompt "hang" is never answered, "ask" ends when a permission was given, "quit"
+// ends the agent.
 func polite(in io.Reader, out io.Writer) int {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	asking := "" // the prompt that waits for a permission
@@ -62,7 +62,7 @@ func polite(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// scale is what agents in memory weigh, by the title of their session.
+// scale holds the sizes of agents in memory, by the title of their session.
 type scale struct {
 	mu     sync.Mutex
 	titles map[string]string // by session
@@ -72,7 +72,7 @@ type scale struct {
 	agents *proxy.Set
 }
 
-// measure takes the place of Set.Overview, which would read all of /proc to find nothing of agents in memory.
+// measure replaces Set.Overview, which would read all of /proc without finding agents in memory.
 func (s *scale) measure(bool) (proxy.Overview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *scale) set(f func()) {
 	f()
 }
 
-// weighed is a desk whose agents are in memory and weigh what the scale says.
+// weighed is a desk whose agents run in memory and have the sizes that the scale holds.
 func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg session.Config) (*desk, *scale) {
 	t.Helper()
 	file := filepath.Join(dir, "settings.json")
@@ -113,7 +113,7 @@ func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg se
 
 func plainly(in io.Reader, out, _ io.Writer) int { return polite(in, out) }
 
-// named makes a session that is ready, whose agent weighs 40 MiB.
+// named makes a session that is ready, whose agent takes 40 MiB.
 func (d *desk) named(s *scale, title string) string {
 	d.t.Helper()
 	made, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Title: title})
@@ -125,14 +125,14 @@ func (d *desk) named(s *scale, title string) string {
 	return made.ID
 }
 
-// said makes one whole turn.
+// said runs one whole turn.
 func (d *desk) said(id string) {
 	d.t.Helper()
 	d.prompt(id, "hello")
 	d.idle(id)
 }
 
-// asleep are the titles of the sessions that sleep.
+// asleep returns the titles of the hibernated sessions.
 func (d *desk) asleep() string {
 	d.t.Helper()
 	page, err := d.List(d.t.Context(), false, "", 100)
@@ -152,7 +152,7 @@ func (d *desk) asleep() string {
 	return strings.Join(titles, " ")
 }
 
-// pass lets time pass, and what is due then happen.
+// pass lets time pass, and then runs everything that is due.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -185,7 +185,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 		if !d.get(b).UpdatedAt.Equal(before.Time) {
 			t.Error("sleep is news in the list")
 		}
-		d.said(b) // now c is the one
+		d.said(b) // now c has been idle longest
 		pass(2 * time.Minute)
 		if got := d.asleep(); got != "c" {
 			t.Errorf("%q sleeps, want c", got)
@@ -200,7 +200,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 		if !slices.Equal(codes, []string{"session.hibernated", "session.resumed"}) {
 			t.Errorf("dividers: got %v, want session.hibernated, session.resumed", codes)
 		}
-		// Who writes a draft is about to send it.
+		// A changed draft counts as use, since the person is about to send a prompt.
 		pass(time.Hour)
 		draft := "and n"
 		if _, err := d.Change(t.Context(), a, session.Patch{Draft: &draft}); err != nil {
@@ -218,7 +218,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 	})
 }
 
-// The budget is smaller than any agent.
+// The sampler hibernates no session that is in use, with a budget smaller than any agent.
 func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -226,7 +226,7 @@ func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 		d, s := weighed(t, dir, 1, plainly, session.Config{})
 		d.named(s, "never-spoken-to")
 		works, asks, computes, idle := d.named(s, "works"), d.named(s, "asks"), d.named(s, "computes"), d.named(s, "idle")
-		s.set(func() { s.cpu["computes"] = 200 * time.Millisecond }) // of each second
+		s.set(func() { s.cpu["computes"] = 200 * time.Millisecond }) // in each second
 		d.said(computes)
 		d.said(works)
 		d.said(asks)
@@ -245,7 +245,7 @@ func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 		if got := d.asleep(); got != "asks computes idle never-spoken-to" {
 			t.Errorf("%q sleep, want all that can", got)
 		}
-		d.said(idle) // it is woken, and sleeps again a minute later
+		d.said(idle) // the session is woken, and hibernated again a minute later
 		pass(50 * time.Second)
 		if got := d.asleep(); got != "asks computes never-spoken-to" {
 			t.Errorf("%q sleep", got)
@@ -258,7 +258,7 @@ func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 	})
 }
 
-// An agent that takes its time to end takes memory still. That must not cost another one its agent.
+// An agent that takes long to end still takes memory, for which no other agent is hibernated.
 func TestSamplerLeavesOutAgentsThatEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -299,7 +299,7 @@ func TestSamplerFollowsChangedSettings(t *testing.T) {
 		if got := d.asleep(); got != "a" {
 			t.Errorf("%q sleeps, want a", got)
 		}
-		// An edit of the file is found by the next look, and told.
+		// A change of the settings file is found by the next measurement, and told.
 		if err := os.WriteFile(now.Path, []byte(`{"memoryBudgetMiB": 10`), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func TestSamplerFollowsChangedSettings(t *testing.T) {
 	})
 }
 
-// seq is the number of the newest event.
+// seq returns the number of the newest event.
 func (d *desk) seq() int64 {
 	d.t.Helper()
 	batch, err := d.Feed().After(d.t.Context(), session.Query{})

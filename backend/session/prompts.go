@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Prompt sends a message without attachments: to the agent at once when it is ready, after its start when it is not.
+// Prompt sends a message without attachments: at once to an agent that is ready, or else after the agent's start.
 func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
 	sent, err := c.Send(ctx, id, Prompt{Message: message, When: Now})
 	if err != nil {
@@ -18,8 +18,9 @@ func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
 	return *sent.Turn, nil
 }
 
-// Send takes a message with its files, and does with it what is wished while a turn runs; else it begins one: the agent has it at once
-// when it is ready, after its start when it is not. Once it is taken, no change of the files changes what the agent gets inline.
+// Send takes a message with its files. While a turn runs, p.When says what becomes of the message; otherwise the message begins a turn,
+// which is sent at once to an agent that is ready, or else after the agent's start. Inline attachments are copied when Send returns, so
+// later changes of their files do not reach the agent.
 func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err error) {
 	if strings.TrimSpace(p.Message) == "" && len(p.Attachments) == 0 {
 		return Sent{}, bad("prompt.empty")
@@ -30,7 +31,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 	}
 	now := p.When == "" || p.When == Now
 	if now && len(p.Attachments) > 0 && v.look().Turn != nil {
-		return Sent{}, &RefusedError{Code: lifecycle.RefusedRunning} // before its files are looked at
+		return Sent{}, &RefusedError{Code: lifecycle.RefusedRunning} // refused before the files are read
 	}
 	m := said{text: p.Message, elsewhere: p.Elsewhere}
 	if m.files, err = v.composer.accept(ctx, p.Attachments); err != nil {
@@ -57,9 +58,9 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 	return sent, err
 }
 
-// Queue gives what waits in a session, in its order.
+// Queue returns the queue of a session, in order.
 func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err error) {
-	if c.ReadOnly() != nil { // a conversation takes no step there
+	if c.ReadOnly() != nil { // a read-only conversation runs no step
 		r, _, err := c.load(ctx, id, false)
 		return r.queue, err
 	}
@@ -70,7 +71,7 @@ func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err er
 	return list, err
 }
 
-// ChangeQueued applies a patch to an item; the answer tells what it is now.
+// ChangeQueued applies a patch to an item, and returns the item or the turn that it became.
 func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch) (sent Sent, err error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
@@ -93,12 +94,12 @@ func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch
 	return sent, err
 }
 
-// RemoveQueued deletes an item. For a while RestoreQueued takes that back.
+// RemoveQueued deletes an item. RestoreQueued restores one of the last deleted items.
 func (c *Client) RemoveQueued(ctx context.Context, id, item string) error {
 	return c.wish(ctx, id, func(v *conversation) error { return v.prompts.remove(item) })
 }
 
-// RestoreQueued puts a deleted item back where it was. It is held where no turn runs: nothing is sent by taking something back.
+// RestoreQueued puts a deleted item back at its position. While no turn runs the item is held: restoring sends nothing.
 func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueItem, err error) {
 	err = c.wish(ctx, id, func(v *conversation) error {
 		q, err = v.prompts.restore(item)
@@ -107,7 +108,7 @@ func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueIte
 	return q, err
 }
 
-// Cancel stops the running turn; it escalates until something has stopped.
+// Cancel stops the running turn, by stronger means from step to step until the turn has ended.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	return c.wish(ctx, id, func(v *conversation) error { return v.stopping.begin() })
 }

@@ -18,10 +18,10 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// These tests go through ACP v1 row by row: every update, every request of an agent, every method of ours and every capability that the
-// published schema knows has a case here, and what the schema knows beyond them fails the test.
+// These tests cover ACP v1: every update, every request of an agent, every method of a client and every capability of the published schema
+// has a case here, and an addition to the schema fails the test.
 
-// shown is an entry as the tables below write it down.
+// shown returns an entry in the notation of the tables below.
 func shown(e transcript.Entry) string {
 	switch {
 	case e.Tool != nil:
@@ -61,9 +61,9 @@ func shown(e transcript.Entry) string {
 type updateCase struct {
 	name    string
 	updates []string
-	want    []string                         // the entries that they make, as shown writes them
-	session func(session.Session) (any, any) // what of the session they change: as it is, as it should be
-	wild    bool                             // not of the stable schema, on purpose
+	want    []string                         // the entries that the updates make, in the notation of shown
+	session func(session.Session) (any, any) // the session's values that the updates change: the actual ones and the expected ones
+	wild    bool                             // deliberately not in the stable schema
 }
 
 func block(kind, messageID, text string) string {
@@ -198,7 +198,7 @@ func TestUpdatesOfProtocolAreShown(t *testing.T) {
 			d.steps(id, steps...)
 			tr := d.transcript(id).Items
 			var have []string
-			for _, e := range tr[1 : len(tr)-1] { // between the prompt and the agent's last word
+			for _, e := range tr[1 : len(tr)-1] { // without the prompt and the agent's last message
 				have = append(have, shown(e))
 			}
 			if !slices.Equal(have, tc.want) {
@@ -220,8 +220,8 @@ func TestUpdatesOfProtocolAreShown(t *testing.T) {
 	}
 }
 
-// The requests of an agent, each with its answer. What people answer has its tests beside requests.go, and what it sends is checked in
-// TestSentFramesFitSchema.
+// Each request of an agent gets its answer. Requests that people answer are tested beside requests.go, and the frames that Deskhand sends
+// are checked in TestSentFramesFitSchema.
 func TestRequestsOfProtocolAreAnswered(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -271,7 +271,7 @@ func TestRequestsOfProtocolAreAnswered(t *testing.T) {
 	}
 }
 
-// The methods of ours, and the test that sends each.
+// The methods that a client sends, each with the test that sends it.
 func TestMethodsOfOursAreTested(t *testing.T) {
 	proof := map[string]string{
 		"initialize": "TestCapabilitiesAreThoseOfTheProtocol", "authenticate": "TestLoginTriesAgainWhatWasRefused", "logout": "TestLoginTriesAgainWhatWasRefused",
@@ -303,7 +303,7 @@ func TestMethodsOfOursAreTested(t *testing.T) {
 	}
 }
 
-// What we tell of ourselves is what we do, and nothing that the schema does not know but for extensions in _meta.
+// The declared capabilities are those of Deskhand, and none that the schema does not know, except extensions in _meta.
 func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -397,7 +397,8 @@ func TestDirectoriesAreToldToAgent(t *testing.T) {
 	}
 }
 
-// A directory that was added since the agent began was looked at by nobody: a fork, which is made in that process, is not told of it.
+// A directory that was added since the agent's start is not sent with a fork, which is made in the running process, since nobody has
+// checked the directory.
 func TestForkIsToldDirectoriesOfItsAgent(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":{},"resume":{},"additionalDirectories":{}}}}`)
 	one, two := filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two")
@@ -412,7 +413,7 @@ func TestForkIsToldDirectoriesOfItsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := d.Fork(t.Context(), id)
-	refused(t, err, "fork.failed") // it only says that it makes some
+	refused(t, err, "fork.failed") // the agent declares forks and makes none
 	var told []string
 	d.frames(id, func(dir string, data []byte) {
 		var m struct {
@@ -428,7 +429,7 @@ func TestForkIsToldDirectoriesOfItsAgent(t *testing.T) {
 	}
 }
 
-// An agent of before there were options.
+// An agent with modes of the protocol before config options changes them by session/set_mode.
 func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "none", "modes")
 	id := d.asking()
@@ -446,7 +447,8 @@ func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	}
 }
 
-// An agent that offers models beside its modes: they are an option as any other, changed by session/set_model, which the schema no longer has.
+// An agent that offers models beside its modes changes them by session/set_model, which the schema no longer has; they are shown as an
+// option.
 func TestOlderModelsAreSetByTheirMethod(t *testing.T) {
 	t.Parallel()
 	for words, value := range map[string]string{"load modes models": "ask", "load models": ""} {
@@ -476,7 +478,7 @@ func TestOlderModelsAreSetByTheirMethod(t *testing.T) {
 				t.Errorf("got %q, want the large model", text)
 			}
 			d.close()
-			for range 2 { // the agent begins with the small one each time
+			for range 2 { // the agent begins with the small model each time
 				d = open(t, dir)
 				d.prompt(s.ID, "again")
 				tr := d.idle(s.ID)
@@ -493,7 +495,7 @@ func TestOlderModelsAreSetByTheirMethod(t *testing.T) {
 	}
 }
 
-// choose changes an option and waits for the agent's answer.
+// choose changes an option, and waits for the agent's answer.
 func (d *desk) choose(id, option, value string) {
 	d.t.Helper()
 	if err := d.SetConfig(d.t.Context(), id, option, json.RawMessage(strconv.Quote(value))); err != nil {

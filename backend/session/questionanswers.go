@@ -8,22 +8,22 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// ReplyQuestion answers a question, or with the id of a request all of its questions: a list of chosen ids, or words of one's own, for each.
-// The first answer wins, as with [Client.Answer].
+// ReplyQuestion answers a question by a list of option ids or texts; with the id of a request, all questions of the request, by one list
+// each. The first answer wins, as with [Client.Answer].
 func (c *Client) ReplyQuestion(ctx context.Context, session, question string, answers [][]string, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, part int) error {
 		return v.inbox.reply(ctx, found, part, answers, surface)
 	})
 }
 
-// RejectQuestion turns a question down, with every other one of its request.
+// RejectQuestion rejects the request of a question, and so every other question of the request.
 func (c *Client) RejectQuestion(ctx context.Context, session, question, surface string) error {
 	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, _ int) error {
 		return v.inbox.answer(ctx, found, found.rejection(), surface)
 	})
 }
 
-// resolveQuestion finds a question's request; part is its number in that, or 0 for the whole.
+// resolveQuestion calls f with a question's request and the number of the question in it, or 0 for the whole request.
 func (c *Client) resolveQuestion(ctx context.Context, session, question string, f func(v *conversation, found Request, part int) error) error {
 	found, part, err := c.findQuestion(ctx, session, question)
 	if err != nil {
@@ -32,7 +32,8 @@ func (c *Client) resolveQuestion(ctx context.Context, session, question string, 
 	return c.first(ctx, found, c.wish(ctx, session, func(v *conversation) error { return f(v, found, part) }))
 }
 
-// findQuestion finds the request that an id means: by our own id, else the one that waits of those that the agent calls so, else the last.
+// findQuestion finds the request that an id names. Deskhand's own id comes first; of requests with that id of the agent, the waiting one
+// comes before the last.
 func (c *Client) findQuestion(ctx context.Context, session, question string) (found Request, part int, err error) {
 	id, _, _ := strings.Cut(question, ".")
 	list, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ? AND session = ?`, id, session)
@@ -68,8 +69,8 @@ func (c *Client) findQuestion(ctx context.Context, session, question string) (fo
 	return found, part, nil
 }
 
-// first tells a late answer who was first. The request was found before its conversation looked at it, when its end may not have been
-// written; now it is.
+// first completes the refusal of a late answer with the surface that answered. found was read before the conversation handled the answer,
+// when the end of the request may not have been stored; by now it is.
 func (c *Client) first(ctx context.Context, found Request, err error) error {
 	late, ok := errors.AsType[*RefusedError](err)
 	if !ok || late.Code != lifecycle.RefusedNotOpen || found.Status != lifecycle.StatusRequested {

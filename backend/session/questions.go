@@ -12,15 +12,15 @@ import (
 	"deskhand/backend/lifecycle"
 )
 
-// Requests of which a person chooses or tells something are questions to programs that know nothing else of them: events, a list and two
-// routes in the shape that they had before this API (the seed questions.md). A question has the agent's own id, where the agent gives one, and
-// ours beside it; of a request with one question that is the request's id, and of one with several each question has that id, a dot, and its
-// number from 1, if it has none of its own. A reply finds a question by either, and with the request's id, ours or the agent's, it answers all
-// of them at once. An agent may use an id again: it means the question that waits. Replies to single
-// ones are kept in memory until the last has come, and then go to the agent together; who answers the request as a whole is first before
-// them. To reject one is to reject the request.
+// Requests that ask for a choice or a text are also questions, in the form that they had before this API: events, a list and two routes
+// (the seed questions.md). A question has the agent's own id, if the agent gives one, and an id of Deskhand's. Deskhand's id is the
+// request's id; with several questions, the request's id, a dot, and the question's number from 1. The agent's id of a request is numbered
+// likewise where the questions have none of their own. A reply finds a question by either id; a reply by the request's id, Deskhand's or
+// the agent's, answers all its questions at once. When an agent uses an id again, the id names the question that waits. Replies to single
+// questions are kept in memory until the last has come, and then go to the agent together; an answer to the whole request before that wins.
+// A rejection of a question rejects its request.
 
-// QuestionEvent is the data of question.requested and question.resolved, which are delivered only to who asks for them by type.
+// QuestionEvent is the data of question.requested and question.resolved, which are sent only to readers that name these types.
 type QuestionEvent struct {
 	QuestionID string                `json:"question_id" doc:"The agent's own questionId, or else the request_id; where the request has several questions that have none of their own, with a dot and the number of this one, from 1"`
 	RequestID  string                `json:"request_id" doc:"Our id of the question, which no other one has"`
@@ -32,7 +32,7 @@ type QuestionEvent struct {
 	Reason     string                `json:"reason,omitempty" enum:"cancelled,expired" doc:"Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended"`
 }
 
-// WaitingQuestion is a question of the inbox.
+// WaitingQuestion is a waiting question in the inbox.
 type WaitingQuestion struct {
 	SessionID   string                `json:"session_id"`
 	QuestionID  string                `json:"question_id"`
@@ -47,14 +47,14 @@ type WaitingQuestion struct {
 	CreatedAt   Time                  `json:"created_at"`
 }
 
-// asksOne is a request as one of its questions.
+// asksOne is one question of a request.
 type asksOne struct {
 	Question
 
-	field string // of a form
+	field string // the form's field that the question fills
 }
 
-// asks are the questions of a request; none where it is no question: an approval, what a directory brings, what nobody knows.
+// asks returns the questions of a request; none for an approval, a trust request and a raw request.
 func (r *Request) asks() []asksOne {
 	switch r.Kind {
 	case kindQuestion:
@@ -82,6 +82,7 @@ func (r *Request) asks() []asksOne {
 	return nil
 }
 
+// formAsks returns one question for each field of a form.
 func (r *Request) formAsks() []asksOne {
 	fields, ok := form.Read(r.Schema)
 	if !ok {
@@ -101,13 +102,13 @@ func (r *Request) formAsks() []asksOne {
 		}
 		list = append(list, asksOne{q, f.Name})
 	}
-	if len(list) == 0 { // a form without fields asks for a yes
+	if len(list) == 0 { // a form without fields asks for consent
 		list = []asksOne{{Question: Question{Prompt: r.Title, Options: []form.QuestionOption{{ID: "accept", Label: "accept"}}}}}
 	}
 	return list
 }
 
-// stacked puts texts together, each once.
+// stacked joins texts by line breaks, each text once.
 func stacked(texts ...string) string {
 	var list []string
 	for _, text := range texts {
@@ -118,10 +119,10 @@ func stacked(texts ...string) string {
 	return strings.Join(list, "\n")
 }
 
-// questionID is our id of a question of the request.
+// questionID returns Deskhand's id of question i of so many.
 func (r *Request) questionID(i, of int) string { return numbered(r.ID, i, of) }
 
-// agentQuestionID is the agent's own id of a question of the request, or else ours.
+// agentQuestionID returns the agent's own id of question i, or else Deskhand's.
 func (r *Request) agentQuestionID(i, of int) string {
 	if i < len(r.Questions) && r.Questions[i].ID != "" {
 		return r.Questions[i].ID
@@ -136,7 +137,7 @@ func numbered(id string, i, of int) string {
 	return id + "." + strconv.Itoa(i+1)
 }
 
-// part is the number of the question that an id means, ours or the agent's; 0 is the whole of the request.
+// part returns the number of the question that an id names, Deskhand's or the agent's; 0 is the whole request.
 func (r *Request) part(id string) (part int, ok bool) {
 	of := len(r.asks())
 	if of == 0 || id == "" {
@@ -156,7 +157,7 @@ func (r *Request) part(id string) (part int, ok bool) {
 	return 0, false
 }
 
-// questionEvents tells of a request as questions: that they wait, or how they ended.
+// questionEvents returns the events of a request as questions: that they wait, or how they ended.
 func (r *Request) questionEvents() []QuestionEvent {
 	asks := r.asks()
 	events := make([]QuestionEvent, len(asks))
@@ -181,7 +182,7 @@ func (q Question) ids() []string {
 	return ids
 }
 
-// choices are never null.
+// choices returns the options, never null.
 func (q Question) choices() []form.QuestionOption {
 	if q.Options == nil {
 		return []form.QuestionOption{}
@@ -189,7 +190,7 @@ func (q Question) choices() []form.QuestionOption {
 	return q.Options
 }
 
-// response is the first answer to one of the questions; nil where it was left out.
+// response returns the first answer to a question; nil when the question was left out.
 func (r *Request) response(i int, field string) *string {
 	var a Answer
 	if json.Unmarshal(r.Answer, &a) != nil {
@@ -214,7 +215,7 @@ func (r *Request) response(i int, field string) *string {
 	return &given[0]
 }
 
-// filled is what stands in a field of a form, or else in the text beside it.
+// filled returns the value of a form's field, or else of the text field beside it.
 func (r *Request) filled(content json.RawMessage, field string) []string {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(content, &values) != nil {
@@ -240,7 +241,7 @@ func (r *Request) filled(content json.RawMessage, field string) []string {
 	return list
 }
 
-// QuestionsOf are requests as questions: those of an inbox, in its order.
+// QuestionsOf returns the questions of requests, in order.
 func QuestionsOf(requests []Request) []WaitingQuestion {
 	list := []WaitingQuestion{}
 	for i := range requests {
@@ -258,7 +259,7 @@ func QuestionsOf(requests []Request) []WaitingQuestion {
 
 func unknownQuestion(id string) error { return fmt.Errorf("question %s: %w", id, ErrNotFound) }
 
-// checkPart tells at once what is wrong with an answer to one of several questions.
+// checkPart checks an answer to one of several questions.
 func (r *openRequest) checkPart(q asksOne, given []string) error {
 	if r.Kind == kindForm {
 		fields, _ := form.Read(r.Schema)
@@ -269,7 +270,7 @@ func (r *openRequest) checkPart(q asksOne, given []string) error {
 	return err
 }
 
-// fromLists is the answer that lists of chosen ids mean to this kind of request.
+// fromLists returns the answer that lists of option ids or texts give to a request.
 func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
 	first := ""
 	if len(answers) > 0 && len(answers[0]) > 0 {
@@ -299,7 +300,7 @@ func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
 	return Answer{}, bad("answer.unknown_option", "optionId", first)
 }
 
-// rejection is the no to a request; to one that offers none it is an option that is not there.
+// rejection returns the answer that rejects a request; for a permission without an option to reject, an answer with an unknown option.
 func (r *Request) rejection() Answer {
 	switch r.Kind {
 	case kindQuestion:
@@ -308,7 +309,7 @@ func (r *Request) rejection() Answer {
 		return Answer{Action: "decline"}
 	}
 	a := Answer{}
-	for _, kind := range []string{"reject_always", "reject_once"} { // the last that is found
+	for _, kind := range []string{"reject_always", "reject_once"} { // the last one found counts
 		if i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind }); i >= 0 {
 			a.OptionID = r.Options[i].ID
 		}

@@ -17,7 +17,7 @@ import (
 
 type object = map[string]any
 
-// asksQuestion is the extension, with options of ids and labels.
+// asksQuestion is a step that asks a question by the extension, with options of ids and labels.
 func asksQuestion(more object) step {
 	params := object{"questionId": "q", "prompt": "Which colour?", "options": []any{[]string{"r", "Red"}, []string{"b", "Blue"}}}
 	maps.Copy(params, more)
@@ -39,10 +39,10 @@ func asksPermission(tool object, options ...object) step {
 
 func option(id, name, kind string) object { return object{"optionId": id, "name": name, "kind": kind} }
 
-// questionEvents are those that were told, oldest first, once there are so many.
+// questionEvents returns the question events so far, oldest first, once there are at least so many.
 func (d *desk) questionEvents(atLeast int) (list []session.Event) {
 	d.t.Helper()
-	d.until("event of each question", func() bool { // told after it is stored
+	d.until("event of each question", func() bool { // the events come after the request is stored
 		batch, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested", "question.resolved"}})
 		if err != nil || batch.Reset {
 			d.t.Fatal(err, batch.Reset)
@@ -53,7 +53,7 @@ func (d *desk) questionEvents(atLeast int) (list []session.Event) {
 	return list
 }
 
-// What Claude asks by its AskUserQuestion, and Codex by its request_user_input.
+// The questions that Claude asks by its AskUserQuestion, and Codex by its request_user_input.
 const (
 	claudeForm = `{"type":"object","properties":{
 		"question_0":{"type":"string","title":"Colour","oneOf":[{"const":"Red","title":"Red","description":"warm"},{"const":"Blue","title":"Blue"}]},
@@ -68,7 +68,8 @@ const (
 		"tests":{"type":"boolean"},"ratio":{"type":"number","default":0.5}}}`
 )
 
-// TestQuestionsOfEveryChannel: what each channel is as questions, what a reply is to its agent, and what is told of the answer.
+// TestQuestionsOfEveryChannel: each kind of request appears as questions, a reply reaches its agent in the agent's form, and the events
+// tell the answer.
 func TestQuestionsOfEveryChannel(t *testing.T) {
 	t.Parallel()
 	plan := func() step {
@@ -78,9 +79,9 @@ func TestQuestionsOfEveryChannel(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ask       step
 		asked     []string   // of each question: its number in the id, prompt and options
-		reply     [][]string // nil = it is rejected
-		answer    string     // what the agent hears
-		responses []string   // what is told; "-" = null
+		reply     [][]string // nil = the question is rejected
+		answer    string     // the agent's answer
+		responses []string   // the responses in the events; "-" = null
 	}{
 		"extension":           {asksQuestion(nil), []string{" Which colour? r,b"}, [][]string{{"b"}}, `{"answers":[["b"]],"status":"answered"}`, []string{"b"}},
 		"extension, rejected": {asksQuestion(nil), []string{" Which colour? r,b"}, nil, `{"status":"rejected"}`, []string{"-"}},
@@ -195,7 +196,7 @@ func TestQuestionsOfEveryChannel(t *testing.T) {
 	}
 }
 
-// heard is what the agent got for an answer, at the end of its turn.
+// heard returns the answers that the agent got, at the end of its turn.
 func (d *desk) heard(id string) []answer {
 	d.t.Helper()
 	tr := d.idle(id)
@@ -213,7 +214,7 @@ func (d *desk) heard(id string) []answer {
 	return got
 }
 
-// sorted is JSON with its names in order.
+// sorted returns JSON with its names in order.
 func sorted(t *testing.T, raw json.RawMessage) []byte {
 	t.Helper()
 	var v any
@@ -227,7 +228,7 @@ func sorted(t *testing.T, raw json.RawMessage) []byte {
 	return out
 }
 
-// checkAsked compares the events and the inbox with what is wanted; the events have these fields and no others.
+// checkAsked compares the events and the inbox with want; events with other fields fail the test.
 func (d *desk) checkAsked(r session.Request, want []string) {
 	d.t.Helper()
 	events := d.questionEvents(len(want))
@@ -282,7 +283,7 @@ func (d *desk) checkResolved(asked int, answered bool, responses []string) {
 	}
 }
 
-// Each question of a request can be answered by itself: the agent hears of them together, once the last is there.
+// Questions of a request can be answered one by one: the agent gets all answers together, after the last.
 func TestQuestionsAreAnsweredOneByOne(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -316,14 +317,15 @@ func TestQuestionsAreAnsweredOneByOne(t *testing.T) {
 	refused(t, reply(r.ID+".1", []string{"a"}), "request.resolved")
 }
 
-// Programs know a question by the agent's own id of it; ours stands beside it, and works where two that wait have one.
+// Programs find a question by the agent's id. Deskhand's id stands beside it, and is needed when two waiting questions have the same id of
+// the agent.
 func TestQuestionsAreFoundByAgentsIDs(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	reply := func(question string, lists ...[]string) error {
 		return d.ReplyQuestion(t.Context(), id, question, lists, "api")
 	}
-	for range 2 { // an agent may use its id again
+	for range 2 { // an agent may use an id again
 		d.begin(id, asksQuestion(object{"questionId": "colour/1.2"}))
 		r := d.request(id)
 		if got := session.QuestionsOf([]session.Request{r}); len(got) != 1 || got[0].QuestionID != "colour/1.2" || got[0].RequestID != r.ID {
@@ -375,7 +377,7 @@ func TestReplyQuestionRefusesOtherRequests(t *testing.T) {
 	d.idle(id)
 }
 
-// Readers that do not ask for the events of questions do not get them: all that they tell is in the requests.
+// Readers that do not name the events of questions do not get them.
 func TestQuestionEventsComeOnlyByName(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -394,7 +396,7 @@ func TestQuestionEventsComeOnlyByName(t *testing.T) {
 	}
 }
 
-// How a question ends that nobody answers, and what somebody who answers then is told.
+// A question that ends without an answer tells why, and a late answer is refused with the same reason.
 func TestUnansweredQuestionTellsWhy(t *testing.T) {
 	three := 3
 	for name, tc := range map[string]struct {
@@ -452,7 +454,8 @@ func as(name string, s step) step {
 	return s
 }
 
-// A hundred requests at once, each answered by two surfaces in the same moment: of each one answer is taken, and the agent gets it.
+// A hundred requests at once are each answered by two surfaces at the same time: one answer is taken for each, and the agent gets that
+// answer.
 func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 	t.Parallel()
 	const many = 100
@@ -479,7 +482,7 @@ func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	taken := map[string]string{} // the answer by request
+	taken := map[string]string{} // the taken answer, by request
 	for _, r := range inbox {
 		for _, surface := range []string{"window", "browser"} {
 			wg.Go(func() {
@@ -518,7 +521,7 @@ func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// Who asks without end is refused from some number of open requests on, and may ask again when they have ended.
+// An agent with too many open requests is refused further ones, and may ask again when requests have ended.
 func TestOpenRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	const many = 256
@@ -537,7 +540,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 	refused(t, err, "question.too_many")
 	d.answer(d.transcript(id).Requests[0], session.Answer{OptionID: "y"})
 	got := d.heard(id)
-	for _, i := range []int{0, 3} { // what no rule answers
+	for _, i := range []int{0, 3} { // the requests that no rule answers
 		if got[i].Error == nil || got[i].Error.Code != -32603 || got[i].Error.Message != "too many requests are open" {
 			t.Errorf("answer %d: got %s, %+v; want error -32603, too many requests are open", i, got[i].Result, got[i].Error)
 		}
@@ -555,7 +558,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 	}
 }
 
-// A permission that offers nothing is shown as it came, and what it hears is an answer to a permission.
+// A permission without options is shown as a raw request, and is answered as a permission.
 func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -574,7 +577,7 @@ func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 	d.checkFrames(t, id)
 }
 
-// What is wrong in a field of an elicitation that it does not need is as if it were not there.
+// A wrong value in a field that an elicitation does not need is ignored.
 func TestElicitationIgnoresWrongFields(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -596,7 +599,7 @@ func TestElicitationIgnoresWrongFields(t *testing.T) {
 	}
 }
 
-// An address is opened by agreement only. What is done there is told by the agent, before or after somebody has agreed.
+// An address is opened only after a person has agreed. The agent reports what was done there, before or after the agreement.
 func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	complete := func(id string) step { return step{Notify: "elicitation/complete", Params: object{"elicitationId": id}} }
 	d := askingDesk(t, t.TempDir())
@@ -620,7 +623,7 @@ func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 		t.Errorf("what is done there was told as an answer: %+v", events)
 	}
 
-	// It was done before anybody agreed: the card closes, and a late answer is told who was first.
+	// The work was done before a person agreed: the request ends, and a late answer is refused with the surface that was first.
 	d.begin(id, as("u", asksURL("e2", "http://xn--dskhand-7gg.example/")), complete("e2"), step{Await: "u"})
 	got := d.heard(id)
 	if string(got[0].Result) != `{"action":"accept"}` {
@@ -674,7 +677,7 @@ func (d *desk) requestOf(session, id string) (found session.Request) {
 	return found
 }
 
-// A form whose address to go to, or whose fields, a later version of the protocol has is not guessed at.
+// An elicitation of an unknown mode is refused, and a form with unknown fields is shown raw.
 func TestElicitationOfUnknownKindIsRefusedOrRaw(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()

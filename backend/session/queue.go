@@ -13,22 +13,22 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// The queue of a session: prompts that wait for the running turn to end. Which of them goes out when is for the state machine
-// (package lifecycle); here is what they say, where they are stored, and what a person does with them. An item is stored before its sender
-// hears of it, and leaves the queue in the step that begins its turn: it goes out once or, after a crash, waits still.
+// The queue of a session holds prompts that wait for the running turn to end. The state machine (package lifecycle) decides which item is
+// sent when; this file holds the texts and files of the items, and carries out what a person does with them. An item is stored before its
+// sender gets an answer, and leaves the queue in the step that begins its turn: it is sent once, or still waits after a crash.
 
 // Prompt is a message with its files.
 type Prompt struct {
 	Message     string
 	Attachments []attachments.PromptAttachment
 	When        When
-	Elsewhere   bool // the message was not written in the draft of the session, which stays
+	Elsewhere   bool // the message was not written in the draft of the session, so the draft stays
 }
 
-// When is what becomes of a prompt while a turn runs.
+// When says how a prompt is handled while a turn runs.
 type When string
 
-// Now is refused, Queue waits, Interrupt cancels the running turn and goes next, Steer reaches the agent within it.
+// Now is refused, Queue waits for the turn to end, Interrupt cancels the turn and is sent next, Steer is sent into the turn.
 const (
 	Now       When = "now"
 	Queue     When = "queue"
@@ -36,19 +36,19 @@ const (
 	Steer     When = "steer"
 )
 
-// same tells that nothing about it is different. Records of attachments never change, so their ids will do.
+// same reports whether two items are equal. Attachments are compared by id, since their records never change.
 func (q QueueItem) same(as QueueItem) bool {
 	return q.ID == as.ID && q.Message == as.Message && q.Position == as.Position && q.Held == as.Held &&
 		slices.EqualFunc(q.Attachments, as.Attachments, func(a, b transcript.Attachment) bool { return a.ID == b.ID })
 }
 
-// Sent is what has become of a prompt: exactly one of them.
+// Sent tells whether a prompt has become a turn or an item of the queue.
 type Sent struct {
 	Turn      *Turn      `json:"turn,omitempty"`
 	QueueItem *QueueItem `json:"queueItem,omitempty"`
 }
 
-// QueuePatch is what a person changes about an item; nil stays.
+// QueuePatch holds a person's changes to an item; nil leaves a field as it is.
 type QueuePatch struct {
 	Message *string `json:"message,omitempty"`
 
@@ -59,31 +59,32 @@ type QueuePatch struct {
 	Send     bool  `json:"send,omitempty" doc:"Sends it now: a turn that runs is cancelled for it"`
 }
 
-// said is what a person says, with records of its files that are ready to travel.
+// said is a message of a person, with attachments that were accepted.
 type said struct {
 	text  string
 	files []transcript.Attachment
-	chips []string // the ids by which the files stood in the draft
+	chips []string // the ids of the files in the draft
 
-	elsewhere bool // it did not stand in the draft
+	elsewhere bool // the message did not come from the draft
 }
 
-// waitingPrompts is the part of a conversation that holds what is queued; it belongs to its goroutine.
+// waitingPrompts holds the items of a conversation's queue. The methods of waitingPrompts are called in the conversation's goroutine.
 type waitingPrompts struct {
 	v *conversation
 
-	items   map[string]QueueItem // by id, also such as are on their way in or out; place and Held are the state's
-	stored  []QueueItem          // as of the last step
-	removed []QueueItem          // by a person, the newest last
+	items   map[string]QueueItem // by id, including items that are just added or sent; order and Held come from v.state.Queue
+	stored  []QueueItem          // the queue as of the last step
+	removed []QueueItem          // items that a person deleted, the newest last
 }
 
-// removedKept is how many deletions can be taken back.
+// removedKept is how many deleted items can be restored.
 const removedKept = 20
 
+// load takes the stored items into the queue of a new conversation.
 func (w *waitingPrompts) load(items []QueueItem) {
 	*w = waitingPrompts{v: w.v, items: map[string]QueueItem{}, stored: items}
 	for _, q := range items {
-		if q.Held == lifecycle.HeldSteering { // by a program that has died
+		if q.Held == lifecycle.HeldSteering { // the program ended while the item was sent into a turn
 			q.Held = lifecycle.HeldInterrupted
 		}
 		w.items[q.ID] = q
@@ -92,7 +93,7 @@ func (w *waitingPrompts) load(items []QueueItem) {
 	w.v.row.Queue = len(items)
 }
 
-// list is the queue as it is shown.
+// list returns the queue in order, with the positions and Held of the state machine.
 func (w *waitingPrompts) list() []QueueItem {
 	list := make([]QueueItem, len(w.v.state.Queue))
 	for i, q := range w.v.state.Queue {
@@ -106,7 +107,7 @@ func (w *waitingPrompts) newItem(m said) QueueItem {
 	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: w.v.id, Message: m.text, CreatedAt: Time{Time: time.Now()}, Attachments: w.v.composer.planned(m.files)}
 }
 
-// enqueue takes a message; how is what becomes of it.
+// enqueue adds a message to the queue; how returns the command for its item, which may begin a turn with it at once.
 func (w *waitingPrompts) enqueue(m said, how func(item string) lifecycle.Command) (Sent, error) {
 	item, before, unheard := w.newItem(m), w.v.turn, w.v.stopping.unheard()
 	w.items[item.ID] = item
@@ -118,13 +119,13 @@ func (w *waitingPrompts) enqueue(m said, how func(item string) lifecycle.Command
 	if unheard && w.v.turn != before {
 		w.v.stopping.waitAgain(before)
 	}
-	w.v.row.ArchivedAt = nil // what is spoken in is not put away
+	w.v.row.ArchivedAt = nil // a message takes the session out of the archive
 	w.v.touched()
-	w.v.step.sync = true // what a person wrote must not be lost with the power either
+	w.v.step.sync = true // a person's message must survive a loss of power too
 	return w.sent(item.ID), nil
 }
 
-// sent tells what an item is now.
+// sent returns the current form of an item: a queue item, or the turn that it became.
 func (w *waitingPrompts) sent(item string) Sent {
 	if i := w.v.state.Find(item); i >= 0 {
 		return Sent{QueueItem: &w.list()[i]}
@@ -136,6 +137,7 @@ func (w *waitingPrompts) sent(item string) Sent {
 	return Sent{Turn: &turn}
 }
 
+// change applies a patch to an item; files are the accepted attachments of the patch.
 func (w *waitingPrompts) change(item string, p QueuePatch, files []transcript.Attachment) (Sent, error) {
 	if w.v.state.Find(item) < 0 {
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedGone}
@@ -175,6 +177,7 @@ func (w *waitingPrompts) change(item string, p QueuePatch, files []transcript.At
 	return w.sent(item), nil
 }
 
+// remove deletes an item for a person, and keeps the item for restore.
 func (w *waitingPrompts) remove(item string) error {
 	i := w.v.state.Find(item)
 	if i < 0 {
@@ -190,6 +193,7 @@ func (w *waitingPrompts) remove(item string) error {
 	return w.v.wish(lifecycle.Remove{Item: item})
 }
 
+// restore puts a deleted item back at its position.
 func (w *waitingPrompts) restore(item string) (QueueItem, error) {
 	i := slices.IndexFunc(w.removed, func(q QueueItem) bool { return q.ID == item })
 	if i < 0 {
@@ -206,6 +210,7 @@ func (w *waitingPrompts) restore(item string) (QueueItem, error) {
 	return w.list()[w.v.state.Find(item)], nil
 }
 
+// effect runs the effects of an event of the queue.
 func (w *waitingPrompts) effect(e lifecycle.QueueEvent) {
 	switch e := e.(type) {
 	case lifecycle.ItemTaken:
@@ -220,7 +225,7 @@ func (w *waitingPrompts) effect(e lifecycle.QueueEvent) {
 	}
 }
 
-// addTo takes into the step what it has changed of the queue.
+// addTo adds the changes of the queue since the last step to the current step.
 func (w *waitingPrompts) addTo() {
 	now := w.list()
 	if slices.EqualFunc(now, w.stored, QueueItem.same) {
@@ -249,7 +254,7 @@ func (w *waitingPrompts) addTo() {
 	w.v.saveRow()
 }
 
-// QueueRemoved is the data of an event that tells that an item is in the queue no more.
+// QueueRemoved is the data of the event that an item has left the queue.
 type QueueRemoved struct {
 	ID string `json:"id"`
 }

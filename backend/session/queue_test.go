@@ -24,7 +24,7 @@ func (d *desk) send(id, text string, when session.When) session.Sent {
 	return sent
 }
 
-// queues sends a prompt that has to wait, and gives its id.
+// queues sends a prompt that must wait, and returns the id of its item.
 func (d *desk) queues(id, text string) string {
 	d.t.Helper()
 	sent := d.send(id, text, session.Queue)
@@ -34,7 +34,7 @@ func (d *desk) queues(id, text string) string {
 	return sent.QueueItem.ID
 }
 
-// queue shows what waits, in order, each with why it is held.
+// queue returns the waiting items in order, each with the reason why it is held.
 func (d *desk) queue(id string) string {
 	d.t.Helper()
 	before := d.get(id).Queue
@@ -49,7 +49,7 @@ func (d *desk) queue(id string) string {
 		}
 		lines = append(lines, strings.TrimSpace(q.Message+" "+q.Held))
 	}
-	if n := d.get(id).Queue; n == before && n != len(items) { // else one came or went between the questions
+	if n := d.get(id).Queue; n == before && n != len(items) { // otherwise an item came or went between the two reads
 		d.t.Fatalf("the session tells of %d of %d items", n, len(items))
 	}
 	return strings.Join(lines, ", ")
@@ -71,13 +71,13 @@ func (d *desk) change(id, item string, p session.QueuePatch) session.Sent {
 	return sent
 }
 
-// works waits until a session's turn is with the agent.
+// works waits until a session's agent has the prompt of the turn.
 func (d *desk) works(id string) {
 	d.t.Helper()
 	d.until("running turn", func() bool { return d.get(id).Phase == lifecycle.Working })
 }
 
-// asked are the prompts of a transcript.
+// asked returns the prompts of a transcript.
 func asked(t session.Transcript) string {
 	var texts []string
 	for _, e := range t.Items {
@@ -103,7 +103,7 @@ func TestQueueSendsInOrder(t *testing.T) {
 	if sent := d.send(s.ID, "permission", session.Queue); sent.Turn == nil || sent.QueueItem != nil {
 		t.Fatalf("what is queued behind nothing has to wait: %+v", sent)
 	}
-	first := d.queues(s.ID, "thought") // while the agent starts
+	first := d.queues(s.ID, "thought") // queued while the agent starts
 	r := d.request(s.ID)
 	d.queues(s.ID, "limit")
 	d.queues(s.ID, "plan")
@@ -174,7 +174,7 @@ func TestQueueIsHeldAfterStop(t *testing.T) {
 	}
 	d.idle(s.ID)
 	d.queueIs(s.ID, "plan stopped, limit stopped")
-	// What is sent now goes out at once, past what is held; what follows it does not take the held along.
+	// A prompt that is sent now passes the held items, and so does a prompt that is queued behind it; the held items stay.
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
 	d.queues(s.ID, "thought")
@@ -216,13 +216,13 @@ func TestQueueSendsInterruptFirst(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// What an agent is interrupted with that does not stop goes to its next life: the first one is killed.
+// A prompt that interrupts an agent that ignores the cancel is sent to the agent's next process: the first one is killed.
 func TestInterruptKillsDeafAgent(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "stubborn")
-	d.until("deaf agent", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "Its pid is") }) // before, it listens
+	d.until("deaf agent", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "Its pid is") }) // before that the agent still reads its input
 	d.queues(s.ID, "plan")
 	d.send(s.ID, "thought", session.Interrupt)
 	d.until("next turn", func() bool { return d.get(s.ID).Generation == 2 })
@@ -271,7 +271,7 @@ func TestQueueIsChangedByPerson(t *testing.T) {
 	_, err = d.RestoreQueued(t.Context(), s.ID, two)
 	refused(t, err, "queue.gone")
 
-	// Taking a deletion back sends nothing.
+	// Restoring a deleted item sends nothing.
 	if err := d.RemoveQueued(t.Context(), s.ID, two); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestQueueIsLimited(t *testing.T) {
 	d.prompt(s.ID, "slow")
 	var wg sync.WaitGroup
 	taken := make([]bool, 120)
-	for n := range taken { // surfaces that add at the same moment
+	for n := range taken { // several surfaces add at the same time
 		wg.Go(func() {
 			_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: fmt.Sprintf("prompt %d", n), When: session.Queue})
 			taken[n] = err == nil
@@ -348,7 +348,7 @@ func TestQueueOutlivesProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	released := false
-	d.change(s.ID, items[1].ID, session.QueuePatch{Held: &released}) // wakes the agent
+	d.change(s.ID, items[1].ID, session.QueuePatch{Held: &released}) // starts the hibernated agent
 	if tr := d.idle(s.ID); asked(tr) != "slow, plan" || lastTurn(tr).StopReason != "end_turn" {
 		t.Errorf("got prompts %s, ended with %s; want slow, plan and end_turn", asked(tr), reasons(tr))
 	}

@@ -14,8 +14,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestQuirksRefuseRequestsAtOnce: what Qwen asks of its vendor's own client keeps no turn waiting; the same of an agent that nobody has
-// measured is shown to a person. The transcript has no word of it: Qwen asks at every step.
+// TestQuirksRefuseRequestsAtOnce: requests that Qwen makes of its vendor's own client do not hold up a turn; the same request of an agent
+// that was not measured is shown to a person. The transcript does not show them, since Qwen makes them at every step.
 func TestQuirksRefuseRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
@@ -60,8 +60,8 @@ func TestQuirksRefuseRequestsAtOnce(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// TestQuirksWithholdFileCapabilities: Gemini cannot make a new file where it is offered to read files through us. Programs are
-// offered to it, and files to others.
+// TestQuirksWithholdFileCapabilities: Gemini cannot make a new file when it is offered to read files through Deskhand, so it is offered
+// programs only; other agents are offered files too.
 func TestQuirksWithholdFileCapabilities(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// BenchmarkRebuild makes the transcript of a long conversation anew, all of it, while somebody else writes a row every few
-// milliseconds, as a conversation does: the longest wait of that one is told beside the speed.
+// BenchmarkRebuild measures the rebuild of a long transcript, while another goroutine writes a row every few milliseconds, as a
+// conversation does. BenchmarkRebuild reports the longest wait of that goroutine beside the speed.
 func BenchmarkRebuild(b *testing.B) {
 	s := openShelf(b)
 	story := newStoryteller(b, 11).tell(1500)
@@ -58,7 +58,7 @@ func BenchmarkRebuild(b *testing.B) {
 	b.ReportMetric(float64(longest.Load())/1e6, "ms/longest-wait")
 }
 
-// BenchmarkVerifySession compares the same with its journal.
+// BenchmarkVerifySession measures the comparison of the same transcript with its journal.
 func BenchmarkVerifySession(b *testing.B) {
 	s := openShelf(b)
 	story := newStoryteller(b, 11).tell(400)
@@ -77,7 +77,7 @@ func BenchmarkVerifySession(b *testing.B) {
 	b.SetBytes(int64(size))
 }
 
-// BenchmarkFoldWhole folds the journal of 20,000 short turns at once, as an export and a fork do: nothing is taken before the end.
+// BenchmarkFoldWhole measures the fold of the journal of 20,000 short turns in one pass, as for an export and a fork.
 func BenchmarkFoldWhole(b *testing.B) {
 	const turns = 20_000
 	s := newStoryteller(b, 11)

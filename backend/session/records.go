@@ -15,15 +15,15 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
-// UTC with milliseconds. The JSON names are the contract; the frontend's types are generated from here.
+// The records of the client API, as the window, a browser, the command line and the tests get them. Ids are UUIDv7, times are UTC with
+// milliseconds. The JSON names are the contract; the frontend's types are generated from these types.
 
 // Time is an instant as the client API writes it: RFC 3339, milliseconds, UTC.
 type Time = record.Time
 
 const timeLayout = record.TimeLayout
 
-// Session is the user's record of one conversation.
+// Session is the record of one conversation.
 type Session struct {
 	ID              string                    `json:"id"`
 	Title           string                    `json:"title" doc:"Empty until the first prompt names it"`
@@ -62,7 +62,7 @@ type Session struct {
 	ArchivedAt      *Time                     `json:"archivedAt,omitempty"`
 }
 
-// Origin is where a session comes from.
+// Origin tells what a session was made from.
 type Origin struct {
 	Kind    string `json:"kind" enum:"fork,continue,import"`
 	Session string `json:"session,omitempty" doc:"Of a fork or a continuation: the session before it; it may be gone"`
@@ -70,7 +70,7 @@ type Origin struct {
 	Agent   string `json:"agent,omitempty" doc:"The agent of that one, or from which it was imported"`
 }
 
-// Turn is one prompt until its stop.
+// Turn is one prompt, until the agent stops.
 type Turn struct {
 	ID         string                `json:"id"`
 	Session    string                `json:"session"`
@@ -82,13 +82,13 @@ type Turn struct {
 	Usage      json.RawMessage       `json:"usage,omitempty" doc:"As the agent reported it"`
 	Changes    *undo.TurnChanges     `json:"changes,omitempty" doc:"What became of the directory's files; absent while it runs, and of turns of before there were snapshots"`
 
-	prompt      []json.RawMessage       // content blocks, for the agent
-	attachments []transcript.Attachment // what becomes more of them, once it is known what the agent takes
-	back        bool                    // it was taken back
-	again       string                  // the item of the queue that it was made then; "" = the draft
+	prompt      []json.RawMessage       // content blocks for the agent
+	attachments []transcript.Attachment // files of the prompt; more content blocks are composed from them once the agent's capabilities are known
+	back        bool                    // the message was given back to the draft or the queue
+	again       string                  // the queue item that the message became; "" = none
 }
 
-// Request is something of an agent that waits for a person, and its end.
+// Request is a request of an agent to a person, and its end.
 type Request struct {
 	ID          string               `json:"id"`
 	Session     string               `json:"session"`
@@ -125,7 +125,7 @@ type Request struct {
 	CompletedAt   *Time  `json:"completedAt,omitempty" doc:"When the agent said that it is done there"`
 }
 
-// RequestOption is one button of a permission.
+// RequestOption is an option of a permission.
 type RequestOption struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -134,7 +134,7 @@ type RequestOption struct {
 	Label string `json:"label,omitempty" doc:"The name as people should read it: unseen characters are written by their numbers, a missing name is made of the kind, and what the option does stands beside a name that would mislead about it"`
 }
 
-// Question is one question of a question request.
+// Question is one question of a request of kind question.
 type Question struct {
 	ID            string                `json:"id,omitempty" doc:"The agent's own id of this question, where it has asked several at once and gives each one"`
 	Prompt        string                `json:"prompt"`
@@ -143,8 +143,8 @@ type Question struct {
 	AllowFreeText bool                  `json:"allowFreeText,omitempty"`
 }
 
-// Answer is what a person answers to a request: exactly one of OptionID (permission), Action (form, url; raw: only cancel) or
-// Answers (question: one list of chosen ids or free text a question; Reject instead turns it down).
+// Answer is a person's answer to a request. Exactly one field is set: OptionID (permission), Action (form, url; raw: only cancel) or
+// Answers (question: one list of option ids or texts for each question), or Reject, which rejects a question.
 type Answer struct {
 	OptionID string          `json:"optionId,omitempty"`
 	Action   string          `json:"action,omitempty" enum:"accept,decline,cancel"`
@@ -164,10 +164,10 @@ type Event struct {
 	Type    string          `json:"type"`
 	Data    json.RawMessage `json:"data"`
 
-	weight int // in bytes, of what is put into the data when it leaves
+	weight int // bytes that are added to the data when the event leaves the process
 }
 
-// Patch is what a person changes about a session; nil stays.
+// Patch holds a person's changes to a session; nil leaves a field as it is.
 type Patch struct {
 	Title    *string   `json:"title,omitempty" maxLength:"200"`
 	Labels   *[]string `json:"labels,omitempty" maxItems:"20"`
@@ -181,7 +181,7 @@ type Patch struct {
 	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
 }
 
-// Line is the connection to an agent elsewhere while it is broken.
+// Line is the state of a broken connection to a remote agent.
 type Line struct {
 	State  string `json:"state" enum:"broken,refused" doc:"broken: it is tried again, and nothing is lost that the runtime holds; refused: its token is"`
 	Detail string `json:"detail,omitempty"`
@@ -195,7 +195,7 @@ type RequestRule struct {
 	Text   string `json:"text"`
 }
 
-// QueueItem is a prompt that waits. Its id is that of the turn that it becomes.
+// QueueItem is a prompt that waits in the queue. The id of a QueueItem is the id of the turn that it becomes.
 type QueueItem struct {
 	ID        string `json:"id" doc:"Also of the turn that it becomes"`
 	Session   string `json:"session"`
@@ -214,7 +214,7 @@ const (
 	acceptURL = "accept"
 )
 
-// ModeMark tells of one mode of a session in which the agent does not ask for sure.
+// ModeMark is a mode of a session in which the agent is not known to ask.
 type ModeMark struct {
 	Value string              `json:"value"`
 	Asks  startmode.Judgement `json:"asks" enum:"decides,settings,unknown"`

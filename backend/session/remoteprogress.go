@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/remotes"
 )
 
-// forgetProgress notes that an agent elsewhere has ended, in the row of the agent's session and among the strays.
+// forgetProgress records that a remote agent has ended, in the row of the agent's session and among the strays.
 func (c *core) forgetProgress(session, server string) error {
 	ctx := c.lasting()
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
@@ -21,7 +21,7 @@ func (c *core) forgetProgress(session, server string) error {
 	})
 }
 
-// keepStray makes a stray of the agent elsewhere that the session's row names, if any, before the row names another agent or is deleted.
+// keepStray makes a stray of the remote agent that the session's row names, if any, before the row names another agent or is deleted.
 func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
 	var s remotes.Stray
 	err := tx.QueryRowContext(ctx, `SELECT json_extract(line, '$.server'), place FROM session WHERE id = ? AND json_extract(nullif(line, ''), '$.server') <> ''`, session).
@@ -35,7 +35,7 @@ func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
 	return remotes.KeepStray(ctx, tx, s)
 }
 
-// lastProgress returns the progress of the newest agent elsewhere of a session, which may have outlived this program.
+// lastProgress returns the progress of the newest remote agent of a session, which may have outlived the last run of the program.
 func (c *core) lastProgress(ctx context.Context, session string) (progress, error) {
 	var text string
 	var p progress
@@ -46,7 +46,7 @@ func (c *core) lastProgress(ctx context.Context, session string) (progress, erro
 	return p, err
 }
 
-// endPredecessor ends the session's agent elsewhere of the generation before, unless that agent is the server named next: one ACP session must
+// endPredecessor ends the remote agent of the session's generation before, unless that agent is the server named next: one ACP session must
 // not have two agents. An agent that cannot be ended now becomes a stray, since the row is about to name the next agent.
 func (c *core) endPredecessor(ctx context.Context, p *remotes.Remote, session, next string) {
 	left, err := c.lastProgress(ctx, session)
@@ -63,9 +63,9 @@ func (c *core) endPredecessor(ctx context.Context, p *remotes.Remote, session, n
 	}
 }
 
-// progress is what the row of a session keeps of an agent elsewhere, in the transaction of the frames that it tells of.
+// progress is the state of a remote agent in the row of its session, written in the transaction of the frames that it counts.
 type progress struct {
 	Server string `json:"server"`
-	Seq    uint64 `json:"seq"`  // its messages up to here are in the journal
-	Sent   int    `json:"sent"` // so many of the messages to it, of this generation, have arrived
+	Seq    uint64 `json:"seq"`  // number of the agent's last message that is in the journal
+	Sent   int    `json:"sent"` // how many messages of this generation have arrived at the agent
 }

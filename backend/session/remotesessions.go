@@ -11,13 +11,13 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// remoteSessions ends the agents of sessions that run elsewhere.
+// remoteSessions ends the remote agents of sessions.
 type remoteSessions struct{ *Client }
 
-// An agent elsewhere may outlive this program, or the conversation that the agent was started for. The row of a session names the session's
-// agent elsewhere while the agent may run; when the row no longer does, the agent is a stray of package remotes.
+// A remote agent may outlive this program, or the conversation that started the agent. The row of a session names the session's remote
+// agent while the agent may run; an agent that may run and that no row names is a stray of package remotes.
 
-// leftAgent is an agent elsewhere that nobody reads and that may still run; session is empty for a stray.
+// leftAgent is a remote agent that no conversation reads and that may still run; session is empty for a stray.
 type leftAgent struct{ session, place, server string }
 
 // leftAgents lists the strays of a place and the agents of the sessions that further selects, of all places where place is empty.
@@ -35,12 +35,12 @@ func (c remoteSessions) leftAgents(ctx context.Context, place, further string) (
 	return append(list, named...), err
 }
 
-// outlived lists the agents elsewhere that no turn goes on with. outlived must be called before the first turn starts.
+// outlived lists the remote agents of sessions without a running turn. outlived must be called before the first turn starts.
 func (c remoteSessions) outlived(ctx context.Context) ([]leftAgent, error) {
 	return c.leftAgents(ctx, "", ` AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
-// endLeft ends an agent elsewhere, and logs a failure. An agent of a removed place is only forgotten: its runtime can no longer be asked.
+// endLeft ends a remote agent, and logs a failure. An agent of a removed place is only forgotten, since its runtime can no longer be asked.
 func (c remoteSessions) endLeft(ctx context.Context, l leftAgent) (err error) {
 	if p, unknown := c.remotes.Get(l.place); unknown == nil {
 		err = p.Runtime().Remove(ctx, l.server)
@@ -54,10 +54,10 @@ func (c remoteSessions) endLeft(ctx context.Context, l leftAgent) (err error) {
 	return err
 }
 
-// endOutlived ends agents elsewhere. An agent of a place that cannot be reached now is tried again at the next start.
+// endOutlived ends remote agents. An agent whose place cannot be reached now is tried again at the next start of the program.
 func (c remoteSessions) endOutlived(list []leftAgent) {
 	for _, l := range list {
-		_ = c.endLeft(c.ctx, l) // which has logged the error
+		_ = c.endLeft(c.ctx, l) // endLeft has logged the error
 	}
 }
 
@@ -121,7 +121,7 @@ func (c remoteSessions) detachAt(ctx context.Context, place string) (ends []<-ch
 	return ends, nil
 }
 
-// leavePlace ends the agent of a conversation whose place is removed; an agent that is kept since the deletion of the session too.
+// leavePlace ends the agent of a conversation whose place is removed; also an agent that is kept since the deletion of the session.
 func (v *conversation) leavePlace() {
 	v.release(false)
 	if v.state.Base != lifecycle.Closed {

@@ -23,24 +23,24 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// An agent elsewhere, as a conversation has it. What differs from one on this machine: the line may break, which is told and ends nothing;
-// the agent may outlive this program, and is then taken up again in the middle of its turn (takeUpAgain); and what belongs to this
-// machine (MCP servers and skills of the directory, files, terminals, the memory budget) it gets nothing of.
+// A remote agent differs from an agent on this machine in three ways. The connection may break, which is shown and does not end the agent.
+// The agent may outlive this program, and the next start goes on in the middle of the turn (takeUpAgain). The agent gets nothing that
+// belongs to this machine: MCP servers and skills of the directory, files, terminals, the memory budget.
 
-// remoteStartLimit is how long an agent elsewhere may take to be installed and started.
+// remoteStartLimit is how long a remote agent may take to be installed and started.
 const remoteStartLimit = 15 * time.Minute
 
 // host returns what the session's host offers. Any goroutine may call host.
 func (v *conversation) host() host.Capabilities { return v.c.hosts.At(v.look().Place) }
 
-// noteLogin is Agents.NoteLogin for an agent of the catalogue: the catalogue has no logins of agents elsewhere.
+// noteLogin records whether an agent of this machine needs a login. The catalogue has no logins of remote agents.
 func (v *conversation) noteLogin(refused *acp.Error) {
 	if v.host().Agents != nil {
 		v.c.cfg.Roster.NoteLogin(v.row.Agent, refused)
 	}
 }
 
-// startLimit is how long an agent may take to answer to initialize.
+// startLimit returns how long the agent may take to answer initialize.
 func (a *agentProcess) startLimit() time.Duration {
 	if a.v.host().Agents == nil {
 		return remoteStartLimit
@@ -48,20 +48,20 @@ func (a *agentProcess) startLimit() time.Duration {
 	return initializeLimit
 }
 
-// remoteTransport is the agent of another machine as a transport.
+// remoteTransport is the transport to an agent on another machine.
 type remoteTransport struct {
 	a       *agentProcess
 	place   *remotes.Remote
 	server  string
 	inst    *remote.Instance
-	leaving atomic.Bool  // this program ends, and the agent goes on
-	gone    atomic.Bool  // the runtime has lost it
-	left    atomic.Bool  // the runtime has not said that it has ended it
-	again   atomic.Int64 // so many of the next messages are of these
-	before  int          // up to this one its messages may have been sent by the program before this one
+	leaving atomic.Bool  // this program ends, and the agent runs on
+	gone    atomic.Bool  // the runtime no longer has the agent
+	left    atomic.Bool  // the runtime has not confirmed the agent's end
+	again   atomic.Int64 // how many of the next messages may have been sent before
+	before  int          // messages to the agent with numbers up to this may have been sent by the run of the program before
 }
 
-// reach makes the transport to an agent elsewhere.
+// reach connects to a remote agent.
 func (a *agentProcess) reach(p *remotes.Remote, start remote.Start) *remoteTransport {
 	t := &remoteTransport{a: a, place: p, server: start.ServerID}
 	start.Line = t.heard
@@ -69,7 +69,7 @@ func (a *agentProcess) reach(p *remotes.Remote, start remote.Start) *remoteTrans
 	return t
 }
 
-// runThere is run for an agent elsewhere.
+// runThere is run for a remote agent.
 func (a *agentProcess) runThere(agent, cwd, serverID string) {
 	v, c := a.v, a.v.c
 	p, err := c.remotes.Get(v.look().Place)
@@ -104,7 +104,7 @@ func (a *agentProcess) runThere(agent, cwd, serverID string) {
 	}
 }
 
-// Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
+// Send waits until the runtime has the message, and records that. An empty message stands for one that must not be sent again, see unsent.
 func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 	send := t.inst.Send
 	if t.again.Add(-1) >= 0 {
@@ -114,14 +114,14 @@ func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 		err = send(ctx, msg)
 	}
 	if errors.Is(err, remote.ErrInput) {
-		err = fmt.Errorf("%w: %w", proxy.ErrInput, err) // which is what its end follows from, as on this machine
+		err = fmt.Errorf("%w: %w", proxy.ErrInput, err) // write ends the agent over this error, as on this machine
 	}
 	for _, never := range []error{remote.ErrGone, remote.ErrClosed, remote.ErrInput} {
 		if errors.Is(err, never) {
-			return err // nobody has it
+			return err // the agent did not get the message
 		}
 	}
-	if ctx.Err() == nil { // what else is refused needs not be sent again either
+	if ctx.Err() == nil { // other refusals of the runtime count as sent: a repetition would be refused again
 		t.a.post(func() {
 			t.a.reached.Sent++
 			t.a.v.remote.progress(t.a.reached)
@@ -130,10 +130,10 @@ func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 	return err
 }
 
-// After reads on from where the line is; its number is what the line was made with.
+// After goes on where the connection is; the number was fixed when the connection was made.
 func (t *remoteTransport) After(uint64) reader { return remoteReader{t} }
 
-// Status is how the agent's process ended, as far as it is known here.
+// Status returns how the agent's process ended, as far as the runtime has told.
 func (t *remoteTransport) Status() proxy.Status {
 	exit := t.inst.Exit()
 	s := proxy.Status{Phase: proxy.Running, ExitCode: exit.Code, Signal: exit.Signal, StderrTail: exit.StderrTail}
@@ -143,7 +143,7 @@ func (t *remoteTransport) Status() proxy.Status {
 	return s
 }
 
-// Problem is why it is gone, when its process has not told of its end.
+// Problem returns why the agent is gone when its process has not reported an end.
 func (t *remoteTransport) Problem() (string, map[string]string) {
 	switch {
 	case t.inst.Exit().Ended:
@@ -156,10 +156,10 @@ func (t *remoteTransport) Problem() (string, map[string]string) {
 	return "", nil
 }
 
-// Interrupt cannot: the API has no signals.
+// Interrupt always fails: the runtime's API has no signals.
 func (*remoteTransport) Interrupt() error { return proxy.ErrNoSignal }
 
-// Close ends the agent, unless it is to outlive this program.
+// Close ends the agent, unless the agent is to outlive this program.
 func (t *remoteTransport) Close() error {
 	t.place.Disconnected(t.inst)
 	if t.leaving.Load() {
@@ -172,7 +172,7 @@ func (t *remoteTransport) Close() error {
 	return t.a.v.c.forgetProgress(t.a.v.id, t.server)
 }
 
-// heard takes news of the line.
+// heard records a change of the connection, and shows it. The goroutine of the connection calls heard.
 func (t *remoteTransport) heard(l remote.Line) {
 	c, v := t.a.v.c, t.a.v
 	switch l.State {
@@ -192,9 +192,11 @@ func (t *remoteTransport) heard(l remote.Line) {
 	})
 }
 
-// remoteReader is the reading of an agent elsewhere.
+// remoteReader reads the messages of a remote agent.
 type remoteReader struct{ t *remoteTransport }
 
+// Next returns the agent's next messages. A message to the agent that may not have arrived, since the connection broke, is told in a
+// notice.
 func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	for {
 		batch, err := r.t.inst.Next(ctx)
@@ -224,10 +226,10 @@ func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	}
 }
 
-func (remoteReader) Working() {} // what is not taken waits in the line
+func (remoteReader) Working() {} // messages that are not read wait in the connection
 func (remoteReader) Close()   {}
 
-// progress notes how far the agent elsewhere is, with the step.
+// progress stores the progress of the remote agent with the step.
 func (rt *remoteTurn) progress(p progress) {
 	if rt.v.agent != nil {
 		rt.v.agent.reached = p
@@ -236,14 +238,14 @@ func (rt *remoteTurn) progress(p progress) {
 	rt.v.step.line = &text
 }
 
-// prompted is how the prompt of the turn was given to the agent.
+// prompted tells how the prompt of the turn was sent to the agent.
 type prompted struct {
-	at    int     // it is that of the messages to it, from 1; 0 = none was
-	key   acp.Key // its id
-	heard bool    // the agent has said or asked something since
+	at    int     // number of the prompt among the messages to the agent, from 1; 0 = not sent
+	key   acp.Key // id of the prompt
+	heard bool    // the agent has sent output or a request since
 }
 
-// hear takes what the agent says. Facts of its session come at any time; what it says, does or asks is for a prompt.
+// hear checks a message of the agent. Facts about the session come at any time; output, tool calls and requests come for a prompt.
 func (p *prompted) hear(env acp.Envelope) {
 	switch {
 	case p.heard || p.at == 0:
@@ -263,9 +265,9 @@ func (p *prompted) hear(env acp.Envelope) {
 	}
 }
 
-// recallPrompt has the prompt of the turn be one that the agent has not got, so that it is taken back, when it is still on its way to an agent
-// elsewhere. It may have arrived, and the word of that be lost with the line: then it is taken back too, and that is told; but not where
-// the agent has said something since, or has ended by itself, which may have been for it.
+// recallPrompt marks the prompt of the turn as not sent when it has not arrived at a remote agent, so that the message becomes the draft
+// again. When the prompt may have arrived and only the confirmation was lost with the connection, the message is taken back too, with a
+// notice; but not when the agent has sent output since, or has ended by itself, since both may be due to the prompt.
 func (rt *remoteTurn) recallPrompt() {
 	a := rt.v.agent
 	if a == nil || rt.v.turn == nil || !rt.v.state.Sent || a.reached.Sent >= a.prompted.at {
@@ -281,7 +283,7 @@ func (rt *remoteTurn) recallPrompt() {
 	}
 	rt.v.state.Sent = false
 	select {
-	case <-a.outbox: // or it were said with the last words
+	case <-a.outbox: // otherwise the prompt would be sent with the last messages
 	default:
 	}
 	if doubt {
@@ -292,7 +294,7 @@ func (rt *remoteTurn) recallPrompt() {
 	}
 }
 
-// reached notes that a message of an agent elsewhere is in the journal, with the step.
+// reached stores with the step that a message of the remote agent is in the journal.
 func (rt *remoteTurn) reached(a *agentProcess, seq uint64) {
 	if rt.v.agent == a && a.reached.Server != "" {
 		a.reached.Seq = max(a.reached.Seq, seq)
@@ -300,16 +302,16 @@ func (rt *remoteTurn) reached(a *agentProcess, seq uint64) {
 	}
 }
 
-// missing tells in the transcript that something is lost.
+// missing records in the transcript that messages of the agent are lost.
 func (rt *remoteTurn) missing(gap *gapError) {
 	rt.v.note(transcript.Note{Note: transcript.NoteMissing})
 	if a := rt.v.agent; a.reached.Server != "" && gap.Next > 0 {
-		a.reached.Seq = gap.Next - 1 // which may be less than it was: it counts anew
+		a.reached.Seq = gap.Next - 1 // the number may be lower than before, since the runtime counts anew
 		rt.progress(a.reached)
 	}
 }
 
-// saveLine writes how far an agent elsewhere is.
+// saveLine stores the progress of a remote agent.
 func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) error {
 	if line == nil {
 		return nil
@@ -318,7 +320,7 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 	return err
 }
 
-// armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
+// armAgain starts the timer for the next means after an interrupt; a shorter one when no signal could be sent.
 func (rt *remoteTurn) armAgain(reason string) {
 	if reason == transcript.ReasonNoSignal {
 		rt.v.stopping.armFor(rt.v.c.cfg.Patience/4, rt.v.stopping.escalate)
@@ -327,8 +329,8 @@ func (rt *remoteTurn) armAgain(reason string) {
 	rt.v.stopping.arm()
 }
 
-// goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
-// nothing that goes on.
+// goOn leaves a remote agent at work when this program ends; the next start takes the agent up again. goOn returns false when there is no
+// remote turn to leave running.
 func (rt *remoteTurn) goOn() bool {
 	if rt.v.agent == nil || rt.v.turn == nil || rt.v.state.Base != lifecycle.Working || !rt.v.state.Sent || rt.v.composer.now != nil {
 		return false
@@ -342,8 +344,8 @@ func (rt *remoteTurn) goOn() bool {
 	return true
 }
 
-// takeUpAgain goes on with an agent elsewhere that has outlived this program, in the middle of its turn. It is false where there is none: the
-// turn is over then. What it needs to know of the generation is in the journal.
+// takeUpAgain goes on with a remote agent that has outlived the last run of the program, in the middle of its turn. takeUpAgain returns
+// false when there is no such agent, and the turn has ended. The state of the generation is read from the journal.
 func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
 	if rt.v.turn == nil {
 		return false
@@ -395,15 +397,16 @@ func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
 	return true
 }
 
-// unsent are the messages that the agent had not got when the program ended, to be sent again. The journal has them without their secrets, and
-// what is not as it was said is not sent: an empty message stands in its place, since they are counted. What was answered so waits for an answer
-// again. A prompt is the draft again (restoreDraft), and its turn is over: false.
+// unsent returns the messages that had not arrived at the agent when the program ended, to be sent again. The journal holds messages with
+// their secrets replaced; such a message cannot be sent, so an empty message takes its place, since messages are counted. A request whose
+// answer held a secret waits for an answer again. A prompt that held a secret becomes the draft again (restoreDraft) and its turn ends:
+// unsent then returns false.
 func (rt *remoteTurn) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
 	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
 	lost, unanswered := false, map[string]bool{}
 	rt.v.turn.prompt, rt.v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft
 	for i, line := range lines {
-		env, _ := acp.Peek(line) // we have written it ourselves
+		env, _ := acp.Peek(line) // Deskhand wrote the line itself
 		answered := ""
 		if env.Kind == acp.Response {
 			answered = past.asks[env.Key()]
@@ -414,7 +417,7 @@ func (rt *remoteTurn) unsent(ctx context.Context, past *pastGeneration, sent int
 		}
 		switch {
 		case env.Kind == acp.Request && past.answered[env.Key()]:
-			lines[i] = nil // it has arrived, and its answer does not come once more
+			lines[i] = nil // the message has arrived, and its answer does not come again
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompted.key:
 			rt.v.state.Sent = false
@@ -437,7 +440,7 @@ func (rt *remoteTurn) unsent(ctx context.Context, past *pastGeneration, sent int
 
 const putSecretIn = "Where one stood it now says " + redact.Mark + ": put it in, and send the message again."
 
-// tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
+// tellLost adds a notice about a message that has not reached the agent because it held a secret; then says what follows.
 func (rt *remoteTurn) tellLost(title, then string) {
 	rt.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{
 		Severity: "warning", Title: title,
@@ -445,7 +448,7 @@ func (rt *remoteTurn) tellLost(title, then string) {
 	}})
 }
 
-// askAgain has a request that is stored as answered wait again.
+// askAgain reopens a request that is stored as answered.
 func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
 	found, err := query(ctx, rt.v.c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
 	if err != nil || len(found) == 0 {
@@ -461,7 +464,7 @@ func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
 	return true
 }
 
-// wait makes a stored request one that can be answered, by the agent's message that asked it.
+// wait makes a stored request answerable again, from the agent's message that made the request.
 func (r *openRequest) wait(raw json.RawMessage, clean func(string) string) bool {
 	env, err := acp.Peek(raw)
 	if err != nil || env.Kind != acp.Request {
@@ -483,25 +486,27 @@ func (r *openRequest) wait(raw json.RawMessage, clean func(string) string) bool 
 	return true
 }
 
-// pastGeneration is what the journal tells of a generation whose agent has outlived the program.
+// pastGeneration is the state of a generation whose agent has outlived the program, read from the journal.
 type pastGeneration struct {
 	generation int64
 	turn       string
 
 	can      acp.Initialized
 	lastID   int64
-	prompted prompted        // of the turn, while it is not answered
-	said     transcript.Note // how that turn began
+	prompted prompted        // the prompt of the turn, while it is not answered
+	said     transcript.Note // how the turn began
 	sent     [][]byte        // all messages to the agent
+	// our ids of the agent's requests, to their messages
 	requests map[string]json.RawMessage
-	asks     map[acp.Key]string // the same by the agent's ids, of each the newest
-	answered map[acp.Key]bool   // of our requests
+	asks     map[acp.Key]string // the newest request by the agent's id
+	answered map[acp.Key]bool   // our requests that the agent has answered
 
 	initialize acp.Key
 	inTurn     bool
 	asked      json.RawMessage // the last request of the agent
 }
 
+// take takes in the next frame of the journal.
 func (g *pastGeneration) take(f journal.Frame) {
 	ours := f.Generation == g.generation
 	switch {
@@ -514,7 +519,8 @@ func (g *pastGeneration) take(f journal.Frame) {
 	}
 }
 
-// takeNote takes what we have noted; ours is of this generation. A turn whose message starts the agent has begun before that.
+// takeNote handles a note of the journal; ours reports whether the note is of this generation. The turn may have begun in the generation
+// before, when its prompt started the agent.
 func (g *pastGeneration) takeNote(f journal.Frame, ours bool) {
 	var n transcript.Note
 	if json.Unmarshal(f.Data, &n) != nil {
@@ -531,6 +537,7 @@ func (g *pastGeneration) takeNote(f journal.Frame, ours bool) {
 	}
 }
 
+// takeOut takes in a message to the agent.
 func (g *pastGeneration) takeOut(f journal.Frame) {
 	g.sent = append(g.sent, f.Data)
 	env, err := acp.Peek(f.Data)
@@ -550,6 +557,7 @@ func (g *pastGeneration) takeOut(f journal.Frame) {
 	}
 }
 
+// takeIn takes in a message of the agent.
 func (g *pastGeneration) takeIn(f journal.Frame) {
 	env, err := acp.Peek(f.Data)
 	if err != nil {
@@ -576,5 +584,5 @@ func (g *pastGeneration) takeIn(f journal.Frame) {
 	}
 }
 
-// remoteTurn is a turn whose agent runs on another computer: the line to the agent may break while the turn runs.
+// remoteTurn is a turn whose agent runs on another machine: the connection to the agent may break while the turn runs.
 type remoteTurn struct{ v *conversation }

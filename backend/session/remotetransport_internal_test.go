@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// What the agent has answered has arrived, also where we ended before that was noted: it is not sent again.
+// A request that the agent has answered has arrived, even when the program ended before that was stored: it is not sent again.
 func TestUnsentRequestsLeaveOutAnsweredOnes(t *testing.T) {
 	t.Parallel()
 	past := pastGeneration{generation: 1, turn: "t", requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}

@@ -27,7 +27,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// elsewhere is a runtime of its own behind a line that can be broken.
+// elsewhere is a remote runtime behind a connection that can be broken.
 type elsewhere struct {
 	t      *testing.T
 	set    *proxy.Set
@@ -37,14 +37,14 @@ type elsewhere struct {
 	token  atomic.Pointer[string]
 	stop   func()
 
-	prompts     atomic.Int32 // that have come
-	unconfirmed atomic.Bool  // those that come now are taken, and the answer that says so does not get back
-	endless     atomic.Bool  // no agent can be ended, for a gateway
+	prompts     atomic.Int32 // number of prompts that have come
+	unconfirmed atomic.Bool  // prompts are taken, and their confirmations are lost
+	endless     atomic.Bool  // the gateway ends no agent
 }
 
 const placeToken = "the-token-of-the-runtime-elsewhere"
 
-// runtime starts one; logBytes bounds what it holds of each agent.
+// runtimeElsewhere starts a runtime; logBytes limits the messages that it holds of each agent.
 func runtimeElsewhere(t *testing.T, logBytes int64) *elsewhere {
 	t.Helper()
 	e := &elsewhere{t: t}
@@ -56,7 +56,7 @@ func runtimeElsewhere(t *testing.T, logBytes int64) *elsewhere {
 
 func (e *elsewhere) setToken(token string) { e.token.Store(&token) }
 
-// begin starts the runtime; a second time it is one that knows nothing of the first.
+// begin starts the runtime; a second call starts one that knows nothing of the first.
 func (e *elsewhere) begin(logBytes int64) {
 	t := e.t
 	t.Helper()
@@ -79,7 +79,7 @@ func (e *elsewhere) begin(logBytes int64) {
 	}
 	inner := api.Loopback(listener.Addr())
 	e.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "Bearer "+*e.token.Load() { // the test's token stands for the runtime's
+		if r.Header.Get("Authorization") == "Bearer "+*e.token.Load() { // the test's token is replaced by the runtime's
 			r.Header.Set("Authorization", "Bearer "+placeToken)
 		} else {
 			r.Header.Set("Authorization", "Bearer wrong")
@@ -88,7 +88,7 @@ func (e *elsewhere) begin(logBytes int64) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		r.Host = listener.Addr().String() // the line has an address of its own
+		r.Host = listener.Addr().String() // the connection has an address of its own
 		if body, err := io.ReadAll(r.Body); err == nil {
 			if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte(`"session/prompt"`)) {
 				e.prompts.Add(1)
@@ -117,7 +117,7 @@ func (e *elsewhere) begin(logBytes int64) {
 	t.Cleanup(e.stop)
 }
 
-// instances counts those that run.
+// instances returns how many agents run.
 func (e *elsewhere) instances() int {
 	n := 0
 	for _, s := range e.set.List() {
@@ -137,12 +137,12 @@ type line struct {
 	mu    sync.Mutex // protects the fields below
 	to    string
 	down  bool
-	held  chan struct{} // closed when bytes flow; nil while they do
-	deaf  bool          // only those to the client are held
+	held  chan struct{} // closed when bytes flow; nil while they flow
+	deaf  bool          // only bytes to the client are held
 	conns map[net.Conn]struct{}
-	cutAt int64 // after so many more bytes to the client every connection is cut; 0 = never
-	more  int   // so often it is cut again
-	cuts  int   // so often it was cut
+	cutAt int64 // every connection is cut after so many more bytes to the client; 0 = never
+	more  int   // how often it is cut again
+	cuts  int   // how often it was cut
 }
 
 func newLine(t *testing.T, to string) *line {
@@ -238,7 +238,7 @@ func (l *line) cut() {
 	}
 }
 
-// cutAgain is after how many bytes.
+// cutAgain is the number of bytes between two cuts.
 const cutAgain = 60_000
 
 func (l *line) cutAfter(bytes int64) {
@@ -256,7 +256,7 @@ func (l *line) set(down bool) {
 	}
 }
 
-// hold lets no byte through until flow; the connections stay.
+// hold stops all bytes until flow is called; the connections stay open.
 func (l *line) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +265,7 @@ func (l *line) hold() {
 	}
 }
 
-// deafen is hold for what comes to the client.
+// deafen is hold for bytes to the client.
 func (l *line) deafen() {
 	l.hold()
 	l.mu.Lock()
@@ -282,7 +282,7 @@ func (l *line) flow() {
 	}
 }
 
-// idleElsewhere is a conversation whose agent runs at a place, and waits.
+// idleElsewhere makes a conversation whose agent runs at a place and is idle.
 func idleElsewhere(t *testing.T, dir string) (*elsewhere, *desk, session.Session) {
 	t.Helper()
 	e := runtimeElsewhere(t, 0)
@@ -298,7 +298,7 @@ func deskWithPlaces(t *testing.T, dir string) *desk {
 	return deskWithPlacesAnd(t, dir, 0)
 }
 
-// deskWithPlacesAnd is one where a deletion can be undone for so long.
+// deskWithPlacesAnd is deskWithPlaces with another time to undo a deletion.
 func deskWithPlacesAnd(t *testing.T, dir string, undo time.Duration) *desk {
 	t.Helper()
 	return openAs(t, dir, proxy.Config{}, session.Config{
@@ -389,7 +389,7 @@ func TestRemoteSessionFromPromptToEnd(t *testing.T) {
 	}
 }
 
-// numbered gives the numbers of the burst that are in the journal.
+// numbered returns the numbers of the burst that are in the journal.
 func (d *desk) numbered(id string) []string {
 	var list []string
 	for dir, data := range d.journal(id) {
@@ -413,7 +413,7 @@ func (d *desk) numbered(id string) []string {
 	return list
 }
 
-// Ten thousand updates come once each and in order over a line that is cut twenty times, mostly in the middle of a frame.
+// Ten thousand updates come once each and in order over a connection that is cut twenty times, mostly in the middle of a frame.
 func TestRemoteLineThatIsCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	plain := open(t, t.TempDir())
@@ -455,7 +455,7 @@ func (d *desk) lineIs(id, state string) {
 	})
 }
 
-// A prompt that is given while the line is broken waits, and reaches the agent once.
+// A prompt that is sent while the connection is broken waits, and reaches the agent once.
 func TestRemotePromptWaitsForLine(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -485,7 +485,7 @@ func TestRemotePromptWaitsForLine(t *testing.T) {
 	}
 }
 
-// A line over which nothing comes any more, though it stands, is noticed and made anew.
+// A connection over which no bytes come, although it is open, is noticed and made anew.
 func TestRemoteLineThatStallsIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	e, d, s := idleElsewhere(t, t.TempDir())
@@ -499,7 +499,7 @@ func TestRemoteLineThatStallsIsMadeAnew(t *testing.T) {
 	wantStop(t, tr, "end_turn")
 }
 
-// What the runtime holds no more is told as a gap, and the conversation goes on.
+// Messages that the runtime no longer holds are told as a gap, and the conversation goes on.
 func TestRemoteGapIsShown(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 64<<10)
@@ -513,7 +513,7 @@ func TestRemoteGapIsShown(t *testing.T) {
 		defer e.line.mu.Unlock()
 		return e.line.cutAt == 0
 	})
-	e.line.set(true) // also the line that may have been made anew meanwhile, over which nothing would be missed
+	e.line.set(true) // also breaks a connection that was made anew meanwhile, over which nothing would be lost
 	for range 3000 { // until the burst is over, unread
 		if list := e.set.List(); len(list) == 1 && e.seen(list[0].ServerID) > 10_000 {
 			break
@@ -531,7 +531,7 @@ func TestRemoteGapIsShown(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// seen is the number of the newest message of an instance.
+// seen returns the number of the newest message of an instance.
 func (e *elsewhere) seen(id string) uint64 {
 	r, err := e.set.Reader(e.t.Context(), id, 0)
 	if err != nil {
@@ -548,7 +548,7 @@ func (e *elsewhere) seen(id string) uint64 {
 	}
 }
 
-// A runtime that was started anew has lost the agent, which is told; the next start takes the conversation up again.
+// A runtime that was started anew has lost the agent, which the session shows; the next start opens the session again.
 func TestRemoteRuntimeRestartIsTold(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -562,7 +562,7 @@ func TestRemoteRuntimeRestartIsTold(t *testing.T) {
 	e.restarted()
 	tr := d.idle(s.ID)
 	wantStop(t, tr, "agent_exited")
-	if got := d.get(s.ID); got.Phase != lifecycle.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
+	if got := d.get(s.ID); got.Phase != lifecycle.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // the agent had the prompt, whose work may be done
 		t.Fatalf("after the runtime was started anew: got %s, exit %+v, draft %q; want closed, place.gone, no draft", got.Phase, got.Exit, got.Draft)
 	}
 	d.prompt(s.ID, "echo again")
@@ -572,11 +572,11 @@ func TestRemoteRuntimeRestartIsTold(t *testing.T) {
 	}
 }
 
-// muteAgent makes a session, and says nothing to who wants it back.
+// muteAgent makes a session, and answers no resume.
 const muteAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}}'
 	read l; case $l in *'"session/new"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}' ;; esac; cat >/dev/null`
 
-// That the runtime was lost while an agent took its session up tells nothing of that session: it is not given up for it.
+// The loss of the runtime while an agent resumes its session is no failure of that session, which is tried again.
 func TestRemoteRuntimeLossKeepsACPSession(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -600,7 +600,7 @@ func TestRemoteRuntimeLossKeepsACPSession(t *testing.T) {
 	}
 }
 
-// restarted has the runtime be another one at the same address, which knows none of the first one's agents.
+// restarted replaces the runtime by another one at the same address, which knows none of the agents.
 func (e *elsewhere) restarted() {
 	e.t.Helper()
 	e.stop()
@@ -611,7 +611,7 @@ func (e *elsewhere) restarted() {
 	e.line.set(false)
 }
 
-// A prompt that waits for a line is not lost with an agent that never gets it: it is the draft again.
+// A prompt that waits for a connection becomes the draft again when its agent never gets it.
 func TestRemotePromptThatNeverLeavesIsDraft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
@@ -637,7 +637,7 @@ func TestRemotePromptThatNeverLeavesIsDraft(t *testing.T) {
 			if err := d.Restart(d.t.Context(), id); err != nil {
 				d.t.Fatal(err)
 			}
-			e.line.set(false) // and what is said to the one before is said
+			e.line.set(false) // and the conversation before has ended
 			return d
 		}},
 		"it is deleted, and restored": {"cancelled", "", func(e *elsewhere, d *desk, id string, _ func() *desk) *desk {
@@ -667,7 +667,7 @@ func TestRemotePromptThatNeverLeavesIsDraft(t *testing.T) {
 			}
 			e.line.set(true)
 			d.lineIs(s.ID, "broken")
-			if err := d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"plan"`)); err != nil { // so that the prompt waits behind something
+			if err := d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"plan"`)); err != nil { // so that the prompt waits behind a request
 				t.Fatalf("SetConfig(mode, plan): got %v with options %+v, want it taken", err, d.get(s.ID).ConfigOptions)
 			}
 			d.prompt(s.ID, "echo Hello there")
@@ -685,14 +685,14 @@ func TestRemotePromptThatNeverLeavesIsDraft(t *testing.T) {
 			}
 			d.sameAsRebuilt(s.ID)
 			d.close()
-			if n := e.prompts.Load(); n != 1 && end.problem != "place.gone" { // of a runtime that refuses it too
+			if n := e.prompts.Load(); n != 1 && end.problem != "place.gone" { // the runtime refuses the prompt too
 				t.Errorf("%d prompts have come", n)
 			}
 		})
 	}
 }
 
-// A prompt that may have arrived is given back with a word about that; one that the agent is at is not.
+// A prompt that may have arrived becomes the draft again, with a notice; a prompt that the agent works on does not.
 func TestRemotePromptThatMayHaveArrivedIsTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -735,7 +735,7 @@ func TestRemotePromptThatMayHaveArrivedIsTold(t *testing.T) {
 	}
 }
 
-// A prompt of which we did not hear that it arrived is not sent again by the next start, whose line brings its answer.
+// A prompt whose arrival was not confirmed is not sent again by the next start, whose connection brings the answer.
 func TestRemotePromptIsNotSentAgainByNextStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -745,20 +745,20 @@ func TestRemotePromptIsNotSentAgainByNextStart(t *testing.T) {
 	d.prompt(s.ID, "echo Hello there")
 	d.until("answer", func() bool { return e.seen(s.ID+".1") > before+1 })
 	d.close()
-	e.line.cut() // what is held for the program before comes to nobody
+	e.line.cut() // the bytes held for the run before reach nobody
 	e.line.flow()
 	d = deskWithPlaces(t, dir)
 	tr := d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "end_turn" || strings.Count(textOf(tr, "agent"), "Hello there") != 1 {
 		t.Errorf("after the next start: got turn %+v, text %q; want end_turn and one echo", turn, textOf(tr, "agent"))
 	}
-	d.close() // which waits for what is being sent
+	d.close() // waits for the messages that are being sent
 	if n := e.prompts.Load(); n != 1 {
 		t.Errorf("the agent got it %d times", n)
 	}
 }
 
-// An agent elsewhere that has closed its input is ended, as one here is: nothing would ever come of what it is told.
+// A remote agent that has closed its input is ended, like one on this machine.
 func TestRemoteAgentWithClosedInputIsEnded(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -792,7 +792,7 @@ func TestRemoteTokenIsRefusedAndChanged(t *testing.T) {
 	d.prompt(s.ID, "echo now")
 	d.idle(s.ID)
 
-	// It is revoked in the middle of a session, which is told; a new one takes it up.
+	// The token is revoked in the middle of a session, which the session shows; with a new token it goes on.
 	e.setToken("another-token-of-the-runtime")
 	d.prompt(s.ID, "echo later")
 	d.lineIs(s.ID, "refused")
@@ -807,7 +807,7 @@ func TestRemoteTokenIsRefusedAndChanged(t *testing.T) {
 	}
 }
 
-// A token is for the address that it was entered for: another host does not get it, and what runs at the old one keeps it.
+// A token belongs to the address that it was entered for: another host does not get it, and agents at the old address keep it.
 func TestRemoteTokenGoesToNoOtherHost(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -840,8 +840,8 @@ func TestRemoteTokenGoesToNoOtherHost(t *testing.T) {
 	}
 }
 
-// The agent goes on while this program is away, and its request is answered after. A turn whose message has woken the agent has begun a moment
-// before the agent's generation, and goes on likewise.
+// A remote agent runs on while the program is away, and its request is answered after. The same holds for a turn whose prompt started the
+// agent, and which therefore began before the agent's generation.
 func TestRemoteAgentOutlivesProgram(t *testing.T) {
 	for name, how := range map[string]struct{ killed, woken bool }{
 		"closed": {}, "killed": {killed: true}, "woken and closed": {woken: true}, "woken and killed": {killed: true, woken: true},
@@ -854,7 +854,7 @@ func TestRemoteAgentOutlivesProgram(t *testing.T) {
 			if how.woken {
 				d.prompt(s.ID, "echo before")
 				d.idle(s.ID)
-				d.close() // no turn runs, so the agent ends with us
+				d.close() // no turn runs, so the agent ends with the program
 				if n := e.instances(); n != 0 {
 					t.Fatalf("%d instances run there", n)
 				}
@@ -863,11 +863,11 @@ func TestRemoteAgentOutlivesProgram(t *testing.T) {
 			d.prompt(s.ID, "permission")
 			r := d.request(s.ID)
 			copied := filepath.Join(t.TempDir(), "copy")
-			if how.killed { // the directory as it would be, had the program died now
+			if how.killed { // a copy of the directory, as after a kill at this moment
 				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 					t.Fatal(err)
 				}
-				e.line.set(true) // it can say nothing more
+				e.line.set(true) // the first program can send nothing more
 				dir = copied
 			}
 			d.close()
@@ -900,7 +900,8 @@ func TestRemoteAgentOutlivesProgram(t *testing.T) {
 	}
 }
 
-// What was typed while the line was down, and then the program ended, is in the journal without its secrets: the agent never gets it so.
+// Messages that were not sent before the program ended are in the journal without their secrets, and are never sent to the agent in that
+// form.
 func TestRemoteSecretsThatWereNotSentAreRedacted(t *testing.T) {
 	t.Parallel()
 	const key = "sk-0123456789abcdefghij"
@@ -968,12 +969,12 @@ func TestRemoteSecretsThatWereNotSentAreRedacted(t *testing.T) {
 	}
 }
 
-// What came while the program was away is read when it is back: everything, once.
+// Messages that came while the program was away are read when it is back: each one, once.
 func TestRemoteBurstWhileProgramIsAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e, d, s := idleElsewhere(t, dir)
-	e.line.cutAfter(300_000) // of some two million bytes
+	e.line.cutAfter(300_000) // of about two million bytes
 	d.prompt(s.ID, "burst")
 	d.until("cut", func() bool {
 		e.line.mu.Lock()
@@ -995,7 +996,7 @@ func TestRemoteBurstWhileProgramIsAway(t *testing.T) {
 	}
 }
 
-// pad makes texts that begin with a number sort like the numbers.
+// pad makes texts that begin with a number sort by the number.
 func pad(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -1004,7 +1005,7 @@ func pad(list []string) []string {
 	return out
 }
 
-// Stop ends an agent that does not heed it; where the runtime cannot be reached for that, it is told that the agent may still work.
+// A cancel ends an agent that ignores it; when the runtime cannot be reached for that, the session shows that the agent may still work.
 func TestRemoteCancelEndsAgentOrTellsThatItMayWork(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)
@@ -1041,14 +1042,14 @@ func TestRemoteCancelEndsAgentOrTellsThatItMayWork(t *testing.T) {
 		t.Errorf("%d run there", e.instances())
 	}
 	e.line.set(false)
-	d.prompt(s.ID, "echo back again") // which ends the one that was left
+	d.prompt(s.ID, "echo back again") // the start ends the agent that was left
 	d.idle(s.ID)
 	if e.instances() != 1 {
 		t.Errorf("%d run there", e.instances())
 	}
 }
 
-// An agent that could not be ended is ended by the next start, whatever has become of its conversation.
+// An agent that could not be ended is ended by the next start, even when its session has been deleted.
 func TestRemoteAgentThatIsLeftIsEndedLater(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]func(t *testing.T, e *elsewhere, d *desk, id string){
@@ -1102,14 +1103,14 @@ func TestRemoteAgentThatIsLeftIsEndedLater(t *testing.T) {
 	}
 }
 
-// left is how many agents elsewhere are stored as left.
+// left returns how many remote agents are stored as running without a conversation.
 func (d *desk) left() (n int, err error) {
 	err = d.db.Read().QueryRow(`SELECT (SELECT count(*) FROM session WHERE line <> '') + (SELECT count(*) FROM stray)`).Scan(&n)
 	return n, err
 }
 
-// A place that only archived and deleted conversations are at can be removed, and what still runs there for them ends before its token is
-// forgotten. Where it cannot be reached, how much is left is told; and nobody looks for it any more.
+// A place of archived and deleted sessions only can be removed. Its agents end before its token is forgotten. When the place cannot be
+// reached, the result tells how many agents are left, and no later start looks for them.
 func TestRemovePlaceEndsItsAgents(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"it is there": false, "it cannot be reached": true} {

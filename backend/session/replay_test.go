@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// replayOf makes a recording an own agent, and a conversation with it.
+// replayOf makes an agent of a recording, and a conversation with it.
 func (d *desk) replayOf(recording []byte, words ...string) session.Session {
 	d.t.Helper()
 	agent := agenttest.Program(d.t)
@@ -43,7 +43,7 @@ func (d *desk) replayOf(recording []byte, words ...string) session.Session {
 	return s
 }
 
-// answers gives any request an answer that says yes.
+// answers answers any request in the affirmative.
 func (d *desk) answers(r session.Request) {
 	d.t.Helper()
 	var a session.Answer
@@ -62,7 +62,7 @@ func (d *desk) answers(r session.Request) {
 	d.answer(r, a)
 }
 
-// says is what a person does in a turn: prompt, answer all that is asked, and cancel once the agent has said so much.
+// says runs a turn like a person: it sends a prompt, answers all requests, and cancels once cancelAt accepts the agent's text.
 func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 	d.t.Helper()
 	before := d.transcript(id)
@@ -98,7 +98,7 @@ func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 	})
 }
 
-// seenAs is a conversation without what differs each time: ids, times and the names of agents.
+// seenAs returns a conversation without the values that differ each time: ids, times and the names of agents.
 func (d *desk) seenAs(id string) string {
 	d.t.Helper()
 	_, data := d.export(id, export.JSON)
@@ -140,7 +140,7 @@ func (d *desk) seenAs(id string) string {
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// same leaves out what differs, and a SIGKILL: a busy machine may take longer to tell of it than is waited for.
+// same removes such values, and a SIGKILL, since a busy machine may report the kill after the wait for it.
 func same(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -176,10 +176,10 @@ func wantSame(t *testing.T, have, want string) {
 	}
 }
 
-// long tells that the tests may take their time; see make crash.
+// long reports whether the tests may take long; see make crash.
 func long() bool { return os.Getenv("DESKHAND_LONG") != "" }
 
-// wordsOfDemo are all words of the demo agent, by its own help.
+// wordsOfDemo returns all words of the demo agent, from its help.
 func wordsOfDemo(t *testing.T, help string) []string {
 	t.Helper()
 	var words []string
@@ -192,8 +192,8 @@ func wordsOfDemo(t *testing.T, help string) []string {
 	return words
 }
 
-// TestReplayOfEveryWord: a conversation with every word of the demo agent, among them those after which it is gone, is the same
-// conversation when it is replayed.
+// TestReplayOfEveryWord: the recording of a conversation with any word of the demo agent, even one that ends the agent, replays to the same
+// conversation.
 func TestReplayOfEveryWord(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -205,7 +205,7 @@ func TestReplayOfEveryWord(t *testing.T) {
 		"hang":     func(said string) bool { return strings.Contains(said, "Cancel does not help.") },
 		"stubborn": func(said string) bool { return regexp.MustCompile(`Its pid is \d+\.`).MatchString(said) },
 	}
-	if !long() { // these take minutes where the race detector runs
+	if !long() { // these words take minutes with the race detector
 		words = slices.DeleteFunc(words, func(word string) bool {
 			return cancels[word] != nil || slices.Contains([]string{"burst", "huge", "stream"}, word)
 		})
@@ -250,7 +250,7 @@ func TestReplayOfEveryWord(t *testing.T) {
 	}
 }
 
-// TestReplayGoesOnAfterOtherAnswers: who does something else than then sees the recording go on.
+// TestReplayGoesOnAfterOtherAnswers: the replay goes on when the person answers otherwise than in the recording.
 func TestReplayGoesOnAfterOtherAnswers(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -273,7 +273,7 @@ func TestReplayGoesOnAfterOtherAnswers(t *testing.T) {
 		t.Errorf("user entry: got %+v, want something else", e)
 	}
 
-	// Never cancelled then. A busy machine may hear it out before it says stop: then once more.
+	// The recording has no cancel. A busy machine may read to the end before the cancel comes: then the test tries again.
 	for range 5 {
 		d.says(r.ID, "markdown", func(said string) bool { return said != "" })
 		if tr = d.transcript(r.ID); lastTurn(tr).StopReason == "cancelled" {

@@ -12,40 +12,40 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// An agent that has answered session/load may not be through with the history: Gemini CLI sends most of it after the answer. The conversation is
-// ready when the history ends as the stored one does, or when no more of it comes. Until then nothing is sent to the agent, so that no answer to a
-// prompt is taken for history.
+// An agent may answer session/load before it has sent the whole history: Gemini CLI sends most of it after the answer. The conversation is
+// ready when the history ends as the stored one does, or when no more of it comes. Until then nothing is sent to the agent, so that no
+// answer to a prompt is taken for history.
 const (
-	replayQuiet   = time.Second            // without an update, where the history that came ends otherwise than the stored one
-	replayNone    = 300 * time.Millisecond // the same, where nothing came yet: most of such agents give nothing back
-	replayLongest = time.Minute            // from the answer on, for an agent that never stops
+	replayQuiet   = time.Second            // without an update, when the history so far ends otherwise than the stored one
+	replayNone    = 300 * time.Millisecond // without an update, when no history came yet: most agents that answer early send none
+	replayLongest = time.Minute            // from the answer on, for an agent that never stops sending
 )
 
-// replay is the history that is given back, and what waits for its end.
+// replay is a history that the agent replays, and the function to call at its end.
 type replay struct {
 	*history.Replay
 
-	then  func()      // nil until the agent has answered
-	by    time.Time   // when it is over at the latest
-	quiet *time.Timer // since the last update
+	then  func()      // called at the end of the history; nil until the agent has answered
+	by    time.Time   // the latest end
+	quiet *time.Timer // runs since the last update
 }
 
-// expectReplay begins to compare what the agent gives back with what is stored.
+// expectReplay begins to compare the agent's history with the stored one.
 func (a *agentProcess) expectReplay() { a.replay = &replay{Replay: history.Expect(a.v.storedEnd())} }
 
-// storedEnd is the end of what was said in the agent's session, as far as it is stored.
+// storedEnd returns the last messages and tool calls of the agent's session, as stored.
 func (v *conversation) storedEnd() []history.Said {
 	const newest = 200
 	list, err := query(v.c.lasting(), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
 		`SELECT data FROM entry WHERE session = ? ORDER BY seq DESC LIMIT ?`, v.id, newest)
 	if err != nil {
-		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence tells the end
+		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence marks the end
 		return nil
 	}
 	var said []history.Said
 	for _, e := range list {
 		if e.Divider != nil && e.Divider.Code == "session.fresh" {
-			break // what is above is of another session of the agent
+			break // the entries before belong to another ACP session
 		}
 		switch {
 		case e.Kind == history.Tool && e.Tool != nil:
@@ -58,7 +58,8 @@ func (v *conversation) storedEnd() []history.Said {
 	return said
 }
 
-// afterReplay calls then when the agent has given back all of its history, at once where it gives none back. It is called with the agent's answer.
+// afterReplay handles the agent's answer to the load: then is called when the agent has sent its whole history; at once when no history is
+// expected.
 func (a *agentProcess) afterReplay(then func()) {
 	if a.replay == nil {
 		then()
@@ -68,7 +69,7 @@ func (a *agentProcess) afterReplay(then func()) {
 	a.awaitReplay()
 }
 
-// awaitReplay ends the wait, or begins to wait anew.
+// awaitReplay ends the wait for the history when it is whole or the limit has passed, or restarts the timer.
 func (a *agentProcess) awaitReplay() {
 	r := a.replay
 	if r.quiet != nil {
@@ -100,8 +101,9 @@ func (a *agentProcess) endReplay() {
 	then()
 }
 
-// beforeReplayed takes a message of the agent that may be history, before it is folded. An agent of which nothing came back may begin to speak by
-// itself after its answer, and that is no history; a person's message is, since nobody has said one.
+// beforeReplayed handles a message that may be part of the history, before the message is folded. beforeReplayed reports whether the
+// message is history that came after the agent's answer. An agent that has sent no history before its answer may begin to talk by itself,
+// which is not history; a person's message is, since no prompt was sent.
 func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool) {
 	if a.replay == nil || env.Kind != acp.Notification || env.Method() != "session/update" {
 		return false
@@ -109,7 +111,7 @@ func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
-	_ = json.Unmarshal(data, &m) // it is an envelope
+	_ = json.Unmarshal(data, &m) // Peek has checked the message
 	u, err := acp.ParseUpdate(m.Params)
 	if err != nil || u.SessionID != "" && u.SessionID != a.v.row.ACPSessionID {
 		return false
@@ -122,12 +124,12 @@ func (a *agentProcess) beforeReplayed(env acp.Envelope, data []byte) (later bool
 	return a.replay.Take(u) && answered
 }
 
-// importing tells whether the history of an imported session is still to be taken in.
+// importing reports whether the history of an imported session must still be taken in.
 func (v *conversation) importing() bool {
 	return v.row.Origin != nil && v.row.Origin.Kind == originImport && !v.fold.Facts.Imported
 }
 
-// replay is how what follows in the journal is told of.
+// replay returns the note that precedes the replayed history in the journal.
 func (v *conversation) replay() string {
 	if v.importing() {
 		return transcript.NoteImporting
@@ -135,13 +137,13 @@ func (v *conversation) replay() string {
 	return transcript.NoteReplaying
 }
 
-// takeOver opens a session that the agent had before us.
+// takeOver opens a session that the agent had before the import: by load, which replays the history, or else by resume.
 func (a *agentProcess) takeOver() {
 	v := a.v
 	switch {
 	case a.can.LoadSession:
 		v.do(lifecycle.Replay{})
-		a.replay = &replay{Replay: &history.Replay{}} // there is nothing stored to compare with
+		a.replay = &replay{Replay: &history.Replay{}} // nothing is stored to compare the history with
 		a.restoreImported("session/load", transcript.RestoredImport)
 	case a.can.Resume:
 		a.restoreImported("session/resume", transcript.RestoredUnseen)
@@ -150,6 +152,7 @@ func (a *agentProcess) takeOver() {
 	}
 }
 
+// restoreImported opens an imported session by method, and fails the start when the agent refuses.
 func (a *agentProcess) restoreImported(method, how string) {
 	params := a.setup()
 	params["sessionId"] = a.v.row.ACPSessionID
@@ -167,8 +170,8 @@ func (a *agentProcess) restoreImported(method, how string) {
 }
 
 const (
-	problemImport   = "session.import_failed"      // the agent does not give its history
-	problemNoImport = "session.import_unsupported" // it can take up no session at all
+	problemImport   = "session.import_failed"      // the agent does not load the session
+	problemNoImport = "session.import_unsupported" // the agent can open no stored session
 	refusedSessions = "agent.sessions_failed"
 
 	maxImportedCursor = 8 << 10
@@ -180,7 +183,7 @@ const (
 	originImport   = "import"
 )
 
-// waitToLoad puts session/load off where it would lose the session; it is true when load is called again later.
+// waitToLoad postpones session/load for an agent that would lose the session now. waitToLoad returns true when load is called again later.
 func (a *agentProcess) waitToLoad() bool {
 	v := a.v
 	if !v.c.cfg.Agents.Quirks(v.row.Agent).LoadNextMinute {
@@ -195,13 +198,13 @@ func (a *agentProcess) waitToLoad() bool {
 		Description: v.agentName + " forgets a conversation that it takes up again in the minute in which it began with it.",
 	}})
 	a.within(wait+openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), a.plan.BringsAny()), "session")
-	time.AfterFunc(wait, func() { a.post(a.load) }) // which does nothing once this generation is over
+	time.AfterFunc(wait, func() { a.post(a.load) }) // post does nothing when this generation has ended
 	return true
 }
 
-// untilNextMinute is how long it is until the minute of the clock is another than that of begun; nothing when it is.
+// untilNextMinute returns the time until the minute after begun; 0 when that minute has begun.
 func untilNextMinute(begun, now time.Time) time.Duration {
-	const slack = time.Second // the agent looks at the clock before it answers
+	const slack = time.Second // the agent reads the clock before it answers
 	over := begun.Truncate(time.Minute).Add(time.Minute + slack)
 	if begun.IsZero() || begun.After(now) || !now.Before(over) {
 		return 0
@@ -209,7 +212,7 @@ func untilNextMinute(begun, now time.Time) time.Duration {
 	return over.Sub(now)
 }
 
-// lastReady is when an agent last began with the session, other than by loading it: a load changes nothing of the name of its file.
+// lastReady returns when an agent last opened the session other than by load, since a load keeps the name of the session's file.
 func (v *conversation) lastReady() time.Time {
 	return v.c.journal.LastNote(v.c.ctx, v.id, `{"note":"`+transcript.NoteReady+`"`, `"reason":"load"`)
 }

@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// Gemini's session is loaded in the next minute of the clock, and the transcript says so.
+// A session of Gemini's is loaded in the next minute of the clock, and the transcript tells the wait.
 func TestLoadWaitsForNextMinuteOfGemini(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,12 +29,12 @@ func TestLoadWaitsForNextMinuteOfGemini(t *testing.T) {
 	}
 	d.prompt(s.ID, "one")
 	d.idle(s.ID)
-	// The minute in which the session begins is this one, however late in it.
+	// The session begins in this minute, however late in it.
 	d.readySince(s.ID, time.Now().Truncate(time.Minute))
 	d.close()
 
 	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < 20*time.Second {
-		<-time.After(left) // a start may take seconds, and the minute must not end before it asks
+		<-time.After(left) // a start may take seconds, so the minute must not end before the load
 	}
 	d = open(t, dir)
 	d.readySince(s.ID, time.Now().Truncate(time.Minute))
@@ -49,7 +49,7 @@ func TestLoadWaitsForNextMinuteOfGemini(t *testing.T) {
 			t.Errorf("%s was sent in the same minute", data)
 		}
 	}
-	d.close() // which does not wait for the minute
+	d.close() // does not wait for the minute
 
 	d = open(t, dir)
 	d.readySince(s.ID, time.Now().Add(-2*time.Minute))
@@ -60,7 +60,7 @@ func TestLoadWaitsForNextMinuteOfGemini(t *testing.T) {
 	}
 }
 
-// readySince moves the time at which the agent last began with the session.
+// readySince changes the time at which the agent last opened the session.
 func (d *desk) readySince(id string, at time.Time) {
 	d.t.Helper()
 	err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error {

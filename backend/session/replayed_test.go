@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A history that comes after the answer to session/load is neither shown nor found again, nor is it taken for the answer to a prompt that waits.
+// A history that comes after the answer to session/load is neither shown nor searched, and is not taken for the answer to a waiting prompt.
 func TestHistoryAfterTheAnswerToLoad(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"load late", "load late otherwise"} {
@@ -54,7 +54,7 @@ func TestHistoryAfterTheAnswerToLoad(t *testing.T) {
 	}
 }
 
-// mustComeBeforeThePrompt fails when a message of a person's came from the agent after a prompt of the same start had gone to it.
+// mustComeBeforeThePrompt fails the test when a person's message came from the agent after a prompt of the same start was sent.
 func mustComeBeforeThePrompt(t *testing.T, d *desk, id string) {
 	t.Helper()
 	prompted, came := false, 0
@@ -76,7 +76,7 @@ func mustComeBeforeThePrompt(t *testing.T, d *desk, id string) {
 	}
 }
 
-// What an agent says by itself after it has loaded a session, of which it gives nothing back, is shown.
+// Messages that an agent sends by itself after it has loaded a session without replaying it are shown.
 func TestWordsAfterALoadWithoutHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Request gives one request, whether it waits or not.
+// Request returns one request, whether it waits or has ended.
 func (c *Client) Request(ctx context.Context, id string) (Request, error) {
 	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
 	if err != nil {
@@ -17,9 +17,9 @@ func (c *Client) Request(ctx context.Context, id string) (Request, error) {
 	return found[0], nil
 }
 
-// RequestsNamed gives the requests whose id begins so, the newest first, whether they wait or not: a person who answers one may have been late,
-// and is to hear who was first. It gives 10 at most.
+// RequestsNamed returns up to 10 requests whose id begins with a text, the newest first, whether they wait or have ended: a person who
+// answers too late is told who has answered.
 func (c *Client) RequestsNamed(ctx context.Context, begins string) ([]Request, error) {
-	const afterAll = "~" // of the characters of an id
+	const afterAll = "~" // sorts after all characters of an id
 	return query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id >= ? AND id < ? ORDER BY created_at DESC, id DESC LIMIT 10`, begins, begins+afterAll)
 }

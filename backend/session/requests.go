@@ -1,8 +1,8 @@
 package session
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -17,16 +17,16 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// mostOpen is how many requests may wait in a conversation. Each one costs a look at all the others, and an agent that asks in a loop would hold
-// up its conversation, and bury what a person can answer. What a rule answers does not wait.
+// mostOpen is how many requests may wait in a conversation. Each new request is compared with all others, so an agent that asks in a loop
+// would slow down its conversation, and hide the requests that a person can answer. Requests that a rule answers do not wait.
 const mostOpen = 256
 
-// asked takes a request of the agent, which the journal has already.
+// asked handles a request of the agent, which is in the journal already.
 func (b *inbox) asked(env acp.Envelope, data []byte) {
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
-	_ = json.Unmarshal(data, &m) // Peek has checked it; params of any shape are looked at below
+	_ = json.Unmarshal(data, &m) // Peek has checked the message; params of any type are accepted here
 	method := env.Method()
 	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: b.v.id, Generation: b.v.row.Generation, Agent: b.v.agentName,
@@ -47,7 +47,7 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 		ok = b.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
 		ok = readQuestion(r, m.Params, b.v.c.secret.Text)
-	case b.v.c.cfg.Agents.Quirks(b.v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
+	case b.v.c.cfg.Agents.Quirks(b.v.row.Agent).Refuses(method): // sent at every step by some agents, and of no use to people
 		b.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		return
 	case b.serves(method):
@@ -61,7 +61,7 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 		return
 	}
 	if r.Status != lifecycle.StatusRequested {
-		return // refused while it was read
+		return // the request was refused while it was read
 	}
 	d := b.decided(r)
 	if d == nil && len(b.open) >= mostOpen {
@@ -76,7 +76,7 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 	b.answerBy(r, d, unread)
 }
 
-// opens has a request wait for a person.
+// opens makes a request wait for a person's answer.
 func (b *inbox) opens(r *openRequest) {
 	b.open[r.ID] = r
 	b.v.saveRequest(&r.Request)
@@ -92,12 +92,13 @@ func (b *inbox) waiting() []*openRequest {
 	return list
 }
 
-// refuse answers with an error; nobody is asked.
+// refuse answers a request with an error, without asking a person.
 func (b *inbox) refuse(r *openRequest, code int, why string) {
 	r.Status = lifecycle.StatusRejected
 	b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
 }
 
+// readPermission fills in a permission. readPermission returns false when the request is to be shown raw.
 func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	p, err := acp.ParsePermission(params)
 	if err != nil {
@@ -111,18 +112,18 @@ func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	r.Choice = permission.IsChoice(r.offer(metaOf(p.ToolCall)))
 	patch, err := acp.ParseToolCall(b.v.c.secret.Message(p.ToolCall))
 	if err != nil {
-		return true // it can be answered all the same
+		return true // the permission can be answered without its tool call
 	}
 	tool := transcript.ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
-	// What was told before counts where it was told in this turn. Some agents count their calls anew in each, and a call of that id may go on from
-	// an earlier one: rather is nothing shown, and judged, than what is another's.
+	// An earlier report of the tool call counts if it came in this turn. Some agents number their calls anew in each turn, so a call with
+	// this id may be another call of an earlier turn: it is better to show and judge nothing than the data of another call.
 	r.Frame, r.Told = b.v.frames, b.v.frames
 	if e := b.v.fold.CallOfTurn(patch.ToolCallID); e != nil {
 		tool, r.Told = *e.Tool, e.Seq/transcript.PerFrame
 	}
 	transcript.PatchToolCall(&tool, patch)
 	r.Clipped = tool.Clipped()
-	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
+	// Some permissions have no title (title: null) and a tool call that was not reported before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
 	if r.Clipped {
 		b.readWhole(r)
@@ -132,7 +133,7 @@ func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	return true
 }
 
-// answer takes a person's answer. The request is as it was found in the database; what counts is whether it still waits.
+// answer handles a person's answer. found is the request as the database had it; only requests in b.open can be answered.
 func (b *inbox) answer(ctx context.Context, found Request, a Answer, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {
@@ -150,7 +151,7 @@ func (b *inbox) answer(ctx context.Context, found Request, a Answer, surface str
 		return err
 	}
 	switch {
-	case r.ended != nil: // inbox.end tells
+	case r.ended != nil: // inbox.end sends the answer
 	case result == nil:
 		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
 	default:
@@ -163,7 +164,7 @@ func (b *inbox) answer(ctx context.Context, found Request, a Answer, surface str
 	return after()
 }
 
-// withdrawn is the agent's $/cancel_request: it no longer wants to know.
+// withdrawn handles the agent's $/cancel_request.
 func (b *inbox) withdrawn(data []byte) {
 	var m struct {
 		Params struct {
@@ -185,7 +186,7 @@ func (b *inbox) withdrawn(data []byte) {
 	}
 }
 
-// end writes the end of a request, and tells the agent where it still waits and nobody has answered.
+// end records the end of a request, and answers a cancelled request that nobody has answered.
 func (b *inbox) end(id, status string) {
 	r := b.open[id]
 	delete(b.open, id)
@@ -194,10 +195,10 @@ func (b *inbox) end(id, status string) {
 	b.tell(&r.Request)
 	b.keepOpened(r)
 	if b.v.agent != nil && b.v.agent.limit != nil {
-		b.v.agent.again() // it waited for a person, and goes on now
+		b.v.agent.again() // the limit was paused while the agent waited for a person, and starts anew
 	}
 	if r.ended != nil {
-		r.ended <- r.Request // has room: it ends once
+		r.ended <- r.Request // never blocks: the channel has room for one request, and a request ends once
 		return
 	}
 	if status != lifecycle.StatusCancelled || r.Kind == kindTrust {
@@ -215,15 +216,15 @@ func (b *inbox) end(id, status string) {
 	}
 }
 
-// inbox is the requests of a conversation that wait for an answer.
+// inbox holds the requests of a conversation that wait for an answer. The methods of inbox are called in the conversation's goroutine.
 type inbox struct {
 	v      *conversation
 	open   map[string]*openRequest // by id
-	opened map[string]Request      // addresses that a person agreed to open, by elicitation, while the agent waits for what is done there
+	opened map[string]Request      // requests to open an address that a person has accepted, by elicitation id, until the agent reports that the work there is done
 }
 
-// readWhole judges a request by the whole of its tool call, part of which may be in the step that is not written yet. Where the whole cannot
-// be read, a person is asked.
+// readWhole checks the whole tool call of a clipped request for a choice; a part of the call may be in the current step. If the whole
+// cannot be read, the call stays clipped, so that a person is asked.
 func (b *inbox) readWhole(r *openRequest) {
 	whole, err := b.v.c.WholeRequest(b.v.c.lasting(), r.Request, b.v.step.frames...)
 	if err != nil {
@@ -233,7 +234,7 @@ func (b *inbox) readWhole(r *openRequest) {
 	r.Choice = r.Choice || permission.IsChoice(whole.offer(nil))
 }
 
-// tell has the events of a request's questions told with this step.
+// tell adds the question events of a request to the step.
 func (b *inbox) tell(r *Request) {
 	kind := eventQuestionResolved
 	if r.Status == lifecycle.StatusRequested {
@@ -244,7 +245,7 @@ func (b *inbox) tell(r *Request) {
 	}
 }
 
-// reply answers a request by lists; part is the number of the question that they are for, or 0 for all of them.
+// reply answers a request by lists of option ids or texts; part is the number of the question that the list is for, or 0 for all questions.
 func (b *inbox) reply(ctx context.Context, found Request, part int, answers [][]string, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {

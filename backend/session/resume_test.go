@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// forgetfulAgent writes agents.json with an agent "forgetful" that works by the given words.
+// forgetfulAgent writes agents.json with an agent "forgetful" that behaves by the given words.
 func forgetfulAgent(t testing.TB, dir, words string) {
 	t.Helper()
 	agent := agenttest.Program(t)
@@ -61,8 +61,7 @@ func TestResumeByResumeLoadOrNew(t *testing.T) {
 	}
 }
 
-// After a crash only the turn that ran is written, told and indexed anew, however long the conversation was before it: what is stored of the
-// others is what the journal makes of them.
+// After a crash only the entries of the turn that ran are written, published and indexed again, however long the conversation is.
 func TestResumeAfterCrashWritesLastTurnOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +88,7 @@ func TestResumeAfterCrashWritesLastTurnOnly(t *testing.T) {
 	d.alter(`CREATE TRIGGER updated AFTER UPDATE OF data ON entry BEGIN INSERT INTO told VALUES (NEW.id); END`)
 	d.alter(`DELETE FROM told`)
 	later := t.TempDir()
-	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // the directory as after a crash
 		t.Fatal(err)
 	}
 	after := open(t, later)
@@ -125,13 +124,13 @@ func TestResumeAfterCrashWritesLastTurnOnly(t *testing.T) {
 	after.sameAsRebuilt(id)
 }
 
-// What an agent ends over, each time that it is given its session back, is left out at the next start: by another way, and in the end afresh,
-// which is told. One that was taken up again is asked the usual way after that.
+// When an agent ends each time that it restores its session by a method, the next start tries another method, and at last makes a new
+// session, which the transcript tells. After a session was opened, the usual method is tried again.
 func TestResumeThatKillsAgentStartsFresh(t *testing.T) {
 	t.Parallel()
 	for can, want := range map[string][]string{
 		`"loadSession":true,"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/load"},
-		`"loadSession":true`:                  {"session/load", "session/load"}, // it may have been the machine
+		`"loadSession":true`:                  {"session/load", "session/load"}, // the first failure may have been the machine's
 		`"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/resume"},
 	} {
 		t.Run(can, func(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	"deskhand/backend/undo"
 )
 
-// row is a session as it is stored: the record and what only we need.
+// row is a session as stored: the record, and fields that are not part of the API.
 type row struct {
 	Session
-	titleBy string // "", prompt, agent or person: a later one may replace an earlier one
+	titleBy string // "", prompt, agent or person: a later value may replace an earlier one
 	facts   transcript.Facts
-	queue   []QueueItem // where the whole conversation is wanted
+	queue   []QueueItem // set only when the whole conversation is loaded
 
-	deletedAt time.Time // zero while it is not deleted; of one that is loaded
+	deletedAt time.Time // zero while the session is not deleted; set for a loaded session only
 }
 
 const (
@@ -58,8 +58,8 @@ func scanSession(s scanner) (row, error) {
 	return r, nil
 }
 
-// stored reads a part of a row that is JSON. Of one that was damaged on the disk nothing is left: a conversation can be without it, and one such
-// row must not keep a whole list from being shown. A verification tells of it.
+// stored decodes a JSON column of a row. A column that was damaged on the disk decodes as the zero value: a conversation can do without it,
+// and one damaged row must not keep a list from being shown. A verification reports the damage.
 func stored[T any](text string) (value T) {
 	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
 		return *new(T)
@@ -67,7 +67,7 @@ func stored[T any](text string) (value T) {
 	return value
 }
 
-// showFacts copies the agent's facts into the record; lists are never null.
+// showFacts copies the agent's facts into the record; lists become empty instead of null.
 func (r *row) showFacts() {
 	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.Shown(), r.facts.Commands, r.facts.Usage, r.facts.Offers
 	if r.Offers == nil {
@@ -170,7 +170,7 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error)
 
 func scanJSON[T any](s scanner) (T, error) { return record.ScanJSON[T](s) }
 
-// scanEntry reads the id, the place and the record of an entry. In the place of one that was damaged on the disk stands a notice that says so.
+// scanEntry scans the id, the seq and the record of an entry. A notice takes the place of a record that was damaged on the disk.
 func scanEntry(s scanner) (e transcript.Entry, err error) {
 	var id, data string
 	var seq int64
@@ -207,7 +207,7 @@ func scanTurn(s scanner) (Turn, error) {
 	return t, nil
 }
 
-// attachmentsIn reads the attachments in a column.
+// attachmentsIn decodes the attachments of a column.
 func attachmentsIn(text string) (list []transcript.Attachment, err error) {
 	if text == "" || text == "[]" {
 		return nil, nil

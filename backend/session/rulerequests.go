@@ -9,9 +9,10 @@ import (
 	"deskhand/backend/rulebook"
 )
 
-// ruleRequests is what the rules need of the requests.
+// ruleRequests provides package rulebook with the stored permissions.
 type ruleRequests struct{ *Client }
 
+// find returns the permission of a request; the zero Permission for a request of another kind.
 func (c ruleRequests) find(ctx context.Context, request string) (rulebook.Permission, error) {
 	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
 	if err == nil && len(found) == 0 {
@@ -21,7 +22,7 @@ func (c ruleRequests) find(ctx context.Context, request string) (rulebook.Permis
 		return rulebook.Permission{}, err
 	}
 	s, err := c.Get(ctx, found[0].Session)
-	whole, _ := c.WholeRequest(ctx, found[0]) // it stays clipped with an error
+	whole, _ := c.WholeRequest(ctx, found[0]) // the request stays clipped with an error
 	return permissionOf(&whole, &s), err
 }
 
@@ -52,12 +53,12 @@ func (c ruleRequests) newest(ctx context.Context, limit int) ([]rulebook.Permiss
 	return list, nil
 }
 
-// judgeAgain has every conversation judge its permissions that wait by the rules of now.
+// judgeAgain has every loaded conversation judge its waiting permissions by the current rules.
 func (c ruleRequests) judgeAgain() {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
-	for _, v := range live { // a conversation shows that it waits only after the step is stored, so none is left out
+	for _, v := range live { // all of them, since a conversation's view shows a waiting permission only once the step is stored
 		c.background(func() { v.post(v.inbox.judgeWaiting) })
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// permit is a step that asks for permission; change may add to the tool call, or replace its options.
+// permit returns a step that asks for permission; change may add to the tool call, or replace its options.
 func permit(tool map[string]any, options ...string) step {
 	call := map[string]any{"toolCallId": "t", "title": "Something", "kind": "execute"}
 	maps.Copy(call, tool)
@@ -70,7 +70,7 @@ func (d *desk) waiting() []session.Request {
 	return list
 }
 
-// chosen is the option that the agent got.
+// chosen returns the option in the agent's answer.
 func chosen(a answer) string {
 	var m struct {
 		Outcome struct{ Outcome, OptionID string } `json:"outcome"`
@@ -137,7 +137,7 @@ func TestRuleAnswersBeforeAnybodySeesRequest(t *testing.T) {
 	}
 	d.sameAsRebuilt(id)
 
-	// Taking it back: what it has answered stays told, and the next is asked.
+	// After the rule is removed its answers stay told, and the next permission waits for a person.
 	if err := d.Rules().Remove(t.Context(), allow.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func TestRuleAnswersBeforeAnybodySeesRequest(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// An agent that counts its calls anew in each turn asks for one of which it has told nothing yet: a rule must not answer by what the call of
-// that id was in the turn before, and a person is not shown that either.
+// An agent that numbers its calls anew in each turn asks for a call that it has not reported: no rule answers by the call with that id in
+// an earlier turn, and a person is not shown that call.
 func TestRuleIgnoresToolCallOfAnotherTurn(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -164,7 +164,7 @@ func TestRuleIgnoresToolCallOfAnotherTurn(t *testing.T) {
 	goesOn := step{Update: json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`)}
 	asked := permit(nil)
 	asked.Params["toolCall"] = map[string]any{"toolCallId": "1"}
-	if got := d.steps(id, begun, asked); chosen(got[0]) != "allow_once-1" { // within a turn it is known
+	if got := d.steps(id, begun, asked); chosen(got[0]) != "allow_once-1" { // within a turn the reported call counts
 		t.Errorf("call of the same turn: got %+v, want it allowed", got)
 	}
 	for name, steps := range map[string][]step{"cut off": {asked}, "going on": {goesOn, asked}} {
@@ -180,7 +180,7 @@ func TestRuleIgnoresToolCallOfAnotherTurn(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// What a hostile agent says beside the command does not count, and what is not shown is not allowed.
+// Text that a hostile agent sends beside the command does not count, and a call that is not shown whole is not allowed.
 func TestRuleJudgesOnlyTheCommandThatRuns(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -199,7 +199,7 @@ func TestRuleJudgesOnlyTheCommandThatRuns(t *testing.T) {
 		return map[string]any{"kind": "edit", "rawInput": map[string]any{"path": paths[0]}, "content": content}
 	}
 	deep := strings.Repeat("[", 900) + strings.Repeat("]", 900)
-	deepest := strings.Repeat("[", 980) + strings.Repeat("]", 980) // what stands around it makes it too deep
+	deepest := strings.Repeat("[", 980) + strings.Repeat("]", 980) // the structure around the value makes it too deep
 	tooDeep := strings.Repeat("[", 9980) + strings.Repeat("]", 9980)
 	if err := os.MkdirAll(filepath.Join(d.work, "src"), 0o700); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestRememberAnswersAllThatWait(t *testing.T) {
 	if len(d.rules(rulebook.Filter{})) != 0 {
 		t.Fatal("a refused answer left a rule")
 	}
-	// The option for ever is answered as the one for once: the agent keeps nothing.
+	// The option for always is answered as the option for once, so that the agent keeps no rule.
 	d.answer(first, session.Answer{OptionID: "allow_always-0", Remember: &rulebook.Remember{Scope: "directory", Pattern: "npm run *"}})
 	d.until("the rest", func() bool { return len(d.waiting()) == 1 })
 	d.answer(d.waiting()[0], session.Answer{OptionID: "reject_once-2"})
@@ -409,7 +409,7 @@ func TestRuleOfDirectoryIsNotInAnother(t *testing.T) {
 		}
 	}
 
-	// A directory that moves takes its rules along; a session that goes takes its own.
+	// A moved directory keeps its rules; an erased session loses its own.
 	moved := filepath.Join(d.dir, "moved")
 	if err := os.Rename(d.work, moved); err != nil {
 		t.Fatal(err)
@@ -424,7 +424,7 @@ func TestRuleOfDirectoryIsNotInAnother(t *testing.T) {
 	d.until("its rule to go", func() bool { return len(d.rules(rulebook.Filter{})) == 2 })
 }
 
-// The directory of another machine is another one, though it has the same path.
+// A rule of a directory does not apply to the directory with the same path on another machine.
 func TestRuleOfDirectoryIsForItsPlace(t *testing.T) {
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
@@ -517,7 +517,7 @@ func TestRejectionNoteIsQueued(t *testing.T) {
 func TestRejectionNoteIsSteered(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}`)
 	id := d.asking()
-	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second one holds the turn open
+	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second permission keeps the turn running
 	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &rulebook.Remember{Scope: "session"}})
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), "use make test") })
 	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
@@ -553,7 +553,7 @@ func TestRememberIsRefusedBeyondTheRequest(t *testing.T) {
 	d.idle(id)
 }
 
-// A value that is nested deeper than SQLite reads is told as a text; where versions before have stored one as it was, nothing fails over it.
+// A value that is nested deeper than SQLite reads is stored as a string; a value that an older version stored as it was breaks no query.
 func TestDeepRawInputBreaksNoRule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -607,7 +607,7 @@ func TestDeepRawInputBreaksNoRule(t *testing.T) {
 	works(0)
 }
 
-// A rule that is made or changed while something waits answers it; one that asks takes that back.
+// A changed rule answers a permission that waits; once the rule is changed to ask, a person is asked again.
 func TestRuleChangeAnswersWhatWaits(t *testing.T) {
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
@@ -631,7 +631,7 @@ func TestRuleChangeAnswersWhatWaits(t *testing.T) {
 	d.idle(id)
 }
 
-// lastSeq is how far the feed is.
+// lastSeq returns the number of the newest event of the feed.
 func (d *desk) lastSeq() int64 {
 	d.t.Helper()
 	b, err := d.Feed().After(d.t.Context(), session.Query{})
@@ -641,7 +641,7 @@ func (d *desk) lastSeq() int64 {
 	return b.Seq
 }
 
-// since are the events after seq.
+// since returns the events after seq.
 func (d *desk) since(seq int64) (list []session.Event) {
 	d.t.Helper()
 	for {

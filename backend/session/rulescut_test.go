@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A text of which only the beginning is shown is not what would be done: whatever is allowed, a person is asked about these.
+// A rule allows no text of which only the beginning is shown: a person is asked.
 func TestRuleAllowsNothingByBeginningOfText(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())

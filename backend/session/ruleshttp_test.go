@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// The whole way, by HTTP and with the demo agent: an approval is remembered, the next is not asked, and that is taken back.
+// By HTTP and with the demo agent, an approval is remembered as a rule, the rule answers the next request, and the rule is removed.
 func TestRulesOverHTTP(t *testing.T) {
 	d := open(t, t.TempDir())
 	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: d.Client, Rules: d.Rules()}))
@@ -83,7 +83,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	}
 	var made rulebook.Rule
 	call("POST", "rules", `{"effect":"allow","scope":"session","session":"`+s.ID+`","kind":"execute","pattern":"ls *"}`, http.StatusCreated, &made)
-	d.idle(s.ID) // it was answered by that
+	d.idle(s.ID) // the new rule has answered the request
 	ask("git status; ls")
 	tr = d.idle(s.ID)
 	if n := len(ruleEntries(tr)); n != 2 {

@@ -21,7 +21,7 @@ import (
 // that tells of the answer and the count of the rule are written in the same step. Permissions that wait are judged again when a rule is made
 // or changed.
 
-// answeredByRule stands where else a surface does.
+// answeredByRule is the surface of answers that a rule has given.
 const answeredByRule = "rule"
 
 // subjectOf returns a session as the rules see it.
@@ -50,7 +50,7 @@ func askedOf(r *Request) rulebook.Asked {
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
 func (b *inbox) askedWhole(ctx context.Context, r *openRequest) rulebook.Asked {
-	whole, _ := b.v.c.WholeRequest(ctx, r.Request, b.v.step.frames...) // it stays clipped with an error
+	whole, _ := b.v.c.WholeRequest(ctx, r.Request, b.v.step.frames...) // with an error whole stays clipped
 	return askedOf(&whole)
 }
 
@@ -122,6 +122,7 @@ func (r *Request) option(kind string) string {
 	return r.Options[i].ID
 }
 
+// judgeWaiting judges all waiting permissions again, the oldest first.
 func (b *inbox) judgeWaiting() {
 	list := b.waiting()
 	slices.SortFunc(list, func(a, b *openRequest) int { return strings.Compare(a.ID, b.ID) })
@@ -153,7 +154,7 @@ func (b *inbox) beside(ctx context.Context, r *openRequest, a *Answer) (func() e
 	}
 	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == a.OptionID })
 	if i < 0 {
-		return after, nil // the answer is refused for that
+		return after, nil // respond refuses the unknown option
 	}
 	rejects := strings.HasPrefix(r.Options[i].Kind, "reject")
 	if a.Note = strings.TrimSpace(a.Note); a.Note != "" {

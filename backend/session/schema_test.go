@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// acpSchema compiles the published schema and finds the definition of a method's Request, Notification or Response.
+// acpSchema compiles the published schema, and returns a function that finds a method's Request, Notification or Response.
 func acpSchema(t *testing.T) func(method, kind string) *jsonschema.Schema {
 	t.Helper()
 	document := acpDocument(t)
@@ -44,7 +44,7 @@ func acpDefinitions(t *testing.T) map[string]any {
 	return acpDocument(t).(map[string]any)["$defs"].(map[string]any)
 }
 
-// acpMethods are the methods of the published schema, each with the side that serves it.
+// acpMethods returns the methods of the published schema, each with the side that serves it.
 func acpMethods(t *testing.T) map[string]string {
 	t.Helper()
 	sides := map[string]string{}

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/search"
 )
 
-// found searches once every stored entry is indexed.
+// found searches after every stored entry is indexed.
 func (d *desk) found(text string) (f search.Found) {
 	d.t.Helper()
 	d.until("an index of every entry", func() bool {
@@ -20,7 +20,7 @@ func (d *desk) found(text string) (f search.Found) {
 	return f
 }
 
-// hits returns the kinds and the matches of what was found.
+// hits returns the kinds and the matches of search results.
 func hits(f search.Found) (text string) {
 	for _, h := range f.Items {
 		text += h.Kind + ":"

@@ -9,13 +9,14 @@ import (
 	"deskhand/backend/journal"
 )
 
-// What an agent asks of us rather than of a person: files and programs. It is done beside the conversation's goroutine, and answered in
-// it. Only a session whose host has Files serves these requests: an agent elsewhere means files there.
+// Requests of an agent that Deskhand serves without a person: files and programs. The work runs in goroutines of its own, and the answer is
+// sent in the conversation's goroutine. Only a session whose host has Files serves these requests: a remote agent means files on its own
+// machine.
 
-const mostServed = 256 // requests of one agent at a time
+const mostServed = 256 // requests of one agent that are served at a time
 
-// outcome is what comes of a request: a result or a failure for the agent. Of a long result the journal has journaled in its place, and
-// told is called before the answer goes out, in the conversation's goroutine.
+// outcome is the result of a served request: a result or a failure for the agent. journaled stands in the journal for a long result. told
+// is called before the answer is sent, in the conversation's goroutine.
 type outcome struct {
 	result    any
 	failure   *acp.Error
@@ -23,7 +24,7 @@ type outcome struct {
 	told      func()
 }
 
-// chore is the work behind a request. It ends with ctx, soon: the end of the agent is waited for.
+// chore is the work of a served request, in a goroutine of its own. chore ends soon after ctx, since the end of the agent waits for it.
 type chore func(ctx context.Context) outcome
 
 func failed(code int, message string) outcome {
@@ -32,7 +33,7 @@ func failed(code int, message string) outcome {
 
 func withdrawnOutcome() outcome { return failed(acp.CodeRequestCancelled, "the request was cancelled") }
 
-// serves tells whether a method is one of these, and has what it needs here.
+// serves reports whether Deskhand serves a method for this session.
 func (b *inbox) serves(method string) bool {
 	switch {
 	case b.v.host().Files == nil:
@@ -47,14 +48,14 @@ func (b *inbox) serves(method string) bool {
 	return false
 }
 
-// serve does what the agent asks for and answers.
+// serve starts the work of a request, and answers when the work has ended.
 func (b *inbox) serve(r *openRequest, params json.RawMessage) {
 	a := b.v.agent
 	if a.serving[r.key] != nil {
 		b.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
-	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && b.v.filing.Load() >= mostServed { // which outlives its agent
+	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && b.v.filing.Load() >= mostServed { // file work may outlive its agent process
 		b.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}
@@ -75,6 +76,7 @@ func (b *inbox) serve(r *openRequest, params json.RawMessage) {
 	})
 }
 
+// served answers a request whose work has ended.
 func (b *inbox) served(r *openRequest, out outcome) {
 	if out.told != nil {
 		out.told()
@@ -101,7 +103,7 @@ func (b *inbox) served(r *openRequest, out outcome) {
 	b.v.step.send = append(b.v.step.send, msg)
 }
 
-// chore reads the params of a request; what is wrong with them is told at once.
+// chore reads the params of a request, in the conversation's goroutine, and returns the work; wrong params are a failure at once.
 func (a *agentProcess) chore(method string, params json.RawMessage) (chore, *acp.Error) {
 	switch method {
 	case "fs/read_text_file":
@@ -123,11 +125,11 @@ func (a *agentProcess) chore(method string, params json.RawMessage) (chore, *acp
 	case "terminal/kill":
 		return p.kill, nil
 	}
-	delete(a.programs, p.id) // its id is dead from now on
+	delete(a.programs, p.id) // the id is invalid from now on
 	return p.kill, nil
 }
 
-// withdraw is the agent's $/cancel_request of what we serve; false = that is no such request.
+// withdraw cancels a served request for the agent's $/cancel_request. withdraw returns false when no such request is served.
 func (a *agentProcess) withdraw(key acp.Key) bool {
 	cancel := a.serving[key]
 	if cancel == nil {

@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/testkit"
 )
 
-// openShells is a desk whose person has /bin/sh, and a prompt that tests can look for.
+// openShells is a desk whose person has /bin/sh, with a prompt that tests can find.
 func openShells(t *testing.T, cfg session.Config) *desk {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -89,14 +89,14 @@ func TestShellOfPersonIsReadAndTypedInto(t *testing.T) {
 	first.types(`echo "<$(pwd)> <$TERM> <$(stty size)> <$DESKHAND_TOKEN> <$PERSONAL>"`)
 	first.until("<" + d.work + "> <xterm-256color> <33 101> <> <their own>")
 
-	// A page that is loaded anew gets all of it again, and is told that somebody has had it: what asked the screen something has its answer.
+	// A page that is loaded again gets the whole output, marked as shown before: a program that queried the screen has its answer already.
 	again := &page{d: d, id: d.shells(s.ID)[0].ID}
 	again.until("<their own>")
 	if !strings.HasPrefix(again.text, first.text[:10]) || again.last.Seen == 0 || again.last.Seen < first.last.From {
 		t.Errorf("terminal read anew: got %q, %+v; want all of it, seen up to %d or further", again.text, again.last, first.last.From)
 	}
 
-	// It stands in the list of what runs, for its session, and is no agent.
+	// The terminal is listed among the processes of its session, and is no agent.
 	list, err := d.Processes().List(false)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestShellOfPersonIsReadAndTypedInto(t *testing.T) {
 		t.Errorf("Processes: got %+v, want sh of session %s", list.Items, s.ID)
 	}
 
-	// The number of one that was put away is free again; another session has its own.
+	// The number of a closed terminal is used again; another session has its own numbers.
 	second := d.shell(s.ID, shells.NewShell{})
 	if err := d.Shells().End(t.Context(), sh.ID); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestShellOfPersonIsReadAndTypedInto(t *testing.T) {
 		t.Errorf("terminals: got %+v and %+v, want numbers 2 and 1, 2 in this session and none in another", second, third)
 	}
 
-	// One that has ended by itself keeps its last words.
+	// A terminal whose shell has ended keeps its last output.
 	last := &page{d: d, id: second.ID}
 	last.until("ready> ")
 	last.types("echo good''bye; exit 7")
@@ -176,7 +176,7 @@ func TestShellsAreLimited(t *testing.T) {
 	}
 	_, err := d.Shells().Open(t.Context(), s.ID, shells.NewShell{})
 	refused(t, err, "terminal.too_many")
-	// Those that have ended count no more, and the oldest of them are forgotten.
+	// Ended terminals do not count, and the oldest of them are removed.
 	for _, sh := range d.shells(s.ID) {
 		(&page{d: d, id: sh.ID}).types("exit")
 	}
@@ -210,14 +210,14 @@ func TestShellsEndWithErasure(t *testing.T) {
 		}
 		return ids
 	}
-	// As long as the deletion can be undone it stays.
+	// The terminals run as long as the deletion can be undone.
 	d.delete(s.ID)
 	d.restore(s.ID)
 	if got := d.shells(s.ID); len(got) != 1 || got[0].ID != sh.ID || !got[0].Running {
 		t.Errorf("terminals of the restored session: got %+v, want %s running", got, sh.ID)
 	}
 	d.delete(s.ID)
-	if err := d.Erase(t.Context(), s.ID); err != nil { // as the end of that time does
+	if err := d.Erase(t.Context(), s.ID); err != nil { // as when that time has passed
 		t.Fatal(err)
 	}
 	d.until("end of the shell", func() bool { ids := running(); return len(ids) == 1 && ids[0] == other.ID })
@@ -227,10 +227,10 @@ func TestShellsEndWithErasure(t *testing.T) {
 	p := &page{d: d, id: left.ID}
 	p.until("ready> ")
 	p.types("exec sleep 3600")
-	d.close() // goleak, and the set, tell of what does not end with the program
+	d.close() // goleak and the set report anything that does not end with the program
 }
 
-// Where the agent works elsewhere there is no terminal: it would be on this machine.
+// A session at a place has no terminals, since they would run on this machine.
 func TestShellIsAbsentAtPlace(t *testing.T) {
 	t.Parallel()
 	e := runtimeElsewhere(t, 0)

@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/skills"
 )
 
-// skilled is a desk with a library of skills, and agents that read skills: the demo agent under the names of others.
+// skilled is a desk with a library of skills, and with agents that read skills: the demo agent under the names of others.
 type skilled struct{ *desk }
 
 func openSkilled(t *testing.T, dir string) *skilled {
@@ -99,7 +99,7 @@ func TestSkillsOfTwoAgentsInOneDirectory(t *testing.T) {
 		d.until("the end of "+turn.ID, func() bool { return d.get(s.ID).Phase == lifecycle.Closed })
 	}
 	exit(one)
-	d.until("nothing", func() bool { return d.has(".claude/skills/pdf") }) // the third session has it still
+	d.until("nothing", func() bool { return d.has(".claude/skills/pdf") }) // the third session still uses the skill
 	exit(three)
 	d.gone(".claude")
 	if !d.has(".agents/skills/pdf") {
@@ -110,7 +110,7 @@ func TestSkillsOfTwoAgentsInOneDirectory(t *testing.T) {
 	if !d.has(".agents/skills/theirs/SKILL.md") {
 		t.Error("theirs is gone")
 	}
-	// A name that is taken is said, and the session starts.
+	// A name that is taken is told, and the session starts.
 	writeSkills(t, d.work, map[string]string{".claude/skills/pdf/SKILL.md": "theirs"})
 	again := d.start("claude")
 	d.ready(again.ID)
@@ -119,13 +119,13 @@ func TestSkillsOfTwoAgentsInOneDirectory(t *testing.T) {
 	}
 }
 
-// gone waits until something is not there: a link is removed a moment after its session is seen closed.
+// gone waits until a path is removed: a link is removed a moment after its session is closed.
 func (d *skilled) gone(path string) {
 	d.t.Helper()
 	d.until("end of "+path, func() bool { return !d.has(path) })
 }
 
-// A start that is called off while skills are fetched leaves nothing behind.
+// A start that is cancelled while skills are fetched leaves no link behind.
 func TestSkillsFetchIsCalledOffWithStart(t *testing.T) {
 	t.Parallel()
 	d := openSkilled(t, t.TempDir())

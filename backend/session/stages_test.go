@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// eachFrame tells an agent what it is sent; an answer has no method.
+// eachFrame calls heard for each message to an agent; an answer has no method.
 func eachFrame(in io.Reader, heard func(method string, id json.RawMessage)) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var m struct {
@@ -30,7 +30,7 @@ func eachFrame(in io.Reader, heard func(method string, id json.RawMessage)) {
 	}
 }
 
-// tardy takes its time for each step of a start; where murmur is set it says something in between, as often as that.
+// tardy is an agent that takes its time for each step of a start; with murmur it writes a message each murmur meanwhile.
 func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
 	return func(in io.Reader, out, _ io.Writer) int {
 		wait := func(d time.Duration) {
@@ -54,7 +54,7 @@ func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
 	}
 }
 
-// Each step of a start is told when it begins, and since when it goes on.
+// Each step of a start is shown when it begins, with its time.
 func TestStartTellsItsSteps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,12 +106,12 @@ func TestStartTellsItsSteps(t *testing.T) {
 	})
 }
 
-// An agent that says nothing is given up; one that is known to be slow has longer, and so has one that says that it gets on.
+// A start of an agent that says nothing is given up; an agent that is known to be slow has longer, and so has one that writes messages.
 func TestStartLimitsSilence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		agent        string
 		open, murmur time.Duration
-		ends         time.Duration // when the agent is given up; 0 = it is not
+		ends         time.Duration // when the start is given up; 0 = it is not
 	}{
 		"in time":                   {"mock", 59 * time.Second, 0, 0},
 		"silent":                    {"mock", time.Hour, 0, time.Minute},
@@ -153,7 +153,7 @@ func TestStartLimitsSilence(t *testing.T) {
 	}
 }
 
-// signsIn has a person go to an address before it opens a session, which takes it so long then.
+// signsIn is an agent that asks a person to open an address before it opens a session, which then takes it so long.
 func signsIn(open time.Duration) proxytest.Agent {
 	return func(in io.Reader, out, _ io.Writer) int {
 		var opens json.RawMessage
@@ -173,11 +173,11 @@ func signsIn(open time.Duration) proxytest.Agent {
 	}
 }
 
-// While a person reads what an agent asks at its start, the agent has no limit; when it is answered, it has all of one.
+// While a request of a starting agent waits for a person, the start has no limit; after the answer the limit starts anew.
 func TestStartWaitsForPerson(t *testing.T) {
 	for name, tc := range map[string]struct {
 		action string
-		open   time.Duration // how long it takes after the answer
+		open   time.Duration // how long the agent takes after the answer
 		stop   bool
 		ready  bool
 	}{

@@ -12,7 +12,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// StartMode is what new conversations with an agent begin with.
+// StartMode is the mode and the model that new conversations with an agent begin with.
 type StartMode struct {
 	Mode  string              `json:"mode" doc:"The mode of the next conversation; empty where the agent begins in one of its own and nobody has chosen another"`
 	Model string              `json:"model" doc:"The model of the next conversation; empty for the agent's own"`
@@ -24,8 +24,8 @@ type StartMode struct {
 	Models []startmode.Value `json:"models"`
 }
 
-// StartMode tells what a conversation with an agent begins with in a directory, or where no directory is given, in all for which nobody has
-// chosen. With a mode it answers as if that had been chosen.
+// StartMode returns the mode and model that a conversation with an agent begins with in a directory; without a directory, in every
+// directory that has no choice of its own. With a mode it answers as if that mode had been chosen.
 func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode string) (StartMode, error) {
 	place = cmp.Or(place, host.Local)
 	if err := c.hosts.At(place).Startable(agent); err != nil {
@@ -60,8 +60,8 @@ func (c *Client) StartMode(ctx context.Context, agent, place, directory, mode st
 	return s, nil
 }
 
-// ChooseStart stores what conversations with an agent begin with: in one directory, or in all where none is given. Whatever is empty in it is
-// not chosen any more.
+// ChooseStart stores the mode and model that conversations with an agent begin with: in one directory, or without a directory in all. An
+// empty field of choice removes an earlier choice.
 func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string, choice startmode.Choice) (StartMode, error) {
 	place = cmp.Or(place, host.Local)
 	if err := c.hosts.At(place).Startable(agent); err != nil {
@@ -79,7 +79,7 @@ func (c *Client) ChooseStart(ctx context.Context, agent, place, directory string
 	return c.StartMode(ctx, agent, place, directory, "")
 }
 
-// project is the directory that a choice is stored for: a worktree of ours is its repository once more.
+// project returns the directory that a choice is stored for: for a worktree of Deskhand's, the directory of its repository.
 func (c *Client) project(place, directory string) string {
 	if directory == "" || c.hosts.At(place).Directories == nil {
 		return directory
@@ -87,7 +87,7 @@ func (c *Client) project(place, directory string) string {
 	return c.worktrees.StandsFor(filepath.Clean(directory))
 }
 
-// knownModes are those that the catalogue tells of, for an agent that has begun no conversation here.
+// knownModes returns the modes that the catalogue knows of an agent, for an agent that has begun no conversation here.
 func (c *Client) knownModes(agent string) (list []startmode.Value) {
 	for _, o := range transcript.ConfigOptions(c.cfg.Agents.KnownOptions(agent)) {
 		if o.Category == transcript.ModeCategory {
@@ -96,13 +96,13 @@ func (c *Client) knownModes(agent string) (list []startmode.Value) {
 	}
 	if modes, measured := c.cfg.Agents.Modes(agent); measured && len(list) == 0 {
 		for _, mode := range slices.Concat(modes.Asking, modes.Settings, modes.Deciding) {
-			list = append(list, startmode.Value{Value: mode, Name: mode[strings.LastIndexByte(mode, '#')+1:]}) // some ids are addresses
+			list = append(list, startmode.Value{Value: mode, Name: mode[strings.LastIndexByte(mode, '#')+1:]}) // some ids are URLs
 		}
 	}
 	return list
 }
 
-// offered refuses a mode or a model that the agent does not offer, where that is known of this very version of it.
+// offered refuses a mode or a model that the agent does not offer, if the offer of the agent's installed version is known.
 func (c *Client) offered(ctx context.Context, agent, place string, choice startmode.Choice) error {
 	catalogue := c.hosts.At(place).Agents
 	if choice == (startmode.Choice{}) || catalogue == nil {
@@ -114,7 +114,7 @@ func (c *Client) offered(ctx context.Context, agent, place string, choice startm
 	}
 	now, err := catalogue.Agent(agent)
 	if same := err == nil && version != "" && now.Version == version; !same {
-		return nil // the start tells of an agent that is not there
+		return nil // the start reports an agent that is missing
 	}
 	for _, one := range []struct {
 		code, value string
@@ -135,7 +135,7 @@ func offersOf(list []startmode.Value) string {
 	return strings.Join(values, ", ")
 }
 
-// startWish decides what a conversation begins with; given is what was asked for with it.
+// startWish decides the mode and model of a new conversation; given holds those that the request named.
 func (c *Client) startWish(ctx context.Context, agent, place, directory string, given startmode.Choice) (*transcript.Start, error) {
 	place = cmp.Or(place, host.Local)
 	if err := c.offered(ctx, agent, place, given); err != nil {

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Starters is what a first message in a directory could be about, as its files tell.
+// Starters holds hints for a first message in a directory, from the directory's files.
 type Starters struct {
 	Files      bool   `json:"files" doc:"There is something in it"`
 	Repository bool   `json:"repository" doc:"It is the top of a git work tree"`
 	Tests      string `json:"tests,omitempty" doc:"The command that runs its tests"`
 }
 
-// maxManifest is how much of a file that names commands is read.
+// maxManifest is how many bytes of a project file are read.
 const maxManifest = 256 << 10
 
-// Starters looks at the names in a session's directory, and into the files in which projects say how they are tested. It starts
-// nothing: not even git, which would run what the directory's own configuration names.
+// Starters reads the names in a session's directory, and the files in which projects name their test command. Starters starts no program:
+// not even git, which would run commands of the directory's own configuration.
 func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 	s, err := c.Get(ctx, id)
 	if err != nil || c.hosts.At(s.Place).Directories == nil {
@@ -32,7 +32,7 @@ func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 	root, err := os.OpenRoot(s.Cwd)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return Starters{}, nil // the surfaces say elsewhere that it is missing
+			return Starters{}, nil // surfaces show a missing directory elsewhere
 		}
 		return Starters{}, err
 	}
@@ -43,7 +43,7 @@ func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 func startersIn(root *os.Root) Starters {
 	var found Starters
 	if dir, err := root.Open("."); err == nil {
-		names, _ := dir.Readdirnames(2) // .git alone is nothing to talk about
+		names, _ := dir.Readdirnames(2) // two names, since .git alone does not count
 		_ = dir.Close()
 		found.Files = len(names) > 1 || len(names) == 1 && names[0] != ".git"
 	}
@@ -73,7 +73,7 @@ func startersIn(root *os.Root) Starters {
 	return found
 }
 
-// manifest reads a plain file of a directory, up to a bound.
+// manifest reads a regular file of a directory, up to maxManifest bytes.
 func manifest(root *os.Root, name string) ([]byte, bool) {
 	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, false
@@ -91,7 +91,7 @@ func always([]byte) bool { return true }
 
 func mentionsPytest(text []byte) bool { return bytes.Contains(text, []byte("pytest")) }
 
-// hasTarget looks for a target named test at the beginning of a line.
+// hasTarget reports whether a line begins with a target named test.
 func hasTarget(text []byte) bool {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
@@ -102,7 +102,7 @@ func hasTarget(text []byte) bool {
 	return false
 }
 
-// hasScript looks for a script named test that is more than what npm writes into a new package.
+// hasScript reports whether there is a script named test, other than the one that npm writes into a new package.
 func hasScript(text []byte) bool {
 	var doc struct {
 		Scripts map[string]string `json:"scripts"`

@@ -43,7 +43,7 @@ func TestStartersOfDirectory(t *testing.T) {
 	}
 }
 
-// A file that is a link to somewhere else, or a directory, tells nothing.
+// A project file that is a link out of the directory, or a directory, gives no hint.
 func TestStartersLookNowhereElse(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "Makefile")
 	if err := os.WriteFile(outside, []byte("test:\n"), 0o600); err != nil {

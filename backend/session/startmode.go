@@ -9,11 +9,11 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// A conversation begins in the mode and with the model that startmode decides on. What is decided stands in its facts until its agent is there
-// for the first time, so that a start that fails, or the end of the program, does not lose it. The agent is told of both before it gets a
-// message, and a conversation whose agent is in another mode gets none.
+// Package startmode decides in which mode and with which model a conversation begins. The decision is kept in the facts of the conversation
+// until its agent is ready for the first time, so that a failed start or the end of the program does not lose it. The agent is asked for
+// both before it gets a prompt, and an agent in another mode gets no prompt.
 
-// modelCategory is that of the option by which an agent offers models.
+// modelCategory is the category of the option by which an agent offers models.
 const modelCategory = "model"
 
 func valuesOf(o transcript.ConfigOption) []startmode.Value {
@@ -24,18 +24,20 @@ func valuesOf(o transcript.ConfigOption) []startmode.Value {
 	return list
 }
 
-// beginning is how far a life of an agent is with what its conversation begins with.
+// beginning is the progress of one agent process in setting the mode and the model of its conversation.
 type beginning struct {
 	a     *agentProcess
-	wish  *transcript.Start // nil = the conversation has begun
-	held  bool              // it has begun, and was in a mode that the agent is told of anew
-	model bool              // that has been seen to
+	wish  *transcript.Start // nil once the conversation has begun
+	held  bool              // the conversation has begun, in a mode that the agent is asked for again
+	model bool              // the model has been handled
+	// mode has been handled
 	mode  bool
-	spoke bool // the agent has been sent a message in this life
+	spoke bool // this process was sent a prompt
 	last  string
 }
 
-// toBegin is what a start of the agent has to see to. What an agent told of itself before its conversation began is its own choice.
+// toBegin returns the beginning of a new process. Options that an agent reported before its conversation began are the agent's own choice,
+// and are not asked for again.
 func (a *agentProcess) toBegin() beginning {
 	f := &a.v.fold.Facts
 	if f.Start == nil {
@@ -48,8 +50,8 @@ func (a *agentProcess) toBegin() beginning {
 	return beginning{a: a, wish: f.Start}
 }
 
-// begin has the agent change to the model and then to the mode that the conversation begins with: which modes there are may depend on the
-// model. It is true when then is called later, or never.
+// begin asks the agent for the model and then for the mode that the conversation begins with, in this order because the modes may depend on
+// the model. begin returns true when then is called later, or never because the start has failed.
 func (g *beginning) begin(then func()) bool {
 	if !g.model {
 		g.model = true
@@ -76,7 +78,7 @@ func (g *beginning) begin(then func()) bool {
 	return mode != o.Value && g.choose(transcript.ModeCategory, mode, transcript.ProblemStartUnasked, then)
 }
 
-// choose has the agent change an option, and keeps in mind that it has to be so (lostMode).
+// choose asks the agent for a value of an option, and records the value as chosen, so that lostMode and lostModel can check it.
 func (g *beginning) choose(category, value, problem string, then func()) bool {
 	o := optionOf(g.a.v.fold.Facts.Options, category)
 	if o == nil || !o.Offers(value) {
@@ -104,8 +106,8 @@ func valuesIn(o *transcript.ConfigOption) []string {
 	return list
 }
 
-// notBegun ends the start of a conversation that cannot begin as it has to. The next start tries the same again, until somebody has chosen
-// another mode or model (setConfig).
+// notBegun fails the start of a conversation that cannot begin in the decided mode or with the decided model. The next start tries the
+// same, until a person has chosen another mode or model (setConfig).
 func (g *beginning) notBegun(problem, value string, o *transcript.ConfigOption) {
 	v := g.a.v
 	if v.fold.Facts.Start == nil {
@@ -114,13 +116,13 @@ func (g *beginning) notBegun(problem, value string, o *transcript.ConfigOption) 
 	g.a.fail(problem, "agent", v.agentName, "value", value, "offers", strings.Join(valuesIn(o), ", "))
 }
 
-// notChanged ends the start of a conversation whose agent did not change to what was chosen.
+// notChanged fails the start of a conversation whose agent did not change to the chosen mode or model.
 func (g *beginning) notChanged(was transcript.ConfigOption) {
 	lost := was.Lost()
 	g.a.fail(transcript.ProblemStartRefused, append([]string{"agent", g.a.v.agentName}, lost...)...)
 }
 
-// lostModel is the model that the conversation begins with and that the agent does not have, whatever it has answered.
+// lostModel returns the chosen model if the agent has another one, whatever the agent has answered.
 func (g *beginning) lostModel() *transcript.ConfigOption {
 	f := g.a.v.fold.Facts
 	if g.wish == nil || g.wish.Model == "" || !g.model {
@@ -132,7 +134,7 @@ func (g *beginning) lostModel() *transcript.ConfigOption {
 	return nil
 }
 
-// settle is the end of a start that went well.
+// settle completes a successful start: the decided mode and model are no longer pending.
 func (g *beginning) settle() {
 	f := g.a.v.fold
 	if f.Facts.Start != nil {
@@ -144,7 +146,7 @@ func (g *beginning) settle() {
 	g.a.v.noteOffer()
 }
 
-// noteOffer keeps what the agent offers, for the next conversation.
+// noteOffer stores the modes and models that the agent offers, for the next conversation.
 func (v *conversation) noteOffer() {
 	var offer startmode.Offer
 	if o := optionOf(v.fold.Facts.Options, transcript.ModeCategory); o != nil {
@@ -169,8 +171,9 @@ func (v *conversation) noteOffer() {
 	})
 }
 
-// strays sees to an agent that has changed its mode between its start and its first message, when nobody has chosen that: one that tells of its
-// modes late, or that changes by itself. True = send is called once the agent is back in its mode, or never.
+// strays handles an agent that changed its mode between its start and the first prompt without a person's choice, because it reports modes
+// late or changes by itself. strays returns true when the agent was asked to change back: send is called once the agent is in its mode, or
+// never.
 func (g *beginning) strays(send func()) bool {
 	o := optionOf(g.a.v.fold.Facts.Options, transcript.ModeCategory)
 	if g.spoke || o == nil || o.Value == g.last || g.a.v.modes.Safe(o.Value) {
@@ -197,7 +200,8 @@ func (g *beginning) strays(send func()) bool {
 	return true
 }
 
-// chooseStart is setConfig for a conversation that could not begin: what is chosen is what it begins with, and it is started.
+// chooseStart is setConfig for a conversation that could not begin: the chosen value becomes the mode or model to begin with, and the agent
+// is started.
 func (v *conversation) chooseStart(o transcript.ConfigOption) error {
 	f := v.fold
 	wish := transcript.Start{}

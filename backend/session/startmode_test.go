@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/startmode"
 )
 
-// give has an agent of agents.json be the one of that id: "claude" stands for one whose modes are in the catalogue.
+// give writes an agent with this id into agents.json: "claude" is one whose modes the catalogue knows.
 func give(t *testing.T, m agenttest.Moded, dir, id string) {
 	t.Helper()
 	agent := agenttest.Program(t)
@@ -32,12 +32,12 @@ func give(t *testing.T, m agenttest.Moded, dir, id string) {
 	}
 }
 
-// claudes are modes and models as those of Claude.
+// claudes is an agent with the modes and models of Claude.
 func claudes() agenttest.Moded {
 	return agenttest.Moded{Modes: []string{"auto", "default", "plan", "acceptEdits"}, Models: []string{"small", "large"}}
 }
 
-// with begins a conversation, and gives the words with which it got its first prompt, or the problem over which it did not.
+// with creates a conversation, and returns the agent's answer to its first prompt, or the problem that kept the prompt from the agent.
 func (d *desk) with(agent string, choice startmode.Choice) (id, words string) {
 	d.t.Helper()
 	s, err := d.Create(d.t.Context(), session.New{Agent: agent, Cwd: d.work, Mode: choice.Mode, Model: choice.Model})
@@ -47,7 +47,7 @@ func (d *desk) with(agent string, choice startmode.Choice) (id, words string) {
 	return s.ID, d.words(s.ID)
 }
 
-// words sends a prompt, and gives what became of it.
+// words sends a prompt, and returns its answer or problem.
 func (d *desk) words(id string) string {
 	d.t.Helper()
 	sent := d.wrote(id, `"session/prompt"`)
@@ -65,8 +65,8 @@ func (d *desk) words(id string) string {
 	return s.Exit.Problem + " " + s.Exit.Params["value"] + " of " + s.Exit.Params["offers"]
 }
 
-// A conversation begins in the mode and with the model that were asked for, else in those that were chosen for the directory, else for the agent, and
-// else in a mode that asks. Where that cannot be, nothing is sent.
+// A conversation begins in the mode and with the model that were requested, else in those chosen for the directory, else for the agent,
+// else in a mode that asks. When that is not possible, no prompt is sent.
 func TestStartModeOfANewConversation(t *testing.T) {
 	t.Parallel()
 	choice := func(mode, model string) startmode.Choice { return startmode.Choice{Mode: mode, Model: model} }
@@ -90,7 +90,7 @@ func TestStartModeOfANewConversation(t *testing.T) {
 		"it refuses":                   {agent: agenttest.Moded{Modes: claudes().Modes, Refuses: true}, want: "start.refused DEFAULT of "},
 		"it lies":                      {agent: agenttest.Moded{Modes: claudes().Modes, Lies: true}, want: "start.refused DEFAULT of "},
 		"none that asks is left":       {agent: agenttest.Moded{Modes: []string{"auto", "manual"}}, want: "start.unasked auto of auto, manual"},
-		"of one's own in its place":    {agent: agenttest.Moded{Modes: []string{"autonomous", "default"}}, want: "autonomous"}, // of a known agent: startmode.TestBegin
+		"of one's own in its place":    {agent: agenttest.Moded{Modes: []string{"autonomous", "default"}}, want: "autonomous"}, // for a known agent see startmode.TestBegin
 		"unmeasured, in a known mode":  {agent: claudes(), id: "own", want: "default small"},
 		"unmeasured, in another":       {agent: agenttest.Moded{Modes: []string{"swift", "default"}}, id: "own", want: "swift"},
 		"unmeasured, without an asker": {agent: agenttest.Moded{Modes: []string{"yolo", "swift"}}, id: "own", want: "start.unasked yolo of yolo, swift"},
@@ -117,14 +117,14 @@ func TestStartModeOfANewConversation(t *testing.T) {
 	}
 }
 
-// An agent that changes its mode between its start and the first message, or tells of its modes only then, is told of the mode before it gets that
-// message.
+// An agent that changes its mode between its start and the first prompt, or reports its modes only then, is asked for the mode before it
+// gets that prompt.
 func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		agent agenttest.Moded
 		ask   string
-		now   string // its mode when the message comes
+		now   string // the agent's mode when the prompt comes
 		want  string
 	}{
 		"it tells of its modes late": {agenttest.Moded{Modes: claudes().Modes, Late: true}, "", "auto", "default"},
@@ -153,7 +153,8 @@ func TestStartModeHoldsUntilTheFirstMessage(t *testing.T) {
 	}
 }
 
-// A conversation that could not begin does not begin otherwise at the next start. Who chooses a mode that is offered has it go on.
+// A conversation that could not begin in its mode does not begin in another at the next start. It goes on when a person chooses a mode that
+// is offered.
 func TestStartModeIsChosenAfterARefusal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -179,8 +180,8 @@ func TestStartModeIsChosenAfterARefusal(t *testing.T) {
 	}
 }
 
-// The mode of a conversation holds over restarts of the agent and of Deskhand, also where the agent has forgotten the session, and where its new
-// version has dropped the mode nothing is sent in a looser one.
+// The mode of a conversation survives restarts of the agent and of Deskhand, also when the agent has forgotten the session. When a new
+// version of the agent has dropped the mode, no prompt is sent in a looser one.
 func TestStartModeHoldsOverRestarts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -214,7 +215,7 @@ func TestStartModeHoldsOverRestarts(t *testing.T) {
 	}
 }
 
-// What else makes a conversation begins it in the same way.
+// Imports and continuations begin in the same way.
 func TestStartModeOfOtherBeginnings(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(d *desk) (session.Session, error){
@@ -240,7 +241,7 @@ func TestStartModeOfOtherBeginnings(t *testing.T) {
 	}
 }
 
-// What is offered is known from the conversation before, and marked.
+// The offered modes are known from the conversation before, and judged.
 func TestStartModeTellsWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -259,7 +260,7 @@ func TestStartModeTellsWhatIsOffered(t *testing.T) {
 	for _, m := range now.Modes {
 		got = append(got, m.Value+" "+string(m.Asks))
 	}
-	if want := []string{"auto decides", "default asks", "fresh unknown"}; !slices.Equal(got, want) || now.Mode != "" || now.Asks != "unknown" { // it stands in agents.json: nobody knows where it begins
+	if want := []string{"auto decides", "default asks", "fresh unknown"}; !slices.Equal(got, want) || now.Mode != "" || now.Asks != "unknown" { // the agent stands in agents.json, so its first mode is not known
 		t.Errorf("got modes %q, of which %s (%s); want %q, of which none (unknown)", got, now.Mode, now.Asks, want)
 	}
 	if got, want := fmt.Sprint(d.get(id).Modes), "[{auto decides} {fresh unknown}]"; got != want {

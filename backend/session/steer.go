@@ -11,20 +11,24 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// steerLimit is how long an agent may take to say whether it has taken a message. It is no wait of the person's: the turn goes on.
+// steerLimit is how long an agent may take to answer whether it has taken a message into the turn. Nobody waits for the answer: the turn
+// goes on.
 const steerLimit = 30 * time.Second
 
+// steer sends a message into the running turn. If the prompt of the turn was not sent yet, or no turn runs, the message is queued or begins
+// a turn.
 func (w *waitingPrompts) steer(m said) (Sent, error) {
 	if w.v.state.Base == lifecycle.Working && !slices.Contains(w.v.row.Offers, transcript.OfferSteer) {
 		return Sent{}, &RefusedError{Code: lifecycle.RefusedSteer, Params: map[string]string{"agent": w.v.agentName}}
 	}
-	if w.v.composer.now != nil { // the agent does not have the turn yet
+	if w.v.composer.now != nil { // the agent was not sent the prompt of the turn yet
 		return w.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Queue{Item: item} })
 	}
 	return w.enqueue(m, func(item string) lifecycle.Command { return lifecycle.Steer{Item: item} })
 }
 
-// sendSteering sends an item of the queue into the running turn.
+// sendSteering sends an item of the queue into the running turn. An item that the agent does not take stays in the queue, and a notice says
+// why.
 func (w *waitingPrompts) sendSteering(item string) {
 	a, open := w.v.agent, true
 	settle := func(delivered bool, why string) {
@@ -62,17 +66,18 @@ func (w *waitingPrompts) sendSteering(item string) {
 	w.v.composer.composeSteering(item, q, send, func(why string) { late.Stop(); settle(false, why) })
 }
 
-// steered reads the agent's answer. One that begins a turn of its own all the same has the message, which must not go out twice.
+// steered reads the agent's answer. An agent that begins a turn of its own with the message has the message, so the message must not be
+// sent again.
 func steered(result json.RawMessage) (delivered bool, why string) {
 	var r struct {
 		Outcome string `json:"outcome"`
 		Reason  string `json:"reason"`
 	}
-	_ = json.Unmarshal(result, &r) // what cannot be read is no delivery
+	_ = json.Unmarshal(result, &r) // an answer that cannot be read counts as not delivered
 	switch r.Outcome {
 	case "injected", "startedNewTurn":
 		return true, ""
-	case "promptRequired": // the turn was over: it becomes the next one
+	case "promptRequired": // the turn was over: the message becomes the next turn
 		return false, ""
 	}
 	if r.Reason == "" {
@@ -81,7 +86,7 @@ func steered(result json.RawMessage) (delivered bool, why string) {
 	return false, r.Reason
 }
 
-// wasSteered shows the message where the agent has it.
+// wasSteered adds the delivered message to the transcript.
 func (w *waitingPrompts) wasSteered(item string) {
 	q := w.items[item]
 	n := transcript.Note{Note: transcript.NoteSteered, Prompt: textPrompt(q.Message), Attachments: q.Attachments}
@@ -92,7 +97,7 @@ func (w *waitingPrompts) wasSteered(item string) {
 	w.v.touched()
 }
 
-// textPrompt is a message as content blocks.
+// textPrompt returns a message as content blocks of ACP.
 func textPrompt(message string) []json.RawMessage {
 	return []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": message})}
 }

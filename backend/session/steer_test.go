@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// steering begins a turn that takes long enough, and steers it.
+// steering begins a turn that takes long enough, and steers a text into it.
 func (d *desk) steering(text string) (id string, sent session.Sent) {
 	d.t.Helper()
 	id = d.create().ID
@@ -23,7 +23,7 @@ func (d *desk) steering(text string) (id string, sent session.Sent) {
 	return id, d.send(id, text, session.Steer)
 }
 
-// said is all that the agent said.
+// said returns the agent's whole text.
 func said(t session.Transcript) string {
 	var b strings.Builder
 	for _, e := range t.Items {
@@ -42,7 +42,7 @@ func TestSteeringReachesTheRunningTurn(t *testing.T) {
 		t.Fatalf("sent is %+v", sent)
 	}
 	d.until("answer to it", func() bool { return strings.Contains(said(d.transcript(id)), "You add: *use tabs*") })
-	d.until("empty queue", func() bool { return d.queue(id) == "" }) // the answer may come after what it led to
+	d.until("empty queue", func() bool { return d.queue(id) == "" }) // the answer may come after its effect
 	if err := d.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSteeringReachesTheRunningTurn(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// What the agent does not take waits behind the turn, and the transcript says so.
+// A message that the agent does not take into the turn waits in the queue, and the transcript tells why.
 func TestSteeringThatFailsWaits(t *testing.T) {
 	for text, why := range map[string]string{"refuse this": "failed", "error of yours": "the message asked for an error"} {
 		t.Run(text, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSteeringThatFailsWaits(t *testing.T) {
 	}
 }
 
-// A message that the agent has said nothing of when it ends, or when the program does, is not lost and not sent twice.
+// A message that was not confirmed when the agent or the program ends is neither lost nor sent twice.
 func TestSteeringOutlivesTurnAgentAndProgram(t *testing.T) {
 	t.Run("the turn and the agent", func(t *testing.T) {
 		d := open(t, t.TempDir())
@@ -106,7 +106,7 @@ func TestSteeringOutlivesTurnAgentAndProgram(t *testing.T) {
 		d = open(t, dir)
 		d.queueIs(id, "silent, please interrupted")
 		d.close()
-		db, err := store.Open(t.Context(), dir) // as a program that was killed leaves it
+		db, err := store.Open(t.Context(), dir) // the database as after a kill
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestSteeringWhereThereIsNothingToSteer(t *testing.T) {
 	}
 
 	other := d.createOf("forgetful")
-	d.prompt(other.ID, "hang") // which it does not know, and answers
+	d.prompt(other.ID, "hang") // the agent does not know the word, and answers
 	if got := d.idle(other.ID); len(got.Items) == 0 {
 		t.Fatal("nothing said")
 	}

@@ -14,15 +14,15 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// lateness is how long a message that streams may be longer than it is stored. Its frames are in the journal before it is shown, as always;
-// the entry, which is made of them, was written whole with every few words, of a message of 200 kB 25 MB a second.
+// lateness is how long the storing of an entry may lag behind its text while a message streams. The frames are in the journal before the
+// text is shown, as always; but storing the whole entry at every few words would write 25 MB a second for a message of 200 kB.
 const lateness = 500 * time.Millisecond
 
-// late are the entries of the running turn whose text is longer than it is stored, by their ids. None of them changes any more: what
-// grows on is another. Who reads stored entries puts them in (over); after a crash the turn is folded anew from its journal (recover).
+// late holds the entries of the running turn whose text is longer than the stored text, by id. The entries are immutable: growth makes a
+// new Entry. Readers of stored entries replace them by these (over); after a crash the turn is folded anew from its journal (recover).
 type late map[string]*transcript.Entry
 
-// spare gives what a step has to store of the entries that it changed, and what is late after it.
+// spare returns the entries that the step has to store, and the entries whose storing is deferred after the step.
 func (v *conversation) spare(entries []transcript.Change) ([]transcript.Change, late) {
 	was := v.late.Load()
 	if v.turn != nil && !v.overdue && v.step.adds() && !slices.ContainsFunc(entries, func(c transcript.Change) bool { return !c.Grew() }) {
@@ -41,7 +41,7 @@ func (v *conversation) spare(entries []transcript.Change) ([]transcript.Change, 
 	return entries, nil
 }
 
-// spared is told what is late once the step is written, before anybody hears of it.
+// spared records the deferred entries of a stored step, before its events are published, and starts or stops the timer.
 func (v *conversation) spared(now late) {
 	v.overdue = false
 	v.late.Store(&now)
@@ -52,22 +52,22 @@ func (v *conversation) spared(now late) {
 	case len(now) > 0 && v.lateTimer == nil:
 		var timer *time.Timer
 		timer = time.AfterFunc(lateness, func() {
-			v.post(func() { v.overdue = v.lateTimer == timer }) // else it was stopped too late
+			v.post(func() { v.overdue = v.lateTimer == timer }) // otherwise the timer was stopped while it fired
 		})
 		v.lateTimer = timer
 	}
 }
 
-// adds tells that a step does nothing but go on with what its frames say, and with the session's record: agents tell of what they use between
-// two words.
+// adds reports whether a step only adds frames and changes the session's row. Agents report their usage between two words, so the row may
+// change in a streaming message.
 func (s *step) adds() bool {
 	rest := *s
 	rest.frames, rest.row, rest.line, rest.send = nil, nil, nil, nil
 	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.closing == nil
 }
 
-// over puts what was late when the entries were asked for in the place of what was stored, where that is less: it may have been stored since,
-// and changed otherwise.
+// over replaces stored entries by the deferred entries of the moment before the query, wherever the deferred text continues the stored
+// text. An entry may have been stored since, and changed otherwise.
 func (l late) over(stored []transcript.Entry) []transcript.Entry {
 	for i := range stored {
 		if e := l[stored[i].ID]; e != nil && len(e.Text) > len(stored[i].Text) && transcript.IsPrefixOf(mustJSON(&stored[i]), e) {
@@ -77,32 +77,34 @@ func (l late) over(stored []transcript.Entry) []transcript.Entry {
 	return stored
 }
 
-// step is everything that one step of a conversation changes. It is written in one transaction, and only then shown and sent.
+// step holds all changes of one function that ran in a conversation. The changes are stored in one transaction, and only then published and
+// sent.
 type step struct {
 	frames    []journal.Frame
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
-	questions []Event        // of these, as questions; only told
-	queue     []QueueItem    // added or changed
-	unqueued  []string       // the ids of those that are gone
-	sync      bool           // a turn ended: wait for the disk
-	send      [][]byte       // for the agent, as it goes on the wire
-	line      *string        // how far an agent elsewhere is; nil = unchanged
-	deletion  *time.Time     // when the session was deleted; zero = it was restored
-	imported  bool           // the entries are a history, of any length
-	closing   *gracefulClose // of an agent that hears what is written
+	questions []Event        // question events of requests, which are only published
+	queue     []QueueItem    // items that were added or changed
+	unqueued  []string       // ids of items that left the queue
+	sync      bool           // wait until the disk has the step, as at the end of a turn
+	send      [][]byte       // messages for the agent, in the form of the wire
+	line      *string        // progress of a remote agent; nil = unchanged
+	deletion  *time.Time     // when the session was deleted; the zero time = it was restored
+	imported  bool           // the entries are an imported history of any length
+	closing   *gracefulClose // the graceful close that waits for this step
 
 	ruled *rulebook.Uses // nil = the step uses no rule
 
-	writes []func(ctx context.Context, tx *sql.Tx) error // of the features, in the step's transaction; run again when it fails
-	after  []func()                                      // of the features, once the step is written and shown
+	writes []func(ctx context.Context, tx *sql.Tx) error // of the features, run in the step's transaction; run again when the transaction fails
+	after  []func()                                      // of the features, run once the step is stored and published
 }
 
 func (s *step) empty() bool {
 	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.writes) == 0
 }
 
+// save stores the step and the entries. An imported history is stored in pieces, most of it before the step.
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	if s.imported {
 		var err error
@@ -116,6 +118,7 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 	return s.write(ctx, db, session, entries)
 }
 
+// write stores the step and the entries in one transaction.
 func (s *step) write(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
 	frames, err := journal.Of(db).Encode(s.frames)
 	if err != nil {
@@ -148,7 +151,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 	})
 }
 
-// saveDeletion writes down when the session was deleted, or that it is no longer.
+// saveDeletion stores when the session was deleted, or that it was restored.
 func (s *step) saveDeletion(ctx context.Context, tx *sql.Tx, session string) error {
 	if s.deletion == nil {
 		return nil
@@ -161,14 +164,14 @@ func (s *step) saveDeletion(ctx context.Context, tx *sql.Tx, session string) err
 	return err
 }
 
-// saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
-// in between, dropHalfImported takes it away again.
+// saveAhead stores most of a history before the step that ends its import, and returns the entries left for that step. When the program
+// ends in between, dropHalfImported removes the stored part.
 func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
 	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
 	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
 }
 
-// inPieces stores rows in transactions of savedAtOnce.
+// inPieces stores rows in transactions of savedAtOnce rows.
 func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql.Tx, []T) error) error {
 	for part := range slices.Chunk(rows, savedAtOnce) {
 		if err := db.Write(ctx, func(tx *sql.Tx) error { return save(tx, part) }); err != nil {
@@ -178,7 +181,7 @@ func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql
 	return nil
 }
 
-// savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
+// savedAtOnce is how many rows of a long history are stored in one transaction, so that other writers wait briefly.
 const savedAtOnce = 500
 
 func (s *step) runWrites(ctx context.Context, tx *sql.Tx) error {

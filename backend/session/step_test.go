@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// A message that streams is not stored anew with every few words. Whoever asks has what was told all the same, and verify has nothing to say.
+// A streaming message is not stored at every few words. Readers get the published text all the same, and a verification finds nothing.
 func TestAStreamIsStoredNowAndThen(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -31,7 +31,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 			t.Fatalf("After: got reset %v, %v; want events", batch.Reset, err)
 		}
 		q.After = batch.Seq
-		ends := map[string]int{} // of entries' texts, as they were told
+		ends := map[string]int{} // the published ends of entries' texts
 		for _, e := range batch.Events {
 			if e.Type != "entry.append" {
 				continue
@@ -77,14 +77,14 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d times told, %d stored, %d units", told, stored, longest)
-	if stored == 0 || told > 100 && (4*stored > told || !verified) { // of a few, on a busy machine, nothing follows
+	if stored == 0 || told > 100 && (4*stored > told || !verified) { // few events on a busy machine prove nothing
 		t.Errorf("told %d times, stored %d times; verified: %v", told, stored, verified)
 	}
 }
 
 func length(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// halting has an agent "halts" that says one thing, and another when a file "more" is there; its turn does not end.
+// halting writes an agent "halts" that sends one text, and another when a file "more" exists; its turn does not end.
 func halting(t *testing.T, dir, first, then string) {
 	t.Helper()
 	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
@@ -95,7 +95,7 @@ func halting(t *testing.T, dir, first, then string) {
 		cat >/dev/null`})
 }
 
-// What an agent says before it falls silent in the middle of its turn is stored soon, though nothing more happens.
+// The deferred text of an agent that falls silent in its turn is stored soon.
 func TestWhatIsLateIsStored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestWhatIsLateIsStored(t *testing.T) {
 	d.until("them to be stored", func() bool { return stored() == "Half a sentence" })
 }
 
-// Hundreds of conversations are worked in in a day: one whose agent is gone keeps nothing of its last turn, and goes on as before.
+// A conversation whose agent has ended keeps nothing of its last turn in memory, and goes on as before.
 func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -137,7 +137,7 @@ func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// What the disk refuses for a while is searched once it is stored, though nobody says anything more.
+// Text that the disk refuses for a while can be searched once it is stored, without another message.
 func TestWhatWasLateIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -150,7 +150,7 @@ func TestWhatWasLateIsFound(t *testing.T) {
 	d.alter(`CREATE TRIGGER refused BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
 	d.write("more", "")
 	d.until("the others to be shown", func() bool { return textOf(d.transcript(s.ID), "agent") == "A grey zeppelin\n" })
-	<-time.After(2500 * time.Millisecond) // the index has looked for them meanwhile, after a second
+	<-time.After(2500 * time.Millisecond) // the index has read meanwhile, after a second
 	d.alter(`DROP TRIGGER refused`)
 	d.until("them to be stored", func() bool {
 		var text string

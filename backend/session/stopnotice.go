@@ -2,8 +2,8 @@ package session
 
 import "deskhand/backend/transcript"
 
-// stopNotice tells why the agent ended a turn that is not done, in words; nil for a turn that is done, or that something else has ended. Answered tells
-// whether the agent said or did anything in the turn.
+// stopNotice returns a notice that tells why the agent ended an unfinished turn; nil for a turn that is finished, or that something else
+// has ended. answered reports whether the agent produced any output in the turn.
 func stopNotice(reason, agent string, answered, files bool) *transcript.Notice {
 	n := &transcript.Notice{Severity: "warning"}
 	switch reason {

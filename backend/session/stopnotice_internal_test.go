@@ -12,7 +12,7 @@ func TestStopNotice(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason          string
 		answered, files bool
-		want            string // in it
+		want            string // a part of the notice
 	}{
 		"done":                        {lifecycle.StopEnd, true, false, ""},
 		"stopped by a person":         {lifecycle.StopCancelled, true, false, ""},

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// A turn that the agent ends before it is done says why, in the transcript.
+// The transcript tells why an agent ended a turn before it was finished.
 func TestTurnThatEndsEarlySaysWhy(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

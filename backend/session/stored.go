@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// The functions of this file read the stored rows of sessions, turns and requests for the packages above session.
+// The functions of this file read stored rows of sessions, turns and requests for the packages above session.
 
 // IDs returns the ids of all sessions that are not deleted, the oldest first.
 func IDs(ctx context.Context, db *store.DB) ([]string, error) {
@@ -39,14 +39,14 @@ func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Tra
 // namesOf returns a set of ids as a JSON list.
 func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
 
-// Erased reports whether a session is erased, or is being erased. A reader of several rows asks afterwards, since rows may have been
-// missing without a trace.
+// Erased reports whether a session is erased, or is being erased. A reader of several rows calls Erased afterwards, since rows may have
+// been missing.
 func Erased(ctx context.Context, db *store.DB, id string) (is bool, err error) {
 	err = db.Read().QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM session WHERE id = ? AND deleted_at <> 1)`, id).Scan(&is)
 	return is, err
 }
 
-// Stored returns a session as it is stored, with the live state of a session that is live. Stored wakes no conversation.
+// Stored returns a session as stored, or the live state of a loaded session. Stored loads no conversation.
 func (c *Client) Stored(ctx context.Context, id string) (Session, error) {
 	r, _, err := c.load(ctx, id, false)
 	if err != nil {

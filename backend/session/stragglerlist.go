@@ -7,12 +7,12 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// StragglerList is what runs on of the stopped turns of a session.
+// StragglerList lists the commands of a session's stopped turns that still run.
 type StragglerList struct {
 	Items []transcript.Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
 }
 
-// Stragglers are the entries of a session that tell of commands which run on.
+// Stragglers returns the entries of a session whose commands still run.
 func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList, error) {
 	list := StragglerList{Items: []transcript.Entry{}}
 	v, err := c.conversation(ctx, session)
@@ -28,8 +28,8 @@ func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList,
 	return list, err
 }
 
-// EndStraggler ends what an entry tells of that runs on, with all that it has started; one that has ended is fine. It returns when the processes
-// are gone.
+// EndStraggler ends the command of a straggler entry, with all processes that it has started, and returns when the processes have ended.
+// EndStraggler returns nil when the command has ended before.
 func (c *Client) EndStraggler(ctx context.Context, session, entry string) error {
 	v, err := c.conversation(ctx, session)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) EndStraggler(ctx context.Context, session, entry string) error 
 	})
 }
 
-// wasStraggler is nil for an entry of a command that has ended.
+// wasStraggler returns nil for an entry of kind straggler, and not found for any other entry.
 func (c *Client) wasStraggler(ctx context.Context, session, entry string) error {
 	var is bool
 	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)

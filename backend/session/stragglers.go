@@ -12,26 +12,27 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// What a stopped turn has left running. Package straggler tells which processes that are; here they are looked for, told in the transcript,
-// watched, and ended when a person asks for that.
+// Stragglers are commands of a stopped turn that still run. Package straggler finds their processes; this file looks for them after a turn,
+// tells them in the transcript, watches them, and ends them when a person asks for that.
 
 const (
-	// stragglerGrace is how long an agent has to end the commands of a stopped turn by itself: Claude answers before they have ended.
+	// stragglerGrace is how long an agent has to end the commands of a stopped turn by itself: Claude answers the cancel before they have
+	// ended.
 	stragglerGrace = 2 * time.Second
 
-	stragglerPace     = time.Second // between two looks at what runs on
+	stragglerPace     = time.Second // between two checks of what runs
 	stragglerPatience = 3 * time.Second
 
-	longestCommand = 4 << 10 // of what is told of a command
+	longestCommand = 4 << 10 // bytes shown of a command
 )
 
-// leftRunning is a straggler as long as it runs; of the conversation's goroutine.
+// leftRunning is a straggler while it runs. leftRunning belongs to the conversation's goroutine.
 type leftRunning struct {
 	part *proxy.Part
-	by   string // who was asked to end it
+	by   string // who asked to end it
 }
 
-// lookForStragglers looks for what a turn that was stopped has left running. An agent elsewhere cannot be asked for its processes.
+// lookForStragglers looks for commands of a stopped turn that still run. The processes of a remote agent cannot be read.
 func (v *conversation) lookForStragglers(t *Turn, reason string) {
 	stopped := reason == lifecycle.StopCancelled || v.stopping.stopBy.Add(-stopLimit).After(t.StartedAt.Time)
 	a := v.agent
@@ -46,7 +47,7 @@ func (v *conversation) lookForStragglers(t *Turn, reason string) {
 	a.work.Go(func() { a.findStragglers(inst.Instance, t.ID, turn) })
 }
 
-// serverCommands are the command lines of the MCP servers that the agent was told of.
+// serverCommands returns the command lines of the MCP servers that the agent was given.
 func (a *agentProcess) serverCommands() [][]string {
 	var list [][]string
 	for _, server := range a.servers {
@@ -61,8 +62,8 @@ func (a *agentProcess) serverCommands() [][]string {
 	return list
 }
 
-// findStragglers tells of what runs on when the agent has had its time, and follows that to its end. It looks at once too: a shell that is
-// about to be ended tells what it has left running.
+// findStragglers reads the agent's processes at once, since a shell that is about to end still shows which commands it has started; after
+// the agent's grace it tells those that still run, and follows them to their end.
 func (a *agentProcess) findStragglers(inst *proxy.Instance, turn string, stopped straggler.Turn) {
 	kin, err := inst.Kin()
 	if err != nil {
@@ -102,7 +103,7 @@ func (a *agentProcess) findStragglers(inst *proxy.Instance, turn string, stopped
 	a.followStragglers(running)
 }
 
-// followStragglers notes the end of each.
+// followStragglers notes the end of each straggler.
 func (a *agentProcess) followStragglers(running map[string]*proxy.Part) {
 	for len(running) > 0 && a.wait(stragglerPace) {
 		for id, part := range running {
@@ -114,7 +115,7 @@ func (a *agentProcess) followStragglers(running map[string]*proxy.Part) {
 	}
 }
 
-// stragglerEnded notes the end of one, unless that was noted.
+// stragglerEnded notes the end of a straggler, unless the end was noted before.
 func (a *agentProcess) stragglerEnded(id string) {
 	if s := a.stragglers[id]; s != nil {
 		delete(a.stragglers, id)
@@ -128,7 +129,7 @@ func (a *agentProcess) unseen(err error) {
 	}
 }
 
-// wait lasts d; it is false when the agent is gone before.
+// wait waits for d. wait returns false when the agent has ended before.
 func (a *agentProcess) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -29,7 +29,7 @@ func openLeaving(t *testing.T, dir string) *desk {
 	return openWith(t, dir, proxy.Config{})
 }
 
-// stopped runs a command in a turn, stops the turn when the command has begun, and gives the transcript.
+// stopped runs a command in a turn, cancels the turn when the command has begun, and returns the transcript.
 func (d *desk) stopped(id, how, command string) session.Transcript {
 	d.t.Helper()
 	begun := filepath.Join(d.t.TempDir(), "begun")
@@ -41,7 +41,7 @@ func (d *desk) stopped(id, how, command string) session.Transcript {
 	return d.idle(id)
 }
 
-// straggler waits for the entry of a command that runs on, or has ended.
+// straggler waits for the entry of a command that still runs, or has ended.
 func (d *desk) straggler(id, command string, running bool) transcript.Entry {
 	d.t.Helper()
 	var found transcript.Entry
@@ -78,7 +78,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 	}
 	d.sameAsRebuilt(s.ID)
 
-	// Another one, which ends by itself; the first runs on over the turn.
+	// Another command, which ends by itself; the first one runs on over the turn.
 	d.stopped(s.ID, "leave", "exec sleep 307")
 	other := d.straggler(s.ID, "sleep 307", true)
 	if p, err := os.FindProcess(other.Straggler.PID); err != nil || p.Kill() != nil {
@@ -112,7 +112,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 }
 
-// What an agent ends itself is not told, nor what it has started without a word, nor its helpers.
+// Commands that the agent ends itself are not told, nor those that it has not reported, nor its helpers.
 func TestStragglersLeaveOutWhatAgentEndsOrKeeps(t *testing.T) {
 	t.Parallel()
 	d := openLeaving(t, t.TempDir())
@@ -131,7 +131,7 @@ func TestStragglersLeaveOutWhatAgentEndsOrKeeps(t *testing.T) {
 	}
 }
 
-// With the agent all of them end, and nothing of that is asked of processes that have their numbers after a restart.
+// Stragglers end with the agent, and after a restart no process with one of their pids is asked about.
 func TestStragglersEndWithTheAgent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

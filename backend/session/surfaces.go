@@ -1,12 +1,12 @@
 package session
 
-// Publish puts a record of a surface into the feed, for the other surfaces to show. It is kept nowhere else: who looks later asks the surface.
+// Publish puts a surface's record into the feed, for the other surfaces. The record is not stored: later readers ask the surface.
 func (c *Client) Publish(kind string, record any) {
 	c.feed.publish(Event{Type: kind, Data: mustJSON(record)})
 }
 
-// Hide has a secret of a surface kept out of everything that is written, until the program ends. A text that is as short as a word is
-// left where it is.
+// Hide keeps a secret of a surface out of everything that is written, until the program ends. Secrets shorter than shortestHidden are not
+// hidden, since they may be words.
 func (c *Client) Hide(secret string) {
 	if len(secret) >= shortestHidden {
 		c.secret.Remember([]string{secret})

@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/rulebook"
 )
 
-// whole has a command run as agents do that send a whole line without arguments.
+// whole returns a step that runs a command in the form of agents that send a whole line without arguments.
 func whole(command string, more ...any) step {
 	params := map[string]any{"command": command}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -34,8 +34,8 @@ func TestTerminalRunsWholeLineByShell(t *testing.T) {
 	id := d.asking()
 	for _, tc := range []struct {
 		step    step
-		want    string // that the output holds
-		command string // what is shown as run
+		want    string // a part of the output
+		command string // the command that is shown as run
 	}{
 		{whole("echo one && echo two | cat"), "one\ntwo\n", "-c"},
 		{whole("git -C . --version"), "git version", "-c"},
@@ -51,11 +51,11 @@ func TestTerminalRunsWholeLineByShell(t *testing.T) {
 		{whole("(exit 7); echo $?"), "7\n", "-c"},
 		{whole("nosuch-program-here --x"), "not found", "-c"},
 		{whole("pwd"), d.work + "\n", "pwd"},
-		// A program whose path has blanks is that program.
+		// A program whose path holds blanks runs as that program.
 		{whole("./my tool"), "a program of its own: 0\n", "./my tool"},
 		{whole(filepath.Join(d.work, "my tool")), "a program of its own: 0\n", filepath.Join(d.work, "my tool")},
 		{whole("./ls -la"), "a program of its own: 0\n", "./ls -la"},
-		// With arguments it is never a line.
+		// A command with arguments is never a line.
 		{whole("./my tool", "args", []string{"a b", "c"}), "a program of its own: 2\n", "./my tool"},
 	} {
 		command := tc.step.Params["command"]
@@ -75,9 +75,9 @@ func TestTerminalRunsWholeLineByShell(t *testing.T) {
 	}
 	for _, step := range []step{
 		whole("nosuch-program-here"),               // one word is no line
-		whole("echo one", "args", []string{"two"}), // and neither is a program with arguments
+		whole("echo one", "args", []string{"two"}), // a program with arguments is no line
 		whole("./no program", "args", []string{"x"}),
-		whole("true; true", "cwd", filepath.Join(d.work, "nowhere")), // nor does it run elsewhere
+		whole("true; true", "cwd", filepath.Join(d.work, "nowhere")), // the line would run elsewhere
 	} {
 		if got := d.steps(id, step)[0]; got.Error == nil || got.Error.Code != -32602 {
 			t.Errorf("%v: got %s %+v, want it refused", step.Params, got.Result, got.Error)
@@ -86,7 +86,7 @@ func TestTerminalRunsWholeLineByShell(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// What a rule denies we do not run for an agent either: a line is judged as the shell reads it.
+// A command that a rule denies is not run for an agent either: a line is judged as the shell reads it.
 func TestRuleDeniesTerminalOfAgent(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())

@@ -23,45 +23,46 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Bounds of the programs of one agent.
+// Limits on the programs of one agent.
 const (
-	mostTerminals = 32      // that are not released
-	usualOutput   = 1 << 20 // bytes of output that are kept for the agent where it says nothing
-	mostOutput    = 4 << 20 // and where it wants more than that
+	mostTerminals = 32      // terminals that are not released
+	usualOutput   = 1 << 20 // bytes of output kept for the agent by default
+	mostOutput    = 4 << 20 // bytes of output kept at most, when the agent asks for more
 	endGrace      = time.Second
 )
 
-// What of a program's output is noted, so that people see it. A note every moment, with the newest of what came since the one before;
-// and of a program that writes on and on no more than the budget, which grows slowly: that is a note now and then.
+// Limits on the notes of a program's output, from which people see it. A note holds the newest output since the note before. A program that
+// writes without end is noted up to a budget, which grows slowly, so that a note follows now and then.
 const (
 	outputPace   = 100 * time.Millisecond
 	mostNoted    = 64 << 10 // bytes of one note
-	seldomNoted  = 16 << 10 // of one when the budget is used up
+	seldomNoted  = 16 << 10 // bytes of one note when the budget is used up
 	outputBudget = 1 << 20
 	budgetGrowth = 1 << 10 // bytes a second
-	journalFrame = 4 << 10 // of an answer with output, what the journal has: the notes have the output
+	journalFrame = 4 << 10 // bytes of output in the journaled answer: the notes have the output
 )
 
-// program is one that runs for an agent: what it writes on stdout and stderr, in the order in which it came, and its end.
+// program is a program that runs for an agent: its output on stdout and stderr, in order, and its end.
 type program struct {
 	a      *agentProcess
 	id     string
 	limit  int
-	life   context.Context    //nolint:containedctx // of the process; its end is that of all that it has started
-	cancel context.CancelFunc // ends life
-	ended  chan struct{}      // closed when it is gone, all that it wrote is here, and its end is noted
-	gone   chan struct{}      // closed when it is gone and all that it wrote is here
-	fresh  chan struct{}      // holds one when there is something to note
+	life   context.Context    //nolint:containedctx // cancelled to end the process and every process that it has started
+	cancel context.CancelFunc // cancels life
+	ended  chan struct{}      // closed when the process has ended and the note of its end is written
+	gone   chan struct{}      // closed when the process has ended and all its output is in kept
+	fresh  chan struct{}      // holds a token when there is output to note
 
 	mu      sync.Mutex // protects the fields below
 	kept    []byte     // for the agent
-	cut     bool       // kept is not all
+	cut     bool       // the beginning of the output is not in kept
 	unnoted []byte     // for people
 	skipped int64      // bytes before unnoted that are not noted
 	over    bool
 	exit    proxy.Exit
 }
 
+// createTerminal handles terminal/create, in the conversation's goroutine. The returned chore starts the program.
 func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
 		Command string   `json:"command"`
@@ -103,7 +104,7 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 		a: a, id: fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal), limit: limit,
 		gone: make(chan struct{}), ended: make(chan struct{}), fresh: make(chan struct{}, 1),
 	}
-	prog.life, prog.cancel = context.WithCancel(a.ctx) // it outlives the request
+	prog.life, prog.cancel = context.WithCancel(a.ctx) // the program outlives the request
 	a.programs[prog.id] = prog
 	dir := a.v.row.Cwd
 	if p.Cwd != nil {
@@ -114,7 +115,7 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
 }
 
-// start starts the program, and answers when it runs. A request that is withdrawn before that ends it.
+// start starts the program, and returns the outcome once it runs. A request that is cancelled before that ends the program.
 func (p *program) start(asked context.Context, roots []string, now transcript.Terminal, env []string) outcome {
 	cfg, at := p.a.v.c.cfg, p.a.v.host()
 	fail := func(code int, text string) outcome {
@@ -138,7 +139,7 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 	if err != nil && len(now.Args) == 0 && isLine(now.Command) {
 		if shell, name := findShell(dir, env); shell != "" {
 			file, err = shell, nil
-			now.Command, now.Args = name, []string{"-c", now.Command} // what runs is what is shown
+			now.Command, now.Args = name, []string{"-c", now.Command} // people are shown the command that runs
 		}
 	}
 	if err != nil {
@@ -170,8 +171,8 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 	}}
 }
 
-// findProgram looks for a program as a shell would, without one. Relative directories of PATH are left out: they would mean the
-// workspace, where anybody may put a "git".
+// findProgram looks for a program as a shell would. Relative directories of PATH are skipped: they would mean the workspace, where anybody
+// may put a "git".
 func findProgram(command, dir string, env []string) (string, error) {
 	var candidates []string
 	switch {
@@ -194,13 +195,13 @@ func findProgram(command, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %q was not found", command)
 }
 
-// isLine tells of a command that is a line for a shell, if it is no program. Some agents send one whole, without arguments beside it.
+// isLine reports whether a command that is no program is a line for a shell. Some agents send a whole line, without arguments.
 func isLine(command string) bool {
 	return strings.ContainsAny(command, " \t\n;&|<>()$`\"'\\*?[]{}~#=!")
 }
 
-// findShell finds the shell for a line: the one that rules read it as, if there is one. The bash of Windows is not meant, which runs
-// things in another system.
+// findShell returns the shell for a line: bash, as which the rules read a line, or else sh. The bash of Windows is skipped, since it runs
+// commands in another system.
 func findShell(dir string, env []string) (file, name string) {
 	for _, name := range []string{"bash", "sh"} {
 		if name == "bash" && runtime.GOOS == "windows" {
@@ -222,7 +223,7 @@ func pathOf(env []string) string {
 	return ""
 }
 
-// follow keeps what the program writes; it never makes it wait for long.
+// follow reads the program's output until its end, and never holds up the program for long.
 func (p *program) follow(r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -234,6 +235,7 @@ func (p *program) follow(r io.Reader) error {
 	}
 }
 
+// take adds output of the program; the oldest output is dropped beyond the limits.
 func (p *program) take(data []byte) {
 	if len(data) == 0 {
 		return
@@ -241,7 +243,7 @@ func (p *program) take(data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = append(p.kept, data...)
-	if over := len(p.kept) - p.limit; over > p.limit/2+chunkSlack { // not at each byte: the rest is cut when it is asked for
+	if over := len(p.kept) - p.limit; over > p.limit/2+chunkSlack { // not at each byte: output cuts the rest
 		p.kept, p.cut = append(p.kept[:0], p.kept[over:]...), true
 	}
 	p.unnoted = append(p.unnoted, data...)
@@ -270,7 +272,7 @@ func (p *program) finish(exit proxy.Exit) {
 	p.wake()
 }
 
-// tell notes what the program writes, as far as the budget goes, and its end.
+// tell writes notes of the program's output, within the budget, and of its end. tell runs in a goroutine of its own.
 func (p *program) tell() {
 	defer close(p.ended)
 	begun, noted := time.Now(), 0
@@ -278,7 +280,7 @@ func (p *program) tell() {
 		select {
 		case <-p.fresh:
 		case <-p.a.ctx.Done():
-			return // the end of the agent is that of its programs, and told as such
+			return // the transcript tells the end of the agent, which ends its programs
 		}
 		most, wait := mostNoted, outputPace
 		allowed := outputBudget + int(time.Since(begun)/time.Second)*budgetGrowth
@@ -300,7 +302,7 @@ func (p *program) tell() {
 	}
 }
 
-// news is what has not been noted yet, the newest of it.
+// news returns the newest output that is not noted yet, at most so many bytes, and marks all of it as noted.
 func (p *program) news(most int) (now transcript.Terminal, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -326,17 +328,17 @@ func (p *program) news(most int) (now transcript.Terminal, text string) {
 	return now, text
 }
 
-// fromRune is the text from the first character on that is not cut in two.
+// fromRune returns b from its first whole character on.
 func fromRune(b []byte) []byte {
 	for i := 0; i < utf8.UTFMax-1 && i < len(b); i++ {
 		if utf8.RuneStart(b[i]) {
 			return b[i:]
 		}
 	}
-	return b // no UTF-8: there is nothing to be cut in two
+	return b // b is no UTF-8, so no character is cut
 }
 
-// wholeRunes is the length of b without a character at its end of which there may be more to come.
+// wholeRunes returns the length of b without an incomplete character at its end.
 func wholeRunes(b []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
 		last := b[len(b)-back:]
@@ -350,7 +352,7 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// exitCode is nothing for a program that a signal ended, or that could not be waited for.
+// exitCode returns nil for a program that a signal ended, or whose exit is not known.
 func exitCode(e proxy.Exit) *int {
 	if e.Signal != "" || e.Code < 0 {
 		return nil
@@ -358,7 +360,7 @@ func exitCode(e proxy.Exit) *int {
 	return &e.Code
 }
 
-// terminal finds the program that a request is about.
+// terminal returns the program that a request names.
 func (a *agentProcess) terminal(params json.RawMessage) (*program, *acp.Error) {
 	var p struct {
 		TerminalID string `json:"terminalId"`
@@ -388,7 +390,7 @@ func (p *program) exitStatusLocked() map[string]any {
 	return status
 }
 
-// output is what the program has written, the newest of it.
+// output handles terminal/output: it returns the newest output of the program.
 func (p *program) output(context.Context) outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -403,7 +405,7 @@ func (p *program) output(context.Context) outcome {
 		data = data[:wholeRunes(data)]
 	}
 	text := strings.ToValidUTF8(string(data), "\uFFFD")
-	if over := len(text) - p.limit; over > 0 { // what is no UTF-8 has grown
+	if over := len(text) - p.limit; over > 0 { // replaced bytes may have made the text longer
 		text, cut = string(fromRune([]byte(text[over:]))), true
 	}
 	result := map[string]any{"output": text, "truncated": cut}
@@ -419,6 +421,7 @@ func (p *program) output(context.Context) outcome {
 	return out
 }
 
+// waitForExit handles terminal/wait_for_exit.
 func (p *program) waitForExit(ctx context.Context) outcome {
 	select {
 	case <-p.ended:
@@ -430,7 +433,7 @@ func (p *program) waitForExit(ctx context.Context) outcome {
 	return outcome{result: p.exitStatusLocked()}
 }
 
-// kill ends the program with all that it has started, and answers when that is so. What it wrote stays.
+// kill ends the program with every process that it has started, and returns when they have ended. The output is kept.
 func (p *program) kill(ctx context.Context) outcome {
 	p.cancel()
 	select {

@@ -176,7 +176,7 @@ func TestTerminalOfAgentIsRefused(t *testing.T) {
 	}
 }
 
-// running counts the processes with this word in their command line.
+// running returns how many processes have this word in their command line.
 func running(t *testing.T, word string) int {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-fc", word).Output()
@@ -199,7 +199,7 @@ func TestTerminalEndsWithItsProcessTree(t *testing.T) {
 			t.Parallel()
 			d := askingDesk(t, t.TempDir())
 			id := d.asking()
-			// Some of them leave the group and the session, and all ignore a polite end.
+			// Some of the processes leave the group and the session, and all ignore SIGTERM.
 			word := "7." + fmt.Sprint(time.Now().UnixNano())
 			script := `trap "" TERM; i=0; while [ $i -lt 20 ]; do sleep ` + word + ` & setsid sleep ` + word + ` & i=$((i+1)); done; echo ready; wait`
 			steps := []step{shell(script)}
@@ -250,7 +250,7 @@ func TestTerminalOutputIsCutBetweenCharacters(t *testing.T) {
 		shell(`printf 'abc'`, "outputByteLimit", 3), of("wait_for_exit"), of("output"),
 		shell(`printf 'abc'`, "outputByteLimit", 0), of("wait_for_exit"), of("output"),
 		shell(`printf 'a\377\376b'`), of("wait_for_exit"), of("output"),
-		// Half of a character is waited for, and shown as broken once nothing can follow.
+		// An incomplete character is held back, and shown as broken once nothing can follow.
 		shell(`printf 'x\303'; read line || true; sleep 0.5; printf '\266y\303'`), of("wait_for_exit"), of("output"),
 	)
 	for i, want := range []output{{Output: "öü", Truncated: true}, {Output: "abc"}, {Truncated: true}, {Output: "a\uFFFDb"}, {Output: "xöy\uFFFD"}} {
@@ -268,7 +268,7 @@ func TestTerminalOutputIsCutBetweenCharacters(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// A program that writes a gigabyte costs what is shown of it, not what it writes.
+// A program that writes a gigabyte takes the memory of its shown output, not of all output.
 func TestTerminalOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -307,7 +307,7 @@ func TestTerminalWaitIsWithdrawn(t *testing.T) {
 	wait.As = "w"
 	again := wait
 	again.As = "v"
-	// One process: a shell whose child is gone before itself may tell that with 143.
+	// One process, since a shell whose child has ended first may exit with 143.
 	got := d.steps(id, shell("echo begun; exec sleep 1000"), wait, again, step{Cancel: "w"}, step{Await: "w"}, of("output"), of("kill"), step{Await: "v"}, step{Cancel: "v"}, of("release"))
 	if got[1].Error == nil || got[1].Error.Code != -32800 {
 		t.Errorf("wait_for_exit that was withdrawn: got %s, %+v; want error -32800", got[1].Result, got[1].Error)
@@ -356,7 +356,7 @@ func TestTerminalEndsWithAgent(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// A program outlives the turn that began it. What it writes during another may be stored late as well, and is no difference.
+// A program outlives the turn that began it. Its output in another turn may be deferred too, and the rebuilt transcript is the same.
 func TestTerminalWritesDuringAnotherTurn(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -379,8 +379,8 @@ func TestTerminalWritesDuringAnotherTurn(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-// A program that an agent wants on a disk that does not answer keeps the next start waiting no more than a file there does, be it the session's
-// further directory or a disk in it. Where no program may run is refused without a look at it.
+// A program on a disk that does not answer blocks the next start no longer than a file there does, in the session's further directory or on
+// a disk in it. A directory where no program may run is refused without a read of it.
 func TestTerminalOnDeadDiskHoldsUpNoStart(t *testing.T) {
 	t.Parallel()
 	for name, further := range map[string]bool{"a further directory": true, "a disk in the directory": false} {
@@ -412,7 +412,7 @@ func TestTerminalOnDeadDiskHoldsUpNoStart(t *testing.T) {
 					return within.Directory(roots, path)
 				}},
 			})
-			t.Cleanup(func() { close(until) }) // before the desk is closed
+			t.Cleanup(func() { close(until) }) // runs before the desk is closed
 			outside = t.TempDir()
 			var id string
 			program := shell("echo here")
@@ -438,7 +438,7 @@ func TestTerminalOnDeadDiskHoldsUpNoStart(t *testing.T) {
 	}
 }
 
-// Files that no disk gives to the agents before keep nobody from running programs.
+// File work that hangs does not keep the next agents from running programs.
 func TestTerminalRunsWhileFilesHang(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}

@@ -10,11 +10,11 @@ import (
 	"deskhand/backend/session"
 )
 
-// The block of a surface's files is for tools: no conversation is called after it.
+// The title of a session leaves out the block of a surface's files.
 func TestTitleLeavesOutBlockOfFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	custom(t, dir, map[string]string{"mute": "cat >/dev/null"}) // which gives it no title of its own
+	custom(t, dir, map[string]string{"mute": "cat >/dev/null"}) // the agent gives no title of its own
 	d := open(t, dir)
 	block := attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a?ex=1", Filename: "a"}})
 	for message, want := range map[string]string{"silent\n" + block: "silent", block: "a.txt"} {
@@ -35,7 +35,7 @@ func TestTitleLeavesOutBlockOfFiles(t *testing.T) {
 	}
 }
 
-// An agent may take its title back: the session is called after its first prompt again, unless a person has named it.
+// When an agent withdraws its title, the session is named after its first prompt again, unless a person has named it.
 func TestTitleThatAgentTakesBack(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "")
 	id := d.asking()

@@ -10,9 +10,9 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// Our own tools for agents: an MCP server, made elsewhere, that each agent of this machine is given beside those of its directory.
+// Deskhand's own tools for agents are an MCP server, which each agent of this machine gets beside the servers of its directory.
 
-// withTools are the servers of the directory and our own, which is made anew at each opening of the session.
+// withTools returns the servers of the directory and Deskhand's own, which is made anew for each opening of a session.
 func (a *agentProcess) withTools() []any {
 	tools := a.v.host().Tools
 	if tools == nil {
@@ -23,14 +23,14 @@ func (a *agentProcess) withTools() []any {
 	if !ok {
 		return a.servers
 	}
-	a.forgetSecrets() // the tools that they opened have ended
+	a.forgetSecrets() // the tools of the secrets have ended
 	a.secrets = secretsOf(server)
 	a.v.c.secret.Remember(a.secrets)
 	return append([]any{server}, a.servers...)
 }
 
-// toolTransports are those by which the agent can be given our tools, the best first. HTTP starts no program; but where it was measured that the
-// agent gives up on a server over HTTP too early, it is stdio.
+// toolTransports returns the transports by which the agent can get Deskhand's tools, the best first. HTTP starts no program; but for agents
+// that were measured to give up too early on a server over HTTP, stdio comes first.
 func (a *agentProcess) toolTransports() []string {
 	order := []string{mcp.HTTP, mcp.Stdio}
 	if best := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).OwnTools; best == mcp.Stdio {
@@ -40,8 +40,9 @@ func (a *agentProcess) toolTransports() []string {
 	return slices.DeleteFunc(order, func(t string) bool { return !slices.Contains(takes, t) })
 }
 
-// tellOfUnlisted says once in a start, at the end of the first turn in which the model was asked, that the agent has not fetched the list of our
-// tools: the model cannot have known of them. Agents that the catalogue does not have may take no servers at all, and are not told of.
+// tellOfUnlisted adds a notice if the agent has not fetched the list of Deskhand's tools by the end of the first turn in which the model
+// was asked: the model cannot know the tools then. tellOfUnlisted does so once in a start. Agents outside the catalogue may take no servers
+// at all, and get no notice.
 func (a *agentProcess) tellOfUnlisted(reason string) {
 	if reason == lifecycle.StopCancelled || reason == lifecycle.StopError {
 		return
@@ -61,25 +62,26 @@ func (a *agentProcess) tellOfUnlisted(reason string) {
 	}
 }
 
-// forgetSecrets lets go of those of our own tools, which open nothing any more: every message is searched for all that are known.
+// forgetSecrets drops the secrets of Deskhand's tools for this agent, since they have become invalid, and every message is searched for all
+// known secrets.
 func (a *agentProcess) forgetSecrets() {
 	a.v.c.secret.Forget(a.secrets)
 	a.secrets = nil
 }
 
-// secretsOf are the values of the variables and headers of an MCP server.
+// secretsOf returns the values of the variables and headers of an MCP server.
 func secretsOf(server json.RawMessage) (list []string) {
 	type pair struct{ Name, Value string }
 	var s struct{ Env, Headers []pair }
 	if json.Unmarshal(server, &s) != nil {
 		return nil
 	}
-	const shortest = 16 // what is shorter is no secret of ours, and would be taken out of words
+	const shortest = 16 // shorter values are no secrets of Deskhand's, and may be words
 	for _, p := range append(s.Env, s.Headers...) {
 		value := strings.TrimPrefix(p.Value, "Bearer ")
 		_, last, parts := strings.Cut(value, ".")
 		for _, secret := range []string{value, last} {
-			if len(secret) >= shortest && (secret == value || parts) && !strings.ContainsAny(secret, `/\`) { // a path is none, and stays
+			if len(secret) >= shortest && (secret == value || parts) && !strings.ContainsAny(secret, `/\`) { // a path is no secret
 				list = append(list, secret)
 			}
 		}
@@ -87,7 +89,7 @@ func secretsOf(server json.RawMessage) (list []string) {
 	return list
 }
 
-// tellOfTools says once in a session that its agent has no tools of ours.
+// tellOfTools adds a notice if the agent of a new session has none of Deskhand's tools.
 func (a *agentProcess) tellOfTools(how string) {
 	if a.v.c.cfg.Tools == nil || how != "new" {
 		return

@@ -15,8 +15,8 @@ import (
 	"deskhand/backend/session"
 )
 
-// TestToolsThatAgentDoesNotFetchAreTold: of a start at which nobody has fetched the list of our tools it is told once, when its first turn has ended; the
-// next start is looked at anew. Qwen Code is given the tools by stdio, others by HTTP where they take that.
+// TestToolsThatAgentDoesNotFetchAreTold: when the agent has not fetched the list of Deskhand's tools, one notice follows the first turn of
+// the start; the next start is checked anew. Qwen Code gets the tools by stdio, other agents by HTTP where they take HTTP.
 func TestToolsThatAgentDoesNotFetchAreTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestToolsThatAgentDoesNotFetchAreTold(t *testing.T) {
 			d.idle(s.ID)
 		}
 		want := 1
-		if agent != "qwen-code" { // agents that nobody knows, and ours, may use none
+		if agent != "qwen-code" { // agents outside the catalogue may use no tools
 			want = 0
 		}
 		if n := told(s.ID); n != want {

@@ -36,7 +36,7 @@ type reader interface {
 // localTransport reaches an agent on this machine.
 type localTransport struct{ *proxy.Instance }
 
-// Close keeps every message that the agent writes before the end: the turn of an ignored cancel is read to its end too.
+// Close keeps every message that the agent writes before its end, so that the last messages of a killed agent are read too.
 func (h localTransport) Close() error { return h.End() }
 
 func (h localTransport) After(seq uint64) reader {
@@ -44,8 +44,8 @@ func (h localTransport) After(seq uint64) reader {
 }
 func (localTransport) Problem() (string, map[string]string) { return "", nil }
 
-// localReader reads the log of an instance on this machine. When the log drops the reader, as at a removal of the instance, the reader goes on
-// with the messages that the log holds. A jump in the numbers of two messages shows a loss.
+// localReader reads the log of an instance on this machine. When the log drops the reader, as at a removal of the instance, the reader goes
+// on with the messages that the log holds. A gap between the numbers of two messages shows a loss.
 type localReader struct {
 	*proxy.Reader
 	inst *proxy.Instance
@@ -77,5 +77,5 @@ func (r *localReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	return batch, nil
 }
 
-// gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
+// gapError reports that messages of an agent are lost: the runtime, or here the log, no longer holds them, or has begun to count anew.
 type gapError struct{ remote.GapError }

@@ -19,7 +19,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// mcpServer is an MCP server whose one tool's description is what it was started with.
+// mcpServer is an MCP server with one tool, whose description is the server's arguments.
 func mcpServer(args []string) {
 	if err := saying(strings.Join(args, " ")+os.Getenv("FIXTURE_WORD")+os.Getenv("FIXTURE_SECRET")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +48,7 @@ func (d *desk) mcpFile(text string) {
 	}
 }
 
-// saysEntry is an entry of a server that says a word.
+// saysEntry returns an entry of a server that says a word.
 func saysEntry(t testing.TB, word string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -64,7 +64,7 @@ func (d *desk) ready(id string) {
 	d.until("readiness", func() bool { return d.get(id).Phase == lifecycle.Ready })
 }
 
-// tools has the agent list the tools that it has, and gives its words of that turn alone.
+// tools has the agent list its tools, and returns the agent's text of that turn.
 func (d *desk) tools(id string) string {
 	d.t.Helper()
 	turn := d.prompt(id, "mcp")
@@ -134,7 +134,7 @@ func TestTrustIsAskedBeforeAnythingStarts(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.ready(s.ID) // nobody is asked again
+	d.ready(s.ID) // no person is asked again
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("after a restart: %s", text)
 	}
@@ -187,7 +187,7 @@ func TestTrustCoversOnlyContentThatWasShown(t *testing.T) {
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
 	s := d.create()
 	r := d.request(s.ID)
-	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`) // while a person looks at the first
+	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`) // while a person reads the first request
 	d.answer(r, session.Answer{OptionID: "approve"})
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("another than the approved one was started: %s", text)
@@ -203,7 +203,7 @@ func TestTrustCoversOnlyContentThatWasShown(t *testing.T) {
 	if err := d.Launch().Approve(t.Context(), d.work, []string{again.Executables[0].Hash}); err != nil {
 		t.Fatal(err)
 	}
-	d.ready(s.ID) // it was said elsewhere, which is enough
+	d.ready(s.ID) // the approval in the other session is enough
 	if text := d.tools(s.ID); !strings.Contains(text, "started with two") {
 		t.Errorf("agent's tools: got %q, want the server started with two", text)
 	}
@@ -217,7 +217,7 @@ func TestTrustAnswerServesAllSessionsOfDirectory(t *testing.T) {
 	r := d.request(first.ID)
 	d.request(second.ID)
 	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`)
-	third := d.create() // which is shown something else
+	third := d.create() // the third session is shown another request
 	d.request(third.ID)
 	d.answer(r, session.Answer{OptionID: "approve"})
 	d.ready(first.ID)
@@ -282,7 +282,7 @@ func TestTrustRequestExpiresWithProgram(t *testing.T) {
 		t.Errorf("agent's tools: got %q, want the server started with one", text)
 	}
 	d.close()
-	d = open(t, dir) // an approval is kept
+	d = open(t, dir) // an approval survives a restart
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("agent's tools after reopening: got %q, want the server started with one", text)
 	}
@@ -324,7 +324,7 @@ func TestMCPServersThatAgentCannotTakeAreTold(t *testing.T) {
 		t.Errorf("the journal: %s", sent)
 	}
 
-	other, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work}) // which has no mcpCapabilities
+	other, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work}) // the agent has no mcpCapabilities
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestMCPServersFitSchema(t *testing.T) {
 		if len(servers) != 3 {
 			t.Fatalf("session/new: got %d servers, want 3: %s", len(servers), data)
 		}
-		for _, s := range servers { // an agent of note drops a stdio server that has a type
+		for _, s := range servers { // a known agent drops a stdio server that has a type
 			if kind, typed := s.(map[string]any)["type"]; typed == (s.(map[string]any)["name"] == "srv") {
 				t.Errorf("%v: type %v", s, kind)
 			}

@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// unknownAgent writes an agent into agents.json that nothing is known of. It is the demo agent in truth.
+// unknownAgent writes an agent into agents.json that the catalogue does not know; it is the demo agent.
 func unknownAgent(t testing.TB, dir string) {
 	t.Helper()
 	agent := agenttest.Program(t)
@@ -40,7 +40,7 @@ func hook(command string) string {
 	return string(text)
 }
 
-// mine begins a conversation with the agent that nothing is known of.
+// mine begins a conversation with the unknown agent.
 func (d *desk) mine() session.Session {
 	d.t.Helper()
 	s, err := d.Create(d.t.Context(), session.New{Agent: "mine", Cwd: d.work})
@@ -88,7 +88,7 @@ func TestTrustOfFilesThatAgentReadsIsAskedBeforeStart(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.ready(s.ID) // nobody is asked again
+	d.ready(s.ID) // no person is asked again
 
 	d.there("tools/one.sh", "echo one\necho two\n")
 	if err := d.Restart(t.Context(), s.ID); err != nil {
@@ -113,12 +113,12 @@ func TestTrustIsNotAskedForDemoAgent(t *testing.T) {
 	d.ready(d.create().ID)
 }
 
-// A turn that waits for a person does not work, and a request without a turn makes no other one wait.
+// Working counts no turn that waits for a person, and a request without a turn changes no other turn.
 func TestWorkingTurnsLeaveOutThoseThatWait(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
 	d.there(".claude/settings.json", hook("x"))
-	d.request(d.mine().ID) // of trust, and nothing was said yet
+	d.request(d.mine().ID) // a trust request before the first prompt
 	works := d.create()
 	d.prompt(works.ID, "slow")
 	d.until("work", func() bool { return d.Running() == 1 && d.Working() == 1 })

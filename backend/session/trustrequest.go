@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// problemDeclined ends a generation in which a person did not want to start the agent with what the agent reads by itself.
+// problemDeclined ends a generation because a person declined to start the agent with the files that the agent reads by itself.
 const problemDeclined = "trust.declined"
 
 // prepare returns the plan of the start. prepare ends the generation when a person declines the start, and reports false then, and when the
@@ -44,8 +44,8 @@ func (a *agentProcess) tell(notices []transcript.Notice) {
 	}
 }
 
-// giveServers makes the MCP servers of the plan ready, now that the transports of the agent are known, and then opens the agent's session. The
-// servers' programs are looked for on the disk, so another goroutine than the conversation's does that.
+// giveServers prepares the MCP servers of the plan, since the agent's transports are known now, and then opens the agent's session. Another
+// goroutine prepares them, since the servers' programs are looked for on the disk.
 func (a *agentProcess) giveServers() {
 	a.servers = []any{}
 	if !a.plan.HasServers() {
@@ -59,7 +59,7 @@ func (a *agentProcess) giveServers() {
 	})
 }
 
-// transports returns the transports of MCP servers that the agent takes: those that were measured, else those that the agent tells of. By ACP,
+// transports returns the transports of MCP servers that the agent takes: the measured ones, or else those that the agent declares. By ACP,
 // every agent takes stdio.
 func (a *agentProcess) transports() []string {
 	if measured := a.v.c.cfg.Agents.Quirks(a.v.row.Agent).MCP; measured != nil {
@@ -82,6 +82,7 @@ type approval struct {
 	verdict   chan string         // takes one answer
 }
 
+// trustOptions returns the options of a trust request; otherwise is the choice beside the approvals: launch.Without or launch.Decline.
 func trustOptions(otherwise string) []RequestOption {
 	options := []RequestOption{
 		{ID: launch.Approve, Name: "Approve and start", Kind: "allow_always"},
@@ -109,6 +110,7 @@ func (a *agentProcess) askTrust(list []launch.Executable, otherwise string) (ans
 	}
 }
 
+// openTrust opens the trust request of a start.
 func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	v := a.v
 	r := &openRequest{Request: Request{
@@ -124,8 +126,8 @@ func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	v.do(lifecycle.Open{Request: r.ID})
 }
 
-// answerTrust takes a person's answer to a request of kind trust. The start goes on in a step of its own, so that an approval is
-// stored before anything starts by the approval.
+// answerTrust handles a person's answer to a request of kind trust. The start goes on in a later step, so that an approval is stored before
+// anything starts by it.
 func (b *inbox) answerTrust(r *openRequest, answer Answer, surface string) error {
 	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == answer.OptionID })
 	if i < 0 {
@@ -149,7 +151,7 @@ func (b *inbox) answerTrust(r *openRequest, answer Answer, surface string) error
 	return nil
 }
 
-// reconsider answers a request all of whose executables were approved elsewhere, at once or one by one.
+// reconsider approves a waiting trust request once all its executables were approved in other sessions.
 func (b *inbox) reconsider(approved []launch.Executable, surface string) {
 	for _, r := range b.waiting() {
 		if r.Kind != kindTrust {

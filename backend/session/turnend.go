@@ -10,8 +10,8 @@ import (
 // TurnStopped is the result of Turn.Words for a turn that a person has stopped.
 const TurnStopped = "stopped before it was done"
 
-// Words tells a person why a turn has ended, where it has not ended by itself; "" of a turn that has, or that runs. agent is its name, and
-// exit how the agent's process ended, where that ended the turn; nil = not known.
+// Words returns a text that tells why a turn has not ended well; "" for a turn that has, or that runs. agent is the agent's name; exit is
+// how the agent's process ended, or nil when that did not end the turn or is not known.
 func (t Turn) Words(agent string, exit *transcript.Exit) string {
 	switch t.StopReason {
 	case "", lifecycle.StopEnd:

@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// TestExportTellsWhyATurnFailed: a conversation that is read later says of each turn that did not end well what ended it.
+// TestExportTellsWhyATurnFailed: an export tells of each turn that did not end well why it ended.
 func TestExportTellsWhyATurnFailed(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestExportTellsWhyATurnFailed(t *testing.T) {
 	}
 }
 
-// TestExportTellsOfAnAgentThatDidNotStart: the turn that waited for the start says why there was none.
+// TestExportTellsOfAnAgentThatDidNotStart: the turn that waited for the start tells why the agent did not start.
 func TestExportTellsOfAnAgentThatDidNotStart(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -56,7 +56,7 @@ func TestExportTellsOfAnAgentThatDidNotStart(t *testing.T) {
 	}
 }
 
-// TestExportOfATurnThatEndedWell says nothing of its end.
+// TestExportOfATurnThatEndedWell: an export does not mention the end of such a turn.
 func TestExportOfATurnThatEndedWell(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

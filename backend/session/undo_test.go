@@ -230,8 +230,8 @@ func gated(t *testing.T) (path string, open func()) {
 	}
 }
 
-// A directory that is read too slowly does not keep the agent from work. A file that the agent changed before the file could be read cannot be put
-// back, and is listed as such; the rest of the turn can.
+// A directory that is read too slowly does not hold up the prompt. A file that the agent changed before it could be read cannot be
+// restored, and is listed as such; the rest of the turn can.
 func TestPromptWaitsShortlyForSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	path, letGo := gated(t)
@@ -240,7 +240,7 @@ func TestPromptWaitsShortlyForSnapshot(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // the clock of the file system ticks
 	id := d.create().ID
 	turn := d.prompt(id, "question")
-	r := d.request(id) // it has gone out
+	r := d.request(id) // the prompt was sent
 	d.leave("a", "1\n")
 	letGo()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
@@ -256,7 +256,7 @@ func TestPromptWaitsShortlyForSnapshot(t *testing.T) {
 	d.leave("kept", "2\n")
 	d.answer(r, session.Answer{Reject: true})
 	got := d.looked(id, turn.ID).Changes
-	if runtime.GOOS != "linux" { // where no file tells when it was changed
+	if runtime.GOOS != "linux" { // no file system here tells when a file was changed
 		if got.State != "off" || got.Reason != "changes.slow" {
 			t.Errorf("the turn: got %+v, want off by changes.slow", got)
 		}
@@ -277,7 +277,7 @@ func TestPromptWaitsShortlyForSnapshot(t *testing.T) {
 // A prompt waits for a restoration, however long the restoration takes: the agent would work in a directory that changes below it. The snapshot before
 // the turn is taken when the restoration is over.
 func TestPromptWaitsForRestoration(t *testing.T) {
-	const hold = 6 * time.Second // a turn whose directory is not looked at within it cannot be taken back
+	const hold = 6 * time.Second // a turn whose directory is not read during the turn cannot be undone
 	dir := t.TempDir()
 	begun, letGo := make(chan struct{}), make(chan struct{})
 	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
@@ -324,7 +324,7 @@ func TestPromptWaitsForRestoration(t *testing.T) {
 	}
 }
 
-// The agent never hears of a prompt that was cancelled while the prompt was held.
+// A prompt that is cancelled while it is held is never sent to the agent.
 func TestHeldPromptIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	path, letGo := gated(t)
@@ -426,7 +426,7 @@ func TestOverlappingTurnsInOneDirectory(t *testing.T) {
 	wants(t, "only its own", d.read("a")+d.read("b"), "1\n(gone)")
 }
 
-// The snapshots of an erased session go, and so do old snapshots, whose turns say so.
+// The snapshots of an erased session are removed, and so are old snapshots, whose turns tell that.
 func TestSnapshotsAreForgotten(t *testing.T) {
 	dir := t.TempDir()
 	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, "", snapshot.Config{}), Undo: time.Nanosecond, Unattached: 50 * time.Millisecond})
@@ -462,7 +462,7 @@ func TestSnapshotsAreForgotten(t *testing.T) {
 	})
 }
 
-// await waits for a state that no event tells of.
+// await polls for a state that no event tells.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	limit := time.After(testkit.Limit)
@@ -539,8 +539,9 @@ func late(t *testing.T, dir string, more ...string) {
 	}
 }
 
-// A surface that follows a turn stops listening at its end, so no event of the turn may come behind the first event that says done. A snapshot that has
-// nothing to do would be published earlier: of twenty turns, three and more were, before the snapshot after a turn waited for the step.
+// A surface that follows a turn stops listening at its end, so no event of the turn may come after the first event with state done. A
+// snapshot without changes is ready early: of twenty turns, three and more had such an event before the snapshot after a turn waited for
+// the step.
 func TestChangesArePublishedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ import (
 	"deskhand/backend/undo"
 )
 
-// writer is an agent that changes a file as soon as it reads a prompt, and says when that was.
+// writer is an agent that changes a file as soon as it reads a prompt, and sends the time of that.
 func writer(file string, read chan<- time.Time) func(in io.Reader, out, _ io.Writer) int {
 	return func(in io.Reader, out, _ io.Writer) int {
 		n := 0
@@ -66,9 +66,10 @@ func (d *desk) many(files int) {
 	}
 }
 
-// BenchmarkPromptToAgent is the time from a prompt to the agent that reads it, in repositories with many files: of the first prompt of a directory
-// that was never looked at, sent at once when the agent is there, and of those that follow. Each turn changes a file at once. The first one is
-// taken back; where nobody could know by then what was in the file, that is told, else the benchmark fails. git status of the same directory is beside it.
+// BenchmarkPromptToAgent measures the time from a prompt to the agent that reads it, in repositories with many files: for the first prompt
+// of a directory, sent at once when the agent is ready, and for later ones. Each turn changes a file at once. The first turn is undone;
+// when its file could not be read before the change, that must be told, else the benchmark fails. BenchmarkPromptToAgent also reports the
+// time of git status in the directory.
 func BenchmarkPromptToAgent(b *testing.B) {
 	for _, files := range []int{5_000, 30_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {

@@ -6,10 +6,10 @@ import (
 	"deskhand/backend/undo"
 )
 
-// undoSessions is what the changes of turns need of the sessions.
+// undoSessions provides package undo with the sessions.
 type undoSessions struct{ *Client }
 
-// find finds a session that is not deleted. A session that is not loaded is read from the database, and stays unloaded.
+// find returns a session that is not deleted. A session that is not loaded is read from the database, and stays unloaded.
 func (c undoSessions) find(ctx context.Context, id string) (undo.Session, error) {
 	c.mu.Lock()
 	v := c.live[id]
@@ -37,7 +37,7 @@ func (c undoSessions) running() (list []undo.Session) {
 	return list
 }
 
-// publish publishes a turn that is over, with its changes.
+// publish publishes an ended turn with its changes.
 func (c undoSessions) publish(ctx context.Context, turn string) error {
 	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
 		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)

@@ -23,7 +23,7 @@ import (
 	"deskhand/backend/store"
 )
 
-// packed is an agent in a shell. It answers a prompt with its version, but not before there is a file "go" beside agents.json.
+// packed is an agent in a shell. packed answers a prompt with its version, once there is a file "go" beside agents.json.
 const packed = `#!/bin/sh
 while read -r line; do
   id=${line#*'"id":'}; id=${id%%%%[,\}]*}
@@ -80,8 +80,8 @@ func openInstalling(t *testing.T, dir string) *desk {
 	return &desk{Client: c, roster: people, t: t, dir: dir, db: db, work: t.TempDir()}
 }
 
-// TestAgentUpdateDuringTurn: the installation goes through, the turn goes on in the version that it began in, and nothing of that is
-// removed before it has ended.
+// TestAgentUpdateDuringTurn: an agent is updated while a turn runs, the turn goes on in its version, and no file of that version is removed
+// before the turn has ended.
 func TestAgentUpdateDuringTurn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -145,7 +145,7 @@ func TestAgentUpdateDuringTurn(t *testing.T) {
 	if a := install("2.0.0"); a.Previous != "1.0.0" {
 		t.Errorf("agent after an update in a turn: got %+v, want 1.0.0 as the previous version", a)
 	}
-	install("3.0.0") // 1.0.0 is no longer the one before, and would be removed
+	install("3.0.0") // 1.0.0 is no longer the version before, and would be removed
 	if _, err := os.Stat(filepath.Join(dir, "agents", "packed", "1.0.0", "files", "agent")); err != nil {
 		t.Errorf("what runs was removed: %v", err)
 	}

@@ -26,7 +26,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// shelf is a data directory with conversations that were written down without an agent.
+// shelf is a data directory with conversations that were written without an agent.
 type shelf struct {
 	t   testing.TB
 	dir string
@@ -68,7 +68,7 @@ func (s *shelf) number(text string, args ...any) (n int) {
 	return n
 }
 
-// put writes a conversation as its steps would have, the journal and what is made of it; the later one is put, the newer it is.
+// put writes a conversation, its journal and the entries of it, as its steps would have; each call writes a newer one.
 func (s *shelf) put(id string, list []journal.Frame) {
 	s.t.Helper()
 	s.exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w', 'local', ?, 0, 0, 0, 1) ON CONFLICT DO NOTHING`, s.dir)
@@ -93,7 +93,7 @@ func (s *shelf) add(id string, part []journal.Frame) {
 	}
 }
 
-// fold stores what the journal makes.
+// fold stores the entries that the journal folds to.
 func (s *shelf) fold(id string) {
 	s.t.Helper()
 	s.exec(`UPDATE session SET projection = 1 WHERE id = ?`, id)
@@ -106,7 +106,7 @@ func (s *shelf) fold(id string) {
 	}
 }
 
-// age makes the transcript of a session look as if older rules had made it: entries say something else, are missing, or too many.
+// age changes the transcript of a session as if older rules had made it: entries differ, are missing, or are too many.
 func (s *shelf) age(id string) {
 	s.t.Helper()
 	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'as it was once') WHERE session = ? AND seq % 3 = 0`, id)
@@ -118,7 +118,7 @@ func (s *shelf) age(id string) {
 	s.exec(`UPDATE session SET projection = 1 WHERE id = ?`, id)
 }
 
-// told is all that is stored of what is shown of a session.
+// told returns all stored rows that are shown of a session.
 func (s *shelf) told(id string) string {
 	s.t.Helper()
 	rows, err := query(context.Background(), s.db.Read(), scanText, `SELECT id || seq || data FROM entry WHERE session = ? ORDER BY seq, id`, id)
@@ -136,7 +136,7 @@ func (s *shelf) index() *search.Index {
 	return search.New(search.Deps{Store: s.db, Logger: slog.New(slog.DiscardHandler), AgentName: func(id string) string { return id }})
 }
 
-// open opens a client on it.
+// open opens a client on the directory.
 func (s *shelf) open() *Client {
 	s.t.Helper()
 	set, err := proxy.Open(proxy.Config{})
@@ -163,7 +163,7 @@ func (s *shelf) open() *Client {
 	return c
 }
 
-// until waits by the feed, and gives every event that came.
+// until waits for the condition by the feed, and returns every event that came.
 func until(t testing.TB, c *Client, holds func() bool) (events []Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
@@ -232,13 +232,14 @@ func TestRebuildWakesTheIndex(t *testing.T) {
 	pending := func() bool { return s.number(`SELECT count(*) FROM unsearched`) > 0 }
 	until(t, c, func() bool { return !pending() })
 	s.age("s")
-	if err := c.maintainer.Update(t.Context(), "s"); err != nil { // stores every entry anew, and so makes them wait for the index
+	if err := c.maintainer.Update(t.Context(), "s"); err != nil { // stores every entry anew, so that the entries wait for the index
 		t.Fatal(err)
 	}
 	until(t, c, func() bool { return !pending() })
 }
 
-// A message that the parent got while its agent made the fork is no part of it, and the agent must not be asked for the same fork again.
+// A message that the parent got while its agent made the fork is not part of the fork, and the agent must not be asked for the same fork
+// again.
 func TestForkHasOnlyTurnsOfItsJournal(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -272,8 +273,8 @@ func TestForkHasOnlyTurnsOfItsJournal(t *testing.T) {
 	}
 }
 
-// The program died while a history was stored: what is there of it goes, and what the agent had printed before stays. So does what it has
-// printed since, where the history broke off and another process of it was begun.
+// When the program ended while a history was stored, the stored part of the history is removed. Lines that the agent had printed before
+// stay, and so do lines printed since the history broke off and another process began it again.
 func TestHalfImportTakesNothingElseAlong(t *testing.T) {
 	t.Parallel()
 	for name, since := range map[string]func(*storyteller){
@@ -312,7 +313,7 @@ func TestHalfImportTakesNothingElseAlong(t *testing.T) {
 	}
 }
 
-// A session that somebody looks at is made anew before, whoever else waits for it.
+// A session that is read is rebuilt first, whatever other sessions wait.
 func TestRebuildBeginsWithSessionThatIsRead(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -336,7 +337,7 @@ func TestRebuildBeginsWithSessionThatIsRead(t *testing.T) {
 	}
 }
 
-// What is broken off is begun again, and comes to the same.
+// A rebuild that was cut off is begun again, with the same result.
 func TestRebuildThatWasBrokenOffIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -366,7 +367,7 @@ func TestRebuildThatWasBrokenOffIsBegunAgain(t *testing.T) {
 			old = s.told("s")
 			continue
 		}
-		if !cut { // what it says of being cut off is the database's affair
+		if !cut { // the error of the cut-off is the database's own
 			t.Fatal(err)
 		}
 		if now := s.told("s"); now != old && now != want {
@@ -385,7 +386,7 @@ func TestRebuildThatWasBrokenOffIsBegunAgain(t *testing.T) {
 	}
 }
 
-// A conversation goes on while its transcript is made anew.
+// A conversation goes on while its transcript is rebuilt.
 func TestRebuildOfSessionThatGoesOn(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -436,7 +437,7 @@ func TestRebuildOfSessionThatGoesOn(t *testing.T) {
 	for _, ch := range made {
 		different += 1 - s.number(`SELECT count(*) FROM entry WHERE id = ? AND seq = ? AND data = ?`, ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry)))
 	}
-	if different > 1 { // the test's fold of the last entry may be stored later
+	if different > 1 { // the fold of the last entry may be stored later
 		t.Errorf("entries that are not as the journal of %d frames makes them: got %d of %d, want 1 at most", n, different, len(made))
 	}
 	if have := s.number(`SELECT count(*) FROM entry WHERE session = 's'`); have != len(made) {
@@ -445,7 +446,7 @@ func TestRebuildOfSessionThatGoesOn(t *testing.T) {
 	t.Logf("%d of %d frames were said meanwhile", n-half, len(story)-half)
 }
 
-// What cannot be read is left as it was, and told.
+// The transcript of a journal that cannot be read is left as it was, with a notice.
 func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 	for name, harm := range map[string]func(s *shelf){
 		"a missing frame": func(s *shelf) { s.exec(`DELETE FROM frame WHERE session = 's' AND n = 20`) },
@@ -465,7 +466,7 @@ func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 			harm(s)
 			want := s.told("s")
 			c := s.open()
-			told := func() bool { // after it is stored
+			told := func() bool { // the notice comes after the rebuild is stored
 				b, _ := c.feed.After(t.Context(), Query{Gen: c.feed.gen, Types: []string{eventNotice}})
 				return len(b.Events) > 0
 			}
@@ -485,7 +486,7 @@ func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 	}
 }
 
-// Blobs go when nothing names them.
+// Blobs that nothing names are removed.
 func TestUnusedBlobsAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The variables of an entry are filled in for the agent, and kept and shown as they are written; one that is not set is told.
+// The variables of an entry are filled in for the agent, and stored and shown by name; a variable that is not set is told.
 func TestVariablesOfMCPServers(t *testing.T) {
 	t.Setenv("ISSUES_TOKEN", "sesame-42-open")
 	t.Setenv("NOTES_PLACE", "place-of-notes-7")

@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// verified runs a verification to its end and gives its findings, the codes of those that are repaired with a plus.
+// verified runs a verification to its end, and returns the codes of its findings, with a plus for those that were repaired.
 func verified(t testing.TB, c *Client, wish maintenance.Verify) []string {
 	t.Helper()
 	if _, err := c.maintainer.Verify(wish); err != nil {
@@ -46,14 +46,14 @@ func verified(t testing.TB, c *Client, wish maintenance.Verify) []string {
 	return codes
 }
 
-// indexed waits until nothing waits for the index.
+// indexed waits until all entries are indexed.
 func (s *shelf) indexed(c *Client) {
 	s.t.Helper()
 	c.cfg.Search.Wake()
 	until(s.t, c, func() bool { return s.number(`SELECT count(*) FROM unsearched`) == 0 })
 }
 
-// blobFile is the file of some blob of a session.
+// blobFile returns the file of a blob of a session.
 func (s *shelf) blobFile() string {
 	s.t.Helper()
 	var sha []byte
@@ -68,7 +68,7 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		harm   func(s *shelf)
 		found  []string // without repair
-		repair []string // with
+		repair []string // with repair
 		after  []string // at the next verification
 	}{
 		"all is well": {harm: func(*shelf) {}},
@@ -179,7 +179,7 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 			}
 			c := s.open()
 			s.indexed(c)
-			until(t, c, func() bool { // what a start does by itself is over
+			until(t, c, func() bool { // the work that a start does by itself is over
 				_, err := os.Stat(filepath.Join(s.dir, "blobs", sha[:2], sha+".zst"))
 				return errors.Is(err, fs.ErrNotExist)
 			})
@@ -214,7 +214,7 @@ func TestVerifyRunsOnceAndIsCancelled(t *testing.T) {
 	if now := c.maintainer.Verification(); now.State != "none" || now.Findings == nil {
 		t.Errorf("%+v before the first", now)
 	}
-	c.maintainer.CancelVerify() // which is none
+	c.maintainer.CancelVerify() // no verification runs
 	begun, err := c.maintainer.Verify(maintenance.Verify{})
 	if err != nil || begun.State != "running" || begun.StartedAt == nil {
 		t.Fatalf("Verify: got %+v, %v; want it running since a time", begun, err)
@@ -235,7 +235,8 @@ func TestVerifyRunsOnceAndIsCancelled(t *testing.T) {
 	}
 }
 
-// flip changes a letter of what the agent said in a message of a journal, as a damaged disk may; without sums it is a message of before there were checksums.
+// flip changes a letter of the agent's text in a journal, as a damaged disk may; without sums the message has no checksum, as in older
+// versions.
 func (s *shelf) flip(sums bool) {
 	s.t.Helper()
 	sum := "sum"
@@ -249,7 +250,7 @@ func (s *shelf) flip(sums bool) {
 	s.exec(`UPDATE frame SET payload = CAST(replace(CAST(payload AS TEXT), '"text":"', '"text":"Q') AS BLOB), sum = ` + sum + ` WHERE session = 's' AND n = (SELECT min(n) FROM frame WHERE ` + said + `)`)
 }
 
-// A journal and a transcript that contradict each other are told with both sides, and the person chooses between them.
+// When a journal and a transcript contradict each other, the finding shows both, and the person chooses between them.
 func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -287,7 +288,7 @@ func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 			if got := verified(t, c, maintenance.Verify{}); !slices.Equal(got, tc.after) && len(got)+len(tc.after) > 0 {
 				t.Errorf("the verification after it: got %v, want %v", got, tc.after)
 			}
-			if !tc.taken && tc.after == nil { // what is kept stays so at the next update, until the journal is taken after all
+			if !tc.taken && tc.after == nil { // the kept side stays at the next update, until the journal is chosen after all
 				s.exec(`UPDATE session SET projection = 1`)
 				if err := c.maintainer.Update(t.Context(), "s"); err != nil || s.told("s") != before {
 					t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one that is kept", err)
@@ -301,7 +302,7 @@ func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
 	}
 }
 
-// A message whose checksum does not fit replaces nothing: not by a repair, not by a choice, not by the rebuild after an update.
+// A message whose checksum is wrong replaces nothing: neither by a repair, nor by a choice, nor by a rebuild after an update.
 func TestVerifyReplacesNothingByDamagedMessage(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(s *shelf){

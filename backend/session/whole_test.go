@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// readParts is all of what a permission asks for, put together from its pages.
+// readParts reads all pages of the parts that a permission asks for.
 func (d *desk) readParts(r session.Request) (parts []inspect.RequestPart, texts []string) {
 	d.t.Helper()
 	parts, err := d.Inspector().Parts(d.t.Context(), r.ID)
@@ -37,7 +37,7 @@ func (d *desk) readParts(r session.Request) (parts []inspect.RequestPart, texts 
 	return parts, texts
 }
 
-// All of what is decided can be read, and is judged, however long it is.
+// Everything that a permission asks for can be read, and is judged, however long it is.
 func TestLongApprovalIsReadWhole(t *testing.T) {
 	t.Parallel()
 	const harmful = "; sudo rm -rf /"

@@ -17,9 +17,9 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// The rooms of a client are opened here, each with the functions that it needs of the sessions.
+// The packages that a client consists of are opened here, each with the functions that it needs of the sessions.
 
-// openAttachments opens the files that travel with prompts.
+// openAttachments opens the library of attachments.
 func openAttachments(c *Client) *attachments.Library {
 	return attachments.New(attachments.Deps{
 		Store:    c.cfg.Store,
@@ -33,7 +33,7 @@ func openAttachments(c *Client) *attachments.Library {
 	})
 }
 
-// openLaunch opens the executables of directories and their approvals.
+// openLaunch opens the gate for the executables of directories, and their approvals.
 func openLaunch(c *Client) (*launch.Gate, error) {
 	return launch.Open(launch.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
@@ -42,7 +42,7 @@ func openLaunch(c *Client) (*launch.Gate, error) {
 	})
 }
 
-// openRules opens the rules of the person.
+// openRules opens the person's rules.
 func openRules(c *Client) *rulebook.Book {
 	requests := ruleRequests{c}
 	return rulebook.New(rulebook.Config{
@@ -75,7 +75,7 @@ func openShells(c *Client) *shells.Library {
 	})
 }
 
-// openUndo opens the changes of the turns.
+// openUndo opens the library of the turns' changes.
 func openUndo(c *Client) *undo.Library {
 	sessions := undoSessions{c}
 	return undo.New(undo.Deps{
@@ -85,7 +85,7 @@ func openUndo(c *Client) *undo.Library {
 	})
 }
 
-// openWorkspaces opens the directories that sessions work in.
+// openWorkspaces opens the library of the directories that sessions work in.
 func openWorkspaces(c *Client) *workspace.Library {
 	return workspace.New(workspace.Deps{
 		Store:  c.cfg.Store,
@@ -95,7 +95,7 @@ func openWorkspaces(c *Client) *workspace.Library {
 	})
 }
 
-// openWorktrees opens the worktrees of the sessions.
+// openWorktrees opens the library of the worktrees.
 func openWorktrees(ctx context.Context, c *Client) (*worktrees.Library, error) {
 	git, err := worktree.Open(ctx, worktree.Config{Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environ, Logger: c.cfg.Logger})
 	sessions := worktreeSessions{c}
@@ -128,32 +128,32 @@ func openMaintenance(c *Client) *maintenance.Maintainer {
 	})
 }
 
-// Attachments returns the files that travel with prompts, and those that agents give to people.
+// Attachments returns the library of attachments.
 func (c *Client) Attachments() *attachments.Library { return c.attachments }
 
-// Launch returns the executables of directories and their approvals.
+// Launch returns the gate for the executables of directories.
 func (c *Client) Launch() *launch.Gate { return c.launch }
 
-// Rules returns the rules of the person.
+// Rules returns the person's rules.
 func (c *Client) Rules() *rulebook.Book { return c.rules }
 
 // Shells returns the terminals of the person and of logins.
 func (c *Client) Shells() *shells.Library { return c.shells }
 
-// Undo returns the changes of the turns, which can be shown and taken back.
+// Undo returns the library of the turns' changes, which can be shown and undone.
 func (c *Client) Undo() *undo.Library { return c.undo }
 
-// Workspaces returns the directories that sessions work in.
+// Workspaces returns the library of the directories that sessions work in.
 func (c *Client) Workspaces() *workspace.Library { return c.workspaces }
 
-// Worktrees returns the worktrees of the sessions.
+// Worktrees returns the library of the worktrees.
 func (c *Client) Worktrees() *worktrees.Library { return c.worktrees }
 
 // Maintenance returns the maintenance of the data directory.
 func (c *Client) Maintenance() *maintenance.Maintainer { return c.maintainer }
 
-// Settings returns what the person has set.
+// Settings returns the person's settings.
 func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
 
-// Feed is the order of everything that is shown.
+// Feed returns the feed of all events.
 func (c *Client) Feed() *Feed { return c.feed }

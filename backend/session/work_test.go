@@ -10,7 +10,7 @@ import (
 	"deskhand/backend/search"
 )
 
-// worked waits for the end of the work that was begun.
+// worked waits for the end of a work.
 func worked(t *testing.T, c *Client, _ maintenance.Work, err error) maintenance.Work {
 	t.Helper()
 	if err != nil {
@@ -28,7 +28,7 @@ func worked(t *testing.T, c *Client, _ maintenance.Work, err error) maintenance.
 	return *now
 }
 
-// What is not used is given back, nothing is lost, and the search finds what it found.
+// Compact returns unused space to the disk, loses no data, and leaves search results as they were.
 func TestCompactGivesSpaceBack(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -43,7 +43,7 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 	if err := s.db.Read().QueryRow(`SELECT group_concat(json_extract(data, '$.text'), ' ') FROM entry WHERE json_extract(data, '$.kind') = 'user'`).Scan(&said); err != nil {
 		t.Fatal(err)
 	}
-	word := regexp.MustCompile(`[A-Za-z]{4,}`).FindString(said) // what is said is code, and may begin with a bracket
+	word := regexp.MustCompile(`[A-Za-z]{4,}`).FindString(said) // the text is code, and may begin with a bracket
 	find := func() int {
 		found, err := c.cfg.Search.Find(t.Context(), search.Query{Text: word, Limit: 100})
 		if err != nil {
@@ -68,7 +68,7 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 	}
 }
 
-// Of a conversation that was erased no word is left in the index afterwards.
+// After Compact the index holds no word of an erased conversation.
 func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -77,9 +77,9 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	}
 	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'okapiquagga ' || json_extract(data, '$.text')) WHERE session = 'erased' AND json_extract(data, '$.kind') = 'user'`)
 	c := s.open()
-	s.exec(`INSERT INTO words (words, rank) VALUES ('automerge', 0), ('deletemerge', 0)`) // else it happens to be merged, by the length of the texts
+	s.exec(`INSERT INTO words (words, rank) VALUES ('automerge', 0), ('deletemerge', 0)`) // otherwise the pages may be merged by chance, depending on the lengths of the texts
 	s.indexed(c)
-	words := func() int { // of a word there may be only the end: its beginning is the one's before
+	words := func() int { // a page may hold only the end of a word, after the beginning of the word before
 		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('apiquagga' AS BLOB)) > 0`)
 	}
 	if err := (eraser{c}).erase(t.Context(), "erased"); err != nil {
@@ -97,7 +97,7 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	}
 }
 
-// A search whose index is damaged keeps the database from nothing.
+// Compact shrinks the database although the search index is damaged.
 func TestCompactWithDamagedIndex(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -111,7 +111,7 @@ func TestCompactWithDamagedIndex(t *testing.T) {
 	}
 }
 
-// One work runs at a time, and ends when it is cancelled.
+// One work runs at a time; another one is refused until the first is cancelled.
 func TestBeginWorkIsRefusedWhileWorkRuns(t *testing.T) {
 	t.Parallel()
 	c := openShelf(t).open()

@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/workspace"
 )
 
-// directory makes a directory of the test's own, by a path without links.
+// directory makes a directory for the test, and returns its path without links.
 func directory(t *testing.T, elem ...string) string {
 	t.Helper()
 	path := filepath.Join(elem...)
@@ -35,7 +35,7 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// recognizes skips a test where the file system does not tell when a directory was made.
+// recognizes skips a test on a file system that does not tell when a directory was made.
 func recognizes(t *testing.T, d *desk, w workspace.Workspace) {
 	t.Helper()
 	var born int64
@@ -74,7 +74,7 @@ func (d *desk) relink(id, path string) workspace.KnownWorkspace {
 	return w
 }
 
-// told gives the directories that the agent was told of, by the method that told them.
+// told returns the directories that the agent was sent, by the method that sent them.
 func (d *desk) told(id string) []string {
 	d.t.Helper()
 	var list []string
@@ -90,7 +90,8 @@ func (d *desk) told(id string) []string {
 	return list
 }
 
-// A directory is renamed while an agent idles in it. Opening it at its new path brings what was said in it, and the agent goes on there.
+// When a directory is renamed while an agent is idle in it, opening the new path shows the directory's sessions, and the agent goes on
+// there.
 func TestSessionsFollowMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -154,11 +155,11 @@ func TestSessionsFollowMovedDirectory(t *testing.T) {
 
 func TestRelinkMergesWorkspaces(t *testing.T) {
 	t.Parallel()
-	patient := session.Config{Undo: time.Hour} // until what is deleted here is restored
+	patient := session.Config{Undo: time.Hour} // nothing is erased before it is restored
 	d := openAs(t, t.TempDir(), proxy.Config{}, patient)
 	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
 	a, b, deleted := d.in("mock", from), d.in("mock", to), d.in("mock", from)
-	// An imported session may work below its workspace.
+	// An imported session may work in a directory below its workspace.
 	below := filepath.Join(from, "deep", "er")
 	d.prompt(a.ID, "echo one")
 	d.idle(a.ID)
@@ -245,7 +246,7 @@ func TestRelinkIsRefused(t *testing.T) {
 	refused(t, err, "workspace.remote")
 }
 
-// A turn that runs keeps a directory from being followed when it is opened; what is opened gets along without.
+// A running turn keeps its session from following its directory when the new path is opened; a session at the new path is made without it.
 func TestMovedDirectoryWaitsForTurn(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -269,8 +270,8 @@ func TestMovedDirectoryWaitsForTurn(t *testing.T) {
 	}
 }
 
-// A directory is renamed, and a fresh clone takes its place. A conversation that is begun there does not take over those of the renamed
-// one, which follow it; a turn in them refuses it until it is over.
+// When a directory is renamed and a fresh clone takes its path, a session that is created at the path does not take over the renamed
+// directory's sessions, which follow it; a running turn in one of them refuses the creation.
 func TestFreshCloneTakesNoWorkspaceOver(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

@@ -27,7 +27,7 @@ func (d *desk) asRepository() {
 	d.git(d.work, "commit", "--quiet", "-m", "first")
 }
 
-// git is a person's own.
+// git runs git as a person would, and returns its output.
 func (d *desk) git(dir string, args ...string) string {
 	d.t.Helper()
 	cmd := exec.CommandContext(d.t.Context(), "git", args...)
@@ -54,7 +54,7 @@ func (d *desk) createTree(n session.New) session.Session {
 	return s
 }
 
-// withTree opens a desk with a repository, and a session in a work tree of its own.
+// withTree opens a desk with a repository, and a session in a worktree of its own.
 func withTree(t *testing.T) (*desk, session.Session) {
 	t.Helper()
 	d := open(t, t.TempDir())
@@ -62,7 +62,7 @@ func withTree(t *testing.T) (*desk, session.Session) {
 	return d, d.createTree(session.New{})
 }
 
-// beside has two sessions ready in a folder of the repository: one there itself, and one in a work tree.
+// beside makes two sessions ready in a folder of the repository: one in the folder itself, and one in a worktree.
 func beside(t *testing.T, folder string) (d *desk, own, tree session.Session) {
 	t.Helper()
 	d = open(t, t.TempDir())
@@ -100,7 +100,7 @@ func (d *desk) textAt(dir, name string) string {
 	return string(data)
 }
 
-// A worktree is made on a branch of its own, removed with what nobody has committed kept, and brought back.
+// A worktree is made on a branch of its own, removed with uncommitted work kept, and restored.
 func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -142,7 +142,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refused(t, err, "worktree.removed")
 
-	// The record outlives the program, and so does what was kept.
+	// The worktree's row and the kept work survive a restart of the program.
 	dir := d.dir
 	d.close()
 	d = open(t, dir)
@@ -159,7 +159,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	d.idle(s.ID)
 }
 
-// A worktree in which nothing was done takes its branch along when it is removed, and comes back all the same.
+// A worktree without work is removed with its branch, and can be restored.
 func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -174,7 +174,7 @@ func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	if err != nil || d.git(back.Cwd, "branch", "--show-current") != s.Worktree.Branch {
 		t.Fatalf("Restore: got %+v, %v; want branch %s", back, err, s.Worktree.Branch)
 	}
-	// A person removes it by hand.
+	// A person removes the worktree by hand.
 	d.git(d.work, "worktree", "remove", "--force", back.Worktree.Path)
 	if now := d.get(s.ID); now.Worktree.State != "missing" || !now.Workspace.Missing {
 		t.Errorf("worktree removed by hand: got %+v, want it missing", now.Worktree)
@@ -184,7 +184,7 @@ func TestWorktreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 	}
 }
 
-// A worktree is not removed while an agent works in it: that of its own session, or of another session in the same directory.
+// A worktree is not removed while an agent works in it: the agent of its own session, or of another session in the same directory.
 func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -211,13 +211,13 @@ func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != lifecycle.Closed {
 		t.Errorf("other session after Remove: got %+v, want it closed, its worktree removed", now)
 	}
-	// What is said there now fails as in a directory that is not there, and the worktree comes back for both.
+	// A prompt there fails as in a missing directory, and restoring the worktree helps both sessions.
 	if _, err = d.restoreTree(t.Context(), other.ID); err != nil || d.get(s.ID).Worktree.State != "ready" {
 		t.Fatalf("Restore by the other session: got %v, worktree of the first %+v; want it ready for both", err, d.get(s.ID).Worktree)
 	}
 }
 
-// Where no worktree can be, the refusal says why, and neither a session nor anything else is made.
+// A worktree that cannot be made is refused with the reason, and neither a session nor a branch is made.
 func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -263,7 +263,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	refused(t, err, "worktree.none")
 }
 
-// The worktree of a session that cannot be written is removed, but for what somebody has put into it meanwhile.
+// The worktree of a session that cannot be stored is removed, unless somebody has put files into it meanwhile.
 func TestWorktreeOfUnwrittenSessionIsRemoved(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -286,7 +286,7 @@ func TestWorktreeOfUnwrittenSessionIsRemoved(t *testing.T) {
 	}
 }
 
-// half makes the row of a work tree say what it says when the program was killed in the middle of something.
+// half sets the row of a worktree to the state of a kill in the middle of a change.
 func (d *desk) half(id, state, kept string) {
 	d.t.Helper()
 	d.store(`UPDATE worktree SET state = ?, kept = ? WHERE id = ?`, state, kept, id)
@@ -312,7 +312,8 @@ func (d *desk) again() *desk {
 	return d
 }
 
-// The program is killed in a removal, before the directory is out of the way and after; in the middle of a restoration; and in a beginning.
+// After a kill in a removal (before the directory is moved away, and after), in a restoration and in a creation, the next start completes
+// or undoes the change.
 func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -344,11 +345,11 @@ func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 		return d.get(s.ID).Worktree.State == "removed" && left != nil
 	})
 
-	// The directory is there again, with all but what was kept.
+	// The directory exists again, with everything except the kept work.
 	d.half(s.ID, "restoring", kept)
 	d.git(d.work, "worktree", "add", "--quiet", w.Path, w.Branch)
 	d = d.again()
-	d.until("settled", func() bool { // and given back by who did it
+	d.until("settled", func() bool { // the worktree is free again
 		_, err := d.Worktrees().Preview(t.Context(), s.ID)
 		refused, is := errors.AsType[*session.RefusedError](err)
 		return is && refused.Code == "worktree.removed"
@@ -360,7 +361,7 @@ func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 		t.Fatalf("Restore: got %+v, %v; want it ready with new.txt", back.Worktree, err)
 	}
 
-	// Its session was never written.
+	// The session of the worktree was never stored.
 	d.half(s.ID, "making", "")
 	d.git(w.Path, "reset", "--quiet", "--hard")
 	if err := os.Remove(filepath.Join(w.Path, "new.txt")); err != nil {
@@ -373,7 +374,8 @@ func TestWorktreeAfterKillBetweenSteps(t *testing.T) {
 	}
 }
 
-// Of two sessions that want one path one is refused. Where the program was killed meanwhile, the next start gives the path to the other alone.
+// Of several sessions that want one path, one gets it. After a kill in a creation, the next start leaves the path to the session that has
+// it.
 func TestWorktreePathGoesToOneSession(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -415,7 +417,8 @@ func TestWorktreePathGoesToOneSession(t *testing.T) {
 		t.Error("the other's work tree is gone")
 	}
 
-	// Nor is a wish written down for what is there already: a person's own would be taken for half made after a kill.
+	// A creation for a path or branch that exists already stores no row: after a kill a person's own worktree would be taken for a
+	// half-made one.
 	d.git(d.work, "branch", "taken")
 	d.git(d.work, "worktree", "add", "--quiet", "--detach", d.work+".worktrees/own")
 	d.store(`CREATE TRIGGER never BEFORE INSERT ON worktree BEGIN SELECT raise(ABORT, 'it is written down'); END`)
@@ -425,7 +428,8 @@ func TestWorktreePathGoesToOneSession(t *testing.T) {
 	}
 }
 
-// A worktree whose directory was deleted by hand loses no commit: not at its removal, nor when it is restored, nor when a removal was cut off.
+// A worktree whose directory was deleted by hand loses no commit: not at its removal, nor at its restoration, nor after a removal that was
+// cut off.
 func TestWorktreeDeletedByHandLosesNoCommit(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -469,7 +473,7 @@ func TestWorktreeDeletedByHandLosesNoCommit(t *testing.T) {
 	back("cut off")
 }
 
-// An approval in a repository holds in its worktree for the same content, and no other; it is taken back for both.
+// An approval in a repository holds in its worktree for the same content, and for no other; it is revoked for both.
 func TestTrustOfRepositoryHoldsInWorktree(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -545,8 +549,8 @@ func TestWorktreeFollowsItsRepository(t *testing.T) {
 	}
 }
 
-// A repository is renamed and cloned anew at its path. A work tree of the clone is the clone's, though the first conversation there is in
-// that alone: what its removal keeps is brought back from there.
+// When a repository is renamed and cloned anew at its path, a worktree made there belongs to the clone, although the clone has no session
+// of its own yet: work that its removal keeps is restored from the clone.
 func TestWorktreeOfFreshCloneIsTheClones(t *testing.T) {
 	t.Parallel()
 	d, own, tree := beside(t, "")
@@ -577,7 +581,7 @@ func TestWorktreeOfFreshCloneIsTheClones(t *testing.T) {
 	}
 }
 
-// A directory was where a work tree is to be made, and has moved: what was said in it follows it.
+// When a directory that was at the path of a new worktree has moved, its sessions follow it.
 func TestWorktreeTakesNoWorkspaceOver(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

@@ -8,8 +8,8 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// TestWorktreeUnpluggedIsNeitherRemovedNorRestored: git is told by a lock that it lies on a disk which is not plugged in. What it was it is
-// when it is there again.
+// TestWorktreeUnpluggedIsNeitherRemovedNorRestored: a worktree that is locked in git, because it lies on a disk that is not plugged in, is
+// neither removed nor restored, and is unchanged when the disk is back.
 func TestWorktreeUnpluggedIsNeitherRemovedNorRestored(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]func(d *desk, id string) error{
@@ -40,7 +40,7 @@ func TestWorktreeUnpluggedIsNeitherRemovedNorRestored(t *testing.T) {
 	}
 }
 
-// A worktree that was restored in part can be removed: the program was killed with its git, and somebody has put something there since.
+// A worktree that was restored in part can be removed: the program was killed while its git ran, and somebody has put files there since.
 func TestWorktreeRestoredInPartCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)

@@ -15,7 +15,7 @@ import (
 	"deskhand/backend/workspace"
 )
 
-// refHeld has a git of ours wait that writes a ref of the desk's repository, until the ref is let go.
+// refHeld makes Deskhand's git wait before it writes a ref of the desk's repository, until the returned function is called.
 func (d *desk) refHeld(ref string) (letGo func()) {
 	d.t.Helper()
 	d.git(d.work, "config", "core.filesRefLockTimeout", "-1")
@@ -30,7 +30,7 @@ func (d *desk) refHeld(ref string) (letGo func()) {
 	}
 }
 
-// stateOf is what is stored of the work tree of a session.
+// stateOf returns the stored state of a session's worktree, and its repository.
 func (d *desk) stateOf(id string) (state, main string) {
 	d.t.Helper()
 	err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT state, main FROM worktree WHERE id = ?`, id).Scan(&state, &main)
@@ -40,7 +40,7 @@ func (d *desk) stateOf(id string) (state, main string) {
 	return state, main
 }
 
-// untilStored waits until the only work tree is of a state.
+// untilStored waits until the only worktree has a state.
 func (d *desk) untilStored(state string) {
 	d.t.Helper()
 	late := time.After(testkit.Limit)
@@ -60,7 +60,7 @@ func (d *desk) untilStored(state string) {
 	}
 }
 
-// relinksWhile relinks a workspace while something is done to a work tree, lets that go on, and wants both of them done.
+// relinksWhile relinks a workspace while a change of a worktree waits, lets the change go on, and fails the test unless both succeed.
 func (d *desk) relinksWhile(id, to string, letGo func(), other <-chan error) {
 	d.t.Helper()
 	relinked := make(chan error, 1)
@@ -73,7 +73,7 @@ func (d *desk) relinksWhile(id, to string, letGo func(), other <-chan error) {
 	select {
 	case err = <-relinked:
 		over = true
-	case <-time.After(300 * time.Millisecond): // more of it proves nothing more
+	case <-time.After(300 * time.Millisecond): // a longer wait proves nothing more
 	}
 	letGo()
 	if !over {
@@ -84,7 +84,7 @@ func (d *desk) relinksWhile(id, to string, letGo func(), other <-chan error) {
 	}
 }
 
-// freed calls again while what is done there takes longer than a person waits, as it does on a busy machine.
+// freed repeats a call that is refused because it takes longer than a person waits, as on a busy machine.
 func freed[T any](call func() (T, error)) (T, error) {
 	for {
 		got, err := call()
@@ -95,7 +95,7 @@ func freed[T any](call func() (T, error)) (T, error) {
 	}
 }
 
-// linked is another name of the desk's repository, which works as well.
+// linked makes another name of the desk's repository by a link, and returns it.
 func (d *desk) linked() string {
 	d.t.Helper()
 	moved := filepath.Join(filepath.Dir(d.work), "moved")
@@ -105,7 +105,7 @@ func (d *desk) linked() string {
 	return moved
 }
 
-// movedTo has the desk's repository be where its other name was.
+// movedTo moves the desk's repository to the path of its other name.
 func (d *desk) movedTo(moved string) {
 	d.t.Helper()
 	if err := errors.Join(os.Remove(moved), os.Rename(d.work, moved)); err != nil {
@@ -113,7 +113,7 @@ func (d *desk) movedTo(moved string) {
 	}
 }
 
-// A repository moves while a worktree of it is removed: neither writes over what the other has written, and the worktree comes back.
+// A repository moves while a worktree of it is removed: neither overwrites the other's changes, and the worktree can be restored.
 func TestWorktreeRemovalWhileRepositoryMoves(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "")
@@ -136,7 +136,7 @@ func TestWorktreeRemovalWhileRepositoryMoves(t *testing.T) {
 	}
 }
 
-// A repository moves while a worktree of it is made: the worktree that is made knows where its repository is.
+// A repository moves while a worktree of it is made: the new worktree knows where its repository is.
 func TestWorktreeCreationWhileRepositoryMoves(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -158,7 +158,7 @@ func TestWorktreeCreationWhileRepositoryMoves(t *testing.T) {
 	}
 }
 
-// A relink that is refused because a worktree is busy has moved nothing.
+// A relink that is refused because a worktree is busy moves nothing.
 func TestRelinkIsRefusedWhileWorktreeIsBusy(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -183,7 +183,7 @@ func TestRelinkIsRefusedWhileWorktreeIsBusy(t *testing.T) {
 	}
 }
 
-// A caller that goes leaves no row of a worktree that could not be made: the next start would take the worktree for half made.
+// A caller that goes away leaves no row of a worktree that could not be made, which the next start would take for half made.
 func TestWorktreeRowGoesWithItsCaller(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
@@ -198,7 +198,7 @@ func TestWorktreeRowGoesWithItsCaller(t *testing.T) {
 	}()
 	d.untilStored("making")
 	cancel()
-	// Somebody else has made the branch in the same moment.
+	// Somebody else has made the branch at the same time.
 	d.writeTo(filepath.Join(d.work, ".git", "refs", "heads", "deskhand"), "held", d.git(d.work, "rev-parse", "HEAD")+"\n")
 	letGo()
 	if err := <-made; err == nil {
@@ -210,7 +210,7 @@ func TestWorktreeRowGoesWithItsCaller(t *testing.T) {
 	}
 }
 
-// A relink whose caller goes moves all worktrees of the repository, whoever hears of it.
+// A relink whose caller goes away still moves all worktrees of the repository.
 func TestRelinkMovesWorktreesThoughCallerGoes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no pipes among files")
@@ -223,7 +223,7 @@ func TestRelinkMovesWorktreesThoughCallerGoes(t *testing.T) {
 	first, second := d.createTree(session.New{Branch: "deskhand/a"}), d.createTree(session.New{Branch: "deskhand/longer"})
 	d.ready(first.ID)
 	d.ready(second.ID)
-	// git waits where it has the halves of the first one find each other.
+	// git waits at the file by which the two halves of the first worktree find each other.
 	record := filepath.Join(d.git(first.Cwd, "rev-parse", "--absolute-git-dir"), "gitdir")
 	text := d.textAt(filepath.Dir(record), "gitdir")
 	if err := os.Remove(record); err != nil {
@@ -236,7 +236,7 @@ func TestRelinkMovesWorktreesThoughCallerGoes(t *testing.T) {
 	relinked := make(chan struct{})
 	go func() {
 		defer close(relinked)
-		_, _ = d.Workspaces().Relink(ctx, own.Workspace.ID, moved) // nobody is there to hear it
+		_, _ = d.Workspaces().Relink(ctx, own.Workspace.ID, moved) // no caller waits for the result
 	}()
 	waits, err := os.OpenFile(record, os.O_WRONLY, 0)
 	if err != nil {
@@ -262,7 +262,7 @@ func TestRelinkMovesWorktreesThoughCallerGoes(t *testing.T) {
 	}
 }
 
-// A session works in a folder, and its whole repository has moved. So it is with a worktree of the session.
+// A session whose folder lies in a repository follows the repository when it moves, and so does a worktree of the session.
 func TestWorktreeFollowsFolderOfItsRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "sub")
@@ -284,7 +284,7 @@ func TestWorktreeFollowsFolderOfItsRepository(t *testing.T) {
 	}
 }
 
-// A folder that is moved out of a repository takes the repository nowhere: the rest is unplugged for now.
+// A relink of a folder that was moved out of its repository does not move the repository, whose other sessions are missing for now.
 func TestRelinkOfFolderLeavesRepository(t *testing.T) {
 	t.Parallel()
 	d, own, s := beside(t, "sub")
@@ -300,7 +300,8 @@ func TestRelinkOfFolderLeavesRepository(t *testing.T) {
 	}
 }
 
-// The program was killed in a move: where everything is was written, and git has not been told. Either half may have moved.
+// After a kill in a move, in which the new paths were stored and git was not told, either half of a worktree may have moved: the next start
+// repairs both.
 func TestWorktreeAfterKillInMove(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)

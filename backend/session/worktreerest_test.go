@@ -8,8 +8,8 @@ import (
 	"deskhand/backend/unprivileged"
 )
 
-// TestWorktreeRemovalLeavesWhatCannotBeDeleted: a container has left it, in a folder that belongs to another user. Where it lies is told, at
-// once and later.
+// TestWorktreeRemovalLeavesWhatCannotBeDeleted: files in a folder that belongs to another user, as a container leaves them, stay after a
+// removal. Their place is told, at once and later.
 func TestWorktreeRemovalLeavesWhatCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)
@@ -46,7 +46,7 @@ func TestWorktreeRemovalLeavesWhatCannotBeDeleted(t *testing.T) {
 	}
 }
 
-// A half-made worktree keeps what was put into it, also where the ignore rules leave that out, and the next start finds no session for it.
+// A half-made worktree keeps the files that somebody has put into it, even ignored ones, and the next start finds no session for it.
 func TestWorktreeHalfMadeKeepsWhatWasPutIntoIt(t *testing.T) {
 	t.Parallel()
 	d, s := withTree(t)

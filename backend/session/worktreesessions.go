@@ -13,9 +13,10 @@ import (
 	"deskhand/backend/worktrees"
 )
 
-// worktreeSessions is what the worktrees need of the sessions that work in them.
+// worktreeSessions provides package worktrees with the sessions that work in worktrees.
 type worktreeSessions struct{ *Client }
 
+// find returns a session by its id.
 func (c worktreeSessions) find(ctx context.Context, id string) (worktrees.Session, error) {
 	s, err := c.Stored(ctx, id)
 	return worktrees.Session{ID: s.ID, Cwd: s.Cwd, Local: c.hosts.At(s.Place).Directories != nil}, err
@@ -84,7 +85,7 @@ func (c worktreeSessions) occupants(ctx context.Context, path string) (list []wo
 	return list, nil
 }
 
-// untilEnded is how long agents and terminals have to end before their directory goes.
+// untilEnded is how long agents and terminals have to end before their directory is removed.
 const untilEnded = 30 * time.Second
 
 // end ends the agents and terminals in a directory, and waits for them. end refuses where a turn runs.
@@ -112,6 +113,7 @@ func (c worktreeSessions) end(ctx context.Context, path string) error {
 	return c.awaitEnds(append(ends, c.shells.EndIn(path)...))
 }
 
+// awaitEnds waits until all channels are closed, for untilEnded at most.
 func (c worktreeSessions) awaitEnds(ends []<-chan struct{}) error {
 	enough := time.NewTimer(untilEnded)
 	defer enough.Stop()
@@ -127,7 +129,7 @@ func (c worktreeSessions) awaitEnds(ends []<-chan struct{}) error {
 	return nil
 }
 
-// show publishes the sessions in a directory anew.
+// show publishes the sessions in a directory again.
 func (c worktreeSessions) show(ctx context.Context, path string) {
 	ids, err := c.in(ctx, path)
 	for _, id := range ids {

@@ -15,7 +15,8 @@ import (
 	"deskhand/backend/shells"
 )
 
-// Other sessions are in a worktree by another path of it, or as a further directory; their terminals there end, and none opens while it goes.
+// A preview names sessions that are in the worktree by another path, or have it as a further directory. Their terminals there end with a
+// removal, and no new one opens meanwhile.
 func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no terminals")
@@ -55,7 +56,7 @@ func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	there := d.shell(further.ID, shells.NewShell{Directory: tree})
 	stays := d.shell(further.ID, shells.NewShell{})
 
-	// It is held in its middle, where what is there is read by way of a filter of the person's own.
+	// The removal is held in the middle, where a filter of the person's own reads the files.
 	at, hold := filepath.Join(d.work, "at.log"), filepath.Join(d.work, "hold.log")
 	fifo(t, hold)
 	held, err := os.OpenFile(hold, os.O_RDWR, 0)
@@ -64,7 +65,8 @@ func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	}
 	release := sync.OnceFunc(func() { _ = held.Close() })
 	defer release()
-	// The pipe is open before it is said that somebody waits: opened after it is let go, it would wait for a writer that never comes.
+	// The pipe is opened before the test learns that the filter waits: opened after its release, it would wait for a writer that never
+	// comes.
 	d.git(d.work, "config", "--file", global, "filter.hold.clean",
 		`case "$GIT_INDEX_FILE" in *deskhand-index) [ -d '`+at+`' ] || { exec 3<'`+hold+`'; mkdir '`+at+`'; cat <&3 >/dev/null; };; esac; cat`)
 	d.writeTo(tree, ".gitattributes", "*.txt filter=hold\n")
@@ -90,7 +92,7 @@ func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	}
 }
 
-// A removal that is refused ends nothing: what every file has to be read for is found out before the agents and terminals there end.
+// A removal that is refused ends nothing: every check that reads the files comes before the agents and terminals end.
 func TestWorktreeRemovalThatIsRefusedEndsNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no terminals")
