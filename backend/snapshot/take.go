@@ -126,6 +126,7 @@ type taking struct {
 	perms   map[string]fs.FileMode // permissions of every file of the tree
 	folders map[string]fs.FileMode // permissions of the folders of those files
 	linked  map[string]time.Time   // files with further names, and the times of their last change
+	twin    bool                   // a file of only got a further name, which may be that of a file that is not looked at
 }
 
 func (t *taking) run() run { return run{top: t.at.top, index: t.index} }
@@ -134,8 +135,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	if err := os.Remove(t.index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed git; no other git runs here
 		return Tree{}, err
 	}
-	t.seen, t.links = map[string]bool{}, map[string]bool{}
-	t.perms, t.folders, t.linked = map[string]fs.FileMode{}, map[string]fs.FileMode{}, map[string]time.Time{}
+	t.begin()
 	_, err := os.Stat(t.index)
 	fresh := err != nil
 	var touched map[string]bool
@@ -148,7 +148,12 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 		}
 	}
 	outside := t.s.outside(t.at)
-	if err := t.list(ctx); err != nil {
+	err = t.list(ctx)
+	if err == nil && t.twin {
+		t.begin()
+		err = t.list(ctx)
+	}
+	if err != nil {
 		return Tree{}, err
 	}
 	same := len(t.add) == 0 && len(t.gone) == 0 && !fresh && t.s.last.ID != "" && t.s.lastOf == t.at
@@ -174,6 +179,16 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	t.s.whole.Store(&t.at)
 	t.settled(outside, touched)
 	return tree, nil
+}
+
+// begin empties what a look at the directory collects. After a twin, begin makes the snapshot look at every file.
+func (t *taking) begin() {
+	t.seen, t.links = map[string]bool{}, map[string]bool{}
+	t.perms, t.folders, t.linked = map[string]fs.FileMode{}, map[string]fs.FileMode{}, map[string]time.Time{}
+	t.add, t.gone, t.left, t.bytes = nil, nil, nil, 0
+	if t.twin {
+		t.only = nil
+	}
 }
 
 // write writes the index as a tree, without the folders above the directory.

@@ -314,10 +314,19 @@ func (t *taking) settled(outside string, touched map[string]bool) {
 	}
 }
 
-// named records a file that has further names.
+// named records a file that has further names. A watch tells of a change by one name alone, so a name that was not known is a reason to look at
+// every file.
 func (t *taking) named(name string, info fs.FileInfo) {
-	if several(info) {
-		t.linked[name], _, _ = changedAt(info)
+	if !several(info) {
+		return
+	}
+	t.linked[name], _, _ = changedAt(info)
+	if t.only != nil {
+		w := t.s.watching
+		w.mu.Lock()
+		_, known := w.linked[name]
+		w.mu.Unlock()
+		t.twin = t.twin || !known
 	}
 }
 
