@@ -53,12 +53,12 @@ func TestDataIsMovedByACopy(t *testing.T) {
 	}
 	copyData()
 	say("burst 30")
-	refused("has changed since")
+	refused("has fewer changes than")
 	copyData()
 	if err := os.Remove(filepath.Join(to, "token")); err != nil {
 		t.Fatal(err)
 	}
-	refused("lacks 1 files")
+	refused("missing or cut there (1)")
 	copyData()
 	p, _ := server(t, "")
 	refused("quit it first")
