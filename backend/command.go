@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
@@ -48,17 +49,17 @@ type (
 	// Exit is the end of an agent's process.
 	Exit = transcript.Exit
 	// Request is a request that waits for a person.
-	Request = session.Request
+	Request = requests.Request
 	// RequestPart is a part of a permission's content.
 	RequestPart = inspect.RequestPart
 	// PartPage is a page of a part's text.
 	PartPage = inspect.PartPage
 	// RequestOption is an option of a permission.
-	RequestOption = session.RequestOption
+	RequestOption = requests.Option
 	// Executable is a part of a directory that starts with an agent.
 	Executable = launch.Executable
 	// Question is a question of a request.
-	Question = session.Question
+	Question = requests.Question
 	// QuestionOption is an option of a question.
 	QuestionOption = form.QuestionOption
 	// Place is a place where agents run.
@@ -66,7 +67,7 @@ type (
 	// Found is what a search found.
 	Found = search.Found
 	// Answer is a person's answer to a request.
-	Answer = session.Answer
+	Answer = requests.Answer
 	// Event is an entry of the feed.
 	Event = session.Event
 	// Batch is a part of the feed.

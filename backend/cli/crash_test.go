@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"deskhand/backend/maintenance"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
@@ -42,12 +43,12 @@ func rounds(t *testing.T, usual int) int {
 type screen struct {
 	entries  map[string]transcript.Entry
 	turns    map[string]session.Turn
-	requests map[string]session.Request
+	requests map[string]requests.Request
 	session  session.Session
 }
 
 func newScreen() *screen {
-	return &screen{entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, requests: map[string]session.Request{}}
+	return &screen{entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, requests: map[string]requests.Request{}}
 }
 
 func (s *screen) show(e session.Event) {
@@ -67,7 +68,7 @@ func (s *screen) show(e session.Event) {
 		turn := decode[session.Turn](e)
 		s.turns[turn.ID] = turn
 	case "request.upsert":
-		r := decode[session.Request](e)
+		r := decode[requests.Request](e)
 		s.requests[r.ID] = r
 	}
 }
@@ -143,7 +144,7 @@ func (w *watcher) follow(ctx context.Context, message string) {
 		for _, e := range batch.Events {
 			w.screen.show(e)
 			ended = ended || e.Type == "turn.upsert" && decode[session.Turn](e).State == "done"
-			if r := decode[session.Request](e); e.Type == "request.upsert" && r.Status == "requested" && !answered[r.ID] {
+			if r := decode[requests.Request](e); e.Type == "request.upsert" && r.Status == "requested" && !answered[r.ID] {
 				answered[r.ID] = true
 				w.try(ctx, "POST", "/client/requests/"+r.ID+"/answer", `{"optionId":"`+r.Options[0].ID+`"}`, nil)
 			}

@@ -10,23 +10,24 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
 
 type inbox struct {
-	Items     []session.Request
-	Questions []session.WaitingQuestion
+	Items     []requests.Request
+	Questions []requests.WaitingQuestion
 }
 
 // asks sends the demo agent a word that makes the agent ask, and waits for the request.
-func (c *caller) asks(s session.Session, word string) session.Request {
+func (c *caller) asks(s session.Session, word string) requests.Request {
 	c.t.Helper()
 	c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": word, "when": "queue"}, nil)
 	return c.waits(s)
 }
 
-func (c *caller) waits(s session.Session) session.Request {
+func (c *caller) waits(s session.Session) requests.Request {
 	c.t.Helper()
 	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
 		var page inbox
@@ -39,18 +40,18 @@ func (c *caller) waits(s session.Session) session.Request {
 		<-time.After(10 * time.Millisecond)
 	}
 	c.t.Fatal("nothing is asked")
-	return session.Request{}
+	return requests.Request{}
 }
 
 // ends waits for the end of a request.
-func (c *caller) ends(id string) session.Request {
+func (c *caller) ends(id string) requests.Request {
 	c.t.Helper()
-	var r session.Request
+	var r requests.Request
 	c.watch("end of the request", func(e session.Event) bool {
 		if e.Type != "request.upsert" {
 			return false
 		}
-		r = decode[session.Request](e)
+		r = decode[requests.Request](e)
 		return r.ID == id && r.Status != "requested"
 	})
 	return r
@@ -315,7 +316,7 @@ func TestQuestionsOverTheAPI(t *testing.T) {
 	c.get("/client/events?wait=0&types=question.requested,question.resolved&gen="+hello.Gen, &batch)
 	var told []string
 	for _, e := range batch.Events {
-		q := decode[session.QuestionEvent](e)
+		q := decode[requests.QuestionEvent](e)
 		response := "null"
 		if q.Response != nil {
 			response = *q.Response

@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
@@ -127,7 +128,7 @@ func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
 	c := onSocket(t, dir)
 	s := c.begin(work, "please write a note")
 	c.watch("request", func(e session.Event) bool {
-		return e.Type == "request.upsert" && decode[session.Request](e).Status == "requested"
+		return e.Type == "request.upsert" && decode[requests.Request](e).Status == "requested"
 	})
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", "last"); code != 0 || !strings.HasPrefix(out, "deleted "+s.ID) {
 		t.Fatalf(`deskhand sessions delete --yes last: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout beginning with "deleted "+s.ID`, code, out, stderr)

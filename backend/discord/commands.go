@@ -14,6 +14,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -167,11 +168,11 @@ func phaseWords(s session.Session) string {
 // approval must be shown in this channel, and the person must have had time to read it. Where the person may have meant another approval,
 // only its button works.
 func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string, i discord.ApplicationCommandInteraction) string {
-	list, err := in.s.cfg.Sessions.Inbox(ctx)
+	list, err := in.s.cfg.Sessions.Requests().Waiting(ctx)
 	if err != nil {
 		return "Not allowed: " + in.inWords(ctx, err)
 	}
-	list = slices.DeleteFunc(list, func(r session.Request) bool { return r.Session != id || r.Kind != "permission" })
+	list = slices.DeleteFunc(list, func(r requests.Request) bool { return r.Session != id || r.Kind != "permission" })
 	if len(list) == 0 {
 		return "Nothing waits for an approval."
 	}
@@ -186,7 +187,7 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 		return "Another one has just ended. Look at this one, and give the command again."
 	}
 	r := list[0]
-	options := slices.DeleteFunc(slices.Clone(r.Options), func(o session.RequestOption) bool { return o.Kind != "allow_once" })
+	options := slices.DeleteFunc(slices.Clone(r.Options), func(o requests.Option) bool { return o.Kind != "allow_once" })
 	if r.Choice || r.Clipped || len(options) != 1 {
 		return "It cannot simply be allowed once. Choose among its buttons."
 	}
@@ -195,7 +196,7 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 		return "It has only just come. Look at it first."
 	}
 	if err == nil {
-		err = in.s.requests.answer(ctx, r.ID, i.User().ID, session.Answer{OptionID: options[0].ID})
+		err = in.s.requests.answer(ctx, r.ID, i.User().ID, requests.Answer{OptionID: options[0].ID})
 	}
 	if late, ok := errors.AsType[*session.RefusedError](err); ok && late.Code == "request.resolved" {
 		return "It was answered already."
@@ -212,7 +213,7 @@ func (in *inbound) justEnded(ctx context.Context, id string, at time.Time) (bool
 	const shortly = 3 * time.Second
 	t, err := in.s.cfg.Sessions.Entries(ctx, id, 0, lookBack)
 	since := in.here(at).Add(-shortly)
-	return slices.ContainsFunc(t.Requests, func(r session.Request) bool {
+	return slices.ContainsFunc(t.Requests, func(r requests.Request) bool {
 		return r.Kind == "permission" && r.ResolvedAt != nil && !r.ResolvedAt.Before(since)
 	}), err
 }

@@ -18,7 +18,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/testkit"
 )
 
@@ -503,8 +503,8 @@ func TestLatePressIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reject := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "reject_once" })]
-	if err := f.Answer(t.Context(), request.ID, session.Answer{OptionID: reject.ID}, "window"); err != nil {
+	reject := request.Options[slices.IndexFunc(request.Options, func(o requests.Option) bool { return o.Kind == "reject_once" })]
+	if err := f.Answer(t.Context(), request.ID, requests.Answer{OptionID: reject.ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	f.dc.Drop()
@@ -515,7 +515,7 @@ func TestLatePressIsTold(t *testing.T) {
 		return answered
 	})
 	f.seen("a word to who pressed", func(s discordtest.Seen) bool { return len(s.Private(pressed)) > 0 })
-	if now, err := f.Request(t.Context(), request.ID); err != nil || now.AnsweredBy != "window" {
+	if now, err := f.Requests().Get(t.Context(), request.ID); err != nil || now.AnsweredBy != "window" {
 		t.Errorf("request: got %+v, error %v, want answered in the window", now, err)
 	}
 	f.idle(f.id)

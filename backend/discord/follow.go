@@ -12,6 +12,7 @@ import (
 
 	"github.com/disgoorg/snowflake/v2"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -122,13 +123,13 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 	o.reading.Lock()
 	defer o.reading.Unlock()
 	o.catchUp(ctx)
-	var requests []session.Request
+	var asked []requests.Request
 	for _, e := range events {
 		switch e.Type {
 		case feedRequest:
-			var r session.Request
+			var r requests.Request
 			if json.Unmarshal(e.Data, &r) == nil {
-				requests = append(requests, r)
+				asked = append(asked, r)
 			}
 		case feedSession:
 			o.s.in.sessionThere(e.Session)
@@ -142,7 +143,7 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 			}
 		}
 	}
-	for _, r := range requests {
+	for _, r := range asked {
 		o.s.requests.changed(r)
 	}
 }

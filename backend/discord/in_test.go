@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -115,7 +116,7 @@ func (b *bot) waitsIs(id string, want ...string) {
 }
 
 // busy has the agent wait for an approval, and gives it.
-func (b *bot) busy(id string) session.Request {
+func (b *bot) busy(id string) requests.Request {
 	b.t.Helper()
 	if _, err := b.Prompt(b.t.Context(), id, "permission"); err != nil {
 		b.t.Fatal(err)
@@ -124,7 +125,7 @@ func (b *bot) busy(id string) session.Request {
 }
 
 // oneWaits opens a bot whose session asks for a permission, and "silent one" waits behind that.
-func oneWaits(t *testing.T) (b *bot, id string, asks session.Request, one discordtest.Message) {
+func oneWaits(t *testing.T) (b *bot, id string, asks requests.Request, one discordtest.Message) {
 	t.Helper()
 	b = openBot(t)
 	id = b.talk()
@@ -134,10 +135,10 @@ func oneWaits(t *testing.T) (b *bot, id string, asks session.Request, one discor
 	return b, id, asks, one
 }
 
-func (b *bot) allow(r session.Request) {
+func (b *bot) allow(r requests.Request) {
 	b.t.Helper()
-	i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })
-	if err := b.Answer(b.t.Context(), r.ID, session.Answer{OptionID: r.Options[i].ID}, "window"); err != nil {
+	i := slices.IndexFunc(r.Options, func(o requests.Option) bool { return o.Kind == "allow_once" })
+	if err := b.Answer(b.t.Context(), r.ID, requests.Answer{OptionID: r.Options[i].ID}, "window"); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -1228,7 +1229,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID })
+		i := slices.IndexFunc(tr.Requests, func(q requests.Request) bool { return q.ID == r.ID })
 		return i >= 0 && tr.Requests[i].AnsweredBy == "discord"
 	})
 	is(b.dc.Channel, b.dc.Owner, "new", "A new conversation begins")

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -142,15 +143,15 @@ func (d *fixture) idle(id string) session.Transcript {
 }
 
 // request waits for the request that waits.
-func (d *fixture) request(id string) session.Request {
+func (d *fixture) request(id string) requests.Request {
 	d.t.Helper()
-	var found session.Request
+	var found requests.Request
 	d.until("request", func() bool {
-		list, err := d.Inbox(d.t.Context())
+		list, err := d.Requests().Waiting(d.t.Context())
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		i := slices.IndexFunc(list, func(r session.Request) bool { return r.Session == id })
+		i := slices.IndexFunc(list, func(r requests.Request) bool { return r.Session == id })
 		if i >= 0 {
 			found = list[i]
 		}

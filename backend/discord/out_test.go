@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -140,7 +141,7 @@ func (r *outRig) settled() {
 	})
 }
 
-func (r *outRig) answer(a session.Answer) {
+func (r *outRig) answer(a requests.Answer) {
 	r.t.Helper()
 	if err := r.Answer(r.t.Context(), r.request(r.session).ID, a, "window"); err != nil {
 		r.t.Fatal(err)
@@ -313,7 +314,7 @@ func TestEarlyFilesRideOnTheFirstVisibleMessage(t *testing.T) {
 	r.askToRun()
 	names := numbered("early", 11)
 	r.give(names...)
-	r.answer(session.Answer{OptionID: "allow-once"})
+	r.answer(requests.Answer{OptionID: "allow-once"})
 	list := r.shown()
 	if len(list) != 2 && len(list) != 3 {
 		t.Fatalf("messages: got %q, want 2 or 3", textsOf(list))
@@ -341,7 +342,7 @@ func TestLateFilesFollowAtTheEnd(t *testing.T) {
 	if now := ours(r.dc, r.dc.Messages(r.channel)); len(r.filesIn(now)[0]) != 0 {
 		t.Error("they did not wait")
 	}
-	r.answer(session.Answer{Answers: [][]string{{"option-a"}}})
+	r.answer(requests.Answer{Answers: [][]string{{"option-a"}}})
 	list := r.shown()
 	n := len(list)
 	if n < 3 {
@@ -571,7 +572,7 @@ func TestFailedUploadBecomesLine(t *testing.T) {
 		r.askToRun()
 		r.dc.FailUploads(fails, 502)
 		r.give("a.txt")
-		r.answer(session.Answer{OptionID: "allow-once"})
+		r.answer(requests.Answer{OptionID: "allow-once"})
 		list := r.shown()
 		files, lines := 0, strings.Count(strings.Join(textsOf(list), "\n"), "could not be sent")
 		for _, in := range r.filesIn(list) {
@@ -589,7 +590,7 @@ func TestDeletedMessageContinuesInNewMessage(t *testing.T) {
 	r := openOut(t)
 	r.askToRun()
 	r.give("a.txt")
-	if err := r.Answer(t.Context(), r.request(r.session).ID, session.Answer{OptionID: "allow-once"}, "window"); err != nil {
+	if err := r.Answer(t.Context(), r.request(r.session).ID, requests.Answer{OptionID: "allow-once"}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.shown()
@@ -640,7 +641,7 @@ func TestTextAfterQuestionStandsBelowCard(t *testing.T) {
 	if list := r.dc.Messages(r.channel)[1:]; len(list) != 2 || list[0].Text != "I have a question." {
 		t.Errorf("messages: got %q, want the question's text and its card", textsOf(list))
 	}
-	r.answer(session.Answer{Answers: [][]string{{"option-a"}}})
+	r.answer(requests.Answer{Answers: [][]string{{"option-a"}}})
 	r.shown()
 	list := r.dc.Messages(r.channel)[1:]
 	if len(list) != 3 || list[0].Text != "I have a question." || !strings.Contains(list[2].Text, "option-a") || len(list[2].Edits) > 20 {

@@ -13,6 +13,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -53,7 +54,7 @@ type press struct {
 }
 
 // pressed takes a press of a button or a choice of a select, and returns at once.
-func (a *requests) pressed(i discord.ComponentInteraction) {
+func (a *requestCards) pressed(i discord.ComponentInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, channel: i.Message.ChannelID, message: i.Message.ID}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID(), controlPrefix), ":")
 	if menu, ok := i.Data.(discord.StringSelectMenuInteractionData); ok {
@@ -63,7 +64,7 @@ func (a *requests) pressed(i discord.ComponentInteraction) {
 }
 
 // submitted takes a submitted modal, and returns at once.
-func (a *requests) submitted(i discord.ModalSubmitInteraction) {
+func (a *requestCards) submitted(i discord.ModalSubmitInteraction) {
 	p := press{id: i.ID(), application: i.ApplicationID(), token: i.Token(), user: i.User().ID, modal: &i.Data}
 	p.request, p.verb, _ = strings.Cut(strings.TrimPrefix(i.Data.CustomID, controlPrefix), ":")
 	if i.Message != nil {
@@ -73,7 +74,7 @@ func (a *requests) submitted(i discord.ModalSubmitInteraction) {
 }
 
 // take acknowledges a press at once, and queues the rest in the order of the presses.
-func (a *requests) take(p press) {
+func (a *requestCards) take(p press) {
 	taken := make(chan bool, 1)
 	a.s.spawn(func(ctx context.Context) { taken <- a.acknowledge(ctx, p) })
 	a.lanes.queue("answer "+p.request, func(ctx context.Context) {
@@ -89,7 +90,7 @@ func (a *requests) take(p press) {
 
 // acknowledge acknowledges a press to Discord, and reports whether the press counts. A press that Discord does not see acknowledged in
 // time does not count: the person reads that the press has failed, and may decide otherwise.
-func (a *requests) acknowledge(ctx context.Context, p press) bool {
+func (a *requestCards) acknowledge(ctx context.Context, p press) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.ack)
 	defer cancel()
 	respond := func(kind discord.InteractionResponseType, data discord.InteractionResponseData) bool {
@@ -110,7 +111,7 @@ func (a *requests) acknowledge(ctx context.Context, p press) bool {
 	if page, ok := number(p.verb, verbWords); ok && p.modal == nil {
 		r, err := a.current(ctx, p.request)
 		if err == nil {
-			d := &drawing{r: &r, h: k.held, asks: session.QuestionsOf([]session.Request{r})}
+			d := &drawing{r: &r, h: k.held, asks: requests.QuestionsOf([]requests.Request{r})}
 			if m, ok := d.modal(page); ok {
 				respond(discord.InteractionResponseTypeModal, m)
 				return false
@@ -128,7 +129,7 @@ func aside(text string) discord.MessageCreate {
 }
 
 // open finds the card of a press; why says why the press does not count.
-func (a *requests) open(ctx context.Context, p press) (k keptCard, why string) {
+func (a *requestCards) open(ctx context.Context, p press) (k keptCard, why string) {
 	k, ok, err := a.one(ctx, p.request)
 	if err != nil {
 		a.s.cfg.Logger.Error("the cards cannot be read", "error", err)
@@ -146,26 +147,26 @@ func (a *requests) open(ctx context.Context, p press) (k keptCard, why string) {
 }
 
 // current returns the present state of a request.
-func (a *requests) current(ctx context.Context, request string) (session.Request, error) {
+func (a *requestCards) current(ctx context.Context, request string) (requests.Request, error) {
 	a.mu.Lock()
 	r, ok := a.latest[request]
 	a.mu.Unlock()
 	if ok {
 		return r, nil
 	}
-	return a.s.cfg.Sessions.Request(ctx, request)
+	return a.s.cfg.Sessions.Requests().Get(ctx, request)
 }
 
 // act does what a press asks for, and tells the person when that fails.
-func (a *requests) act(ctx context.Context, p press) {
-	r, err := a.current(ctx, p.request)
-	k, ok, again := a.one(ctx, p.request)
+func (a *requestCards) act(ctx context.Context, p press) {
+	k, ok, err := a.one(ctx, p.request)
+	r, again := a.current(ctx, p.request) // read after the card: without a card, the request has ended, and this says how
 	if err = errors.Join(err, again); err == nil && !ok {
 		err = withoutCard(r)
 	}
 	why := ""
 	if err == nil {
-		s := &sheet{r: &r, k: &k, p: &p, asks: session.QuestionsOf([]session.Request{r})}
+		s := &sheet{r: &r, k: &k, p: &p, asks: requests.QuestionsOf([]requests.Request{r})}
 		why, err = a.done(ctx, s)
 	}
 	if err != nil {
@@ -180,7 +181,7 @@ func (a *requests) act(ctx context.Context, p press) {
 }
 
 // withoutCard returns the error for a press whose card has gone since the acknowledgement, because somebody else was faster.
-func withoutCard(r session.Request) error {
+func withoutCard(r requests.Request) error {
 	if r.Status == "requested" {
 		return session.ErrNotFound
 	}
@@ -189,14 +190,14 @@ func withoutCard(r session.Request) error {
 
 // sheet is a press with everything needed to interpret the press.
 type sheet struct {
-	r    *session.Request
+	r    *requests.Request
 	k    *keptCard
 	p    *press
-	asks []session.WaitingQuestion
+	asks []requests.WaitingQuestion
 }
 
 // done gives the answer of a press, or stores the choice of a press that is only part of an answer; why says which answer is missing.
-func (a *requests) done(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requestCards) done(ctx context.Context, s *sheet) (why string, err error) {
 	r := s.r
 	if page, ok := number(s.p.verb, verbPage); ok {
 		return "", a.choose(ctx, s, map[string]any{"page": page})
@@ -217,7 +218,7 @@ func (a *requests) done(ctx context.Context, s *sheet) (why string, err error) {
 }
 
 // changeOr stores a choice, or answers when the choice is the whole answer.
-func (a *requests) changeOr(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requestCards) changeOr(ctx context.Context, s *sheet) (why string, err error) {
 	if err := a.choose(ctx, s, map[string]any{"picked": s.k.held.Picked, "own": s.k.held.Own}); err != nil {
 		return "", err
 	}
@@ -227,14 +228,14 @@ func (a *requests) changeOr(ctx context.Context, s *sheet) (why string, err erro
 	return "", nil
 }
 
-func (a *requests) choose(ctx context.Context, s *sheet, change map[string]any) error {
+func (a *requestCards) choose(ctx context.Context, s *sheet, change map[string]any) error {
 	err := a.hold(ctx, s.r.ID, change)
 	a.show(s.r.Session, s.r.ID)
 	return err
 }
 
 // send answers with the choices and texts so far.
-func (a *requests) send(ctx context.Context, s *sheet) (why string, err error) {
+func (a *requestCards) send(ctx context.Context, s *sheet) (why string, err error) {
 	lists := s.lists()
 	if i := slices.IndexFunc(lists, func(list []string) bool { return len(list) == 0 }); i >= 0 && s.r.Kind == "question" {
 		at := slices.IndexFunc(pages(s.asks), func(p span) bool { return i < p.to })
@@ -246,7 +247,7 @@ func (a *requests) send(ctx context.Context, s *sheet) (why string, err error) {
 }
 
 // answer answers an approval for a person, in turn with the presses. An answer that no button of the card gives is refused.
-func (a *requests) answer(ctx context.Context, request string, user snowflake.ID, answer session.Answer) error {
+func (a *requestCards) answer(ctx context.Context, request string, user snowflake.ID, answer requests.Answer) error {
 	done := make(chan error, 1)
 	a.lanes.queue("answer "+request, func(ctx context.Context) {
 		r, err := a.current(ctx, request)
@@ -271,12 +272,12 @@ func (a *requests) answer(ctx context.Context, request string, user snowflake.ID
 }
 
 // give stores whose answer is given before giving the answer, because the end of the request may be shown before its acceptance is known.
-func (a *requests) give(ctx context.Context, request string, user snowflake.ID, answer func() error) error {
+func (a *requestCards) give(ctx context.Context, request string, user snowflake.ID, answer func() error) error {
 	k, _, err := a.one(ctx, request)
 	if err != nil {
 		return err
 	}
-	if r, err := a.s.cfg.Sessions.Request(ctx, request); err == nil && r.Status != "requested" {
+	if r, err := a.s.cfg.Sessions.Requests().Get(ctx, request); err == nil && r.Status != "requested" {
 		return answer() // somebody else was first: their name stays, and this answer fails
 	}
 	// A name that exists already belongs to an answer that a crash has prevented.
@@ -296,7 +297,7 @@ func (a *requests) give(ctx context.Context, request string, user snowflake.ID, 
 
 // answer returns the answer that a press gives by itself; ok is false for a press without an answer, or with an answer that must not be
 // given here.
-func (s *sheet) answer() (answer session.Answer, ok bool) {
+func (s *sheet) answer() (answer requests.Answer, ok bool) {
 	choices := s.r.Kind == "permission" || s.r.Kind == "trust"
 	at, isOption := number(s.p.verb, verbOption)
 	if strings.HasPrefix(s.p.verb, verbOptions) && len(s.p.values) == 1 {
@@ -307,15 +308,15 @@ func (s *sheet) answer() (answer session.Answer, ok bool) {
 		if !choices || !slices.Contains(d.offered(), at) {
 			return answer, false
 		}
-		return session.Answer{OptionID: s.r.Options[at].ID}, true
+		return requests.Answer{OptionID: s.r.Options[at].ID}, true
 	}
 	switch {
 	case choices:
 		return answer, false
 	case s.p.verb == verbDecline && s.r.Kind == "question":
-		return session.Answer{Reject: true}, true
+		return requests.Answer{Reject: true}, true
 	case s.p.verb == verbAccept && s.r.Kind == "url", s.p.verb == verbDecline && s.r.Kind != "raw", s.p.verb == verbCancel && s.r.Kind != "question":
-		return session.Answer{Action: s.p.verb}, true
+		return requests.Answer{Action: s.p.verb}, true
 	}
 	return answer, false
 }
@@ -412,7 +413,7 @@ func number(verb, after string) (int, bool) {
 }
 
 // refusal says in words why an answer was not accepted.
-func (a *requests) refusal(ctx context.Context, request string, err error) string {
+func (a *requestCards) refusal(ctx context.Context, request string, err error) string {
 	refused, ok := errors.AsType[*session.RefusedError](err)
 	switch {
 	case errors.Is(err, session.ErrNotFound):

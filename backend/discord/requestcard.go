@@ -16,7 +16,7 @@ import (
 
 	"deskhand/backend/form"
 	"deskhand/backend/permission"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -91,10 +91,10 @@ type part struct {
 }
 
 type drawing struct {
-	r     *session.Request
+	r     *requests.Request
 	cwd   string
 	h     held
-	asks  []session.WaitingQuestion // of a question or a form
+	asks  []requests.WaitingQuestion // of a question or a form
 	head  []string
 	parts []part
 	foot  []string
@@ -105,10 +105,10 @@ type drawing struct {
 // draw renders a request as a message: with its controls while the request waits, with its result afterwards. Text of the agent by which
 // a person decides is neither left out nor shortened: text that does not fit goes into a file. No text of the agent can look like ours or
 // hide anything.
-func draw(r *session.Request, cwd string, h held) card {
+func draw(r *requests.Request, cwd string, h held) card {
 	d := &drawing{r: r, cwd: cwd, h: h, name: "request.txt"}
 	if r.Kind == "question" || r.Kind == "form" {
-		d.asks = session.QuestionsOf([]session.Request{*r})
+		d.asks = requests.QuestionsOf([]requests.Request{*r})
 	}
 	if h.Bare >= unsaid {
 		return card{content: cmp.Or(d.ended(), "Something waits for an answer, at the desk.")}
@@ -465,7 +465,7 @@ func answeredWhere(surface string) string {
 
 // answer returns a short text of the answer.
 func (d *drawing) answer() string {
-	var a session.Answer
+	var a requests.Answer
 	_ = json.Unmarshal(d.r.Answer, &a) // without an answer the text says only that the request was answered
 	switch d.r.Kind {
 	case "permission", "trust":
@@ -501,7 +501,7 @@ func (d *drawing) answer() string {
 
 // option returns the text of the chosen option: the effect of its kind, unless several options have that kind.
 func (d *drawing) option(id string) string {
-	i := slices.IndexFunc(d.r.Options, func(o session.RequestOption) bool { return o.ID == id })
+	i := slices.IndexFunc(d.r.Options, func(o requests.Option) bool { return o.ID == id })
 	if i < 0 {
 		return "Answered"
 	}
@@ -621,7 +621,7 @@ func choice(label, description string, i int, chosen bool) discord.StringSelectM
 type span struct{ from, to int }
 
 // pages puts as many questions on a page as Discord has room for controls.
-func pages(asks []session.WaitingQuestion) []span {
+func pages(asks []requests.WaitingQuestion) []span {
 	var list []span
 	menus, texts := 0, 0
 	for i, q := range asks {
@@ -640,19 +640,19 @@ func pages(asks []session.WaitingQuestion) []span {
 }
 
 // menusOf returns how many selects the choices of a question need.
-func menusOf(q session.WaitingQuestion) int {
+func menusOf(q requests.WaitingQuestion) int {
 	return min((len(q.Choices)+mostChoices-1)/mostChoices, mostRows-1)
 }
 
 func (d *drawing) page() int { return max(0, min(d.h.Page, len(pages(d.asks))-1)) }
 
 // atOnce reports whether the request is a single question with a single answer, so that a choice is the answer.
-func atOnce(r *session.Request, asks []session.WaitingQuestion) bool {
+func atOnce(r *requests.Request, asks []requests.WaitingQuestion) bool {
 	return r.Kind == "question" && len(asks) == 1 && !asks[0].MultiSelect
 }
 
 // onlyYes reports whether the request is a form without fields.
-func onlyYes(r *session.Request, asks []session.WaitingQuestion) bool {
+func onlyYes(r *requests.Request, asks []requests.WaitingQuestion) bool {
 	return r.Kind == "form" && len(asks) == 1 && len(asks[0].Choices) == 1 && asks[0].Choices[0].ID == verbAccept && asks[0].Prompt == r.Title
 }
 

@@ -14,19 +14,19 @@ import (
 	"deskhand/backend/form"
 	"deskhand/backend/launch"
 	"deskhand/backend/permission"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
 const requestID = "01994e0a-1111-7222-8333-444455556666"
 
-func permissionOf(tool transcript.ToolCall, options ...session.RequestOption) session.Request {
+func permissionOf(tool transcript.ToolCall, options ...requests.Option) requests.Request {
 	if len(options) == 0 {
-		options = []session.RequestOption{
+		options = []requests.Option{
 			{ID: "always", Name: "Always allow", Kind: "allow_always"}, {ID: "yes", Name: "Allow", Kind: "allow_once"}, {ID: "no", Name: "Reject", Kind: "reject_once"},
 		}
 	}
-	return session.Request{ID: requestID, Kind: "permission", Agent: "Claude", Title: tool.Title, Tool: &tool, Options: options, Status: "requested"}
+	return requests.Request{ID: requestID, Kind: "permission", Agent: "Claude", Title: tool.Title, Tool: &tool, Options: options, Status: "requested"}
 }
 
 func running(line string) transcript.ToolCall {
@@ -156,10 +156,10 @@ func TestUnseenCharactersAreWrittenByNumbers(t *testing.T) {
 
 func TestOptionsKeepAgentsOrder(t *testing.T) {
 	t.Parallel()
-	options := func(n int) []session.RequestOption {
-		list := make([]session.RequestOption, n)
+	options := func(n int) []requests.Option {
+		list := make([]requests.Option, n)
 		for i := range list {
-			list[i] = session.RequestOption{ID: "id" + strconv.Itoa(i), Name: "Option " + strconv.Itoa(i), Kind: "allow_once"}
+			list[i] = requests.Option{ID: "id" + strconv.Itoa(i), Name: "Option " + strconv.Itoa(i), Kind: "allow_once"}
 		}
 		return list
 	}
@@ -182,7 +182,7 @@ func TestOptionsKeepAgentsOrder(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("very ", 30) + "long"
-	r := permissionOf(transcript.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
+	r := permissionOf(transcript.ToolCall{Kind: "other"}, requests.Option{ID: "a", Name: long, Kind: "allow_once"})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, "1. "+long) || width(labels(shown)[0]) != mostLabel {
 		t.Errorf("content: got %q, buttons %v, want the long option whole, and a short button", shown.content, labels(shown))
 	}
@@ -208,10 +208,10 @@ func TestPathsHideHomeDirectory(t *testing.T) {
 
 func TestDirectoriesAreNotApprovedHere(t *testing.T) {
 	t.Parallel()
-	r := session.Request{
+	r := requests.Request{
 		ID: requestID, Kind: "trust", Agent: "Claude", Status: "requested", Detail: "/home/x/p", Title: "Start what is in this directory?",
 		Executables: []launch.Executable{{Kind: "mcp", Name: "database"}, {Kind: "agent_config", Name: "rules"}},
-		Options: []session.RequestOption{
+		Options: []requests.Option{
 			{ID: "approve", Name: "Approve and start", Kind: "allow_always"}, {ID: "once", Name: "Start with these once", Kind: "allow_once"}, {ID: "decline", Name: "Do not start", Kind: "reject_once"},
 		},
 	}
@@ -232,7 +232,7 @@ func TestDirectoriesAreNotApprovedHere(t *testing.T) {
 
 func TestAddressIsShownWhole(t *testing.T) {
 	t.Parallel()
-	r := session.Request{
+	r := requests.Request{
 		ID: requestID, Kind: "url", Agent: "Claude", Title: "Sign in to go on.", URL: "http://sign-in.xn--dskhand-xza.invalid:8080/device?code=1", Host: "sign-in.xn--dskhand-xza.invalid:8080",
 		HostUnicode: "sign-in.dеskhand.invalid", Punycode: true, Status: "requested",
 	}
@@ -260,20 +260,20 @@ func TestAddressIsShownWhole(t *testing.T) {
 func TestQuotedWordsHaveNoMarkdown(t *testing.T) {
 	t.Parallel()
 	forged := "Sign in.\n[https://github.com/login](https://evil.example)\n# **Allowed once**\n- <@1>"
-	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: forged, URL: "https://true.example/", Host: "true.example", Status: "requested"}
+	r := requests.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: forged, URL: "https://true.example/", Host: "true.example", Status: "requested"}
 	shown := draw(&r, "", held{})
 	want := "> Sign in.\n> \\[https\\://github.com/login\\]\\(https\\://evil.example\\)\n> \\# \\*\\*Allowed once\\*\\*\n> \\- \\<\\@1\\>\n"
 	if !strings.Contains(shown.content, want) || !strings.Contains(shown.content, "```\nhttps://true.example/\n```") {
 		t.Errorf("content: got %q, want %q in it", shown.content, want)
 	}
-	q := asking(session.Question{Prompt: "Which?\n```\nYes", AllowFreeText: true})
+	q := asking(requests.Question{Prompt: "Which?\n```\nYes", AllowFreeText: true})
 	if shown = draw(&q, "", held{}); strings.Contains(shown.content, "```") || shown.file != "Which?\n```\nYes\n" {
 		t.Errorf("question with backticks: got %q, file %q, want it in the file", shown.content, shown.file)
 	}
 }
 
-func asking(questions ...session.Question) session.Request {
-	return session.Request{ID: requestID, Kind: "question", Agent: "Claude", Title: questions[0].Prompt, Questions: questions, Status: "requested"}
+func asking(questions ...requests.Question) requests.Request {
+	return requests.Request{ID: requestID, Kind: "question", Agent: "Claude", Title: questions[0].Prompt, Questions: questions, Status: "requested"}
 }
 
 func choices(n int) []form.QuestionOption {
@@ -287,18 +287,18 @@ func choices(n int) []form.QuestionOption {
 func TestDrawShowsQuestionsWithControls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		r    session.Request
+		r    requests.Request
 		h    held
 		want []string
 	}{
-		"one":                    {asking(session.Question{Prompt: "Which?", Options: choices(2)}), held{}, []string{"Choose", "Decline"}},
-		"one with own words":     {asking(session.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}), held{}, []string{"Choose", "Other…", "Decline"}},
-		"words":                  {asking(session.Question{Prompt: "Which?", AllowFreeText: true}), held{}, []string{"Write…", "Decline"}},
-		"several of one":         {asking(session.Question{Prompt: "Which?", Options: choices(3), MultiSelect: true}), held{}, []string{"Choose", "Send", "Decline"}},
-		"two":                    {asking(session.Question{Prompt: "Which?", Options: choices(3)}, session.Question{Prompt: "What?", Options: choices(2), AllowFreeText: true}), held{}, []string{"Which?", "What?", "Other…", "Send", "Decline"}},
-		"many choices":           {asking(session.Question{Prompt: "Which?", Options: choices(60)}), held{}, []string{"Choose", "Choose", "Choose", "Decline"}},
-		"the first page of many": {asking(slices.Repeat([]session.Question{{Prompt: "Which?", Options: choices(2)}}, 6)...), held{}, []string{"Which?", "Which?", "Which?", "Which?", "Next", "Decline"}},
-		"the last page of many":  {asking(slices.Repeat([]session.Question{{Prompt: "Which?", Options: choices(2)}}, 6)...), held{Page: 9}, []string{"Which?", "Which?", "Back", "Send", "Decline"}},
+		"one":                    {asking(requests.Question{Prompt: "Which?", Options: choices(2)}), held{}, []string{"Choose", "Decline"}},
+		"one with own words":     {asking(requests.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}), held{}, []string{"Choose", "Other…", "Decline"}},
+		"words":                  {asking(requests.Question{Prompt: "Which?", AllowFreeText: true}), held{}, []string{"Write…", "Decline"}},
+		"several of one":         {asking(requests.Question{Prompt: "Which?", Options: choices(3), MultiSelect: true}), held{}, []string{"Choose", "Send", "Decline"}},
+		"two":                    {asking(requests.Question{Prompt: "Which?", Options: choices(3)}, requests.Question{Prompt: "What?", Options: choices(2), AllowFreeText: true}), held{}, []string{"Which?", "What?", "Other…", "Send", "Decline"}},
+		"many choices":           {asking(requests.Question{Prompt: "Which?", Options: choices(60)}), held{}, []string{"Choose", "Choose", "Choose", "Decline"}},
+		"the first page of many": {asking(slices.Repeat([]requests.Question{{Prompt: "Which?", Options: choices(2)}}, 6)...), held{}, []string{"Which?", "Which?", "Which?", "Which?", "Next", "Decline"}},
+		"the last page of many":  {asking(slices.Repeat([]requests.Question{{Prompt: "Which?", Options: choices(2)}}, 6)...), held{Page: 9}, []string{"Which?", "Which?", "Back", "Send", "Decline"}},
 	} {
 		shown := draw(&c.r, "", c.h)
 		same(t, name, labels(shown), c.want)
@@ -306,7 +306,7 @@ func TestDrawShowsQuestionsWithControls(t *testing.T) {
 			t.Errorf("%s: got %q, want the question", name, shown.content)
 		}
 	}
-	r := asking(session.Question{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: strings.Repeat("long ", 40), Description: "why"}}})
+	r := asking(requests.Question{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: strings.Repeat("long ", 40), Description: "why"}}})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, strings.Repeat("long ", 40)) {
 		t.Errorf("content: got %q, want the long choice", shown.content)
 	}
@@ -319,13 +319,13 @@ const demoForm = `{"type":"object","properties":{
 
 func TestDrawShowsForms(t *testing.T) {
 	t.Parallel()
-	r := session.Request{ID: requestID, Kind: "form", Agent: "Claude", Title: "How shall it look?", Schema: json.RawMessage(demoForm), Status: "requested"}
+	r := requests.Request{ID: requestID, Kind: "form", Agent: "Claude", Title: "How shall it look?", Schema: json.RawMessage(demoForm), Status: "requested"}
 	shown := draw(&r, "", held{Own: []string{"light-house"}})
 	same(t, "controls", labels(shown), []string{"Licence", "With tests", "Features", "Write…", "Send", "Decline", "Cancel"})
 	if !strings.Contains(shown.content, "How shall it look?") || strings.Count(shown.content, "How shall") != 1 || !strings.Contains(shown.content, "no passwords") || !strings.Contains(shown.content, `→ light\-house`) {
 		t.Errorf("form: got %q, want its title once, the warning and the text", shown.content)
 	}
-	d := &drawing{r: &r, h: held{Own: []string{"light-house"}}, asks: session.QuestionsOf([]session.Request{r})}
+	d := &drawing{r: &r, h: held{Own: []string{"light-house"}}, asks: requests.QuestionsOf([]requests.Request{r})}
 	m, ok := d.modal(0)
 	if !ok || len(m.Components) != 2 {
 		t.Fatalf("modal: got %+v, want 2 fields", m)
@@ -344,7 +344,7 @@ func TestDrawShowsForms(t *testing.T) {
 
 func TestUnknownRequestsCanBeDismissed(t *testing.T) {
 	t.Parallel()
-	r := session.Request{ID: requestID, Kind: "raw", Agent: "Claude", Title: "demo/x", Raw: json.RawMessage(`{"a":[1]}`), Status: "requested"}
+	r := requests.Request{ID: requestID, Kind: "raw", Agent: "Claude", Title: "demo/x", Raw: json.RawMessage(`{"a":[1]}`), Status: "requested"}
 	shown := draw(&r, "", held{})
 	same(t, "controls", labels(shown), []string{"Dismiss"})
 	if !strings.Contains(shown.content, "\"a\": [") || !strings.Contains(shown.content, "demo/x") {
@@ -354,35 +354,35 @@ func TestUnknownRequestsCanBeDismissed(t *testing.T) {
 
 func TestDrawShowsResultOfRequest(t *testing.T) {
 	t.Parallel()
-	answered := func(r session.Request, by, status string, a session.Answer) session.Request {
+	answered := func(r requests.Request, by, status string, a requests.Answer) requests.Request {
 		r.Status, r.AnsweredBy = status, by
 		r.Answer, _ = json.Marshal(a)
 		return r
 	}
 	p := permissionOf(running("ls"))
-	twice := permissionOf(transcript.ToolCall{Kind: "switch_mode"}, session.RequestOption{ID: "a", Name: "Plan", Kind: "allow_once"}, session.RequestOption{ID: "b", Name: "Code", Kind: "allow_once"})
-	q := asking(session.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}, session.Question{Prompt: "What?", Options: choices(2)})
-	u := session.Request{ID: requestID, Kind: "url", URL: "https://a.example/", Host: "a.example"}
-	f := session.Request{ID: requestID, Kind: "form", Schema: json.RawMessage(demoForm)}
+	twice := permissionOf(transcript.ToolCall{Kind: "switch_mode"}, requests.Option{ID: "a", Name: "Plan", Kind: "allow_once"}, requests.Option{ID: "b", Name: "Code", Kind: "allow_once"})
+	q := asking(requests.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}, requests.Question{Prompt: "What?", Options: choices(2)})
+	u := requests.Request{ID: requestID, Kind: "url", URL: "https://a.example/", Host: "a.example"}
+	f := requests.Request{ID: requestID, Kind: "form", Schema: json.RawMessage(demoForm)}
 	for _, c := range []struct {
-		r    session.Request
+		r    requests.Request
 		h    held
 		want string
 	}{
-		{answered(p, "window", "answered", session.Answer{OptionID: "yes"}), held{}, "**Allowed once** · answered in the window"},
-		{answered(p, "discord", "rejected", session.Answer{OptionID: "no"}), held{By: "77"}, "**Rejected** · answered by <@77>"},
-		{answered(p, "discord", "answered", session.Answer{OptionID: "always"}), held{}, "**Allowed always** · answered in Discord"},
-		{answered(p, "cli", "answered", session.Answer{OptionID: "always"}), held{By: "77"}, "**Allowed always** · answered from a terminal"},
-		{answered(p, "rule", "answered", session.Answer{OptionID: "yes"}), held{}, "**Allowed once** · answered by a rule"},
-		{answered(twice, "native", "answered", session.Answer{OptionID: "b"}), held{}, "**Code** · answered in a dialog of the system"},
-		{answered(q, "browser", "answered", session.Answer{Answers: [][]string{{"id1"}, {"id0", "mine"}}}), held{}, "**Answered\\: Choice 1; Choice 0, mine** · answered in a browser"},
-		{answered(q, "api", "rejected", session.Answer{Reject: true}), held{}, "**Declined** · answered over the API"},
-		{answered(u, "window", "answered", session.Answer{Action: "accept"}), held{}, "**Opened** · answered in the window"},
-		{answered(u, "window", "rejected", session.Answer{Action: "cancel"}), held{}, "**Cancelled** · answered in the window"},
-		{answered(f, "window", "answered", session.Answer{Action: "accept"}), held{}, "**Sent** · answered in the window"},
-		{answered(p, "", "cancelled", session.Answer{}), held{}, "**No longer asked**"},
-		{answered(p, "", "expired", session.Answer{}), held{}, "**Expired**"},
-		{answered(p, "", movedAway, session.Answer{}), held{}, "no longer"},
+		{answered(p, "window", "answered", requests.Answer{OptionID: "yes"}), held{}, "**Allowed once** · answered in the window"},
+		{answered(p, "discord", "rejected", requests.Answer{OptionID: "no"}), held{By: "77"}, "**Rejected** · answered by <@77>"},
+		{answered(p, "discord", "answered", requests.Answer{OptionID: "always"}), held{}, "**Allowed always** · answered in Discord"},
+		{answered(p, "cli", "answered", requests.Answer{OptionID: "always"}), held{By: "77"}, "**Allowed always** · answered from a terminal"},
+		{answered(p, "rule", "answered", requests.Answer{OptionID: "yes"}), held{}, "**Allowed once** · answered by a rule"},
+		{answered(twice, "native", "answered", requests.Answer{OptionID: "b"}), held{}, "**Code** · answered in a dialog of the system"},
+		{answered(q, "browser", "answered", requests.Answer{Answers: [][]string{{"id1"}, {"id0", "mine"}}}), held{}, "**Answered\\: Choice 1; Choice 0, mine** · answered in a browser"},
+		{answered(q, "api", "rejected", requests.Answer{Reject: true}), held{}, "**Declined** · answered over the API"},
+		{answered(u, "window", "answered", requests.Answer{Action: "accept"}), held{}, "**Opened** · answered in the window"},
+		{answered(u, "window", "rejected", requests.Answer{Action: "cancel"}), held{}, "**Cancelled** · answered in the window"},
+		{answered(f, "window", "answered", requests.Answer{Action: "accept"}), held{}, "**Sent** · answered in the window"},
+		{answered(p, "", "cancelled", requests.Answer{}), held{}, "**No longer asked**"},
+		{answered(p, "", "expired", requests.Answer{}), held{}, "**Expired**"},
+		{answered(p, "", movedAway, requests.Answer{}), held{}, "no longer"},
 	} {
 		shown := draw(&c.r, "", c.h)
 		if !strings.Contains(shown.content, c.want) {
@@ -416,12 +416,12 @@ func FuzzDraw(f *testing.F) {
 			return
 		}
 		input, _ := json.Marshal(map[string]string{"command": what})
-		r := session.Request{ID: requestID, Kind: kind, Agent: title, Title: title, Status: "requested", URL: what, Host: name, Raw: input}
+		r := requests.Request{ID: requestID, Kind: kind, Agent: title, Title: title, Status: "requested", URL: what, Host: name, Raw: input}
 		r.Tool = &transcript.ToolCall{Kind: "execute", RawInput: input}
 		for i := range n {
-			r.Options = append(r.Options, session.RequestOption{ID: strconv.Itoa(i), Name: name + strconv.Itoa(i), Kind: []string{"allow_once", "reject_once"}[i%2]})
+			r.Options = append(r.Options, requests.Option{ID: strconv.Itoa(i), Name: name + strconv.Itoa(i), Kind: []string{"allow_once", "reject_once"}[i%2]})
 			r.Executables = append(r.Executables, launch.Executable{Kind: "mcp", Name: name})
-			r.Questions = append(r.Questions, session.Question{Prompt: what, MultiSelect: i%2 == 0, AllowFreeText: i%3 == 0, Options: choices(i)})
+			r.Questions = append(r.Questions, requests.Question{Prompt: what, MultiSelect: i%2 == 0, AllowFreeText: i%3 == 0, Options: choices(i)})
 		}
 		for _, status := range []string{"requested", "answered", "expired"} {
 			for _, page := range []int{0, n} {

@@ -16,36 +16,37 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
 // surfaceName is the source of an answer that was given here.
 const surfaceName = "discord"
 
-// requests shows the waiting requests in the channels of their conversations, and takes the answers from there. A request is shown as a
+// requestCards shows the waiting requests in the channels of their conversations, and takes the answers from there. A request is shown as a
 // card: a message, with controls while the request waits. A card is kept in the database from before its posting until its end is shown,
 // so that a restarted program finds every control that has to be removed.
 //
 // Work runs in lanes, each in order in a single goroutine: the cards of a conversation are shown one after the other, and the answers to
 // a request are taken one after the other. Neither waits for the other.
-type requests struct {
+type requestCards struct {
 	s *Surface
 
 	lanes *lanes[string]
 	ack   time.Duration // how long an acknowledgement of a press may take
 
-	mu     sync.Mutex                 // protects the fields below
-	latest map[string]session.Request // the latest state of requests whose cards may have to be shown again
-	shown  map[string]card            // the present messages of cards, as far as this program has written them
-	later  map[string]bool            // requests that will be looked at again after a pause
+	mu     sync.Mutex                  // protects the fields below
+	latest map[string]requests.Request // the latest state of requests whose cards may have to be shown again
+	shown  map[string]card             // the present messages of cards, as far as this program has written them
+	later  map[string]bool             // requests that will be looked at again after a pause
 }
 
-func newRequests(s *Surface) *requests {
-	return &requests{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
+func newRequestCards(s *Surface) *requestCards {
+	return &requestCards{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]requests.Request{}, shown: map[string]card{}, later: map[string]bool{}}
 }
 
 // changed takes the new state of a request, and returns at once.
-func (a *requests) changed(r session.Request) {
+func (a *requestCards) changed(r requests.Request) {
 	a.mu.Lock()
 	a.latest[r.ID] = r
 	a.mu.Unlock()
@@ -53,12 +54,12 @@ func (a *requests) changed(r session.Request) {
 }
 
 // show queues the update of a card.
-func (a *requests) show(session, request string) {
+func (a *requestCards) show(session, request string) {
 	a.lanes.queue("show "+session, func(ctx context.Context) { a.fit(ctx, request) })
 }
 
 // refresh queues the update of all cards: when the line is back, and when a channel was bound. refresh returns at once.
-func (a *requests) refresh() {
+func (a *requestCards) refresh() {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		if err := a.reload(ctx); err != nil && ctx.Err() == nil {
 			a.s.cfg.Logger.Warn("what waits cannot be shown", "error", err)
@@ -67,8 +68,8 @@ func (a *requests) refresh() {
 }
 
 // reload updates all cards, after a start and whenever events may have been missed.
-func (a *requests) reload(ctx context.Context) error {
-	waiting, err := a.s.cfg.Sessions.Inbox(ctx)
+func (a *requestCards) reload(ctx context.Context) error {
+	waiting, err := a.s.cfg.Sessions.Requests().Waiting(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,10 @@ func (a *requests) reload(ctx context.Context) error {
 		a.changed(r)
 	}
 	for _, k := range cards {
-		if slices.ContainsFunc(waiting, func(r session.Request) bool { return r.ID == k.request }) {
+		if slices.ContainsFunc(waiting, func(r requests.Request) bool { return r.ID == k.request }) {
 			continue
 		}
-		r, err := a.s.cfg.Sessions.Request(ctx, k.request)
+		r, err := a.s.cfg.Sessions.Requests().Get(ctx, k.request)
 		switch {
 		case err == nil:
 			a.changed(r)
@@ -99,7 +100,7 @@ func (a *requests) reload(ctx context.Context) error {
 }
 
 // deleted takes the deletion of a message: a waiting card is posted again. deleted returns at once.
-func (a *requests) deleted(channel, message snowflake.ID) {
+func (a *requestCards) deleted(channel, message snowflake.ID) {
 	a.lanes.queue("refresh", func(ctx context.Context) {
 		cards, err := a.kept(ctx, "")
 		if err != nil {
@@ -114,7 +115,7 @@ func (a *requests) deleted(channel, message snowflake.ID) {
 }
 
 // replace posts the card again whose message was deleted. The deletion may come before the id of the message was stored.
-func (a *requests) replace(ctx context.Context, request string, gone snowflake.ID) {
+func (a *requestCards) replace(ctx context.Context, request string, gone snowflake.ID) {
 	if k, ok, err := a.one(ctx, request); err == nil && ok && k.message == gone {
 		a.forget(request)
 		a.fit(ctx, request)
@@ -122,14 +123,14 @@ func (a *requests) replace(ctx context.Context, request string, gone snowflake.I
 }
 
 // forget forgets the present message of a card.
-func (a *requests) forget(request string) {
+func (a *requestCards) forget(request string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.shown, request)
 }
 
 // anew makes all cards be written again, because they are in messages of another bot, whose presses reach nobody.
-func (a *requests) anew() {
+func (a *requestCards) anew() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.shown)
@@ -144,7 +145,7 @@ const (
 )
 
 // fit updates a card until the card fits its request, or nothing more can be done now.
-func (a *requests) fit(ctx context.Context, request string) {
+func (a *requestCards) fit(ctx context.Context, request string) {
 	wait := a.s.client.patience(firstPause)
 	for range askTries {
 		again, err := a.step(ctx, request)
@@ -171,14 +172,14 @@ func (a *requests) fit(ctx context.Context, request string) {
 }
 
 // tryUnlessTold is tryLater, except for a problem whose end is reported.
-func (a *requests) tryUnlessTold(request string, v verdict) {
+func (a *requestCards) tryUnlessTold(request string, v verdict) {
 	if v != off && v != noChannel {
 		a.tryLater(request)
 	}
 }
 
 // tryLater updates a card again after a pause, because nobody reports when Discord will accept the card. tryLater returns at once.
-func (a *requests) tryLater(request string) {
+func (a *requestCards) tryLater(request string) {
 	a.mu.Lock()
 	r, known := a.latest[request]
 	again := known && !a.later[request]
@@ -201,7 +202,7 @@ func (a *requests) tryLater(request string) {
 }
 
 // hopeless reports whether trying again is useless after an error.
-func (a *requests) hopeless(ctx context.Context, request string, err error) bool {
+func (a *requestCards) hopeless(ctx context.Context, request string, err error) bool {
 	problem := ""
 	switch verdictOf(err) {
 	case noChannel:
@@ -226,7 +227,7 @@ func (a *requests) hopeless(ctx context.Context, request string, err error) bool
 }
 
 // step does the next step to make a card fit its request; again reports that another step may follow.
-func (a *requests) step(ctx context.Context, request string) (again bool, err error) {
+func (a *requestCards) step(ctx context.Context, request string) (again bool, err error) {
 	a.mu.Lock()
 	r, known := a.latest[request]
 	a.mu.Unlock()
@@ -258,7 +259,7 @@ func (a *requests) step(ctx context.Context, request string) (again bool, err er
 
 // drawn returns the card of a request. A request too long for its record is read whole; if that fails, the request can only be refused
 // here.
-func (a *requests) drawn(ctx context.Context, r session.Request, h held) card {
+func (a *requestCards) drawn(ctx context.Context, r requests.Request, h held) card {
 	whole, err := a.s.cfg.Sessions.WholeRequest(ctx, r)
 	if err != nil {
 		a.s.cfg.Logger.Warn("a long request cannot be read whole", "request", r.ID, "error", err)
@@ -268,7 +269,7 @@ func (a *requests) drawn(ctx context.Context, r session.Request, h held) card {
 }
 
 // dismiss forgets a request without a card, unless the request has changed.
-func (a *requests) dismiss(r session.Request) {
+func (a *requestCards) dismiss(r requests.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.latest[r.ID].Status == r.Status {
@@ -278,7 +279,7 @@ func (a *requests) dismiss(r session.Request) {
 }
 
 // put writes a card into its message, or posts the card when there is no message any more.
-func (a *requests) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
+func (a *requestCards) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	if k.message == 0 {
 		return a.post(ctx, k, c)
 	}
@@ -299,7 +300,7 @@ func (a *requests) put(ctx context.Context, k keptCard, c card) (again bool, err
 }
 
 // end shows the result of a request, or that its conversation has another channel now, and forgets the card.
-func (a *requests) end(ctx context.Context, k keptCard, r session.Request, waits bool) error {
+func (a *requestCards) end(ctx context.Context, k keptCard, r requests.Request, waits bool) error {
 	if waits {
 		r.Status = movedAway
 	}
@@ -307,7 +308,7 @@ func (a *requests) end(ctx context.Context, k keptCard, r session.Request, waits
 }
 
 // finish writes the last state of a card into its message and forgets the card. For an unknown request, finish only removes the controls.
-func (a *requests) finish(ctx context.Context, k keptCard, c card) error {
+func (a *requestCards) finish(ctx context.Context, k keptCard, c card) error {
 	if k.message != 0 {
 		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, foreign, unwanted}, verdictOf(err)) {
 			return err
@@ -318,7 +319,7 @@ func (a *requests) finish(ctx context.Context, k keptCard, c card) error {
 }
 
 // directory returns the directory of a session, or "" when unknown.
-func (a *requests) directory(ctx context.Context, id string) string {
+func (a *requestCards) directory(ctx context.Context, id string) string {
 	s, err := a.s.cfg.Sessions.Get(ctx, id)
 	if err != nil {
 		return ""
@@ -328,7 +329,7 @@ func (a *requests) directory(ctx context.Context, id string) string {
 
 // post posts the message of a card. The nonce is made of the request and the message before, so that a message whose creation was not
 // confirmed is not made twice. When no file can be sent, the card has to be drawn again without a file.
-func (a *requests) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
+func (a *requestCards) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
 	name := sha256.Sum256([]byte(k.request + " " + k.message.String()))
 	create := discord.MessageCreate{Nonce: hex.EncodeToString(name[:12]), Content: c.content, Components: c.rows}
 	if c.file != "" {
@@ -350,7 +351,7 @@ func (a *requests) post(ctx context.Context, k keptCard, c card) (again bool, er
 
 // less leaves out a part of a card that Discord refuses: first the button to an address, then everything. When Discord refuses for
 // another reason than the content, less returns err.
-func (a *requests) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
+func (a *requestCards) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
 	if verdictOf(err) != unwanted || k.held.Bare >= unsaid {
 		return false, err
 	}
@@ -373,7 +374,7 @@ func leads(row discord.LayoutComponent) bool {
 
 // find searches the message of a card whose posting was not confirmed, because the program or the line ended meanwhile. The nonce
 // prevents a second message for some minutes only.
-func (a *requests) find(ctx context.Context, k *keptCard) error {
+func (a *requestCards) find(ctx context.Context, k *keptCard) error {
 	const newest = 100
 	list, err := a.s.client.rest.GetMessages(k.channel, 0, 0, 0, newest, rest.WithCtx(ctx))
 	if err != nil {
@@ -393,7 +394,7 @@ func (a *requests) find(ctx context.Context, k *keptCard) error {
 	return nil
 }
 
-func (a *requests) posted(ctx context.Context, request string, message snowflake.ID) error {
+func (a *requestCards) posted(ctx context.Context, request string, message snowflake.ID) error {
 	return a.write(ctx, `UPDATE discord_request SET message = ? WHERE request = ?`, message.String(), request)
 }
 
@@ -403,7 +404,7 @@ func unsendable(err error) bool {
 	return v == large || v == forbidden || v == unwanted
 }
 
-func (a *requests) edit(ctx context.Context, k keptCard, c card) error {
+func (a *requestCards) edit(ctx context.Context, k keptCard, c card) error {
 	rows := c.rows
 	if rows == nil {
 		rows = []discord.LayoutComponent{}
@@ -444,7 +445,7 @@ type keptCard struct {
 }
 
 // kept returns the stored cards; with a request only its own card.
-func (a *requests) kept(ctx context.Context, request string) (list []keptCard, err error) {
+func (a *requestCards) kept(ctx context.Context, request string) (list []keptCard, err error) {
 	rows, err := a.s.cfg.Store.Read().QueryContext(ctx, `SELECT request, session, channel, message, data FROM discord_request WHERE ? IN ('', request)`, request)
 	if err != nil {
 		return nil, err
@@ -472,7 +473,7 @@ func (a *requests) kept(ctx context.Context, request string) (list []keptCard, e
 	return list, rows.Err()
 }
 
-func (a *requests) one(ctx context.Context, request string) (k keptCard, ok bool, err error) {
+func (a *requestCards) one(ctx context.Context, request string) (k keptCard, ok bool, err error) {
 	list, err := a.kept(ctx, request)
 	if err != nil || len(list) == 0 {
 		return keptCard{}, false, err
@@ -480,17 +481,17 @@ func (a *requests) one(ctx context.Context, request string) (k keptCard, ok bool
 	return list[0], true, nil
 }
 
-func (a *requests) keep(ctx context.Context, k keptCard) error {
+func (a *requestCards) keep(ctx context.Context, k keptCard) error {
 	return a.write(ctx, `INSERT INTO discord_request (request, session, channel, message) VALUES (?, ?, ?, '')`, k.request, k.session, k.channel.String())
 }
 
-func (a *requests) drop(ctx context.Context, request string) error {
+func (a *requestCards) drop(ctx context.Context, request string) error {
 	return a.write(ctx, `DELETE FROM discord_request WHERE request = ?`, request)
 }
 
 // hold changes fields of a card's held data, by their JSON names: both lanes write there, each its own fields. A nil value removes a
 // field.
-func (a *requests) hold(ctx context.Context, request string, change map[string]any) error {
+func (a *requestCards) hold(ctx context.Context, request string, change map[string]any) error {
 	data, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -498,7 +499,7 @@ func (a *requests) hold(ctx context.Context, request string, change map[string]a
 	return a.write(ctx, `UPDATE discord_request SET data = json_patch(data, ?) WHERE request = ?`, string(data), request)
 }
 
-func (a *requests) write(ctx context.Context, statement string, args ...any) error {
+func (a *requestCards) write(ctx context.Context, statement string, args ...any) error {
 	return a.s.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, statement, args...)
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -158,12 +159,12 @@ func (r *eRig) told(i *discordtest.Interaction, says string) {
 }
 
 // became waits for the end of a request.
-func (r *eRig) became(id string) session.Request {
+func (r *eRig) became(id string) requests.Request {
 	r.t.Helper()
-	var found session.Request
+	var found requests.Request
 	r.fixture.until("end of the request", func() bool {
 		var err error
-		if found, err = r.fixture.Request(r.t.Context(), id); err != nil {
+		if found, err = r.fixture.Requests().Get(r.t.Context(), id); err != nil {
 			r.t.Fatal(err)
 		}
 		return found.Status != "requested"
@@ -212,7 +213,7 @@ func TestApprovalIsAnsweredInChannel(t *testing.T) {
 	if m.Mentions || m.Flags&int(discord.MessageFlagSuppressEmbeds) == 0 || m.Nonce == "" {
 		t.Errorf("card: got %+v, want no mentions, no previews, and a nonce", m)
 	}
-	at := slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })
+	at := slices.IndexFunc(request.Options, func(o requests.Option) bool { return o.Kind == "allow_once" })
 	if _, a := r.press(m, r.discord.Owner, want[at]); a.Kind != "deferred" {
 		t.Errorf("answer to the press: got %+v, want deferred", a)
 	}
@@ -236,15 +237,15 @@ func TestFirstAnswerWins(t *testing.T) {
 		r.prompt("permission")
 		request := r.fixture.request(r.session)
 		m := r.asked()
-		allow := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })]
-		reject := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "reject_once" })]
+		allow := request.Options[slices.IndexFunc(request.Options, func(o requests.Option) bool { return o.Kind == "allow_once" })]
+		reject := request.Options[slices.IndexFunc(request.Options, func(o requests.Option) bool { return o.Kind == "reject_once" })]
 		window, begin := make(chan error, 1), make(chan struct{})
 		if round%3 == 0 {
 			close(begin)
 		}
 		go func() {
 			<-begin
-			window <- r.fixture.Answer(context.WithoutCancel(t.Context()), request.ID, session.Answer{OptionID: reject.ID}, "window")
+			window <- r.fixture.Answer(context.WithoutCancel(t.Context()), request.ID, requests.Answer{OptionID: reject.ID}, "window")
 		}()
 		i, _ := r.press(m, r.discord.Owner, allow.Name) // returns when Discord knows that it has come, and not when it counts
 		if round%3 == 2 {
@@ -286,7 +287,7 @@ func TestAnswerElsewhereDisablesControls(t *testing.T) {
 	request := r.fixture.request(r.session)
 	m := r.asked()
 	release := r.discord.Hold(discordtest.RouteEdit) // the card is late
-	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	i, _ := r.press(m, r.discord.Owner, request.Options[0].Name)
@@ -326,7 +327,7 @@ func TestOnlyListedPeopleMayPress(t *testing.T) {
 	if a := r.answer(i); !a.Private || !strings.Contains(a.Text, "too soon") {
 		t.Errorf("early press: got %+v, want that it was too soon", a)
 	}
-	if now, err := r.fixture.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+	if now, err := r.fixture.Requests().Get(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 	// Whether or not it is noted already which message it is: what was posted again can be answered, and what was deleted cannot.
@@ -466,7 +467,7 @@ func TestCardsSurviveRestart(t *testing.T) {
 	request := r.fixture.request(r.session)
 	m := r.asked()
 	_ = r.s.Close()
-	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.fixture.idle(r.session)
@@ -593,14 +594,14 @@ func TestCommandAnswersApproval(t *testing.T) {
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	m := r.asked()
-	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: "none"}); err == nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, requests.Answer{OptionID: "none"}); err == nil {
 		t.Error("an option that is not there is taken")
 	}
-	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err != nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, requests.Answer{OptionID: request.Options[0].ID}); err != nil {
 		t.Error(err)
 	}
 	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
-	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err == nil {
+	if err := r.s.requests.answer(t.Context(), request.ID, r.discord.Owner, requests.Answer{OptionID: request.Options[0].ID}); err == nil {
 		t.Error("it is answered twice")
 	}
 }
@@ -619,7 +620,7 @@ func TestUnconfirmedCardIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if answered {
-			if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+			if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -737,7 +738,7 @@ func TestFailedPressAnswersNothing(t *testing.T) {
 	done := make(chan struct{})
 	r.s.requests.lanes.queue("answer "+request.ID, func(context.Context) { close(done) })
 	<-done
-	if now, err := r.fixture.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+	if now, err := r.fixture.Requests().Get(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("request: got %+v, error %v, want it waiting", now, err)
 	}
 }
@@ -766,7 +767,7 @@ func TestRefusedCardIsShownPlainly(t *testing.T) {
 	m := r.card(r.discord.Channel, "without controls", func(m discordtest.Message) bool {
 		return strings.Contains(m.Text, "Something waits for an answer, at the desk.") && len(m.Controls) == 0
 	})
-	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "answered in the window")
@@ -776,7 +777,7 @@ func TestRefusedCardIsShownPlainly(t *testing.T) {
 // The button that leads to an address goes first, then everything.
 func TestRefusedCardLeavesPartsOut(t *testing.T) {
 	t.Parallel()
-	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: "Sign in.", URL: "https://true.example/", Host: "true.example", Status: "requested"}
+	r := requests.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: "Sign in.", URL: "https://true.example/", Host: "true.example", Status: "requested"}
 	same(t, "unlinked", labels(draw(&r, "", held{Bare: unlinked})), []string{"Opened", "Decline", "Cancel"})
 	if shown := draw(&r, "", held{Bare: unsaid}); len(shown.rows) != 0 || strings.Contains(shown.content, "true.example") {
 		t.Errorf("card: got %+v, want nothing of the request", shown)
@@ -838,7 +839,7 @@ func TestCardInArchivedThreadIsUpdated(t *testing.T) {
 	m := r.card(thread, "that waits", func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	r.noted(request.ID)
 	dc.Archive(thread, false)
-	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(m, "answered in the window")
@@ -894,7 +895,7 @@ func TestCardOfAnotherBotIsForgotten(t *testing.T) {
 	if _, err := v.of().Keep(t.Context(), r.discord.Replace()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.fixture.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	r.reopen()

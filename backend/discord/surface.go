@@ -43,7 +43,7 @@ type Surface struct {
 	client   *client
 	in       *inbound
 	out      *output
-	requests *requests
+	requests *requestCards
 
 	ctx  context.Context //nolint:containedctx // the life of the surface, which outlives every call
 	stop context.CancelFunc
@@ -67,7 +67,7 @@ func New(ctx context.Context, cfg Config) (*Surface, error) {
 	}
 	s := &Surface{cfg: cfg, news: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.client, s.in, s.out, s.requests = newClient(s), newInbound(s), newOutput(s), newRequests(s)
+	s.client, s.in, s.out, s.requests = newClient(s), newInbound(s), newOutput(s), newRequestCards(s)
 	if err := errors.Join(s.load(ctx), s.in.load(ctx)); err != nil {
 		s.stop()
 		return nil, err

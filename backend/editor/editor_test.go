@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/requests"
 	sessions "deskhand/backend/session"
 )
 
@@ -84,14 +85,14 @@ func TestTrustIsAskedInTheEditor(t *testing.T) {
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"approve"}}}`, asked.ID))
 	p.begin() // the second session asks the same, and was read behind that answer
 	asked = p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
-	inbox, err := o.Inbox(t.Context())
+	inbox, err := o.Requests().Waiting(t.Context())
 	if err != nil || len(inbox) != 2 {
 		t.Fatalf("Inbox: got inbox %+v, error %v, want no error and 2 in inbox", inbox, err)
 	}
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"without"}}}`, asked.ID))
 	for _, r := range inbox {
 		if r.Session == id {
-			if err := o.Answer(t.Context(), r.ID, sessions.Answer{OptionID: "without"}, "window"); err != nil {
+			if err := o.Answer(t.Context(), r.ID, requests.Answer{OptionID: "without"}, "window"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -111,11 +112,11 @@ func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
 	id := p.begin()
 	turn := p.prompt(id, "form")
 	asked := p.until("pointer", func(m received) bool { return m.Method == "session/request_permission" })
-	inbox, err := o.Inbox(t.Context())
+	inbox, err := o.Requests().Waiting(t.Context())
 	if err != nil || len(inbox) != 1 || inbox[0].Kind != "form" {
 		t.Fatalf(`Inbox: got inbox %+v, error %v, want no error, 1 in inbox and inbox[0].Kind "form"`, inbox, err)
 	}
-	if err := o.Answer(t.Context(), inbox[0].ID, sessions.Answer{Action: "decline"}, "window"); err != nil {
+	if err := o.Answer(t.Context(), inbox[0].ID, requests.Answer{Action: "decline"}, "window"); err != nil {
 		t.Fatal(err)
 	}
 	p.until("withdrawal", func(m received) bool {

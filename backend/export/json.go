@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/attachments"
 	"deskhand/backend/record"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -49,7 +50,7 @@ func (c conversation) writeJSON(ctx context.Context, w io.Writer) (lost, err err
 		Session  session.Session    `json:"session"`
 		Entries  []transcript.Entry `json:"entries"`
 		Turns    []endedTurn        `json:"turns"`
-		Requests []session.Request  `json:"requests"`
+		Requests []requests.Request `json:"requests"`
 	}{"deskhand.conversation/1", textOf(damaged), textOf(c.unknown), c.head(), t.Items, endedTurns(c.session.AgentName, t), t.Requests})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/prose"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -18,7 +19,7 @@ import (
 func (c conversation) writeMarkdown(ctx context.Context, w io.Writer) (lost, err error) {
 	s := c.session
 	t, damaged, err := c.transcript(ctx)
-	m := &markdown{w: cleaner{w, c.secret}, agent: s.AgentName, requests: map[string]session.Request{}}
+	m := &markdown{w: cleaner{w, c.secret}, agent: s.AgentName, requests: map[string]requests.Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -49,7 +50,7 @@ type markdown struct {
 	w        io.Writer
 	agent    string
 	speaker  string
-	requests map[string]session.Request
+	requests map[string]requests.Request
 	err      error
 }
 
@@ -189,7 +190,7 @@ func (m *markdown) request(id string) {
 		return
 	}
 	m.print("\n> **%s asks:** %s  \n> %s", prose.OneLine(r.Agent), prose.OneLine(r.Title), r.Status)
-	var a session.Answer
+	var a requests.Answer
 	if json.Unmarshal(r.Answer, &a) == nil {
 		for _, o := range r.Options {
 			if o.ID == a.OptionID {

@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/maintenance"
 	"deskhand/backend/processes"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
@@ -419,15 +420,15 @@ func (c *Client) requestRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "List the requests that wait for a person", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[inboxPage], error) {
-			list, err := s.Inbox(ctx)
-			return answer(inboxPage{Items: list, Questions: session.QuestionsOf(list)}, err)
+			list, err := s.Requests().Waiting(ctx)
+			return answer(inboxPage{Items: list, Questions: requests.QuestionsOf(list)}, err)
 		})
 	huma.Register(c.api, op("findRequests", http.MethodGet, "requests", "Find requests by a prefix of their id, also ended requests, the newest first; at most 10", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Begins string `query:"begins" required:"true" minLength:"4" maxLength:"64" doc:"The request's id, or a prefix of it"`
 		},
 		) (*body[requestList], error) {
-			list, err := s.RequestsNamed(ctx, in.Begins)
+			list, err := s.Requests().Named(ctx, in.Begins)
 			return answer(requestList{list}, err)
 		})
 	c.requestParts()
@@ -435,7 +436,7 @@ func (c *Client) requestRoutes() {
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`
 			Surface string `header:"Deskhand-Surface" maxLength:"20"`
-			Body    session.Answer
+			Body    requests.Answer
 		},
 		) (*none, error) {
 			return done(s.Answer(ctx, in.ID, in.Body, surface(in.Surface)))

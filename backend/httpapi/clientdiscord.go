@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/discord"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -15,14 +16,18 @@ type channelPath struct {
 	Channel string `path:"channel" maxLength:"30" doc:"Id of a channel or thread"`
 }
 
-// nameSchema names a record in the document. Records of Discord get a prefix, because State and User mean too much.
+// nameSchema names a record in the document. Records of Discord get a prefix, because State and User mean too much, and so do the options and
+// rules of requests.
 func nameSchema(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.PkgPath() == reflect.TypeFor[discord.State]().PkgPath() {
+	switch {
+	case t.PkgPath() == reflect.TypeFor[discord.State]().PkgPath():
 		return "Discord" + name
+	case t == reflect.TypeFor[requests.Option](), t == reflect.TypeFor[requests.Rule]():
+		return "Request" + name
 	}
 	return name
 }

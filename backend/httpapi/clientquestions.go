@@ -4,19 +4,19 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
+	"deskhand/backend/requests"
 
-	"deskhand/backend/session"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // inboxPage lists the waiting requests, and again, as questions, those that programs of the older shape understand.
 type inboxPage struct {
-	Items     []session.Request         `json:"items" doc:"Waiting requests, the oldest first"`
-	Questions []session.WaitingQuestion `json:"questions" doc:"The items that ask for a choice or a text"`
+	Items     []requests.Request         `json:"items" doc:"Waiting requests, the oldest first"`
+	Questions []requests.WaitingQuestion `json:"questions" doc:"The items that ask for a choice or a text"`
 }
 
 type requestList struct {
-	Items []session.Request `json:"items"`
+	Items []requests.Request `json:"items"`
 }
 
 // questionRoutes answer requests in the shape of the earlier API, see the seed questions.md: 204, 404 for no question, and 409 for an

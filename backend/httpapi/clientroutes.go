@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/maintenance"
 	"deskhand/backend/processes"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
@@ -104,7 +105,7 @@ func (c *Client) addEventRecords() {
 	data := registry.Map()["Event"].Properties["data"]
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[transcript.Entry](), reflect.TypeFor[transcript.Append](),
-		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
+		reflect.TypeFor[session.Turn](), reflect.TypeFor[requests.Request](), reflect.TypeFor[requests.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
 		reflect.TypeFor[rulebook.Rule](), reflect.TypeFor[rulebook.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[roster.InstallProgress](), reflect.TypeFor[roster.Login](),

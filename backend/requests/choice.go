@@ -1,4 +1,4 @@
-package session
+package requests
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 // IsChoice reports whether a permission asks how to go on, instead of whether to, see [permission.IsChoice]. Choice was decided when the
 // request came, from the whole message of the agent; a request that an earlier version stored has no Choice, and is decided by its stored
 // record.
-func (r *Request) IsChoice() bool { return r.Choice || permission.IsChoice(r.offer(nil)) }
+func (r *Request) IsChoice() bool { return r.Choice || permission.IsChoice(r.Offer(nil)) }
 
-// offer returns what a permission offers; meta is the _meta of its tool call, which is not stored.
-func (r *Request) offer(meta json.RawMessage) permission.Request {
+// Offer returns what a permission offers; meta is the _meta of its tool call, which is not stored.
+func (r *Request) Offer(meta json.RawMessage) permission.Request {
 	p := permission.Request{Options: r.offered(), Meta: meta}
 	if r.Tool != nil {
 		p.ToolKind, p.RawInput = r.Tool.Kind, r.Tool.RawInput
@@ -21,8 +21,8 @@ func (r *Request) offer(meta json.RawMessage) permission.Request {
 	return p
 }
 
-// call returns the tool call of a permission; the request has a Tool.
-func (r *Request) call() permission.Call {
+// Call returns the tool call of a permission; the request has a Tool.
+func (r *Request) Call() permission.Call {
 	call := permission.Call{Title: r.Tool.Title, Kind: r.Tool.Kind, RawInput: r.Tool.RawInput, Content: r.Tool.Content}
 	for _, l := range r.Tool.Locations {
 		call.Places = append(call.Places, l.Path)
@@ -38,12 +38,12 @@ func (r *Request) offered() []permission.Option {
 	return list
 }
 
-// labelOptions gives each option the name that people read.
-func (r *Request) labelOptions() {
+// LabelOptions gives each option the name that people read.
+func (r *Request) LabelOptions() {
 	for i, label := range permission.Labels(r.offered()) {
 		r.Options[i].Label = label
 	}
 }
 
 // Shown returns the name of an option for people. An option that an earlier version stored has no Label.
-func (o RequestOption) Shown() string { return cmp.Or(o.Label, permission.Reveal(o.Name), o.ID) }
+func (o Option) Shown() string { return cmp.Or(o.Label, permission.Reveal(o.Name), o.ID) }

@@ -1,69 +1,35 @@
-package session
+package requests
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/form"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
 )
 
-// The kinds of requests that wait for a person. Every request of an agent that is not answered at once has one of these kinds, so that none
-// waits unseen.
-const (
-	kindPermission = "permission" // session/request_permission
-	kindForm       = "form"       // elicitation/create, mode form
-	kindURL        = "url"        // elicitation/create, mode url
-	kindQuestion   = "question"   // _sandboxagent/session/request_question
-	kindTrust      = "trust"      // of Deskhand itself: what a directory would start beside the agent
-	kindRaw        = "raw"        // an unknown method, or a form that cannot be shown: a person can only dismiss it
-)
-
-// openRequest is a request that waits for an answer. A request that outlived its agent process has no key, and can only be ended.
-type openRequest struct {
+// Pending is a request that waits for an answer. A request that outlived its agent process has no key, and can only be ended.
+type Pending struct {
 	Request
-	key    acp.Key
-	id     json.RawMessage // the agent's id, as sent
-	method string
-	asked  *permissionQuestion // set for a question that was sent as a permission
-	parts  map[int][]string    // answers to single questions of the request, by number from 1, until all are answered
-	partBy string              // the surface that answered the last of parts
-	ended  chan<- Request      // set for a request of Deskhand's own tools: receives the end of the request in place of the agent
+	Key     acp.Key
+	AgentID json.RawMessage // the agent's id, as sent
+	Method  string
+	asked   *permissionQuestion // set for a question that was sent as a permission
+	parts   map[int][]string    // answers to single questions of the request, by number from 1, until all are answered
+	partBy  string              // the surface that answered the last of parts
+	Ended   chan<- Request      // set for a request of Deskhand's own tools: receives the end of the request in place of the agent
 }
 
-// refusedAtOnce reports whether a method is refused for all agents, so that the request does not hold up a turn: unknown extensions of the
-// protocol, and methods that this client does not advertise. Methods that single agents ask for beyond that are among their quirks.
-func refusedAtOnce(method string) bool {
-	for _, prefix := range []string{"_", "fs/", "terminal/"} {
-		if strings.HasPrefix(method, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// metaOf returns the _meta of a tool call.
-func metaOf(toolCall json.RawMessage) json.RawMessage {
-	var call struct {
-		Meta json.RawMessage `json:"_meta"`
-	}
-	_ = json.Unmarshal(toolCall, &call) // a tool call of another form has no _meta
-	return call.Meta
-}
-
-// showable reports whether every property of a form has a control.
-func showable(schema json.RawMessage) bool {
-	_, ok := form.Read(schema)
-	return ok
-}
-
-// readQuestion reads the extension's params: one question, or a list of questions; options as pairs of id and label, or as labels. Texts
+// ReadQuestion reads the extension's params: one question, or a list of questions; options as pairs of id and label, or as labels. Texts
 // that people read go through clean; ids stay as they are, since the answer consists of ids.
-func readQuestion(r *openRequest, params json.RawMessage, clean func(string) string) bool {
+func (r *Pending) ReadQuestion(params json.RawMessage, clean func(string) string) bool {
 	type question struct {
 		QuestionID    json.RawMessage   `json:"questionId"`
 		Prompt        string            `json:"prompt"`
@@ -101,7 +67,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 		}
 		r.Questions = append(r.Questions, shown)
 	}
-	r.Kind, r.Title = kindQuestion, r.Questions[0].Prompt
+	r.Kind, r.Title = KindQuestion, r.Questions[0].Prompt
 	return r.Title != ""
 }
 
@@ -144,37 +110,37 @@ func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
 	return o, o.ID != ""
 }
 
-// tooLate returns the refusal of an answer to a request that has ended: who answered, or how the request ended, as found in the database;
+// TooLate returns the refusal of an answer to a request that has ended: who answered, or how the request ended, as found in the database;
 // see [Client.first].
-func tooLate(found Request) error {
+func TooLate(found Request) error {
 	if found.Status == lifecycle.StatusRequested { // the request has outlived its agent process
 		found.Status = lifecycle.StatusExpired
 	}
 	params := map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}
 	if found.ResolvedAt != nil {
-		params["resolvedAt"] = found.ResolvedAt.UTC().Format(timeLayout)
+		params["resolvedAt"] = found.ResolvedAt.UTC().Format(record.TimeLayout)
 	}
-	return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: params}
+	return &refusal.Error{Code: lifecycle.RefusedNotOpen, Params: params}
 }
 
-// respond checks an answer, and returns the result to send to the agent; a nil result stands for an error response.
-func (r *openRequest) respond(a Answer) (status string, result any, err error) {
+// Respond checks an answer, and returns the result to send to the agent; a nil result stands for an error response.
+func (r *Pending) Respond(a Answer) (status string, result any, err error) {
 	switch r.Kind {
-	case kindPermission:
-		i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == a.OptionID })
+	case KindPermission:
+		i := slices.IndexFunc(r.Options, func(o Option) bool { return o.ID == a.OptionID })
 		if i < 0 {
-			return "", nil, bad("answer.unknown_option", "optionId", a.OptionID)
+			return "", nil, refusal.Bad("answer.unknown_option", "optionId", a.OptionID)
 		}
 		status = lifecycle.StatusAnswered
 		if strings.HasPrefix(r.Options[i].Kind, "reject") {
 			status = lifecycle.StatusRejected
 		}
 		return status, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": a.OptionID}}, nil
-	case kindForm:
+	case KindForm:
 		return r.respondForm(a)
-	case kindURL:
+	case KindURL:
 		return r.respondURL(a)
-	case kindQuestion:
+	case KindQuestion:
 		status, result, err = r.respondQuestion(a)
 		if err == nil && r.asked != nil {
 			result = r.asked.result(status, a.Answers)
@@ -182,9 +148,9 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 		return status, result, err
 	}
 	if a.Action != "cancel" {
-		return "", nil, bad("answer.only_cancel")
+		return "", nil, refusal.Bad("answer.only_cancel")
 	}
-	switch r.method {
+	switch r.Method {
 	case "elicitation/create":
 		return lifecycle.StatusRejected, map[string]any{"action": "cancel"}, nil
 	case "session/request_permission":
@@ -198,37 +164,37 @@ func permissionCancelled() any {
 	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
 
-func (r *openRequest) respondForm(a Answer) (string, any, error) {
+func (r *Pending) respondForm(a Answer) (string, any, error) {
 	switch a.Action {
 	case "decline", "cancel":
 		return lifecycle.StatusRejected, map[string]any{"action": a.Action}, nil
 	case "accept":
 	default:
-		return "", nil, bad("answer.no_action")
+		return "", nil, refusal.Bad("answer.no_action")
 	}
 	if err := form.Check(r.Schema, a.Content); err != nil {
-		return "", nil, bad("answer.invalid", "detail", err.Error())
+		return "", nil, refusal.Bad("answer.invalid", "detail", err.Error())
 	}
 	return lifecycle.StatusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
 }
 
 // respondQuestion checks the answer to each question of a request.
-func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
+func (r *Pending) respondQuestion(a Answer) (string, any, error) {
 	if a.Reject || a.Action == "decline" || a.Action == "cancel" {
 		return lifecycle.StatusRejected, map[string]any{"status": "rejected"}, nil
 	}
 	if len(a.Answers) != len(r.Questions) {
-		return "", nil, bad("answer.count", "want", fmt.Sprint(len(r.Questions)), "have", fmt.Sprint(len(a.Answers)))
+		return "", nil, refusal.Bad("answer.count", "want", fmt.Sprint(len(r.Questions)), "have", fmt.Sprint(len(a.Answers)))
 	}
 	for i, q := range r.Questions {
 		chosen := a.Answers[i]
 		if len(chosen) == 0 || len(chosen) > 1 && !q.MultiSelect && !q.AllowFreeText {
-			return "", nil, bad("answer.choose", "question", q.Prompt)
+			return "", nil, refusal.Bad("answer.choose", "question", q.Prompt)
 		}
 		for _, id := range chosen {
 			known := slices.ContainsFunc(q.Options, func(o form.QuestionOption) bool { return o.ID == id })
 			if !known && !q.AllowFreeText {
-				return "", nil, bad("answer.unknown_option", "optionId", id)
+				return "", nil, refusal.Bad("answer.unknown_option", "optionId", id)
 			}
 		}
 	}
@@ -236,12 +202,81 @@ func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
 }
 
 // respondURL responds to an address: accept means that the person agreed to open the address, and carries no content.
-func (r *openRequest) respondURL(a Answer) (string, any, error) {
+func (r *Pending) respondURL(a Answer) (string, any, error) {
 	switch a.Action {
 	case "accept":
 		return lifecycle.StatusAnswered, map[string]any{"action": a.Action}, nil
 	case "decline", "cancel":
 		return lifecycle.StatusRejected, map[string]any{"action": a.Action}, nil
 	}
-	return "", nil, bad("answer.no_action")
+	return "", nil, refusal.Bad("answer.no_action")
+}
+
+// Resume makes a stored request answerable again, from the agent's message that made the request.
+func (r *Pending) Resume(raw json.RawMessage, clean func(string) string) bool {
+	env, err := acp.Peek(raw)
+	if err != nil || env.Kind != acp.Request {
+		return false
+	}
+	r.AgentID, r.Key, r.Method = slices.Clone(env.ID), env.Key(), env.Method()
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	if p, err := acp.ParsePermission(m.Params); r.Method == "session/request_permission" && r.Kind == KindQuestion && err == nil {
+		for _, o := range p.Options {
+			r.Options = append(r.Options, Option{ID: o.ID, Name: o.Name, Kind: o.Kind})
+		}
+		r.ReadAsked(p.ToolCall, clean)
+	}
+	return true
+}
+
+// Cancelled returns the result to send to the agent for a request that was cancelled before anybody answered; a nil result stands for an
+// error response.
+func (r *Pending) Cancelled() any {
+	switch {
+	case r.Method == "session/request_permission":
+		return permissionCancelled()
+	case r.Method == "elicitation/create":
+		return map[string]any{"action": "cancel"}
+	case r.Kind == KindQuestion:
+		return map[string]any{"status": "rejected"}
+	}
+	return nil
+}
+
+// Reply makes the answer of lists of option ids or texts; part is the number of the question that the only list is for, or 0 for all questions.
+// Reply keeps the list of one question, and returns whole = false, until the last list has come.
+func (r *Pending) Reply(part int, answers [][]string, surface string) (a Answer, whole bool, err error) {
+	if part == 0 {
+		a, err = r.fromLists(answers)
+		return a, err == nil, err
+	}
+	if _, answered := r.parts[part]; answered {
+		return a, false, &refusal.Error{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
+	}
+	if len(answers) != 1 || len(answers[0]) == 0 {
+		return a, false, refusal.Bad("answer.count", "want", "1", "have", strconv.Itoa(len(answers)))
+	}
+	asks := r.asks()
+	all := make([][]string, len(asks))
+	for i := range all {
+		all[i] = r.parts[i+1]
+	}
+	all[part-1] = answers[0]
+	if slices.ContainsFunc(all, func(list []string) bool { return list == nil }) {
+		if err := r.checkPart(asks[part-1], answers[0]); err != nil {
+			return a, false, err
+		}
+		if r.parts == nil {
+			r.parts = map[int][]string{}
+		}
+		r.parts[part], r.partBy = answers[0], surface
+		return a, false, nil
+	}
+	a, err = r.fromLists(all)
+	return a, err == nil, err
 }

@@ -1,4 +1,4 @@
-package session
+package requests
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/record"
 )
 
 // permissionQuestion is a question that an agent sent as a permission, because it has no other way to ask: Qwen puts its questions into the
@@ -15,8 +16,8 @@ type permissionQuestion struct {
 	allow, reject string // ids of options; reject may be absent
 }
 
-// readAsked makes a question of a permission that holds one.
-func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) string) {
+// ReadAsked makes a question of a permission that holds one.
+func (r *Pending) ReadAsked(toolCall json.RawMessage, clean func(string) string) {
 	var m struct {
 		Meta struct {
 			Kind      string            `json:"qwenInteractionKind"`
@@ -24,7 +25,7 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 		} `json:"_meta"`
 	}
 	optionOf := func(kind string) string {
-		i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind })
+		i := slices.IndexFunc(r.Options, func(o Option) bool { return o.Kind == kind })
 		if i < 0 {
 			return ""
 		}
@@ -35,14 +36,14 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 		return
 	}
 	before := r.Request
-	if !readQuestion(r, mustJSON(map[string]any{"questions": m.Meta.Questions}), clean) {
+	if !r.ReadQuestion(record.JSON(map[string]any{"questions": m.Meta.Questions}), clean) {
 		r.Request = before
 		return
 	}
 	for i := range r.Questions {
 		r.Questions[i].AllowFreeText = true // Qwen's own terminal accepts any text, too
 	}
-	r.asked, r.Options, r.Choice = q, []RequestOption{}, false
+	r.asked, r.Options, r.Choice = q, []Option{}, false
 }
 
 // result returns the answer in the form that the agent expects: the chosen labels of each question as one text, under the question's

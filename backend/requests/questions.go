@@ -1,15 +1,16 @@
-package session
+package requests
 
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"deskhand/backend/form"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/record"
+	"deskhand/backend/refusal"
 )
 
 // Requests that ask for a choice or a text are also questions, in the form that they had before this API: events, a list and two routes
@@ -44,7 +45,7 @@ type WaitingQuestion struct {
 	FreeText    bool                  `json:"free_text,omitempty" doc:"Words that are no option are taken as well"`
 	Kind        string                `json:"kind" enum:"permission,form,url,question" doc:"Of its request"`
 	Agent       string                `json:"agent"`
-	CreatedAt   Time                  `json:"created_at"`
+	CreatedAt   record.Time           `json:"created_at"`
 }
 
 // asksOne is one question of a request.
@@ -57,19 +58,19 @@ type asksOne struct {
 // asks returns the questions of a request; none for an approval, a trust request and a raw request.
 func (r *Request) asks() []asksOne {
 	switch r.Kind {
-	case kindQuestion:
+	case KindQuestion:
 		list := make([]asksOne, len(r.Questions))
 		for i, q := range r.Questions {
 			list[i].Question = q
 		}
 		return list
-	case kindForm:
+	case KindForm:
 		return r.formAsks()
-	case kindURL:
+	case KindURL:
 		return []asksOne{{Question: Question{
-			Prompt: stacked(r.Title, r.URL), Options: []form.QuestionOption{{ID: acceptURL, Label: "Open " + r.Host, Description: r.URL}},
+			Prompt: stacked(r.Title, r.URL), Options: []form.QuestionOption{{ID: AcceptURL, Label: "Open " + r.Host, Description: r.URL}},
 		}}}
-	case kindPermission:
+	case KindPermission:
 		if !r.IsChoice() {
 			return nil
 		}
@@ -157,8 +158,8 @@ func (r *Request) part(id string) (part int, ok bool) {
 	return 0, false
 }
 
-// questionEvents returns the events of a request as questions: that they wait, or how they ended.
-func (r *Request) questionEvents() []QuestionEvent {
+// QuestionEvents returns the events of a request as questions: that they wait, or how they ended.
+func (r *Request) QuestionEvents() []QuestionEvent {
 	asks := r.asks()
 	events := make([]QuestionEvent, len(asks))
 	for i, q := range asks {
@@ -198,14 +199,14 @@ func (r *Request) response(i int, field string) *string {
 	}
 	var given []string
 	switch r.Kind {
-	case kindQuestion:
+	case KindQuestion:
 		if i < len(a.Answers) {
 			given = a.Answers[i]
 		}
-	case kindForm:
+	case KindForm:
 		given = r.filled(a.Content, field)
-	case kindURL:
-		given = []string{acceptURL}
+	case KindURL:
+		given = []string{AcceptURL}
 	default:
 		given = []string{a.OptionID}
 	}
@@ -257,29 +258,27 @@ func QuestionsOf(requests []Request) []WaitingQuestion {
 	return list
 }
 
-func unknownQuestion(id string) error { return fmt.Errorf("question %s: %w", id, ErrNotFound) }
-
 // checkPart checks an answer to one of several questions.
-func (r *openRequest) checkPart(q asksOne, given []string) error {
-	if r.Kind == kindForm {
+func (r *Pending) checkPart(q asksOne, given []string) error {
+	if r.Kind == KindForm {
 		fields, _ := form.Read(r.Schema)
 		return fields.CheckAnswer(q.field, given)
 	}
-	one := openRequest{Request: Request{Questions: []Question{q.Question}}}
+	one := Pending{Request: Request{Questions: []Question{q.Question}}}
 	_, _, err := one.respondQuestion(Answer{Answers: [][]string{given}})
 	return err
 }
 
 // fromLists returns the answer that lists of option ids or texts give to a request.
-func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
+func (r *Pending) fromLists(answers [][]string) (Answer, error) {
 	first := ""
 	if len(answers) > 0 && len(answers[0]) > 0 {
 		first = answers[0][0]
 	}
 	switch r.Kind {
-	case kindQuestion:
+	case KindQuestion:
 		return Answer{Answers: answers}, nil
-	case kindForm:
+	case KindForm:
 		fields, _ := form.Read(r.Schema)
 		if len(fields) > 0 {
 			content, err := fields.Content(answers)
@@ -288,31 +287,44 @@ func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
 		if first == "accept" {
 			return Answer{Action: first, Content: json.RawMessage(`{}`)}, nil
 		}
-	case kindURL:
-		if first == acceptURL {
+	case KindURL:
+		if first == AcceptURL {
 			return Answer{Action: first}, nil
 		}
-	case kindPermission:
+	case KindPermission:
 		if i := form.Choice(r.asks()[0].Options, first); i >= 0 {
 			return Answer{OptionID: r.Options[i].ID}, nil
 		}
 	}
-	return Answer{}, bad("answer.unknown_option", "optionId", first)
+	return Answer{}, refusal.Bad("answer.unknown_option", "optionId", first)
 }
 
-// rejection returns the answer that rejects a request; for a permission without an option to reject, an answer with an unknown option.
-func (r *Request) rejection() Answer {
+// Rejection returns the answer that rejects a request; for a permission without an option to reject, an answer with an unknown option.
+func (r *Request) Rejection() Answer {
 	switch r.Kind {
-	case kindQuestion:
+	case KindQuestion:
 		return Answer{Reject: true}
-	case kindForm, kindURL:
+	case KindForm, KindURL:
 		return Answer{Action: "decline"}
 	}
 	a := Answer{}
 	for _, kind := range []string{"reject_always", "reject_once"} { // the last one found counts
-		if i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind }); i >= 0 {
+		if i := slices.IndexFunc(r.Options, func(o Option) bool { return o.Kind == kind }); i >= 0 {
 			a.OptionID = r.Options[i].ID
 		}
 	}
 	return a
+}
+
+// Labels returns the labels of chosen options.
+func (q *Question) Labels(chosen []string) []string {
+	out := slices.Clone(chosen)
+	for i, id := range out {
+		for _, o := range q.Options {
+			if o.ID == id {
+				out[i] = o.Label
+			}
+		}
+	}
+	return out
 }

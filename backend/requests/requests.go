@@ -1,4 +1,9 @@
-package session
+// Package requests holds what agents ask people: permissions, forms, addresses to open, questions, and the answers to each. The records of a
+// request, whether an answer fits a request, and what is sent to the agent for the answer are told by this package alone, as is the older form
+// of the API in which a request is a number of questions. The table request belongs to the package.
+//
+// The package knows no conversation: package session opens requests, ends them and sends the answers.
+package requests
 
 import (
 	"encoding/json"
@@ -23,7 +28,7 @@ const (
 	KindRaw        = "raw"        // an unknown method, or a form that cannot be shown: a person can only dismiss it
 )
 
-// acceptURL is the option of a question that opens an address.
+// AcceptURL is the option of a question that opens an address.
 const AcceptURL = "accept"
 
 // Request is a request of an agent to a person, and its end.
@@ -38,7 +43,7 @@ type Request struct {
 	Detail      string               `json:"detail,omitempty"`
 	ToolCallID  string               `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
 	Tool        *transcript.ToolCall `json:"tool,omitempty" doc:"That tool call as the request told it"`
-	Options     []Option      `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
+	Options     []Option             `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
 	Clipped     bool                 `json:"clipped,omitempty" doc:"Of a permission: not all of its tool call is in this record; requests/{id}/parts has all of what is decided"`
 	Frame       int64                `json:"frame,omitempty" doc:"Of a permission: the number of its message in the session's journal"`
 	Told        int64                `json:"told,omitempty" doc:"Of a permission: the number of the message in which its tool call was first told"`
@@ -55,7 +60,7 @@ type Request struct {
 	Status      string               `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
 	Answer      json.RawMessage      `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
 	AnsweredBy  string               `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, editor, discord, api; rule, where nobody was asked; agent, where it said itself that it is done"`
-	Rule        *Rule         `json:"rule,omitempty" doc:"The rule that has answered it"`
+	Rule        *Rule                `json:"rule,omitempty" doc:"The rule that has answered it"`
 	CreatedAt   record.Time          `json:"createdAt"`
 	ResolvedAt  *record.Time         `json:"resolvedAt,omitempty"`
 
@@ -110,7 +115,7 @@ func (r *Request) AnswerLists() [][]string {
 	return a.Answers
 }
 
-// option returns the id of the first option of a kind, or "".
+// Option returns the id of the first option of a kind, or "".
 func (r *Request) Option(kind string) string {
 	i := slices.IndexFunc(r.Options, func(o Option) bool { return o.Kind == kind })
 	if i < 0 {

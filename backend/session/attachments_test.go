@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -738,7 +739,7 @@ func TestAskUserReturnsEachOutcome(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
-	questions := []session.Question{{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
+	questions := []requests.Question{{Prompt: "Which?", Options: []form.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
 	type result struct {
 		answers [][]string
 		status  string
@@ -760,12 +761,12 @@ func TestAskUserReturnsEachOutcome(t *testing.T) {
 	if r.Kind != "question" || len(r.Questions) != 2 || !r.Questions[1].AllowFreeText || r.Turn == "" || d.get(s.ID).Phase != lifecycle.Waiting {
 		t.Fatalf("AskUser: got request %+v, want a question of 2 in the turn, the second with free text, and the session waiting", r)
 	}
-	d.answer(r, session.Answer{Answers: [][]string{{"b"}, {"because"}}})
+	d.answer(r, requests.Answer{Answers: [][]string{{"b"}, {"because"}}})
 	if got := <-done; got.err != nil || got.status != "answered" || fmt.Sprint(got.answers) != "[[b] [because]]" {
 		t.Errorf("AskUser after an answer: got %+v, want answered with [[b] [because]]", got)
 	}
 	done = ask(t.Context())
-	d.answer(d.request(s.ID), session.Answer{Reject: true})
+	d.answer(d.request(s.ID), requests.Answer{Reject: true})
 	if got := <-done; got.err != nil || got.status != "rejected" || got.answers != nil {
 		t.Errorf("AskUser after a rejection: got %+v, want rejected", got)
 	}

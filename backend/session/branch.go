@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -74,7 +75,7 @@ func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) e
 	}
 	err := inPieces(ctx, db, h.turns, func(tx *sql.Tx, part []*Turn) error { return saveTurns(ctx, tx, slices.Values(part)) })
 	if err == nil {
-		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*Request) error { return saveRequests(ctx, tx, slices.Values(part)) })
+		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*requests.Request) error { return requests.Save(ctx, tx, slices.Values(part)) })
 	}
 	if err == nil {
 		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, id, part) })
@@ -116,7 +117,7 @@ type inherited struct {
 	entries []transcript.Change // entries folded from all frames
 
 	turns    []*Turn
-	requests []*Request
+	requests []*requests.Request
 }
 
 // refolded folds the parent's journal up to the fork as the journal of the session r.
@@ -154,7 +155,7 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 	if err != nil {
 		return err
 	}
-	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ?`, f.parent.ID)
+	requests, err := c.requests.Of(ctx, f.parent.ID)
 	if err != nil {
 		return err
 	}

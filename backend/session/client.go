@@ -32,8 +32,8 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/processes"
-	"deskhand/backend/record"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/settings"
 	"deskhand/backend/startmode"
@@ -60,13 +60,14 @@ type Client struct {
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	c := &Client{live: map[string]*conversation{}, core: &core{
-		cfg:     cfg,
-		journal: journal.Of(cfg.Store),
-		feed:    newFeed(),
-		secret:  cfg.Roster.Secrets().Redactor(),
-		starts:  startmode.NewLibrary(cfg.Store),
-		erasing: newErasing(),
-		remotes: cfg.Remotes,
+		cfg:      cfg,
+		journal:  journal.Of(cfg.Store),
+		feed:     newFeed(),
+		secret:   cfg.Roster.Secrets().Redactor(),
+		starts:   startmode.NewLibrary(cfg.Store),
+		erasing:  newErasing(),
+		remotes:  cfg.Remotes,
+		requests: requests.New(cfg.Store),
 	}}
 	c.retire, c.approved = c.erased, c.approvedElsewhere
 	c.rules = openRules(c)
@@ -411,7 +412,7 @@ type Transcript struct {
 	Next     int64              `json:"next,omitempty" doc:"What to pass as before for what is older"`
 	Newer    int64              `json:"newer,omitempty" doc:"What to pass as after for what is newer"`
 	Turns    []Turn             `json:"turns"`
-	Requests []Request          `json:"requests"`
+	Requests []requests.Request `json:"requests"`
 }
 
 const lastSeq = 1 << 62
@@ -537,11 +538,6 @@ func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, er
 	return list, nil
 }
 
-// Inbox returns every request that waits, oldest first.
-func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
-	return record.Readable[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
-}
-
 // Restart ends the agent, if it runs, and starts it again on the same session.
 func (c *Client) Restart(ctx context.Context, id string) error {
 	return c.wish(ctx, id, (*conversation).restart)
@@ -566,15 +562,12 @@ func (c *Client) wish(ctx context.Context, id string, f func(*conversation) erro
 
 // Answer answers a request. The first answer wins; a later answer returns a RefusedError with code request.resolved, the status and who has
 // answered.
-func (c *Client) Answer(ctx context.Context, request string, a Answer, surface string) error {
-	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
+func (c *Client) Answer(ctx context.Context, request string, a requests.Answer, surface string) error {
+	found, err := c.requests.Get(ctx, request)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return fmt.Errorf("request %s: %w", request, ErrNotFound)
-	}
-	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.inbox.answer(ctx, found[0], a, surface) }))
+	return c.first(ctx, found, c.wish(ctx, found.Session, func(v *conversation) error { return v.inbox.answer(ctx, found, a, surface) }))
 }
 
 // Running returns how many turns run now.

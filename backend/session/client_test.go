@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
@@ -212,15 +213,15 @@ func (d *desk) transcript(id string) session.Transcript {
 }
 
 // request waits for an open request, and returns it.
-func (d *desk) request(id string) session.Request {
+func (d *desk) request(id string) requests.Request {
 	d.t.Helper()
-	var found session.Request
+	var found requests.Request
 	d.until("request", func() bool {
-		list, err := d.Inbox(d.t.Context())
+		list, err := d.Requests().Waiting(d.t.Context())
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		i := slices.IndexFunc(list, func(r session.Request) bool { return r.Session == id })
+		i := slices.IndexFunc(list, func(r requests.Request) bool { return r.Session == id })
 		if i >= 0 {
 			found = list[i]
 		}
@@ -229,7 +230,7 @@ func (d *desk) request(id string) session.Request {
 	return found
 }
 
-func (d *desk) answer(r session.Request, a session.Answer) {
+func (d *desk) answer(r requests.Request, a requests.Answer) {
 	d.t.Helper()
 	if err := d.Answer(d.t.Context(), r.ID, a, "window"); err != nil {
 		d.t.Fatal(err)
@@ -255,9 +256,9 @@ func find(t session.Transcript, kind string) *transcript.Entry {
 	return nil
 }
 
-func optionOf(t *testing.T, r session.Request, kind string) string {
+func optionOf(t *testing.T, r requests.Request, kind string) string {
 	t.Helper()
-	i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == kind })
+	i := slices.IndexFunc(r.Options, func(o requests.Option) bool { return o.Kind == kind })
 	if i < 0 {
 		t.Fatalf("no option of kind %s in %+v", kind, r.Options)
 	}
@@ -326,7 +327,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 	if s := d.get(s.ID); s.Phase != lifecycle.Waiting || s.Waiting != 1 || s.Turn.State != "requires_action" || !s.Unread {
 		t.Fatalf("session with a request: got %+v, want it unread and waiting for 1, its turn in requires_action", s)
 	}
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	if e := find(tr, "user"); e == nil || e.Text != "please write a note\nsecond line" {
 		t.Errorf("user entry %+v", e)
@@ -346,7 +347,7 @@ func TestTurnFromPromptToEnd(t *testing.T) {
 	if got := tr.Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" || got.ResolvedAt == nil {
 		t.Errorf("request %+v", got)
 	}
-	late := refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "x"}, "cli"), "request.resolved")
+	late := refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "x"}, "cli"), "request.resolved")
 	if late.Params["status"] != "answered" || late.Params["answeredBy"] != "window" {
 		t.Errorf("a late answer is told %v", late.Params)
 	}
@@ -360,8 +361,8 @@ func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "no such"}, "window"), "answer.unknown_option")
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "no such"}, "window"), "answer.unknown_option")
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "reject_once")})
 	tr := d.idle(s.ID)
 	if tr.Requests[0].Status != "rejected" {
 		t.Errorf("request: got %+v, want it rejected", tr.Requests[0])
@@ -372,13 +373,13 @@ func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 	if r.Kind != "question" || len(r.Questions) == 0 || len(r.Questions[0].Options) == 0 {
 		t.Fatalf("request: got %+v, want a question with options", r)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{"a"}, {"b"}, {"c"}}}, "window"), "answer.count")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{Answers: [][]string{{"a"}, {"b"}, {"c"}}}, "window"), "answer.count")
 	chosen := r.Questions[0].Options[0].ID
 	answers := make([][]string, len(r.Questions))
 	for i, q := range r.Questions {
 		answers[i] = []string{q.Options[0].ID}
 	}
-	d.answer(r, session.Answer{Answers: answers})
+	d.answer(r, requests.Answer{Answers: answers})
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, chosen) {
 		t.Errorf("the agent does not tell %q: %s", chosen, text)
 	}
@@ -388,9 +389,9 @@ func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 	if r.Kind != "form" || len(r.Schema) == 0 {
 		t.Fatalf("request: got %+v, want a form with its schema", r)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept", Content: json.RawMessage(`[]`)}, "window"), "answer.invalid")
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")
-	d.answer(r, session.Answer{Action: "decline"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{Action: "accept", Content: json.RawMessage(`[]`)}, "window"), "answer.invalid")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{}, "window"), "answer.no_action")
+	d.answer(r, requests.Answer{Action: "decline"})
 	d.idle(s.ID)
 
 	d.prompt(s.ID, "unknown request")
@@ -398,8 +399,8 @@ func TestRequestsOfEachKindAreAnswered(t *testing.T) {
 	if r.Kind != "raw" || len(r.Raw) == 0 {
 		t.Fatalf("request of an unknown method: got %+v, want it raw", r)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
-	d.answer(r, session.Answer{Action: "cancel"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{Action: "accept"}, "window"), "answer.only_cancel")
+	d.answer(r, requests.Answer{Action: "cancel"})
 	wantStop(t, d.idle(s.ID), "end_turn")
 	d.prompt(s.ID, "vendor request") // the request must not hold up the turn
 	if e := find(d.idle(s.ID), "raw"); e == nil || e.Reason != "unknown_method" {
@@ -454,7 +455,7 @@ func TestCancelEndsTurnAndRequest(t *testing.T) {
 	if lastTurn(tr).StopReason != "cancelled" || tr.Requests[len(tr.Requests)-1].Status != "cancelled" {
 		t.Errorf("cancel while a request waits: got turn %+v and requests %+v, want both cancelled", lastTurn(tr), tr.Requests)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
 	var out []string // the agent's input: the cancel, then the error that nobody has answered
 	for dir, data := range d.journal(s.ID) {
 		if text := string(data); dir == "out" && (strings.Contains(text, `"session/cancel"`) || strings.Contains(text, `"outcome":"cancelled"`)) {
@@ -668,7 +669,7 @@ func TestQuitInATurnIsToldAtTheNextStart(t *testing.T) {
 	if lastTurn(tr).StopReason != "interrupted" || tr.Requests[0].Status != "expired" {
 		t.Errorf("after a quit in a turn: got turn %+v, requests %+v; want interrupted and expired", lastTurn(tr), tr.Requests)
 	}
-	got := refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
+	got := refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
 	if got.Params["status"] != "expired" {
 		t.Errorf("Answer after a quit: got parameters %v, want status expired", got.Params)
 	}
@@ -797,12 +798,12 @@ func TestSecretsOfRequestsAndFailuresAreNotWritten(t *testing.T) {
 	if r.Options[0].Name != "Always curl -H [redacted]" || r.Title == "" {
 		t.Errorf("permission: got title %q, options %+v; want the secret redacted in both", r.Title, r.Options)
 	}
-	d.answer(r, session.Answer{OptionID: "a"})
+	d.answer(r, requests.Answer{OptionID: "a"})
 	r = d.request(s.ID)
 	if q := r.Questions[0]; q.Prompt != "Use [redacted]?" || q.Options[0].Label != "Yes, [redacted]" || q.Options[0].ID != "y" || r.Title != q.Prompt {
 		t.Errorf("question: got %+v, want the secret redacted in its prompt, title and option", r)
 	}
-	d.answer(r, session.Answer{Answers: [][]string{{"y"}}})
+	d.answer(r, requests.Answer{Answers: [][]string{{"y"}}})
 	wantStop(t, d.idle(s.ID), "end_turn")
 	d.sameAsRebuilt(s.ID)
 }

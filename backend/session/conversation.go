@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
+	"deskhand/backend/requests"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
@@ -103,7 +104,7 @@ func newConversation(c *core, r row, lastFrame int64) *conversation {
 	r.showFacts()
 	v := &conversation{
 		c: c, id: r.ID, loop: loop{work: make(chan func()), ended: make(chan struct{})},
-		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), inbox: inbox{open: map[string]*openRequest{}}, frames: lastFrame,
+		row: r, state: lifecycle.State{Base: lifecycle.Closed}, fold: transcript.New(r.ID, r.facts), inbox: inbox{open: map[string]*requests.Pending{}}, frames: lastFrame,
 		agentSide: agentSide{agentName: c.cfg.Agents.Name(r.Agent), modes: startmode.Of(c.cfg.Agents.Modes(r.Agent))}, answering: newAnswering(lastFrame),
 	}
 	v.forking.v, v.prompts.v, v.composer.v, v.stopping.v, v.remote.v, v.deletion.v, v.inbox.v, v.idleness.v = v, v, v, v, v, v, v, v
@@ -338,9 +339,9 @@ func (v *conversation) saveTurn() {
 	v.step.turns[t.ID] = &t
 }
 
-func (v *conversation) saveRequest(r *Request) {
+func (v *conversation) saveRequest(r *requests.Request) {
 	if v.step.requests == nil {
-		v.step.requests = map[string]*Request{}
+		v.step.requests = map[string]*requests.Request{}
 	}
 	copied := *r
 	v.step.requests[r.ID] = &copied
@@ -672,7 +673,7 @@ func (v *conversation) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := record.Readable[Request](ctx, db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
+	open, err := v.c.requests.WaitingIn(ctx, v.id)
 	if err != nil {
 		return err
 	}
@@ -685,7 +686,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.stopping.dropUnsentPrompt(begun)
 	}
 	for i := range open {
-		v.inbox.open[open[i].ID] = &openRequest{Request: open[i]}
+		v.inbox.open[open[i].ID] = &requests.Pending{Request: open[i]}
 		v.state.Open = append(v.state.Open, open[i].ID)
 	}
 	taken := v.remote.takeUpAgain(ctx)

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/roster"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
@@ -132,6 +133,7 @@ type core struct {
 	attachments *attachments.Library
 	launch      *launch.Gate
 	remotes     *remotes.Library
+	requests    *requests.Library
 	rules       *rulebook.Book
 	shells      *shells.Library
 	starts      *startmode.Library

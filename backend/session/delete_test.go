@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 )
@@ -54,11 +55,11 @@ func (d *desk) listed(id, word string) []string {
 	if found := d.found(word); slices.ContainsFunc(found.Items, func(h search.Hit) bool { return h.Session == id }) {
 		where = append(where, "search")
 	}
-	inbox, err := d.Inbox(d.t.Context())
+	inbox, err := d.Requests().Waiting(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if slices.ContainsFunc(inbox, func(r session.Request) bool { return r.Session == id }) {
+	if slices.ContainsFunc(inbox, func(r requests.Request) bool { return r.Session == id }) {
 		where = append(where, "inbox")
 	}
 	spaces, err := d.Workspaces().List(d.t.Context())
@@ -147,7 +148,7 @@ func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 		t.Errorf("it is still in: %v", got)
 	}
 	d.notFound(s.ID)
-	refusedAnswer := d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window")
+	refusedAnswer := d.Answer(t.Context(), r.ID, requests.Answer{OptionID: r.Options[0].ID}, "window")
 	if !errors.Is(refusedAnswer, session.ErrNotFound) {
 		t.Errorf("answer: %v", refusedAnswer)
 	}
@@ -176,7 +177,7 @@ func TestDeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	if last := lastTurn(tr); last.StopReason != "cancelled" || last.State != "done" {
 		t.Errorf("last turn: got %+v, want it done and cancelled", last)
 	}
-	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); tr.Requests[i].Status != "cancelled" {
+	if i := slices.IndexFunc(tr.Requests, func(q requests.Request) bool { return q.ID == r.ID }); tr.Requests[i].Status != "cancelled" {
 		t.Errorf("request of the restored session: got %+v, want it cancelled", tr.Requests[i])
 	}
 	if got := d.listed(s.ID, "zeppelin"); !slices.Equal(got, []string{"list", "search", "workspaces"}) {

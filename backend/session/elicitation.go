@@ -8,7 +8,9 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/destination"
+	"deskhand/backend/form"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -37,7 +39,7 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 
 // readElicitation fills in the request of an elicitation. readElicitation returns false when the request was refused, or is to be shown
 // raw.
-func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
+func (b *inbox) readElicitation(r *requests.Pending, params json.RawMessage) bool {
 	var p elicitation
 	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
 		return false
@@ -48,7 +50,7 @@ func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 		if !showable(p.Schema) {
 			return false
 		}
-		r.Kind, r.Schema = kindForm, b.v.c.secret.Message(p.Schema)
+		r.Kind, r.Schema = requests.KindForm, b.v.c.secret.Message(p.Schema)
 		return true
 	case "url":
 		return b.readURL(r, p)
@@ -59,7 +61,7 @@ func (b *inbox) readElicitation(r *openRequest, params json.RawMessage) bool {
 }
 
 // readURL reads an address to open. An address that would not be opened whatever the person answers is refused, and a notice tells why.
-func (b *inbox) readURL(r *openRequest, p elicitation) bool {
+func (b *inbox) readURL(r *requests.Pending, p elicitation) bool {
 	to, err := destination.Read(string(p.URL))
 	if err == nil && b.v.c.secret.Text(to.URL) != to.URL {
 		err = errors.New("it holds a secret")
@@ -72,7 +74,7 @@ func (b *inbox) readURL(r *openRequest, p elicitation) bool {
 		b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
 		return false
 	}
-	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", string(p.ElicitationID)
+	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = requests.KindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", string(p.ElicitationID)
 	return true
 }
 
@@ -92,9 +94,9 @@ func (b *inbox) completed(data []byte) {
 	}
 	now := Time{Time: time.Now()}
 	for _, r := range b.open {
-		if r.Kind == kindURL && r.ElicitationID == m.Params.ElicitationID {
+		if r.Kind == requests.KindURL && r.ElicitationID == m.Params.ElicitationID {
 			r.CompletedAt, r.AnsweredBy = &now, byAgent
-			b.v.out(acp.NewResponse(r.id, map[string]any{"action": "accept"}))
+			b.v.out(acp.NewResponse(r.AgentID, map[string]any{"action": "accept"}))
 			b.v.do(lifecycle.Resolve{Request: r.ID, Status: lifecycle.StatusAnswered})
 			return
 		}
@@ -108,12 +110,18 @@ func (b *inbox) completed(data []byte) {
 }
 
 // keepOpened keeps a request to open an address that a person has accepted, until the agent reports that it is done.
-func (b *inbox) keepOpened(r *openRequest) {
-	if r.Kind != kindURL || r.Status != lifecycle.StatusAnswered || r.CompletedAt != nil {
+func (b *inbox) keepOpened(r *requests.Pending) {
+	if r.Kind != requests.KindURL || r.Status != lifecycle.StatusAnswered || r.CompletedAt != nil {
 		return
 	}
 	if b.opened == nil {
-		b.opened = map[string]Request{}
+		b.opened = map[string]requests.Request{}
 	}
 	b.opened[r.ElicitationID] = r.Request
+}
+
+// showable reports whether every property of a form has a control.
+func showable(schema json.RawMessage) bool {
+	_, ok := form.Read(schema)
+	return ok
 }

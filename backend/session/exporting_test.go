@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/export"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -46,7 +47,7 @@ func TestExportOfEachFormat(t *testing.T) {
 	s := d.create()
 	d.prompt(s.ID, "please write a note with our-own-token in it")
 	r := d.request(s.ID)
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 
 	name, text := d.export(s.ID, export.Markdown)
@@ -66,7 +67,7 @@ func TestExportOfEachFormat(t *testing.T) {
 		Session  session.Session
 		Entries  []transcript.Entry
 		Turns    []session.Turn
-		Requests []session.Request
+		Requests []requests.Request
 	}
 	if err := json.Unmarshal(data, &out); err != nil || out.Session.ID != s.ID || len(out.Entries) != len(tr.Items) || len(out.Turns) != 1 || len(out.Requests) != 1 {
 		t.Errorf("export as JSON: got %v, %s; want session %s with %d entries, 1 turn and 1 request", err, data, s.ID, len(tr.Items))
@@ -172,7 +173,7 @@ func TestExportHoldsNoSecret(t *testing.T) {
 	d.mcpFile(`{"near":` + string(local) + `,"far":{"type":"remote","transport":"http","url":"http://127.0.0.1:1/?access_token=token-in-header-1138",` +
 		`"headers":{"X-Token":"token-in-header-1138"},"bearerTokenEnvVar":"EXPORT_TEST_BEARER"}}`)
 	s := d.createOf("by-env")
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "approve"})
 	d.says(s.ID, "mcp", nil)
 	d.says(s.ID, "echo our-own-token and key-of-a-person-4711", nil)
 	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("keys.env", []byte("FIRST=line\n"+strings.Join(secrets, "\n")+"\nLAST=line\n")))...)

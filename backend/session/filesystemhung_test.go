@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -185,7 +186,7 @@ func TestFileWriteOnDeadDiskIsWithdrawn(t *testing.T) {
 	slow.As = "w"
 	d.begin(id, slow, asksQuestion(nil), step{Cancel: "w"}, step{Await: "w"})
 	disk.is(t, "dead-write")
-	d.answer(d.request(id), session.Answer{Action: "cancel"})
+	d.answer(d.request(id), requests.Answer{Action: "cancel"})
 	if text := textOf(d.idle(id), "agent"); !strings.Contains(text, "-32800") || !strings.Contains(text, "may still be written") {
 		t.Errorf("the agent is told %s", text)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -28,7 +29,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	parent := d.create()
 	d.prompt(parent.ID, "permission")
 	r := d.request(parent.ID)
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	d.idle(parent.ID)
 	d.prompt(parent.ID, "echo "+strings.Repeat("long ", 5000)) // long enough for a frame in a blob
 	d.idle(parent.ID)

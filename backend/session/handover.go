@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
@@ -130,12 +131,14 @@ func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 		after = part[len(part)-1].Seq
 	}
 	db := c.cfg.Store.Read()
-	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND status IN ('answered', 'rejected') ORDER BY created_at, id`, s.ID)
+	requests, err := c.requests.Of(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
 	for i := range requests {
-		h.decide(&requests[i])
+		if r := &requests[i]; r.Status == lifecycle.StatusAnswered || r.Status == lifecycle.StatusRejected {
+			h.decide(r)
+		}
 	}
 	last, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? ORDER BY started_at DESC, id DESC LIMIT 1`, s.ID)
 	if err != nil {
@@ -217,22 +220,22 @@ func (h *handover) changed(path string) {
 }
 
 // decide takes in the answer to a request, if it says more than a permission for once.
-func (h *handover) decide(r *Request) {
-	var a Answer
+func (h *handover) decide(r *requests.Request) {
+	var a requests.Answer
 	_ = json.Unmarshal(r.Answer, &a) // an answer that cannot be read decides nothing
 	switch {
-	case r.Kind == kindPermission:
+	case r.Kind == requests.KindPermission:
 		h.permit(r, a)
 	case r.Status == lifecycle.StatusRejected:
-	case r.Kind == kindQuestion:
+	case r.Kind == requests.KindQuestion:
 		for i, q := range r.Questions {
 			if i < len(a.Answers) {
-				h.note(q.Prompt, strings.Join(q.labels(a.Answers[i]), ", "))
+				h.note(q.Prompt, strings.Join(q.Labels(a.Answers[i]), ", "))
 			}
 		}
-	case r.Kind == kindURL:
+	case r.Kind == requests.KindURL:
 		h.note(r.Title, "agreed to open "+r.URL)
-	case r.Kind == kindForm:
+	case r.Kind == requests.KindForm:
 		var content map[string]any
 		_ = json.Unmarshal(a.Content, &content)
 		for _, name := range slices.Sorted(maps.Keys(content)) {
@@ -242,7 +245,7 @@ func (h *handover) decide(r *Request) {
 }
 
 // permit takes in the answer to a permission, if the answer refuses or allows for always.
-func (h *handover) permit(r *Request, a Answer) {
+func (h *handover) permit(r *requests.Request, a requests.Answer) {
 	for _, o := range r.Options {
 		switch {
 		case o.ID != a.OptionID:
@@ -256,19 +259,6 @@ func (h *handover) permit(r *Request, a Answer) {
 
 func (h *handover) note(asked, answered string) {
 	h.decided = append(h.decided, cut(oneLine(asked), boundLine)+" → "+cut(oneLine(answered), boundLine))
-}
-
-// labels returns the labels of chosen options.
-func (q *Question) labels(chosen []string) []string {
-	out := slices.Clone(chosen)
-	for i, id := range out {
-		for _, o := range q.Options {
-			if o.ID == id {
-				out[i] = o.Label
-			}
-		}
-	}
-	return out
 }
 
 // end takes in how the last turn ended.

@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/form"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -25,13 +26,13 @@ func TestHandoverFitsDraft(t *testing.T) {
 	for i := range 1000 {
 		thousand = append(thousand, user(fmt.Sprintf("message %d", i+1)), edit("completed", fmt.Sprintf("/work/src/file%d.go", i)), agent(fmt.Sprintf("answer %d", i+1)))
 	}
-	question := Request{Kind: kindQuestion, Status: lifecycle.StatusAnswered, Title: "Which colour?", Questions: []Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(Answer{Answers: [][]string{{"b"}}})}
-	permission := Request{Kind: kindPermission, Status: lifecycle.StatusRejected, Title: "rm -rf build", Options: []RequestOption{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(Answer{OptionID: "no"})}
-	once := Request{Kind: kindPermission, Status: lifecycle.StatusAnswered, Title: "ls", Options: []RequestOption{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(Answer{OptionID: "yes"})}
+	question := requests.Request{Kind: requests.KindQuestion, Status: lifecycle.StatusAnswered, Title: "Which colour?", Questions: []requests.Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(requests.Answer{Answers: [][]string{{"b"}}})}
+	permission := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusRejected, Title: "rm -rf build", Options: []requests.Option{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(requests.Answer{OptionID: "no"})}
+	once := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusAnswered, Title: "ls", Options: []requests.Option{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(requests.Answer{OptionID: "yes"})}
 
 	for name, tc := range map[string]struct {
 		entries  []transcript.Entry
-		requests []Request
+		requests []requests.Request
 		turn     *Turn
 		want     []string
 		not      []string
@@ -46,7 +47,7 @@ func TestHandoverFitsDraft(t *testing.T) {
 				{Kind: "file", File: &transcript.FileChange{Path: "/work/new.go"}},
 				agent("I looked."), agent("**Done.**\n\nAll tests pass."),
 			},
-			requests: []Request{question, permission, once},
+			requests: []requests.Request{question, permission, once},
 			turn:     &Turn{State: "done", StopReason: lifecycle.StopCancelled},
 			want: []string{
 				"with Claude Code in `/work`, “Parser”", "> Mend the parser\n> and its test\n", "- Which colour? → Blue\n- rm -rf build → refused\n",
@@ -118,7 +119,7 @@ func many(n int, status string) (plan []transcript.PlanItem) {
 	return plan
 }
 
-func manyRequests(r Request, n int) (list []Request) {
+func manyRequests(r requests.Request, n int) (list []requests.Request) {
 	for range n {
 		list = append(list, r)
 	}

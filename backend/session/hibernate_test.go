@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
@@ -477,7 +478,7 @@ func TestArchivingEndsAgentAfterItsTurn(t *testing.T) {
 	if n, _ := d.set.Running(); n != 1 || d.get(id).Phase != lifecycle.Waiting {
 		t.Error("it was ended at work")
 	}
-	d.answer(r, session.Answer{OptionID: r.Options[0].ID})
+	d.answer(r, requests.Answer{OptionID: r.Options[0].ID})
 	d.sleeps(id)
 	d.until("end of the process", func() bool { n, _ := d.set.Running(); return n == 0 })
 	wantStop(t, d.transcript(id), "end_turn")

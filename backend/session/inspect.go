@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"deskhand/backend/inspect"
+	"deskhand/backend/requests"
 )
 
 // Inspector returns the inspector of the messages between Deskhand and the agents of all sessions.
@@ -21,11 +22,11 @@ func (c *Client) Inspector() *inspect.Inspector {
 		}, nil
 	}
 	call := func(ctx context.Context, id string) (inspect.Call, error) {
-		r, err := c.Request(ctx, id)
+		r, err := c.requests.Get(ctx, id)
 		if err != nil {
 			return inspect.Call{}, err
 		}
-		if r.Kind != kindPermission || r.Tool == nil {
+		if r.Kind != requests.KindPermission || r.Tool == nil {
 			return inspect.Call{}, fmt.Errorf("request %s: %w", id, ErrNotFound)
 		}
 		v, err := c.conversation(ctx, r.Session)

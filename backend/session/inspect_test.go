@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"deskhand/backend/inspect"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 )
@@ -73,7 +74,7 @@ func TestInspectorShowsWhatAgentWasGivenAndItsStderr(t *testing.T) {
 	i := d.Inspector()
 	d.mcpFile(`{"files":` + saysEntry(t, "hello") + `}`)
 	s := d.create()
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "approve"})
 	d.ready(s.ID)
 	d.prompt(s.ID, "echo\nhello")
 	d.idle(s.ID)

@@ -15,7 +15,7 @@ import (
 
 	"deskhand/backend/agenttest"
 	"deskhand/backend/remotes"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 )
 
 // peer starts the existing sandbox-agent server, as build/setup.sh peer installs it, with Deskhand's demo agent in place of its own. The
@@ -97,7 +97,7 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	<-time.After(2 * time.Second) // the server gives up on the answer
 	l.set(false)
 	d.lineIs(s.ID, "")
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	if lastTurn(tr).StopReason != "end_turn" || slices.Contains(dividersOf(tr), "messages.missing") {
 		t.Fatalf("after the line was back: got turn %+v, dividers %v; want end_turn and no messages.missing", lastTurn(tr), dividersOf(tr))

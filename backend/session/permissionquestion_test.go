@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -33,7 +34,7 @@ func TestQuestionThatComesAsPermission(t *testing.T) {
 		!r.Questions[1].MultiSelect || !r.Questions[0].AllowFreeText {
 		t.Fatalf("request: got %+v, want a question of 2, the first with free text, the second of several choices, no options", r)
 	}
-	d.answer(r, session.Answer{Answers: [][]string{{"Blue"}, {"S", "M"}}})
+	d.answer(r, requests.Answer{Answers: [][]string{{"Blue"}, {"S", "M"}}})
 	said := textOf(d.idle(s.ID), "agent")
 	for _, part := range []string{"'optionId':'proceed_once'", "'answers':{'0':'Blue','1':'S, M'}"} {
 		if !strings.Contains(said, part) {
@@ -41,7 +42,7 @@ func TestQuestionThatComesAsPermission(t *testing.T) {
 		}
 	}
 	d.prompt(s.ID, "again")
-	d.answer(d.request(s.ID), session.Answer{Reject: true})
+	d.answer(d.request(s.ID), requests.Answer{Reject: true})
 	if said = textOf(d.idle(s.ID), "agent"); !strings.Contains(said, "'optionId':'cancel'") {
 		t.Errorf("the refusal is %s", said)
 	}

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 )
@@ -238,7 +239,7 @@ func TestSamplerNeverHibernatesSessionsInUse(t *testing.T) {
 		if got := d.asleep(); got != "idle never-spoken-to" {
 			t.Errorf("%q sleep, want the idle ones alone", got)
 		}
-		d.answer(r, session.Answer{OptionID: "a"})
+		d.answer(r, requests.Answer{OptionID: "a"})
 		d.idle(asks)
 		s.set(func() { s.cpu["computes"], s.began = 10*time.Millisecond, time.Now().Add(-30*time.Hour) })
 		pass(2 * time.Minute)

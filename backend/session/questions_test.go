@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 )
@@ -229,10 +230,10 @@ func sorted(t *testing.T, raw json.RawMessage) []byte {
 }
 
 // checkAsked compares the events and the inbox with want; events with other fields fail the test.
-func (d *desk) checkAsked(r session.Request, want []string) {
+func (d *desk) checkAsked(r requests.Request, want []string) {
 	d.t.Helper()
 	events := d.questionEvents(len(want))
-	waiting := session.QuestionsOf([]session.Request{r})
+	waiting := requests.QuestionsOf([]requests.Request{r})
 	if len(events) != len(want) || len(waiting) != len(want) {
 		d.t.Fatalf("%d events and %d questions, want %d: %+v", len(events), len(waiting), len(want), waiting)
 	}
@@ -249,7 +250,7 @@ func (d *desk) checkAsked(r session.Request, want []string) {
 		}
 		w := waiting[i]
 		have := strings.TrimPrefix(w.RequestID, r.ID) + " " + w.Prompt + " " + strings.Join(w.Options, ",")
-		var q session.QuestionEvent
+		var q requests.QuestionEvent
 		if err := json.Unmarshal(e.Data, &q); err != nil {
 			d.t.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func (d *desk) checkResolved(asked int, answered bool, responses []string) {
 		d.t.Fatalf("%d events: %+v", len(events), events)
 	}
 	for i, want := range responses {
-		var q session.QuestionEvent
+		var q requests.QuestionEvent
 		if err := json.Unmarshal(events[asked+i].Data, &q); err != nil {
 			d.t.Fatal(err)
 		}
@@ -328,7 +329,7 @@ func TestQuestionsAreFoundByAgentsIDs(t *testing.T) {
 	for range 2 { // an agent may use an id again
 		d.begin(id, asksQuestion(object{"questionId": "colour/1.2"}))
 		r := d.request(id)
-		if got := session.QuestionsOf([]session.Request{r}); len(got) != 1 || got[0].QuestionID != "colour/1.2" || got[0].RequestID != r.ID {
+		if got := requests.QuestionsOf([]requests.Request{r}); len(got) != 1 || got[0].QuestionID != "colour/1.2" || got[0].RequestID != r.ID {
 			t.Fatalf("the question: got %+v, want the agent's id and %s", got, r.ID)
 		}
 		if err := reply("colour/1.2", []string{"b"}); err != nil {
@@ -339,7 +340,7 @@ func TestQuestionsAreFoundByAgentsIDs(t *testing.T) {
 	}
 	d.begin(id, asksQuestion(object{"questionId": 7, "questions": []object{{"questionId": "first", "prompt": "One?", "options": []string{"a"}}, {"prompt": "Two?", "options": []string{"c"}}}}))
 	r := d.request(id)
-	if got := session.QuestionsOf([]session.Request{r}); len(got) != 2 || got[0].QuestionID != "first" || got[1].QuestionID != "7.2" || got[1].RequestID != r.ID+".2" {
+	if got := requests.QuestionsOf([]requests.Request{r}); len(got) != 2 || got[0].QuestionID != "first" || got[1].QuestionID != "7.2" || got[1].RequestID != r.ID+".2" {
 		t.Fatalf("two questions: got %+v, want the ids first and 7.2", got)
 	}
 	if err := errors.Join(reply("first", []string{"a"}), reply("7.2", []string{"c"})); err != nil {
@@ -373,7 +374,7 @@ func TestReplyQuestionRefusesOtherRequests(t *testing.T) {
 	if events := d.questionEvents(0); len(events) != 0 {
 		t.Errorf("question events: got %+v, want none", events)
 	}
-	d.answer(r, session.Answer{OptionID: "n"})
+	d.answer(r, requests.Answer{OptionID: "n"})
 	d.idle(id)
 }
 
@@ -412,7 +413,7 @@ func TestUnansweredQuestionTellsWhy(t *testing.T) {
 			d := askingDeskWith(t, t.TempDir(), time.Minute)
 			id := d.asking()
 			d.begin(id, tc.steps...)
-			var r session.Request
+			var r requests.Request
 			if tc.end != nil {
 				r = d.request(id)
 				if err := tc.end(d, id); err != nil {
@@ -430,7 +431,7 @@ func TestUnansweredQuestionTellsWhy(t *testing.T) {
 				t.Errorf("request: got status %s, want %s", r.Status, tc.reason)
 			}
 			for _, err := range []error{
-				d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{"b"}}}, "window"),
+				d.Answer(t.Context(), r.ID, requests.Answer{Answers: [][]string{{"b"}}}, "window"),
 				d.ReplyQuestion(t.Context(), id, r.ID, [][]string{{"b"}}, "api"),
 			} {
 				var late *session.RefusedError
@@ -439,7 +440,7 @@ func TestUnansweredQuestionTellsWhy(t *testing.T) {
 				}
 			}
 			events := d.questionEvents(2)
-			var q session.QuestionEvent
+			var q requests.QuestionEvent
 			if len(events) != 2 || json.Unmarshal(events[1].Data, &q) != nil || q.Status != "rejected" || q.Reason != tc.reason || q.Response != nil {
 				t.Errorf("question events: got %+v, want the second rejected for %s, without a response", events, tc.reason)
 			}
@@ -469,10 +470,10 @@ func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 		steps = append(steps, step{Await: fmt.Sprint(i)})
 	}
 	d.begin(id, steps...)
-	var inbox []session.Request
+	var inbox []requests.Request
 	d.until("all of them", func() bool {
 		var err error
-		if inbox, err = d.Inbox(t.Context()); err != nil {
+		if inbox, err = d.Requests().Waiting(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return len(inbox) == many && d.get(id).Waiting == many
@@ -489,7 +490,7 @@ func TestRequestsAtOnceTakeOneAnswerEach(t *testing.T) {
 				text := surface + " " + r.Title
 				var err error
 				if surface == "window" {
-					err = d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{text}}}, surface)
+					err = d.Answer(t.Context(), r.ID, requests.Answer{Answers: [][]string{{text}}}, surface)
 				} else {
 					err = d.ReplyQuestion(t.Context(), id, r.ID, [][]string{{text}}, surface)
 				}
@@ -536,9 +537,9 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 	steps = append(steps, as("allowed", permit(commanding("git status"))), as("denied", permit(commanding("git push"))), as("without", permit(commanding("git status"), "allow_always")))
 	d.begin(id, append(steps, step{Await: fmt.Sprint(many)}, step{Await: "allowed"}, step{Await: "denied"}, step{Await: "without"}, step{Await: "0"})...)
 	d.until("all that may wait", func() bool { return d.get(id).Waiting == many })
-	_, _, err := d.AskUser(t.Context(), id, []session.Question{{Prompt: "And this?"}})
+	_, _, err := d.AskUser(t.Context(), id, []requests.Question{{Prompt: "And this?"}})
 	refused(t, err, "question.too_many")
-	d.answer(d.transcript(id).Requests[0], session.Answer{OptionID: "y"})
+	d.answer(d.transcript(id).Requests[0], requests.Answer{OptionID: "y"})
 	got := d.heard(id)
 	for _, i := range []int{0, 3} { // the requests that no rule answers
 		if got[i].Error == nil || got[i].Error.Code != -32603 || got[i].Error.Message != "too many requests are open" {
@@ -552,7 +553,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 		t.Errorf("%d requests were shown", have)
 	}
 	d.begin(id, steps[0], step{Await: "0"})
-	d.answer(d.request(id), session.Answer{OptionID: "y"})
+	d.answer(d.request(id), requests.Answer{OptionID: "y"})
 	if got := d.heard(id); !strings.Contains(string(got[0].Result), "selected") {
 		t.Errorf("afterwards: %s %+v", got[0].Result, got[0].Error)
 	}
@@ -569,7 +570,7 @@ func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 		if r.Kind != "raw" {
 			t.Fatalf("permission with options %v: got %+v, want it raw", options, r)
 		}
-		d.answer(r, session.Answer{Action: "cancel"})
+		d.answer(r, requests.Answer{Action: "cancel"})
 		if got := d.heard(id); string(got[0].Result) != `{"outcome":{"outcome":"cancelled"}}` {
 			t.Errorf("%v: the agent hears %s, %+v", options, got[0].Result, got[0].Error)
 		}
@@ -590,7 +591,7 @@ func TestElicitationIgnoresWrongFields(t *testing.T) {
 		if r.Kind != kind {
 			t.Errorf("%+v, want %s", r, kind)
 		}
-		d.answer(r, session.Answer{Action: "cancel"})
+		d.answer(r, requests.Answer{Action: "cancel"})
 		d.idle(id)
 	}
 	address.Params["url"] = 5
@@ -610,8 +611,8 @@ func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	if r.Kind != "url" || r.Title != "Sign in" || r.URL != "https://example.com:443/a%20b?x=%C3%BC" || r.Host != "example.com:443" || r.Punycode || r.HostUnicode != "" || r.ElicitationID != "e1" {
 		t.Errorf("request: got %+v, want an address of elicitation e1, escaped, with host example.com:443", r)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")
-	d.answer(r, session.Answer{Action: "accept"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{}, "window"), "answer.no_action")
+	d.answer(r, requests.Answer{Action: "accept"})
 	if got := d.heard(id); string(got[0].Result) != `{"action":"accept"}` {
 		t.Errorf("answer to the agent: got %s, want accept", got[0].Result)
 	}
@@ -634,7 +635,7 @@ func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	if last.Status != "answered" || last.AnsweredBy != "agent" || last.CompletedAt == nil || !last.Punycode || last.HostUnicode == "" || last.HostUnicode == last.Host {
 		t.Errorf("request that the agent completed: got %+v, want it answered by agent, its host told as Punycode and as Unicode", last)
 	}
-	err := d.Answer(t.Context(), last.ID, session.Answer{Action: "decline"}, "window")
+	err := d.Answer(t.Context(), last.ID, requests.Answer{Action: "decline"}, "window")
 	refused(t, err, "request.resolved")
 	var late *session.RefusedError
 	if errors.As(err, &late); late == nil || late.Params["answeredBy"] != "agent" {
@@ -654,7 +655,7 @@ func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	}
 	for action, want := range map[string]string{"decline": `{"action":"decline"}`, "cancel": `{"action":"cancel"}`} {
 		d.begin(id, asksURL("e4", "https://example.com/"))
-		d.answer(d.request(id), session.Answer{Action: action})
+		d.answer(d.request(id), requests.Answer{Action: action})
 		if got := d.heard(id); string(got[0].Result) != want {
 			t.Errorf("the agent hears %s", got[0].Result)
 		}
@@ -667,7 +668,7 @@ func TestElicitationOfURLIsAgreedAndCompleted(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
-func (d *desk) requestOf(session, id string) (found session.Request) {
+func (d *desk) requestOf(session, id string) (found requests.Request) {
 	d.t.Helper()
 	for _, r := range d.transcript(session).Requests {
 		if r.ID == id {
@@ -690,8 +691,8 @@ func TestElicitationOfUnknownKindIsRefusedOrRaw(t *testing.T) {
 	if r.Kind != "raw" || !strings.Contains(string(r.Raw), "hologram") {
 		t.Errorf("request of an unknown field: got %+v, want it raw", r)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
-	d.answer(r, session.Answer{Action: "cancel"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{Action: "accept"}, "window"), "answer.only_cancel")
+	d.answer(r, requests.Answer{Action: "cancel"})
 	if got := d.heard(id); string(got[0].Result) != `{"action":"cancel"}` {
 		t.Errorf("the agent hears %s", got[0].Result)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -108,7 +109,7 @@ func TestQueueSendsInOrder(t *testing.T) {
 	d.queues(s.ID, "limit")
 	d.queues(s.ID, "plan")
 	d.queueIs(s.ID, "thought, limit, plan")
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	d.queueIs(s.ID, "")
 	if got := asked(tr); got != "permission, thought, limit, plan" {
@@ -147,7 +148,7 @@ func TestQueueIsHeldAfterTurnThatFails(t *testing.T) {
 		r := d.request(s.ID)
 		d.queues(s.ID, word)
 		last := d.queues(s.ID, "thought")
-		d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+		d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 		d.until("held item", func() bool { return d.queue(s.ID) == "thought "+want })
 		if now := d.get(s.ID); now.Turn != nil {
 			t.Fatalf("%s: got turn %+v, want none, the queue held", word, now.Turn)
@@ -178,7 +179,7 @@ func TestQueueIsHeldAfterStop(t *testing.T) {
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
 	d.queues(s.ID, "thought")
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	if tr := d.idle(s.ID); asked(tr) != "slow, permission, thought" {
 		t.Errorf("asked %s", asked(tr))
 	}
@@ -366,7 +367,7 @@ func TestQueueOfArchivedSessionIsHeld(t *testing.T) {
 	if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: &yes}); err != nil {
 		t.Fatal(err)
 	}
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	if tr := d.idle(s.ID); asked(tr) != "permission" {
 		t.Errorf("asked %s", asked(tr))
 	}
@@ -404,7 +405,7 @@ func TestQueueIsToldByFeed(t *testing.T) {
 	if got := told(); !slices.Equal(got, []string{"queue.upsert thought " + item}) {
 		t.Errorf("feed: got %v, want queue.upsert of %s", got, item)
 	}
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	if got := told(); !slices.Equal(got, []string{"queue.removed  " + item}) {
 		t.Errorf("feed: got %v, want queue.removed of %s", got, item)
 	}

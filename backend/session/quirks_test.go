@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -56,7 +57,7 @@ func TestQuirksRefuseRequestsAtOnce(t *testing.T) {
 	if r.Kind != "raw" || !strings.Contains(r.Title, "craft/") {
 		t.Errorf("request of mine: got %+v, want it raw, of craft/", r)
 	}
-	d.answer(r, session.Answer{Action: "cancel"})
+	d.answer(r, requests.Answer{Action: "cancel"})
 	d.idle(s.ID)
 }
 

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/redact"
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -374,7 +375,7 @@ func (rt *remoteTurn) takeUpAgain(ctx context.Context) bool {
 	rt.v.row.Exit = nil
 	for id, r := range rt.v.inbox.open {
 		raw, known := past.requests[id]
-		if !known || !r.wait(raw, rt.v.c.secret.Text) {
+		if !known || !r.Resume(raw, rt.v.c.secret.Text) {
 			rt.v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusExpired})
 		}
 	}
@@ -450,39 +451,17 @@ func (rt *remoteTurn) tellLost(title, then string) {
 
 // askAgain reopens a request that is stored as answered.
 func (rt *remoteTurn) askAgain(ctx context.Context, id string) bool {
-	found, err := query(ctx, rt.v.c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
-	if err != nil || len(found) == 0 {
+	found, err := rt.v.c.requests.Get(ctx, id)
+	if err != nil {
 		return false
 	}
-	r := &openRequest{Request: found[0]}
+	r := &requests.Pending{Request: found}
 	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = lifecycle.StatusRequested, nil, "", nil
 	rt.v.inbox.open[id] = r
 	rt.v.state.Open = append(rt.v.state.Open, id)
 	rt.v.saveRequest(&r.Request)
 	rt.v.inbox.tell(&r.Request)
 	rt.v.row.Unread = true
-	return true
-}
-
-// wait makes a stored request answerable again, from the agent's message that made the request.
-func (r *openRequest) wait(raw json.RawMessage, clean func(string) string) bool {
-	env, err := acp.Peek(raw)
-	if err != nil || env.Kind != acp.Request {
-		return false
-	}
-	r.id, r.key, r.method = slices.Clone(env.ID), env.Key(), env.Method()
-	var m struct {
-		Params json.RawMessage `json:"params"`
-	}
-	if json.Unmarshal(raw, &m) != nil {
-		return false
-	}
-	if p, err := acp.ParsePermission(m.Params); r.method == "session/request_permission" && r.Kind == kindQuestion && err == nil {
-		for _, o := range p.Options {
-			r.Options = append(r.Options, RequestOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
-		}
-		r.readAsked(p.ToolCall, clean)
-	}
 	return true
 }
 

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/remotes"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -358,7 +359,7 @@ func TestRemoteSessionFromPromptToEnd(t *testing.T) {
 	if n := e.instances(); n != 1 {
 		t.Fatalf("instances at the place: got %d, want 1", n)
 	}
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	tr := d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "end_turn" || find(tr, "tool") == nil {
 		t.Fatalf("last turn: got %+v, want end_turn with a tool call", turn)
@@ -493,7 +494,7 @@ func TestRemoteLineThatStallsIsMadeAnew(t *testing.T) {
 	r := d.request(s.ID)
 	e.line.hold()
 	d.lineIs(s.ID, "broken")
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 	e.line.flow()
 	tr := d.idle(s.ID)
 	wantStop(t, tr, "end_turn")
@@ -879,7 +880,7 @@ func TestRemoteAgentOutlivesProgram(t *testing.T) {
 			if got := d.get(s.ID); got.Turn == nil || got.Phase != lifecycle.Waiting {
 				t.Fatalf("session after the program's restart: got %s, turn %+v; want it waiting in its turn", got.Phase, got.Turn)
 			}
-			d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+			d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
 			tr := d.idle(s.ID)
 			if turn := lastTurn(tr); turn.StopReason != "end_turn" || turn.ID != r.Turn {
 				t.Fatalf("last turn: got %+v, want %s ended with end_turn", turn, r.Turn)
@@ -921,8 +922,8 @@ func TestRemoteSecretsThatWereNotSentAreRedacted(t *testing.T) {
 		"answer": func(t *testing.T, d *desk, id string, again func() *desk) {
 			t.Helper()
 			r := d.request(id)
-			form := func(name string) session.Answer {
-				return session.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `","size":"small","features":["cli"]}`)}
+			form := func(name string) requests.Answer {
+				return requests.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `","size":"small","features":["cli"]}`)}
 			}
 			d.answer(r, form(key))
 			d = again()

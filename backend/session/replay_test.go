@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/agenttest"
 	"deskhand/backend/export"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -44,9 +45,9 @@ func (d *desk) replayOf(recording []byte, words ...string) session.Session {
 }
 
 // answers answers any request in the affirmative.
-func (d *desk) answers(r session.Request) {
+func (d *desk) answers(r requests.Request) {
 	d.t.Helper()
-	var a session.Answer
+	var a requests.Answer
 	switch r.Kind {
 	case "permission":
 		a.OptionID = r.Options[0].ID
@@ -73,7 +74,7 @@ func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
 		if s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying {
 			return true
 		}
-		list, err := d.Inbox(d.t.Context())
+		list, err := d.Requests().Waiting(d.t.Context())
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -264,7 +265,7 @@ func TestReplayGoesOnAfterOtherAnswers(t *testing.T) {
 	r := d.replayOf(recording, "speed=1")
 	d.prompt(r.ID, "something else")
 	q := d.request(r.ID)
-	d.answer(q, session.Answer{OptionID: optionOf(t, q, "reject_once")})
+	d.answer(q, requests.Answer{OptionID: optionOf(t, q, "reject_once")})
 	tr := d.idle(r.ID)
 	if text := textOf(tr, "agent"); !strings.Contains(text, "**Done.**") {
 		t.Errorf("agent's text after another answer: got %q, want Done", text)

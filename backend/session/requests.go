@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/permission"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -28,14 +28,14 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 	}
 	_ = json.Unmarshal(data, &m) // Peek has checked the message; params of any type are accepted here
 	method := env.Method()
-	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
+	r := &requests.Pending{Key: env.Key(), AgentID: slices.Clone(env.ID), Method: method, Request: requests.Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: b.v.id, Generation: b.v.row.Generation, Agent: b.v.agentName,
-		Options: []RequestOption{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
+		Options: []requests.Option{}, Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
 	if b.v.turn != nil {
 		r.Turn = b.v.turn.ID
 	}
-	if slices.ContainsFunc(b.waiting(), func(o *openRequest) bool { return o.key == r.key }) {
+	if slices.ContainsFunc(b.waiting(), func(o *requests.Pending) bool { return o.Key == r.Key }) {
 		b.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
@@ -46,7 +46,7 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 	case method == "elicitation/create":
 		ok = b.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
-		ok = readQuestion(r, m.Params, b.v.c.secret.Text)
+		ok = r.ReadQuestion(m.Params, b.v.c.secret.Text)
 	case b.v.c.cfg.Agents.Quirks(b.v.row.Agent).Refuses(method): // sent at every step by some agents, and of no use to people
 		b.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		return
@@ -69,7 +69,7 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 		return
 	}
 	if !ok {
-		r.Kind, r.Title, r.Raw = kindRaw, method, transcript.ClipRaw(b.v.c.secret.Message(data))
+		r.Kind, r.Title, r.Raw = requests.KindRaw, method, transcript.ClipRaw(b.v.c.secret.Message(data))
 	}
 	unread := b.v.row.Unread
 	b.opens(r)
@@ -77,15 +77,15 @@ func (b *inbox) asked(env acp.Envelope, data []byte) {
 }
 
 // opens makes a request wait for a person's answer.
-func (b *inbox) opens(r *openRequest) {
+func (b *inbox) opens(r *requests.Pending) {
 	b.open[r.ID] = r
 	b.v.saveRequest(&r.Request)
 	b.tell(&r.Request)
 	b.v.do(lifecycle.Open{Request: r.ID})
 }
 
-func (b *inbox) waiting() []*openRequest {
-	list := make([]*openRequest, 0, len(b.open))
+func (b *inbox) waiting() []*requests.Pending {
+	list := make([]*requests.Pending, 0, len(b.open))
 	for _, r := range b.open {
 		list = append(list, r)
 	}
@@ -93,23 +93,23 @@ func (b *inbox) waiting() []*openRequest {
 }
 
 // refuse answers a request with an error, without asking a person.
-func (b *inbox) refuse(r *openRequest, code int, why string) {
+func (b *inbox) refuse(r *requests.Pending, code int, why string) {
 	r.Status = lifecycle.StatusRejected
-	b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
+	b.v.out(acp.NewErrorResponse(r.AgentID, &acp.Error{Code: code, Message: why}))
 }
 
 // readPermission fills in a permission. readPermission returns false when the request is to be shown raw.
-func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
+func (b *inbox) readPermission(r *requests.Pending, params json.RawMessage) bool {
 	p, err := acp.ParsePermission(params)
 	if err != nil {
 		return false
 	}
-	r.Kind = kindPermission
+	r.Kind = requests.KindPermission
 	for _, o := range p.Options {
-		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: b.v.c.secret.Text(o.Name), Kind: o.Kind})
+		r.Options = append(r.Options, requests.Option{ID: o.ID, Name: b.v.c.secret.Text(o.Name), Kind: o.Kind})
 	}
-	r.labelOptions()
-	r.Choice = permission.IsChoice(r.offer(metaOf(p.ToolCall)))
+	r.LabelOptions()
+	r.Choice = permission.IsChoice(r.Offer(metaOf(p.ToolCall)))
 	patch, err := acp.ParseToolCall(b.v.c.secret.Message(p.ToolCall))
 	if err != nil {
 		return true // the permission can be answered without its tool call
@@ -128,34 +128,34 @@ func (b *inbox) readPermission(r *openRequest, params json.RawMessage) bool {
 	if r.Clipped {
 		b.readWhole(r)
 	}
-	r.Choice = r.Choice || permission.IsChoice(r.offer(nil))
-	r.readAsked(p.ToolCall, b.v.c.secret.Text)
+	r.Choice = r.Choice || permission.IsChoice(r.Offer(nil))
+	r.ReadAsked(p.ToolCall, b.v.c.secret.Text)
 	return true
 }
 
 // answer handles a person's answer. found is the request as the database had it; only requests in b.open can be answered.
-func (b *inbox) answer(ctx context.Context, found Request, a Answer, surface string) error {
+func (b *inbox) answer(ctx context.Context, found requests.Request, a requests.Answer, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {
-		return tooLate(found)
+		return requests.TooLate(found)
 	}
-	if r.Kind == kindTrust {
+	if r.Kind == requests.KindTrust {
 		return b.answerTrust(r, a, surface)
 	}
 	after, err := b.beside(ctx, r, &a)
 	if err != nil {
 		return err
 	}
-	status, result, err := r.respond(a)
+	status, result, err := r.Respond(a)
 	if err != nil {
 		return err
 	}
 	switch {
-	case r.ended != nil: // inbox.end sends the answer
+	case r.Ended != nil: // inbox.end sends the answer
 	case result == nil:
-		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
+		b.v.out(acp.NewErrorResponse(r.AgentID, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.Method}))
 	default:
-		b.v.out(acp.NewResponse(r.id, result))
+		b.v.out(acp.NewResponse(r.AgentID, result))
 	}
 	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(a)), surface
 	if err := b.v.wish(lifecycle.Resolve{Request: r.ID, Status: status}); err != nil {
@@ -179,7 +179,7 @@ func (b *inbox) withdrawn(data []byte) {
 		return
 	}
 	for id, r := range b.open {
-		if (r.key == env.Key() || r.key == env.Key().Twin()) && r.key != "" && r.ended == nil {
+		if (r.Key == env.Key() || r.Key == env.Key().Twin()) && r.Key != "" && r.Ended == nil {
 			b.v.do(lifecycle.Resolve{Request: id, Status: lifecycle.StatusCancelled})
 			return
 		}
@@ -197,92 +197,78 @@ func (b *inbox) end(id, status string) {
 	if b.v.agent != nil && b.v.agent.limit != nil {
 		b.v.agent.again() // the limit was paused while the agent waited for a person, and starts anew
 	}
-	if r.ended != nil {
-		r.ended <- r.Request // never blocks: the channel has room for one request, and a request ends once
+	if r.Ended != nil {
+		r.Ended <- r.Request // never blocks: the channel has room for one request, and a request ends once
 		return
 	}
-	if status != lifecycle.StatusCancelled || r.Kind == kindTrust {
+	if status != lifecycle.StatusCancelled || r.Kind == requests.KindTrust {
 		return
 	}
-	switch {
-	case r.method == "session/request_permission":
-		b.v.out(acp.NewResponse(r.id, permissionCancelled()))
-	case r.method == "elicitation/create":
-		b.v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
-	case r.Kind == kindQuestion:
-		b.v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
-	default:
-		b.v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
+	if result := r.Cancelled(); result != nil {
+		b.v.out(acp.NewResponse(r.AgentID, result))
+		return
 	}
+	b.v.out(acp.NewErrorResponse(r.AgentID, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
 }
 
 // inbox holds the requests of a conversation that wait for an answer. The methods of inbox are called in the conversation's goroutine.
 type inbox struct {
 	v      *conversation
-	open   map[string]*openRequest // by id
-	opened map[string]Request      // requests to open an address that a person has accepted, by elicitation id, until the agent reports that the work there is done
+	open   map[string]*requests.Pending // by id
+	opened map[string]requests.Request  // requests to open an address that a person has accepted, by elicitation id, until the agent reports that the work there is done
 }
 
 // readWhole checks the whole tool call of a clipped request for a choice; a part of the call may be in the current step. If the whole
 // cannot be read, the call stays clipped, so that a person is asked.
-func (b *inbox) readWhole(r *openRequest) {
+func (b *inbox) readWhole(r *requests.Pending) {
 	whole, err := b.v.c.WholeRequest(b.v.c.lasting(), r.Request, b.v.step.frames...)
 	if err != nil {
 		b.v.c.cfg.Logger.Error("a long request cannot be read from the journal", "session", b.v.id, "request", r.ID, "error", err)
 		return
 	}
-	r.Choice = r.Choice || permission.IsChoice(whole.offer(nil))
+	r.Choice = r.Choice || permission.IsChoice(whole.Offer(nil))
 }
 
 // tell adds the question events of a request to the step.
-func (b *inbox) tell(r *Request) {
+func (b *inbox) tell(r *requests.Request) {
 	kind := eventQuestionResolved
 	if r.Status == lifecycle.StatusRequested {
 		kind = eventQuestion
 	}
-	for _, e := range r.questionEvents() {
+	for _, e := range r.QuestionEvents() {
 		b.v.step.questions = append(b.v.step.questions, Event{Session: b.v.id, Type: kind, Data: mustJSON(e)})
 	}
 }
 
 // reply answers a request by lists of option ids or texts; part is the number of the question that the list is for, or 0 for all questions.
-func (b *inbox) reply(ctx context.Context, found Request, part int, answers [][]string, surface string) error {
+func (b *inbox) reply(ctx context.Context, found requests.Request, part int, answers [][]string, surface string) error {
 	r := b.open[found.ID]
 	if r == nil {
-		return tooLate(found)
+		return requests.TooLate(found)
 	}
-	if part == 0 {
-		a, err := r.fromLists(answers)
-		if err != nil {
-			return err
-		}
-		return b.answer(ctx, found, a, surface)
-	}
-	if _, answered := r.parts[part]; answered {
-		return &RefusedError{Code: lifecycle.RefusedNotOpen, Params: map[string]string{"status": lifecycle.StatusAnswered, "answeredBy": r.partBy}}
-	}
-	if len(answers) != 1 || len(answers[0]) == 0 {
-		return bad("answer.count", "want", "1", "have", strconv.Itoa(len(answers)))
-	}
-	asks := r.asks()
-	whole := make([][]string, len(asks))
-	for i := range whole {
-		whole[i] = r.parts[i+1]
-	}
-	whole[part-1] = answers[0]
-	if slices.ContainsFunc(whole, func(list []string) bool { return list == nil }) {
-		if err := r.checkPart(asks[part-1], answers[0]); err != nil {
-			return err
-		}
-		if r.parts == nil {
-			r.parts = map[int][]string{}
-		}
-		r.parts[part], r.partBy = answers[0], surface
-		return nil
-	}
-	a, err := r.fromLists(whole)
-	if err != nil {
+	a, whole, err := r.Reply(part, answers, surface)
+	if err != nil || !whole {
 		return err
 	}
 	return b.answer(ctx, found, a, surface)
+}
+
+// refusedAtOnce reports whether a method is refused for all agents, so that the request does not hold up a turn: unknown extensions of the
+// protocol, and methods that this client does not advertise. Methods that single agents ask for beyond that are among their quirks.
+func refusedAtOnce(method string) bool {
+	for _, prefix := range []string{"_", "fs/", "terminal/"} {
+		if strings.HasPrefix(method, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// metaOf returns the _meta of a tool call.
+func metaOf(toolCall json.RawMessage) json.RawMessage {
+	var call struct {
+		Meta json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(toolCall, &call) // a tool call of another form has no _meta
+	return call.Meta
 }

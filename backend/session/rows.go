@@ -152,17 +152,6 @@ func saveTurns(ctx context.Context, tx *sql.Tx, turns iter.Seq[*Turn]) error {
 	return nil
 }
 
-func saveRequests(ctx context.Context, tx *sql.Tx, requests iter.Seq[*Request]) error {
-	for r := range requests {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO request (id, session, generation, status, data, created_at) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET status = excluded.status, data = excluded.data`,
-			r.ID, r.Session, r.Generation, r.Status, string(mustJSON(r)), millis(r.CreatedAt.Time)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // query runs a query and scans each row.
 func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
 	return record.Query(ctx, db, scan, text, args...)

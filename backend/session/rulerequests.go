@@ -2,10 +2,10 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 )
 
@@ -14,22 +14,18 @@ type ruleRequests struct{ *Client }
 
 // find returns the permission of a request; the zero Permission for a request of another kind.
 func (c ruleRequests) find(ctx context.Context, request string) (rulebook.Permission, error) {
-	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("request %s: %w", request, ErrNotFound)
-	}
-	if err != nil || found[0].Kind != kindPermission {
+	found, err := c.requests.Get(ctx, request)
+	if err != nil || found.Kind != requests.KindPermission {
 		return rulebook.Permission{}, err
 	}
-	s, err := c.Get(ctx, found[0].Session)
-	whole, _ := c.WholeRequest(ctx, found[0]) // the request stays clipped with an error
+	s, err := c.Get(ctx, found.Session)
+	whole, _ := c.WholeRequest(ctx, found) // the request stays clipped with an error
 	return permissionOf(&whole, &s), err
 }
 
 // newest returns the newest stored permissions of sessions that are not deleted.
 func (c ruleRequests) newest(ctx context.Context, limit int) ([]rulebook.Permission, error) {
-	requests, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT r.data FROM request r JOIN session s ON s.id = r.session
-		WHERE s.deleted_at = 0 AND `+storedKind+` = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
+	requests, err := c.requests.Permissions(ctx, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +59,6 @@ func (c ruleRequests) judgeAgain() {
 	}
 }
 
-func permissionOf(r *Request, s *Session) rulebook.Permission {
+func permissionOf(r *requests.Request, s *Session) rulebook.Permission {
 	return rulebook.Permission{Request: r.ID, Title: r.Title, At: r.CreatedAt, Asked: askedOf(r), Subject: subjectOf(s)}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -61,9 +62,9 @@ func (d *desk) rules(f rulebook.Filter) []rulebook.Rule {
 	return slices.DeleteFunc(list, func(r rulebook.Rule) bool { return r.Builtin })
 }
 
-func (d *desk) waiting() []session.Request {
+func (d *desk) waiting() []requests.Request {
 	d.t.Helper()
-	list, err := d.Inbox(d.t.Context())
+	list, err := d.Requests().Waiting(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestRuleAnswersBeforeAnybodySeesRequest(t *testing.T) {
 		if e.Type == "session.upsert" && json.Unmarshal(e.Data, &s) == nil && s.Waiting > 0 {
 			t.Errorf("somebody is asked: %+v", s)
 		}
-		var r session.Request
+		var r requests.Request
 		if e.Type == "request.upsert" && json.Unmarshal(e.Data, &r) == nil && r.Status == "requested" {
 			t.Errorf("somebody sees it wait: %+v", r)
 		}
@@ -146,7 +147,7 @@ func TestRuleAnswersBeforeAnybodySeesRequest(t *testing.T) {
 	}
 	refused(t, d.Rules().Remove(t.Context(), "builtin:remove_all"), "rule.builtin")
 	d.begin(id, permit(commanding("git status")))
-	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2"})
+	d.answer(d.request(id), requests.Answer{OptionID: "reject_once-2"})
 	if tr := d.idle(id); len(ruleEntries(tr)) != 3 {
 		t.Errorf("answers after the rule was removed: got %+v, want the 3 of before", ruleEntries(tr))
 	}
@@ -174,7 +175,7 @@ func TestRuleIgnoresToolCallOfAnotherTurn(t *testing.T) {
 		if r.Tool == nil || r.Tool.RawInput != nil || r.Title == "Test" || r.ToolCallID != "1" {
 			t.Errorf("%s: got request %+v, want call 1 without the command of the turn before", name, r)
 		}
-		d.answer(r, session.Answer{OptionID: "reject_once-2"})
+		d.answer(r, requests.Answer{OptionID: "reject_once-2"})
 		d.idle(id)
 	}
 	d.sameAsRebuilt(id)
@@ -295,7 +296,7 @@ func TestRuleJudgesOnlyTheCommandThatRuns(t *testing.T) {
 		}
 		if got == asked {
 			r := d.request(id)
-			d.answer(r, session.Answer{OptionID: r.Options[len(r.Options)-1].ID})
+			d.answer(r, requests.Answer{OptionID: r.Options[len(r.Options)-1].ID})
 		}
 		d.idle(id)
 	}
@@ -327,15 +328,15 @@ func TestRememberAnswersAllThatWait(t *testing.T) {
 		list.Suggestions[3].Pattern != "npm run build-0" || list.Suggestions[3].Effect != "deny" || list.Suggestions[0].Effect != "allow" {
 		t.Fatalf("Suggest: got %+v, %v; want 6 or more, no danger, the command itself first, allowed and then denied", list, err)
 	}
-	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
-	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Note: "no"}, "window"), "answer.note")
+	refused(t, d.Answer(t.Context(), first.ID, requests.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
+	refused(t, d.Answer(t.Context(), first.ID, requests.Answer{OptionID: "allow_once-1", Note: "no"}, "window"), "answer.note")
 	if len(d.rules(rulebook.Filter{})) != 0 {
 		t.Fatal("a refused answer left a rule")
 	}
 	// The option for always is answered as the option for once, so that the agent keeps no rule.
-	d.answer(first, session.Answer{OptionID: "allow_always-0", Remember: &rulebook.Remember{Scope: "directory", Pattern: "npm run *"}})
+	d.answer(first, requests.Answer{OptionID: "allow_always-0", Remember: &rulebook.Remember{Scope: "directory", Pattern: "npm run *"}})
 	d.until("the rest", func() bool { return len(d.waiting()) == 1 })
-	d.answer(d.waiting()[0], session.Answer{OptionID: "reject_once-2"})
+	d.answer(d.waiting()[0], requests.Answer{OptionID: "reject_once-2"})
 	tr := d.idle(id)
 	var answers []answer
 	last := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Kind == "agent" })
@@ -375,7 +376,7 @@ func TestRuleOfDirectoryIsNotInAnother(t *testing.T) {
 	remember := func(scope, command string) {
 		t.Helper()
 		d.begin(a, permit(commanding(command)))
-		d.answer(d.request(a), session.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: scope}})
+		d.answer(d.request(a), requests.Answer{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: scope}})
 		d.idle(a)
 	}
 	remember("directory", "make one")
@@ -396,7 +397,7 @@ func TestRuleOfDirectoryIsNotInAnother(t *testing.T) {
 	} {
 		d.begin(tc.session, permit(commanding(tc.command)))
 		if !tc.want {
-			d.answer(d.request(tc.session), session.Answer{OptionID: "reject_once-2"})
+			d.answer(d.request(tc.session), requests.Answer{OptionID: "reject_once-2"})
 		}
 		tr := d.idle(tc.session)
 		if last := tr.Requests[len(tr.Requests)-1]; (last.AnsweredBy == "rule") != tc.want {
@@ -436,7 +437,7 @@ func TestRuleOfDirectoryIsForItsPlace(t *testing.T) {
 	}
 	d.prompt(there.ID, "/ask-to-run make one")
 	r := d.request(there.ID)
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once"), Remember: &rulebook.Remember{Scope: "directory"}})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once"), Remember: &rulebook.Remember{Scope: "directory"}})
 	d.idle(there.ID)
 	d.prompt(there.ID, "/ask-to-run make one")
 	if tr := d.idle(there.ID); len(ruleEntries(tr)) != 1 {
@@ -459,7 +460,7 @@ func TestRememberOfTwoSurfacesMakesOneRule(t *testing.T) {
 		r := d.request(id)
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
-		for i, a := range []session.Answer{
+		for i, a := range []requests.Answer{
 			{OptionID: "allow_once-1", Remember: &rulebook.Remember{Scope: "session"}},
 			{OptionID: "reject_once-2", Remember: &rulebook.Remember{Scope: "directory"}},
 		} {
@@ -502,8 +503,8 @@ func TestRejectionNoteIsQueued(t *testing.T) {
 	if _, err := d.Change(t.Context(), id, session.Patch{Draft: &draft}); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "nosuch", Note: "x"}, "window"), "answer.unknown_option")
-	d.answer(r, session.Answer{OptionID: "reject_once-2", Note: "  use make test  "})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "nosuch", Note: "x"}, "window"), "answer.unknown_option")
+	d.answer(r, requests.Answer{OptionID: "reject_once-2", Note: "  use make test  "})
 	want := "I rejected “`make all`”: use make test"
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), want) })
 	if s := d.get(id); s.Draft != draft {
@@ -518,9 +519,9 @@ func TestRejectionNoteIsSteered(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}`)
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second permission keeps the turn running
-	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &rulebook.Remember{Scope: "session"}})
+	d.answer(d.request(id), requests.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &rulebook.Remember{Scope: "session"}})
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), "use make test") })
-	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	d.answer(d.request(id), requests.Answer{OptionID: "allow_once-1"})
 	tr := d.idle(id)
 	i := slices.IndexFunc(tr.Items, func(e transcript.Entry) bool { return e.Text == "I rejected “`make all`”: use make test" })
 	if i < 0 || len(tr.Turns) != 1 || tr.Items[i].Turn != tr.Turns[0].ID {
@@ -538,18 +539,18 @@ func TestRememberIsRefusedBeyondTheRequest(t *testing.T) {
 	d.begin(id, permit(commanding("sudo make all")), permit(commanding("make all $X")), step{Ask: "nosuch/method"})
 	r := d.request(id)
 	everywhere := &rulebook.Remember{Scope: "everywhere"}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.danger")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.danger")
 	if list, err := d.Rules().Suggest(t.Context(), r.ID); err != nil || !slices.Equal(list.Danger, []string{"sudo"}) ||
 		slices.ContainsFunc(list.Suggestions, func(s rulebook.RuleSuggestion) bool { return s.Effect == "allow" && s.Scope == "everywhere" }) {
 		t.Errorf("Suggest: got %+v, %v; want danger sudo and nothing allowed everywhere", list, err)
 	}
-	d.answer(r, session.Answer{OptionID: "allow_once-1"})
+	d.answer(r, requests.Answer{OptionID: "allow_once-1"})
 	r = d.request(id)
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.no_pattern")
-	d.answer(r, session.Answer{OptionID: "allow_once-1"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.no_pattern")
+	d.answer(r, requests.Answer{OptionID: "allow_once-1"})
 	r = d.request(id)
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "cancel", Remember: everywhere}, "window"), "answer.only_permission")
-	d.answer(r, session.Answer{Action: "cancel"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{Action: "cancel", Remember: everywhere}, "window"), "answer.only_permission")
+	d.answer(r, requests.Answer{Action: "cancel"})
 	d.idle(id)
 }
 
@@ -563,7 +564,7 @@ func TestDeepRawInputBreaksNoRule(t *testing.T) {
 	call := permit(map[string]any{"kind": "other", "name": "x", "rawInput": deep})
 	d.begin(id, step{Update: json.RawMessage(`{"sessionUpdate":"tool_call","toolCallId":"deep","rawInput":` + string(deep) + `,"content":[{"type":"content","content":` + string(deep) + `}]}`)},
 		step{Update: json.RawMessage(`{"sessionUpdate":"plan","entries":[{"content":"first","priority":"high","status":"pending"}]}`)}, call)
-	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	d.answer(d.request(id), requests.Answer{OptionID: "allow_once-1"})
 	d.idle(id)
 	works := func(asked int) {
 		t.Helper()
@@ -627,7 +628,7 @@ func TestRuleChangeAnswersWhatWaits(t *testing.T) {
 		t.Fatalf("got %+v, %v, want the rule with its hit", changed, err)
 	}
 	d.begin(id, permit(commanding("make all")))
-	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	d.answer(d.request(id), requests.Answer{OptionID: "allow_once-1"})
 	d.idle(id)
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
-	"deskhand/backend/session"
 )
 
 // A rule allows no text of which only the beginning is shown: a person is asked.
@@ -32,7 +32,7 @@ func TestRuleAllowsNothingByBeginningOfText(t *testing.T) {
 		"a change, nested": {"kind": "read", "rawInput": map[string]any{"path": "a.txt"}, "content": []any{json.RawMessage(`{"type":"diff","path":"b.txt","newText":"x","more":` + deep + `}`)}},
 	} {
 		d.begin(id, permit(call))
-		d.answer(d.request(id), session.Answer{OptionID: "reject_once-2"})
+		d.answer(d.request(id), requests.Answer{OptionID: "reject_once-2"})
 		d.idle(id)
 	}
 }

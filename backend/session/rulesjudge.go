@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/permission"
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
 	"deskhand/backend/transcript"
@@ -40,16 +41,16 @@ func subjectOf(s *Session) rulebook.Subject {
 func (v *conversation) subject() rulebook.Subject { return subjectOf(&v.row.Session) }
 
 // askedOf returns the tool call of a permission as far as the record of the permission holds the call.
-func askedOf(r *Request) rulebook.Asked {
-	if r.Kind != kindPermission || r.Tool == nil {
+func askedOf(r *requests.Request) rulebook.Asked {
+	if r.Kind != requests.KindPermission || r.Tool == nil {
 		return rulebook.Asked{}
 	}
-	return rulebook.Asked{Call: r.call(), Name: r.Tool.Name, Told: true, Choice: r.IsChoice(), Clipped: r.Clipped}
+	return rulebook.Asked{Call: r.Call(), Name: r.Tool.Name, Told: true, Choice: r.IsChoice(), Clipped: r.Clipped}
 }
 
 // askedWhole returns the whole tool call of a permission. Where the rest of a long call cannot be read, the call counts as clipped, so that only a
 // person allows the permission.
-func (b *inbox) askedWhole(ctx context.Context, r *openRequest) rulebook.Asked {
+func (b *inbox) askedWhole(ctx context.Context, r *requests.Pending) rulebook.Asked {
 	whole, _ := b.v.c.WholeRequest(ctx, r.Request, b.v.step.frames...) // with an error whole stays clipped
 	return askedOf(&whole)
 }
@@ -64,8 +65,8 @@ type decision struct {
 
 // decided returns the answer of the rules to a request, or nil when a person is asked. A person is also asked when the agent offers no option
 // for once.
-func (b *inbox) decided(r *openRequest) *decision {
-	if r.Kind != kindPermission || r.id == nil {
+func (b *inbox) decided(r *requests.Pending) *decision {
+	if r.Kind != requests.KindPermission || r.AgentID == nil {
 		return nil
 	}
 	ctx := b.v.c.lasting()
@@ -73,9 +74,9 @@ func (b *inbox) decided(r *openRequest) *decision {
 	if judged == nil {
 		return nil
 	}
-	d := &decision{judged, r.option(permission.AllowOnce), lifecycle.StatusAnswered}
+	d := &decision{judged, r.Option(permission.AllowOnce), lifecycle.StatusAnswered}
 	if !judged.Allows {
-		d.option, d.status = r.option(permission.RejectOnce), lifecycle.StatusRejected
+		d.option, d.status = r.Option(permission.RejectOnce), lifecycle.StatusRejected
 	}
 	if d.option == "" {
 		return nil
@@ -97,15 +98,15 @@ func (b *inbox) denies(command string, args []string, dir *string) *rulebook.Rul
 }
 
 // answerBy answers a request that waits by a decision, unless the decision is nil; unread is the session's mark from before the request.
-func (b *inbox) answerBy(r *openRequest, d *decision, unread bool) {
+func (b *inbox) answerBy(r *requests.Pending, d *decision, unread bool) {
 	if d == nil || b.open[r.ID] != r {
 		return
 	}
 	rule := d.Rule
-	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
-	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(Answer{OptionID: d.option})), answeredByRule
+	r.Rule = &requests.Rule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
+	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(requests.Answer{OptionID: d.option})), answeredByRule
 	b.v.ruled().Hit(d.Decision)
-	b.v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
+	b.v.out(acp.NewResponse(r.AgentID, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
 	b.v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})
@@ -113,19 +114,10 @@ func (b *inbox) answerBy(r *openRequest, d *decision, unread bool) {
 	b.v.row.Unread = unread
 }
 
-// option returns the id of the first option of a kind, or "".
-func (r *Request) option(kind string) string {
-	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind })
-	if i < 0 {
-		return ""
-	}
-	return r.Options[i].ID
-}
-
 // judgeWaiting judges all waiting permissions again, the oldest first.
 func (b *inbox) judgeWaiting() {
 	list := b.waiting()
-	slices.SortFunc(list, func(a, b *openRequest) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b *requests.Pending) int { return strings.Compare(a.ID, b.ID) })
 	for _, r := range list {
 		b.answerBy(r, b.decided(r), b.v.row.Unread)
 	}
@@ -144,15 +136,15 @@ func (v *conversation) ruled() *rulebook.Uses {
 
 // beside checks the rule and the note of an answer, and returns a function that applies them once the request has ended. With a rule the
 // answer that goes to the agent is the option for once, because the agent is to keep nothing that a person cannot take back here.
-func (b *inbox) beside(ctx context.Context, r *openRequest, a *Answer) (func() error, error) {
+func (b *inbox) beside(ctx context.Context, r *requests.Pending, a *requests.Answer) (func() error, error) {
 	after := func() error { return nil }
 	if a.Remember == nil && a.Note == "" {
 		return after, nil
 	}
-	if r.Kind != kindPermission {
+	if r.Kind != requests.KindPermission {
 		return nil, bad("answer.only_permission")
 	}
-	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == a.OptionID })
+	i := slices.IndexFunc(r.Options, func(o requests.Option) bool { return o.ID == a.OptionID })
 	if i < 0 {
 		return after, nil // respond refuses the unknown option
 	}
@@ -178,7 +170,7 @@ func (b *inbox) beside(ctx context.Context, r *openRequest, a *Answer) (func() e
 	if rejects {
 		once = "reject_once"
 	}
-	if id := r.option(once); id != "" {
+	if id := r.Option(once); id != "" {
 		a.OptionID = id
 	}
 	a.Remember = nil
@@ -191,7 +183,7 @@ func (b *inbox) beside(ctx context.Context, r *openRequest, a *Answer) (func() e
 
 // sayAbout sends a person's words about a rejected request: ACP has no place for words in the answer. An agent that takes messages within a
 // turn gets the words there; else the words are the next prompt, before the prompts that wait already.
-func (b *inbox) sayAbout(r *Request, words string) error {
+func (b *inbox) sayAbout(r *requests.Request, words string) error {
 	message := fmt.Sprintf("I rejected “%s”: %s", r.Title, words)
 	draft := b.v.row.Draft // the text in the composer stays
 	defer func() { b.v.row.Draft = draft }()

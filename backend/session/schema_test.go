@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"deskhand/backend/lifecycle"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 )
 
 // acpSchema compiles the published schema, and returns a function that finds a method's Request, Notification or Response.
@@ -87,18 +87,20 @@ func TestSentFramesFitSchema(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	answerNext := func(prompt string, a func(session.Request) session.Answer) {
+	answerNext := func(prompt string, a func(requests.Request) requests.Answer) {
 		t.Helper()
 		d.prompt(s.ID, prompt)
 		r := d.request(s.ID)
 		d.answer(r, a(r))
 		d.idle(s.ID)
 	}
-	answerNext("permission", func(r session.Request) session.Answer { return session.Answer{OptionID: optionOf(t, r, "allow_once")} })
-	answerNext("form", func(session.Request) session.Answer { return session.Answer{Action: "decline"} })
-	answerNext("form", func(session.Request) session.Answer { return session.Answer{Action: "cancel"} })
-	answerNext("hologram", func(session.Request) session.Answer { return session.Answer{Action: "cancel"} })
-	answerNext("unknown request", func(session.Request) session.Answer { return session.Answer{Action: "cancel"} })
+	answerNext("permission", func(r requests.Request) requests.Answer {
+		return requests.Answer{OptionID: optionOf(t, r, "allow_once")}
+	})
+	answerNext("form", func(requests.Request) requests.Answer { return requests.Answer{Action: "decline"} })
+	answerNext("form", func(requests.Request) requests.Answer { return requests.Answer{Action: "cancel"} })
+	answerNext("hologram", func(requests.Request) requests.Answer { return requests.Answer{Action: "cancel"} })
+	answerNext("unknown request", func(requests.Request) requests.Answer { return requests.Answer{Action: "cancel"} })
 	for _, o := range d.get(s.ID).ConfigOptions {
 		value := json.RawMessage(`true`)
 		if o.Type == "select" {

@@ -7,6 +7,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/journal"
+	"deskhand/backend/requests"
 )
 
 // Requests of an agent that Deskhand serves without a person: files and programs. The work runs in goroutines of its own, and the answer is
@@ -49,52 +50,52 @@ func (b *inbox) serves(method string) bool {
 }
 
 // serve starts the work of a request, and answers when the work has ended.
-func (b *inbox) serve(r *openRequest, params json.RawMessage) {
+func (b *inbox) serve(r *requests.Pending, params json.RawMessage) {
 	a := b.v.agent
-	if a.serving[r.key] != nil {
+	if a.serving[r.Key] != nil {
 		b.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
-	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && b.v.filing.Load() >= mostServed { // file work may outlive its agent process
+	if len(a.serving) >= mostServed || strings.HasPrefix(r.Method, "fs/") && b.v.filing.Load() >= mostServed { // file work may outlive its agent process
 		b.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}
-	work, failure := a.chore(r.method, params)
+	work, failure := a.chore(r.Method, params)
 	if failure != nil {
 		b.refuse(r, failure.Code, failure.Message)
 		return
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.serving[r.key] = cancel
+	a.serving[r.Key] = cancel
 	a.work.Go(func() {
 		defer cancel()
 		out := work(ctx)
 		a.post(func() {
-			delete(a.serving, r.key)
+			delete(a.serving, r.Key)
 			b.served(r, out)
 		})
 	})
 }
 
 // served answers a request whose work has ended.
-func (b *inbox) served(r *openRequest, out outcome) {
+func (b *inbox) served(r *requests.Pending, out outcome) {
 	if out.told != nil {
 		out.told()
 	}
 	if out.failure != nil {
-		b.v.out(acp.NewErrorResponse(r.id, out.failure))
+		b.v.out(acp.NewErrorResponse(r.AgentID, out.failure))
 		return
 	}
 	if out.journaled == nil {
-		b.v.out(acp.NewResponse(r.id, out.result))
+		b.v.out(acp.NewResponse(r.AgentID, out.result))
 		return
 	}
-	short, err := acp.NewResponse(r.id, out.journaled)
+	short, err := acp.NewResponse(r.AgentID, out.journaled)
 	if err != nil {
 		b.v.out(nil, err)
 		return
 	}
-	msg, err := acp.NewResponse(r.id, out.result)
+	msg, err := acp.NewResponse(r.AgentID, out.result)
 	if err != nil {
 		b.v.out(nil, err)
 		return

@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -196,7 +197,7 @@ func TestStartWaitsForPerson(t *testing.T) {
 				if now := d.get(s.ID); now.Phase != lifecycle.Waiting {
 					t.Fatalf("%s while it is read: %+v", now.Phase, now.Exit)
 				}
-				d.answer(r, session.Answer{Action: tc.action})
+				d.answer(r, requests.Answer{Action: tc.action})
 				if tc.stop {
 					pass(5 * time.Minute)
 					if now := d.get(s.ID); now.Phase != lifecycle.Starting {

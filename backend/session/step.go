@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"deskhand/backend/journal"
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
@@ -83,7 +84,7 @@ type step struct {
 	frames    []journal.Frame
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
-	requests  map[string]*Request
+	requests  map[string]*requests.Request
 	questions []Event        // question events of requests, which are only published
 	queue     []QueueItem    // items that were added or changed
 	unqueued  []string       // ids of items that left the queue
@@ -143,7 +144,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 		if err := saveEntries(ctx, tx, session, entries); err != nil {
 			return err
 		}
-		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
+		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), requests.Save(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
 			saveLine(ctx, tx, session, s.line)); err != nil {
 			return err
 		}

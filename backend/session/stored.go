@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"deskhand/backend/record"
+	"deskhand/backend/requests"
 	"deskhand/backend/store"
 )
 
@@ -19,20 +19,19 @@ func IDs(ctx context.Context, db *store.DB) ([]string, error) {
 // Complete adds the turns and requests that the entries of a transcript name, the running turns, and the waiting requests.
 //
 // The turns and requests are looked up by their ids: a range of time would have to be found among all turns of the session. The plus in the
-// queries keeps SQLite from the index by session for the same reason: few turns run, and few requests wait, in all sessions together.
+// query keeps SQLite from the index by session for the same reason: few turns run in all sessions together.
 func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Transcript, err error) {
-	turns, requests := map[string]bool{}, map[string]bool{}
+	turns, asked := map[string]bool{}, map[string]bool{}
 	for i := range t.Items {
 		turns[t.Items[i].Turn] = true
-		requests[t.Items[i].Request] = true
+		asked[t.Items[i].Request] = true
 	}
 	t.Turns, err = query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id IN (SELECT value FROM json_each(?)
 		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, namesOf(turns), id)
 	if err != nil {
 		return Transcript{}, err
 	}
-	t.Requests, err = record.Readable[Request](ctx, db.Read(), `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
+	t.Requests, err = requests.New(db).NamedOrWaiting(ctx, namesOf(asked), id)
 	return t, err
 }
 

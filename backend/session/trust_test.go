@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -119,12 +120,12 @@ func TestTrustIsAskedBeforeAnythingStarts(t *testing.T) {
 	if run := d.set.List(); len(run) > 0 {
 		t.Errorf("something runs: %+v", run)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "yes"}, "window"), "answer.unknown_option")
-	d.answer(r, session.Answer{OptionID: "approve"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "yes"}, "window"), "answer.unknown_option")
+	d.answer(r, requests.Answer{OptionID: "approve"})
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "one/said") || !strings.Contains(text, "started with one and hidden-value-1") {
 		t.Errorf("agent's tools: got %q, want one/said with its value", text)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "cli"), "request.resolved")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "without"}, "cli"), "request.resolved")
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
 		t.Errorf("Executables(%s): got %+v, %v; want 2, the second approved", d.work, list, err)
 	}
@@ -155,7 +156,7 @@ func TestTrustOnceAndWithout(t *testing.T) {
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
 	s := d.create()
-	d.answer(d.request(s.ID), session.Answer{OptionID: "once"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "once"})
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("once: %s", text)
 	}
@@ -163,7 +164,7 @@ func TestTrustOnceAndWithout(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := d.request(s.ID)
-	d.answer(r, session.Answer{OptionID: "without"})
+	d.answer(r, requests.Answer{OptionID: "without"})
 	d.ready(s.ID)
 	if text := d.tools(s.ID); !strings.Contains(text, "no MCP servers") {
 		t.Errorf("without: %s", text)
@@ -172,7 +173,7 @@ func TestTrustOnceAndWithout(t *testing.T) {
 	if text := notices(tr); !strings.Contains(text, "Started without what was not approved: mcp one") {
 		t.Errorf("notices: got %q, want the server that was left out", text)
 	}
-	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); i < 0 || tr.Requests[i].Status != "rejected" {
+	if i := slices.IndexFunc(tr.Requests, func(q requests.Request) bool { return q.ID == r.ID }); i < 0 || tr.Requests[i].Status != "rejected" {
 		t.Errorf("requests: got %+v, want %s rejected", tr.Requests, r.ID)
 	}
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
@@ -188,7 +189,7 @@ func TestTrustCoversOnlyContentThatWasShown(t *testing.T) {
 	s := d.create()
 	r := d.request(s.ID)
 	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`) // while a person reads the first request
-	d.answer(r, session.Answer{OptionID: "approve"})
+	d.answer(r, requests.Answer{OptionID: "approve"})
 	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
 		t.Errorf("another than the approved one was started: %s", text)
 	}
@@ -219,7 +220,7 @@ func TestTrustAnswerServesAllSessionsOfDirectory(t *testing.T) {
 	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`)
 	third := d.create() // the third session is shown another request
 	d.request(third.ID)
-	d.answer(r, session.Answer{OptionID: "approve"})
+	d.answer(r, requests.Answer{OptionID: "approve"})
 	d.ready(first.ID)
 	d.ready(second.ID)
 	if got := d.transcript(second.ID).Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" {
@@ -248,7 +249,7 @@ func TestCancelWithdrawsTrustRequest(t *testing.T) {
 	if now := d.get(s.ID); now.Phase != lifecycle.Closed || now.Exit != nil || now.Waiting != 0 {
 		t.Errorf("session after Cancel: got %+v, want it closed, without an exit, waiting for nothing", now)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "approve"}, "window"), "request.resolved")
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || list[0].Approved {
 		t.Errorf("Executables(%s): got %+v, %v; want it not approved", d.work, list, err)
 	}
@@ -271,13 +272,13 @@ func TestTrustRequestExpiresWithProgram(t *testing.T) {
 	r := d.request(s.ID)
 	d.close()
 	d = open(t, dir)
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "approve"}, "window"), "request.resolved")
 	if tr := d.transcript(s.ID); tr.Requests[0].Status != "expired" {
 		t.Errorf("requests after reopening: got %+v, want the first expired", tr.Requests)
 	}
 	d.prompt(s.ID, "mcp")
 	again := d.request(s.ID)
-	d.answer(again, session.Answer{OptionID: "approve"})
+	d.answer(again, requests.Answer{OptionID: "approve"})
 	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "started with one") {
 		t.Errorf("agent's tools: got %q, want the server started with one", text)
 	}
@@ -305,7 +306,7 @@ func TestMCPServersThatAgentCannotTakeAreTold(t *testing.T) {
 		"gone": {"type":"local","command":"no-such-program-at-all"}
 	}`)
 	s := d.create()
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "approve"})
 	if text := d.tools(s.ID); !strings.Contains(text, "web/said") || strings.Contains(text, "unset") {
 		t.Errorf("agent's tools: got %q, want web/said, and unset left out", text)
 	}
@@ -342,7 +343,7 @@ func TestMCPServersFitSchema(t *testing.T) {
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `,"web":{"type":"http","url":"http://127.0.0.1:1/","headers":{"A":"b"}},"old":{"type":"sse","url":"http://127.0.0.1:1/"}}`)
 	s := d.create()
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "approve"})
 	d.ready(s.ID)
 	definition, seen := acpSchema(t), 0
 	for dir, data := range d.journal(s.ID) {

@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/agenttest"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -80,8 +81,8 @@ func TestTrustOfFilesThatAgentReadsIsAskedBeforeStart(t *testing.T) {
 	if sent := d.sent(s.ID); sent != "" || len(d.set.List()) > 0 {
 		t.Errorf("something was started: %s", sent)
 	}
-	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "window"), "answer.unknown_option")
-	d.answer(r, session.Answer{OptionID: "approve"})
+	refused(t, d.Answer(t.Context(), r.ID, requests.Answer{OptionID: "without"}, "window"), "answer.unknown_option")
+	d.answer(r, requests.Answer{OptionID: "approve"})
 	if last := lastTurn(d.idle(s.ID)); last.ID != turn.ID || last.StopReason != "end_turn" {
 		t.Errorf("last turn: got %+v, want %s with end_turn", last, turn.ID)
 	}
@@ -98,7 +99,7 @@ func TestTrustOfFilesThatAgentReadsIsAskedBeforeStart(t *testing.T) {
 	if e := again.Executables[0]; len(again.Executables) != 1 || e.Before != "echo one\n" || e.Detail != "echo one\necho two\n" {
 		t.Errorf("executables after a change: got %+v, want the script with its text of before", again.Executables)
 	}
-	d.answer(again, session.Answer{OptionID: "once"})
+	d.answer(again, requests.Answer{OptionID: "once"})
 	d.ready(s.ID)
 	if list, err := d.Launch().Executables(t.Context(), d.work); err != nil || len(list) != 2 || !list[0].Approved || list[1].Approved {
 		t.Errorf("Executables(%s): got %+v, %v; want the hook approved and the script, approved once, not", d.work, list, err)
@@ -130,7 +131,7 @@ func TestWorkingTurnsLeaveOutThoseThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.until("the end", func() bool { return d.Running() == 1 && d.Working() == 0 })
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "reject_once")})
 	d.idle(asks.ID)
 }
 
@@ -140,7 +141,7 @@ func TestTrustDeclinedStartsNoAgent(t *testing.T) {
 	d.there(".mcp.json", `{"mcpServers":{"a":{"command":"npx"}}}`)
 	s := d.mine()
 	turn := d.prompt(s.ID, "mcp")
-	d.answer(d.request(s.ID), session.Answer{OptionID: "decline"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "decline"})
 	tr := d.idle(s.ID)
 	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "agent_exited" || tr.Requests[0].Status != "rejected" {
 		t.Errorf("after decline: got turn %+v, requests %+v; want turn %s ended with agent_exited, the request rejected", last, tr.Requests, turn.ID)
@@ -155,7 +156,7 @@ func TestTrustDeclinedStartsNoAgent(t *testing.T) {
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.answer(d.request(s.ID), requests.Answer{OptionID: "approve"})
 	d.ready(s.ID)
 	if now := d.get(s.ID); now.Exit != nil {
 		t.Errorf("exit after approval: got %+v, want none", now.Exit)

@@ -14,6 +14,7 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/mcp"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
 
@@ -83,14 +84,14 @@ type approval struct {
 }
 
 // trustOptions returns the options of a trust request; otherwise is the choice beside the approvals: launch.Without or launch.Decline.
-func trustOptions(otherwise string) []RequestOption {
-	options := []RequestOption{
+func trustOptions(otherwise string) []requests.Option {
+	options := []requests.Option{
 		{ID: launch.Approve, Name: "Approve and start", Kind: "allow_always"},
 		{ID: launch.Once, Name: "Start with these once", Kind: "allow_once"},
 		{ID: launch.Without, Name: "Start without these", Kind: "reject_once"},
 	}
 	if otherwise == launch.Decline {
-		options[2] = RequestOption{ID: launch.Decline, Name: "Do not start", Kind: "reject_once"}
+		options[2] = requests.Option{ID: launch.Decline, Name: "Do not start", Kind: "reject_once"}
 	}
 	return options
 }
@@ -113,8 +114,8 @@ func (a *agentProcess) askTrust(list []launch.Executable, otherwise string) (ans
 // openTrust opens the trust request of a start.
 func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 	v := a.v
-	r := &openRequest{Request: Request{
-		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
+	r := &requests.Pending{Request: requests.Request{
+		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: requests.KindTrust,
 		Title: "Start what is in this directory?", Detail: v.row.Cwd, Options: trustOptions(otherwise), Executables: list,
 		Status: lifecycle.StatusRequested, CreatedAt: Time{Time: time.Now()},
 	}}
@@ -128,8 +129,8 @@ func (a *agentProcess) openTrust(list []launch.Executable, otherwise string) {
 
 // answerTrust handles a person's answer to a request of kind trust. The start goes on in a later step, so that an approval is stored before
 // anything starts by it.
-func (b *inbox) answerTrust(r *openRequest, answer Answer, surface string) error {
-	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == answer.OptionID })
+func (b *inbox) answerTrust(r *requests.Pending, answer requests.Answer, surface string) error {
+	i := slices.IndexFunc(r.Options, func(o requests.Option) bool { return o.ID == answer.OptionID })
 	if i < 0 {
 		return bad("answer.unknown_option", "optionId", answer.OptionID)
 	}
@@ -154,7 +155,7 @@ func (b *inbox) answerTrust(r *openRequest, answer Answer, surface string) error
 // reconsider approves a waiting trust request once all its executables were approved in other sessions.
 func (b *inbox) reconsider(approved []launch.Executable, surface string) {
 	for _, r := range b.waiting() {
-		if r.Kind != kindTrust {
+		if r.Kind != requests.KindTrust {
 			continue
 		}
 		a := b.v.agent.approval
@@ -162,7 +163,7 @@ func (b *inbox) reconsider(approved []launch.Executable, surface string) {
 		if slices.ContainsFunc(r.Executables, func(e launch.Executable) bool { return !slices.ContainsFunc(a.elsewhere, e.Same) }) {
 			continue
 		}
-		if err := b.answerTrust(r, Answer{OptionID: launch.Approve}, surface); err != nil {
+		if err := b.answerTrust(r, requests.Answer{OptionID: launch.Approve}, surface); err != nil {
 			b.v.c.cfg.Logger.Warn("an approval does not fit", "session", b.v.id, "error", err)
 		}
 	}

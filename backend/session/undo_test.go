@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
@@ -90,7 +91,7 @@ func (d *desk) during(id string, change func()) session.Turn {
 	turn := d.prompt(id, "question")
 	r := d.request(id)
 	change()
-	d.answer(r, session.Answer{Reject: true})
+	d.answer(r, requests.Answer{Reject: true})
 	return d.looked(id, turn.ID)
 }
 
@@ -254,7 +255,7 @@ func TestPromptWaitsShortlyForSnapshot(t *testing.T) {
 		return err == nil && rows == 1
 	})
 	d.leave("kept", "2\n")
-	d.answer(r, session.Answer{Reject: true})
+	d.answer(r, requests.Answer{Reject: true})
 	got := d.looked(id, turn.ID).Changes
 	if runtime.GOOS != "linux" { // no file system here tells when a file was changed
 		if got.State != "off" || got.Reason != "changes.slow" {
@@ -317,8 +318,8 @@ func TestPromptWaitsForRestoration(t *testing.T) {
 	if err := <-put; err != nil {
 		t.Fatal(err)
 	}
-	d.answer(d.request(one), session.Answer{Reject: true})
-	d.answer(d.request(two), session.Answer{Reject: true})
+	d.answer(d.request(one), requests.Answer{Reject: true})
+	d.answer(d.request(two), requests.Answer{Reject: true})
 	if a, b := d.looked(one, first.ID).Changes, d.looked(two, second.ID).Changes; a.State != "none" || b.State != "none" {
 		t.Errorf("the turns: got %+v and %+v, want no changes", a, b)
 	}
@@ -416,7 +417,7 @@ func TestOverlappingTurnsInOneDirectory(t *testing.T) {
 	_, err := d.Undo().RestoreTurn(t.Context(), two, undo.RestoreTurn{Turn: second.ID})
 	refused(t, err, "changes.turn_running")
 	d.leave("a", "1\n")
-	d.answer(ask, session.Answer{Reject: true})
+	d.answer(ask, requests.Answer{Reject: true})
 	if c := d.looked(one, first.ID).Changes; !c.Mixed || c.Files != 2 || !second.Changes.Mixed || alone.Changes.Mixed {
 		t.Errorf("the turns: got %+v, %+v and alone %+v; want the first two mixed", c, second.Changes, alone.Changes)
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"deskhand/backend/inspect"
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
-	"deskhand/backend/session"
 )
 
 // readParts reads all pages of the parts that a permission asks for.
-func (d *desk) readParts(r session.Request) (parts []inspect.RequestPart, texts []string) {
+func (d *desk) readParts(r requests.Request) (parts []inspect.RequestPart, texts []string) {
 	d.t.Helper()
 	parts, err := d.Inspector().Parts(d.t.Context(), r.ID)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestLongApprovalIsReadWhole(t *testing.T) {
 					t.Errorf("SuggestRules: got dangers %q, %v; want those of the end of the command", got, err)
 				}
 			}
-			d.answer(r, session.Answer{OptionID: "n"})
+			d.answer(r, requests.Answer{OptionID: "n"})
 			d.idle(id)
 			if _, texts := d.readParts(r); texts[0] != tc.text {
 				t.Errorf("once it is answered: got %d bytes, want %d", len(texts[0]), len(tc.text))

@@ -5,10 +5,11 @@ import (
 
 	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
+	"deskhand/backend/requests"
 )
 
 // WholeRequest returns a permission with the whole of its tool call, of any length. pending are frames that are not stored yet.
-func (c *core) WholeRequest(ctx context.Context, r Request, pending ...journal.Frame) (Request, error) {
+func (c *core) WholeRequest(ctx context.Context, r requests.Request, pending ...journal.Frame) (requests.Request, error) {
 	if !r.Clipped || r.Tool == nil {
 		return r, nil
 	}
@@ -21,6 +22,6 @@ func (c *core) WholeRequest(ctx context.Context, r Request, pending ...journal.F
 }
 
 // callOf returns the tool call of a permission; the request has a Tool.
-func callOf(r *Request) inspect.Call {
+func callOf(r *requests.Request) inspect.Call {
 	return inspect.Call{Session: r.Session, Told: r.Told, Frame: r.Frame, Clipped: r.Clipped, Tool: *r.Tool}
 }

@@ -7,6 +7,7 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/redact"
+	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/settings"
 	"deskhand/backend/shells"
@@ -157,3 +158,6 @@ func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
 
 // Feed returns the feed of all events.
 func (c *Client) Feed() *Feed { return c.feed }
+
+// Requests returns the stored requests of all sessions.
+func (c *Client) Requests() *requests.Library { return c.requests }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 )
 
@@ -203,7 +204,7 @@ func TestWorktreeIsNotRemovedWhileAgentWorks(t *testing.T) {
 	if now := d.get(s.ID); now.Worktree.State != "ready" || d.textAt(s.Cwd, "code.go") != "one\n" {
 		t.Errorf("worktree after a refused Remove: got %+v, want it ready and untouched", now.Worktree)
 	}
-	d.answer(r, session.Answer{Reject: true})
+	d.answer(r, requests.Answer{Reject: true})
 	d.idle(other.ID)
 	if _, err = d.Worktrees().Remove(t.Context(), s.ID); err != nil {
 		t.Fatal(err)

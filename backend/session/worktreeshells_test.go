@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
 )
@@ -51,7 +52,7 @@ func TestWorktreePreviewNamesOtherSessions(t *testing.T) {
 	r := d.request(further.ID)
 	_, err = d.Worktrees().Remove(t.Context(), s.ID)
 	refused(t, err, "worktree.busy")
-	d.answer(r, session.Answer{Reject: true})
+	d.answer(r, requests.Answer{Reject: true})
 	d.idle(further.ID)
 	there := d.shell(further.ID, shells.NewShell{Directory: tree})
 	stays := d.shell(further.ID, shells.NewShell{})

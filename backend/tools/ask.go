@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deskhand/backend/form"
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 )
 
 const askSchema = `{
@@ -85,7 +85,7 @@ func (o *option) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (in askInput) list() ([]session.Question, error) {
+func (in askInput) list() ([]requests.Question, error) {
 	if len(in.Questions) == 0 {
 		in.Questions = []question{in.question}
 	}
@@ -93,7 +93,7 @@ func (in askInput) list() ([]session.Question, error) {
 		return nil, &ruleError{"arguments", fmt.Sprintf("%d questions at once are the most", mostQuestions)}
 	}
 	size := 0
-	list := make([]session.Question, len(in.Questions))
+	list := make([]requests.Question, len(in.Questions))
 	for i, q := range in.Questions {
 		prompt := strings.TrimSpace(q.Prompt)
 		if prompt == "" {
@@ -106,7 +106,7 @@ func (in askInput) list() ([]session.Question, error) {
 			return nil, &ruleError{"arguments", fmt.Sprintf("%d options of a question are the most", mostOptions)}
 		}
 		size += len(prompt)
-		list[i] = session.Question{Prompt: prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
+		list[i] = requests.Question{Prompt: prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []form.QuestionOption{}}
 		for _, o := range q.Options {
 			if o.ID == "" {
 				return nil, &ruleError{"arguments", "an option needs a label"}

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend"
 	"deskhand/backend/cli"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
@@ -365,13 +366,13 @@ func (r *rig) shown(id string) []string {
 }
 
 // waiting is the request that waits in a session.
-func (r *rig) waiting(id string) session.Request {
+func (r *rig) waiting(id string) requests.Request {
 	r.t.Helper()
-	var found session.Request
+	var found requests.Request
 	r.until("a request", func() bool {
-		var inbox struct{ Items []session.Request }
+		var inbox struct{ Items []requests.Request }
 		r.call("GET", "inbox", nil, &inbox)
-		i := slices.IndexFunc(inbox.Items, func(q session.Request) bool { return q.Session == id })
+		i := slices.IndexFunc(inbox.Items, func(q requests.Request) bool { return q.Session == id })
 		if i >= 0 {
 			found = inbox.Items[i]
 		}
@@ -383,7 +384,7 @@ func (r *rig) waiting(id string) session.Request {
 func (r *rig) nothingWaits() {
 	r.t.Helper()
 	r.until("an empty inbox", func() bool {
-		var inbox struct{ Items []session.Request }
+		var inbox struct{ Items []requests.Request }
 		r.call("GET", "inbox", nil, &inbox)
 		return len(inbox.Items) == 0
 	})

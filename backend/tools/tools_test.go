@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"deskhand/backend/requests"
 
-	"deskhand/backend/session"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The tools as an agent has them: the real program, the SDK's client, both transports.
@@ -163,7 +163,7 @@ func TestAskUserReturnsAnswers(t *testing.T) {
 		if q.Kind != "question" || q.Title != "Which colour?" || len(q.Questions) != 1 || len(q.Questions[0].Options) != 3 || q.Questions[0].Options[1].ID != "w" || !q.Questions[0].MultiSelect {
 			t.Errorf("question: got %+v, want the colour with 3 options", q)
 		}
-		r.call("POST", "requests/"+q.ID+"/answer", session.Answer{Answers: [][]string{{"w", "b"}}}, nil)
+		r.call("POST", "requests/"+q.ID+"/answer", requests.Answer{Answers: [][]string{{"w", "b"}}}, nil)
 		if out := <-done; out.IsError || out.Raw != `{"status":"answered","answers":[["w","b"]]}` {
 			t.Errorf("ask_user: got %s, want the answers w and b", out.Raw)
 		}

@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite" // the database is read behind the program's back
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/e2e/agents/llm"
 
@@ -122,7 +123,7 @@ func mustBeListed(t *testing.T, s *server, id string) {
 }
 
 // commandOf is the text of a permission in which the command must stand.
-func commandOf(r session.Request) string {
+func commandOf(r requests.Request) string {
 	text := r.Title + " " + r.Detail
 	if r.Tool != nil {
 		text += " " + r.Tool.Title + " " + strings.ReplaceAll(string(r.Tool.RawInput), `\u003e`, ">")
@@ -130,7 +131,7 @@ func commandOf(r session.Request) string {
 	return text
 }
 
-func mustTellTheStory(t *testing.T, entries []transcript.Entry, requests []session.Request) {
+func mustTellTheStory(t *testing.T, entries []transcript.Entry, asked []requests.Request) {
 	t.Helper()
 	if got := said(entries); !strings.Contains(got, firstWords) || !strings.Contains(got, lastWords) {
 		t.Errorf("the agent said %q", got)
@@ -149,8 +150,8 @@ func mustTellTheStory(t *testing.T, entries []transcript.Entry, requests []sessi
 	if !user || !tool || !request {
 		t.Errorf("prompt %v, completed tool call with its output %v, request %v in\n%s", user, tool, request, readable(entries))
 	}
-	if !slices.ContainsFunc(requests, func(r session.Request) bool { return r.Status == "answered" && r.AnsweredBy == "browser" }) {
-		t.Errorf("no answered request among %+v", requests)
+	if !slices.ContainsFunc(asked, func(r requests.Request) bool { return r.Status == "answered" && r.AnsweredBy == "browser" }) {
+		t.Errorf("no answered request among %+v", asked)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
@@ -358,9 +358,9 @@ func (m *matrix) question() string {
 		m.t().Logf("%s", readable(m.entries(turn)))
 		return fails + " nobody is asked"
 	case request.Kind == "form":
-		m.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{Action: "accept", Content: m.fill(request.Schema)}, nil)
+		m.s.call("POST", "/client/requests/"+request.ID+"/answer", requests.Answer{Action: "accept", Content: m.fill(request.Schema)}, nil)
 	case request.Kind == "question":
-		m.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{Answers: [][]string{{"Blue"}}}, nil)
+		m.s.call("POST", "/client/requests/"+request.ID+"/answer", requests.Answer{Answers: [][]string{{"Blue"}}}, nil)
 	default:
 		m.t().Fatalf("request of %s: got %+v, want a form or a question", m.agent.ID, request)
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -215,13 +216,13 @@ type feed struct {
 	session session.Session
 	entries map[string]transcript.Entry
 	turns   map[string]session.Turn
-	asked   map[string]session.Request
+	asked   map[string]requests.Request
 }
 
 func follow(s *server) *feed {
 	s.t.Helper()
 	f := &feed{
-		s: s, entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, asked: map[string]session.Request{},
+		s: s, entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, asked: map[string]requests.Request{},
 	}
 	var start struct {
 		Gen   string
@@ -295,7 +296,7 @@ func (f *feed) take(event session.Event) {
 		decode(f.s.t, event.Data, &turn)
 		f.turns[turn.ID] = turn
 	case "request.upsert":
-		var request session.Request
+		var request requests.Request
 		decode(f.s.t, event.Data, &request)
 		f.asked[request.ID] = request
 	}
@@ -316,13 +317,13 @@ func (f *feed) sorted() []transcript.Entry {
 func (f *feed) transcript() string { return readable(f.sorted()) }
 
 // waiting is the request that waits for a person, if any.
-func (f *feed) waiting() (session.Request, bool) {
+func (f *feed) waiting() (requests.Request, bool) {
 	for _, request := range f.asked {
 		if request.Status == "requested" {
 			return request, true
 		}
 	}
-	return session.Request{}, false
+	return requests.Request{}, false
 }
 
 // open starts a session and waits until it is ready.
@@ -354,13 +355,13 @@ func (f *feed) prompt(text string) string {
 }
 
 // answer gives the waiting permission the first option of a kind.
-func (f *feed) answer(kind string) session.Request {
+func (f *feed) answer(kind string) requests.Request {
 	f.s.t.Helper()
 	f.until("a request for permission", func() bool { _, ok := f.waiting(); return ok })
 	request, _ := f.waiting()
 	for _, option := range request.Options {
 		if option.Kind == kind {
-			f.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{OptionID: option.ID}, nil)
+			f.s.call("POST", "/client/requests/"+request.ID+"/answer", requests.Answer{OptionID: option.ID}, nil)
 			return request
 		}
 	}
@@ -376,21 +377,21 @@ func (f *feed) done(turn string) session.Turn {
 }
 
 // entriesOf loads the session's transcript as a window that opens would, page by page.
-func (s *server) entriesOf(id string) ([]transcript.Entry, []session.Request) {
+func (s *server) entriesOf(id string) ([]transcript.Entry, []requests.Request) {
 	s.t.Helper()
 	var all []transcript.Entry
-	var requests []session.Request
+	var asked []requests.Request
 	path := "/client/sessions/" + id + "/entries?limit=3"
 	for before := ""; ; {
 		var page struct {
 			Items    []transcript.Entry
 			Next     json.RawMessage
-			Requests []session.Request
+			Requests []requests.Request
 		}
 		s.call("GET", path+before, nil, &page)
-		all, requests = append(page.Items, all...), append(page.Requests, requests...)
+		all, asked = append(page.Items, all...), append(page.Requests, asked...)
 		if next := strings.Trim(string(page.Next), `"`); next == "" || next == "null" {
-			return all, requests
+			return all, asked
 		} else {
 			before = "&before=" + url.QueryEscape(next)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
@@ -42,7 +42,7 @@ func heard(model *llm.Model, text string) bool {
 }
 
 // waits gives the request that waits.
-func (f *feed) waits() session.Request {
+func (f *feed) waits() requests.Request {
 	f.s.t.Helper()
 	f.until("a request", func() bool { _, ok := f.waiting(); return ok })
 	request, _ := f.waiting()
@@ -60,10 +60,10 @@ func TestClaudeAsks(t *testing.T) {
 		askFor("a size", llm.Ask{Question: "Which size?", Options: []string{"Small", "Large"}}),
 		askFor("a tone", llm.Ask{Question: "Which tone?", Options: []string{"Loud", "Quiet"}}),
 	)
-	path := func(r session.Request) string {
+	path := func(r requests.Request) string {
 		return "/client/sessions/" + r.Session + "/questions/" + r.ID
 	}
-	reply := func(r session.Request, words string) {
+	reply := func(r requests.Request, words string) {
 		f.s.call("POST", path(r)+"/reply", map[string]any{"answers": [][]string{{words}}}, nil)
 	}
 
@@ -72,7 +72,7 @@ func TestClaudeAsks(t *testing.T) {
 	if r.Kind != "form" || !strings.Contains(string(r.Schema), "question_0_custom") {
 		t.Fatalf(`waits: got r %+v, want Kind "form" and Schema with "question_0_custom"`, r)
 	}
-	var inbox struct{ Questions []session.WaitingQuestion }
+	var inbox struct{ Questions []requests.WaitingQuestion }
 	f.s.call("GET", "/client/inbox", nil, &inbox)
 	if len(inbox.Questions) != 1 || !strings.HasPrefix(inbox.Questions[0].Prompt, "Which colour?") || !slices.Equal(inbox.Questions[0].Options, []string{"Red", "Blue"}) || !inbox.Questions[0].FreeText {
 		t.Errorf(`got inbox.Questions %+v, want 1 in inbox.Questions, inbox.Questions[0].Prompt beginning with "Which colour?", inbox.Questions[0].Options []string{"Red", "Blue"} and inbox.Questions[0].FreeText`, inbox.Questions)
@@ -106,7 +106,7 @@ func TestClaudeAsks(t *testing.T) {
 	before := strings.Count(f.said(), "I go on.")
 	turn = f.prompt("Please ask for a tone.")
 	r = f.waits()
-	f.s.call("POST", "/client/requests/"+r.ID+"/answer", session.Answer{Action: "cancel"}, nil)
+	f.s.call("POST", "/client/requests/"+r.ID+"/answer", requests.Answer{Action: "cancel"}, nil)
 	end = f.done(turn)
 	aborted := slices.ContainsFunc(f.sorted(), func(e transcript.Entry) bool { return e.Turn == turn && e.Tool != nil && e.Tool.Status == "failed" })
 	if !aborted && strings.Count(f.said(), "I go on.") > before {
@@ -129,7 +129,7 @@ func TestClaudePlans(t *testing.T) {
 		if r.Kind != "permission" || r.Tool == nil || r.Tool.Kind != "switch_mode" || len(r.Options) < 3 {
 			t.Fatalf(`waits: got r %+v, want Kind "permission", Tool not nil, r.Tool.Kind "switch_mode" and at least 3 in Options`, r)
 		}
-		var inbox struct{ Questions []session.WaitingQuestion }
+		var inbox struct{ Questions []requests.WaitingQuestion }
 		f.s.call("GET", "/client/inbox", nil, &inbox)
 		if len(inbox.Questions) != 1 || len(inbox.Questions[0].Options) != len(r.Options) || inbox.Questions[0].Kind != "permission" {
 			t.Fatalf(`got inbox.Questions %+v, want 1 in inbox.Questions, the length of inbox.Questions[0].Options len(r.Options) and inbox.Questions[0].Kind "permission"`, inbox.Questions)
@@ -143,7 +143,7 @@ func TestClaudePlans(t *testing.T) {
 			}
 			continue
 		}
-		i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return strings.HasPrefix(o.Kind, "allow") })
+		i := slices.IndexFunc(r.Options, func(o requests.Option) bool { return strings.HasPrefix(o.Kind, "allow") })
 		f.s.call("POST", path+"/reply", map[string]any{"answers": [][]string{{r.Options[i].Name}}}, nil)
 		if end := f.done(turn); end.StopReason != "end_turn" || !strings.Contains(f.said(), "I carry it out.") {
 			t.Errorf("done: want end.StopReason \"end_turn\" and f.said() with \"I carry it out.\", got end.StopReason %s\nend.Error %+v\nf.transcript() %s", end.StopReason, end.Error, f.transcript())
@@ -202,7 +202,7 @@ func TestCodexGivesUp(t *testing.T) {
 	if end := f.asked[r.ID]; end.Status != "cancelled" {
 		t.Errorf(`got end %+v, want end.Status "cancelled"`, end)
 	}
-	status, body := f.s.try("POST", "/client/requests/"+r.ID+"/answer", session.Answer{Action: "decline"})
+	status, body := f.s.try("POST", "/client/requests/"+r.ID+"/answer", requests.Answer{Action: "decline"})
 	if status != http.StatusConflict || !strings.Contains(string(body), `"cancelled"`) {
 		t.Errorf("a late answer: %d %s", status, body)
 	}
@@ -227,7 +227,7 @@ func TestOpenCodeAsksForPermissionOnly(t *testing.T) {
 	if r.Kind != "permission" || !slices.Equal(kinds, []string{"allow_once", "allow_always", "reject_once"}) {
 		t.Errorf(`got r %+v, want Kind "permission" and kinds []string{"allow_once", "allow_always", "reject_once"}`, r)
 	}
-	var inbox struct{ Questions []session.WaitingQuestion }
+	var inbox struct{ Questions []requests.WaitingQuestion }
 	f.s.call("GET", "/client/inbox", nil, &inbox)
 	if len(inbox.Questions) != 0 {
 		t.Errorf("an approval is no question: %+v", inbox.Questions)

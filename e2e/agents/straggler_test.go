@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/session"
+	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 	"deskhand/e2e/agents/llm"
 )
@@ -107,7 +107,7 @@ func (f *feed) allowing(text, file string) string {
 		if r, waits := f.waiting(); waits {
 			for _, o := range r.Options {
 				if o.Kind == "allow_once" { // the request may have been answered a moment ago
-					f.s.try("POST", "/client/requests/"+r.ID+"/answer", session.Answer{OptionID: o.ID})
+					f.s.try("POST", "/client/requests/"+r.ID+"/answer", requests.Answer{OptionID: o.ID})
 					break
 				}
 			}

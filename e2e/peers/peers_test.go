@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
+	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -114,15 +115,15 @@ func (d *fixture) end(id string) (reason string, tr session.Transcript) {
 
 func (d *fixture) permit(id, option string) {
 	d.t.Helper()
-	var asked session.Request
+	var asked requests.Request
 	d.until("permission", func() bool {
-		list, err := d.Inbox(d.t.Context())
+		list, err := d.Requests().Waiting(d.t.Context())
 		if err == nil && len(list) > 0 {
 			asked = list[0]
 		}
 		return len(list) > 0
 	})
-	if err := d.Answer(d.t.Context(), asked.ID, session.Answer{OptionID: option}, "window"); err != nil {
+	if err := d.Answer(d.t.Context(), asked.ID, requests.Answer{OptionID: option}, "window"); err != nil {
 		d.t.Fatal(err)
 	}
 	_ = id
