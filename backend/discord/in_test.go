@@ -313,10 +313,10 @@ func TestMessageGoesWithoutMissingFile(t *testing.T) {
 		fault func(*discordtest.Discord)
 		told  string
 	}{
-		"away":    {func(d *discordtest.Discord) { d.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
-		"short":   {func(d *discordtest.Discord) { d.CutShort(true) }, "cannot be fetched"},
-		"failing": {func(d *discordtest.Discord) { d.FailFiles(1, 500) }, "cannot be fetched"},
-		"expired": {func(d *discordtest.Discord) { d.ExpireFiles() }, "a.txt"},
+		"away":    {func(d *discordtest.Discord) { d.CDN.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
+		"short":   {func(d *discordtest.Discord) { d.CDN.CutShort(true) }, "cannot be fetched"},
+		"failing": {func(d *discordtest.Discord) { d.CDN.Fail(1, 500) }, "cannot be fetched"},
+		"expired": {func(d *discordtest.Discord) { d.CDN.Expire() }, "a.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -773,7 +773,7 @@ func TestThreadSurvivesLostAnswer(t *testing.T) {
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
 	const route = "POST /channels/{channel}/messages/{message}/threads"
-	b.dc.LoseAnswers(route, 1, 502)
+	b.dc.API.LoseAnswers(route, 1, 502)
 	m := b.say("silent")
 	b.until("a conversation", func() bool { _, ok := b.s.in.bound(m.ID); return ok })
 	to, _ := b.s.in.bound(m.ID)
@@ -908,7 +908,7 @@ func TestCatchUpIsRepeatedAfterFailure(t *testing.T) {
 	before := len(b.dc.Calls(history))
 	b.away(func() {
 		b.say("two")
-		b.dc.Fail(history, 1, 400)
+		b.dc.API.Fail(history, 1, 400)
 	})
 	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > before })
 	b.settled(b.dc.Channel)
@@ -922,7 +922,7 @@ func TestCatchUpIsRepeatedAfterFailure(t *testing.T) {
 func TestCatchUpSurvivesAnotherBreak(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
-	release := b.dc.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
+	release := b.dc.API.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
 	defer release()
 	before := len(b.dc.Calls(discordtest.RouteHistory))
 	b.away(func() {})
@@ -1078,7 +1078,7 @@ func TestCatchUpTakesMessagesOfThreads(t *testing.T) {
 	}
 	const history = "GET /channels/{channel}/messages"
 	tried := len(dc.Calls(history))
-	b.away(func() { dc.Fail(history, 1, 400) })
+	b.away(func() { dc.API.Fail(history, 1, 400) })
 	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > tried })
 	b.settled(forum)
 	dc.Say(since, dc.Owner, "silent now")
@@ -1110,7 +1110,7 @@ func TestUnknownThreadIsRequestedAgain(t *testing.T) {
 	b.s.in.mu.Lock()
 	clear(b.s.in.above)
 	b.s.in.mu.Unlock()
-	b.dc.Fail(route, attempts+1, 502)
+	b.dc.API.Fail(route, attempts+1, 502)
 	b.s.in.lanes.queue(thread, func(ctx context.Context) {
 		if channel, err := b.s.in.channelAbove(ctx, thread); err != nil || channel != b.dc.Channel {
 			t.Errorf("channel of the thread: got %v, error %v, want %v", channel, err, b.dc.Channel)

@@ -466,7 +466,7 @@ func TestTextOutsideOfTurnsIsShown(t *testing.T) {
 		}
 		r.s.out.follow(t.Context(), []session.Event{{Session: r.session, Type: kind, Data: data}})
 	}
-	letGo := r.dc.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
+	letGo := r.dc.API.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
 	for _, word := range []string{"One", " more", " thing."} {
 		tell(feedText, session.BusEvent{MessageID: "free", Delta: word})
 	}
@@ -496,12 +496,12 @@ func TestUnconfirmedMessageIsSearched(t *testing.T) {
 		r.see("tick", func(list []discordtest.Message) bool {
 			return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
 		})
-		lose := r.dc.Fail
+		lose := r.dc.API.Fail
 		if made {
-			lose = r.dc.LoseAnswers
+			lose = r.dc.API.LoseAnswers
 		}
 		lose(discordtest.RouteCreate, attempts, 500)
-		release := r.dc.Hold(discordtest.RouteHistory) // it dies before it can look
+		release := r.dc.API.Hold(discordtest.RouteHistory) // it dies before it can look
 		before := len(r.dc.Calls(discordtest.RouteCreate))
 		r.give("a.txt")
 		r.stop()
@@ -569,7 +569,7 @@ func TestFailedUploadBecomesLine(t *testing.T) {
 	for _, fails := range []int{2, 1000} {
 		r := openOut(t)
 		r.askToRun()
-		r.dc.FailUploads(fails, 502)
+		r.dc.API.FailUploads(fails, 502)
 		r.give("a.txt")
 		r.answer(session.Answer{OptionID: "allow-once"})
 		list := r.shown()
