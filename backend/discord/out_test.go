@@ -40,7 +40,7 @@ func openOut(tb testing.TB) *outRig {
 
 func (r *outRig) bind(channel snowflake.ID, session string) {
 	r.t.Helper()
-	if err := r.s.in.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.dc.Guild.String(), Session: session}, 0); err != nil {
+	if err := r.s.bindings.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.dc.Guild.String(), Session: session}, 0); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -688,7 +688,7 @@ func TestUnboundChannelGetsNoMoreText(t *testing.T) {
 	r.see("tick", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
 	})
-	if err := r.s.in.unbind(t.Context(), r.channel); err != nil {
+	if err := r.s.bindings.unbind(t.Context(), r.channel); err != nil {
 		t.Fatal(err)
 	}
 	te := r.s.out.teller(t.Context(), r.session)
@@ -716,7 +716,7 @@ func TestForbiddenChannelIsReportedAndWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	problem := func() string {
-		b, _ := r.s.in.bound(r.channel)
+		b, _ := r.s.bindings.bound(r.channel)
 		return b.Problem
 	}
 	r.until("problem", func() bool { return problem() == problemForbidden })

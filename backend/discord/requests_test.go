@@ -61,7 +61,7 @@ func (r *eRig) reopen() {
 
 func (r *eRig) bind(channel snowflake.ID) {
 	r.t.Helper()
-	if err := r.s.in.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.discord.Guild.String(), Session: r.session}, 0); err != nil {
+	if err := r.s.bindings.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.discord.Guild.String(), Session: r.session}, 0); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -550,7 +550,7 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	old := r.asked()
-	if err := r.s.in.unbind(t.Context(), r.discord.Channel); err != nil {
+	if err := r.s.bindings.unbind(t.Context(), r.discord.Channel); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(old, "no longer")
