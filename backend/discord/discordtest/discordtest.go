@@ -24,7 +24,7 @@ type Options struct {
 	Answer    time.Duration // how long an interaction waits for its first answer; 0 = 3 s, as Discord does
 	NoContent bool          // the privileged intent for the content of messages is off
 	Clock     time.Duration // how far Discord's clock is from ours, from the start
-	RealHosts bool          // addresses of files name cdn.discordapp.com, which CDNClient takes to this machine
+	RealHosts bool          // addresses of files name cdn.discordapp.com, which CDN.Client takes to this machine
 }
 
 // Discord is the stand-in. A new stand-in has one guild with one text channel and two people. Tests change its content with the methods of

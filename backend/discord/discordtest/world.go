@@ -78,7 +78,8 @@ func (w *World) do(f func()) {
 	w.change()
 }
 
-// World is the content of a stand-in: its people and bots, guilds, channels and messages. Its methods act as people.
+// World is the content of a stand-in: its people and bots, guilds, channels and messages. The exported methods of World act as people, or
+// change the guilds and channels that the bot sees.
 type World struct {
 	Token       string
 	Bot         snowflake.ID // the bot's user
