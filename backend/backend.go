@@ -76,21 +76,20 @@ type Config struct {
 
 // Backend is an open backend.
 type Backend struct {
-	cfg      Config
-	lock     *datadir.Lock      // nil when another process holds the data directory
-	holder   *datadir.HeldError // that process
-	db       *store.DB
-	runtime  *proxy.Set // the agents of /v1
-	own      *proxy.Set // the agents of the client's sessions
-	agents   *agents.Catalogue
-	roster   *roster.Agents
-	skills   *skills.Library
-	kept     *snapshot.Library // the snapshots around turns
-	remotes  *remotes.Library
-	settings *settings.Library
-	search   *search.Index
-	client   *session.Client
-	discord  *discord.Surface
+	cfg       Config
+	lock      *datadir.Lock      // nil when another process holds the data directory
+	holder    *datadir.HeldError // that process
+	db        *store.DB
+	processes processSets
+	agents    *agents.Catalogue
+	roster    *roster.Agents
+	skills    *skills.Library
+	kept      *snapshot.Library // the snapshots around turns
+	remotes   *remotes.Library
+	settings  *settings.Library
+	search    *search.Index
+	client    *session.Client
+	discord   *discord.Surface
 
 	discordProblem string // why Discord is absent, when its stored data is damaged
 
@@ -104,8 +103,43 @@ type Backend struct {
 	life   context.Context //nolint:containedctx // every call's context ends with life
 	stop   context.CancelFunc
 
-	mu   sync.Mutex // protects the fields below
-	base string     // the URL for browsers, once there is one
+	address address // for browsers
+}
+
+// processSets are the processes of agents.
+type processSets struct {
+	api      *proxy.Set // of /v1
+	sessions *proxy.Set // of the client's sessions
+}
+
+// close ends the processes.
+func (p *processSets) close() error {
+	var errs []error
+	if p.sessions != nil {
+		errs = append(errs, p.sessions.Close())
+	}
+	if p.api != nil {
+		errs = append(errs, p.api.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// address is the URL for browsers, empty while nothing is served to browsers.
+type address struct {
+	mu  sync.Mutex
+	url string
+}
+
+func (a *address) set(url string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.url = url
+}
+
+func (a *address) get() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.url
 }
 
 // AgentsFileProblem says why agents.json cannot be read; empty when it can.
@@ -161,7 +195,7 @@ func (b *Backend) open(ctx context.Context) error {
 	}
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
-		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
+		Preinstalled: b.cfg.Preinstalled, Beside: b.processes.api, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
 	})
 	b.settings = settings.New(b.cfg.Places.Settings())
@@ -177,7 +211,7 @@ func (b *Backend) open(ctx context.Context) error {
 		token = b.cfg.Token
 	}
 	b.api, err = httpapi.New(httpapi.Config{
-		Version: b.cfg.Version, Runtime: b.runtime, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
+		Version: b.cfg.Version, Runtime: b.processes.api, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
 		ClientToken: clientToken, Tabs: b.tabs, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
 		Roots: b.cfg.Roots, Private: b.private(), MaxUpload: b.cfg.MaxUpload,
 		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger, Access: b.access,
@@ -204,10 +238,10 @@ func (b *Backend) openProcesses() error {
 		cfg.Ledger = b.cfg.Places.Ledger()
 	}
 	var err error
-	if b.runtime, err = proxy.Open(cfg); err != nil {
+	if b.processes.api, err = proxy.Open(cfg); err != nil {
 		return err
 	}
-	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, LogBytes: sessionLog, Logger: b.cfg.Logger, Purpose: processes.ForSession})
+	b.processes.sessions, err = proxy.Open(proxy.Config{Beside: b.processes.api, LogBytes: sessionLog, Logger: b.cfg.Logger, Purpose: processes.ForSession})
 	return err
 }
 
@@ -245,7 +279,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	known := roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
 	b.roster = roster.New(roster.Deps{Catalogue: b.agents, Secrets: known})
 	b.client, err = session.Open(ctx, session.Config{
-		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
+		Store: b.db, Agents: b.agents, Proxy: b.processes.sessions, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
 		Skills:    b.skills,
 		Snapshots: b.kept,
 		Replace:   files.Replace,
@@ -273,13 +307,13 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 // openLibraries opens the skills and the snapshots, which lie in files beside the database.
 func (b *Backend) openLibraries(ctx context.Context) (err error) {
 	b.skills, err = skills.Open(ctx, skills.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environ, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.processes.api, Environ: b.agents.Environ, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	b.kept, err = snapshot.Open(ctx, snapshot.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.processes.api, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
 	})
 	return err
 }
@@ -315,7 +349,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Data:           b.cfg.Places.Data,
 		Activate:       b.cfg.Activate,
 		Link:           b.Link,
-		URL:            b.url,
+		URL:            b.address.get,
 		Login:          b.codes.take,
 		Tabs:           b.tabs,
 		Search:         b.search,
@@ -445,12 +479,7 @@ func (b *Backend) Close() error {
 	if b.agents != nil {
 		errs = append(errs, b.agents.Close())
 	}
-	if b.own != nil {
-		errs = append(errs, b.own.Close())
-	}
-	if b.runtime != nil {
-		errs = append(errs, b.runtime.Close())
-	}
+	errs = append(errs, b.processes.close())
 	if b.access != nil {
 		errs = append(errs, b.access.Close())
 	}
@@ -561,9 +590,7 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	}
 	l := serve(ln, h) //nolint:contextcheck // the listener lives until Close, not as long as ctx
 	l.unmount, l.URL = unmount, "http://"+net.JoinHostPort(shown, p)
-	b.mu.Lock()
-	b.base = l.URL
-	b.mu.Unlock()
+	b.address.set(l.URL)
 	if b.lock != nil {
 		b.describe(l.URL)
 	}
@@ -575,21 +602,13 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// url is the URL for browsers, or empty.
-func (b *Backend) url() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.base
-}
-
 // Link is a URL that signs a browser in, once, within a minute.
 func (b *Backend) Link() (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.base == "" {
+	url := b.address.get()
+	if url == "" {
 		return "", errors.New("nothing is served to browsers")
 	}
-	return b.base + "/#code=" + b.codes.make(), nil
+	return url + "/#code=" + b.codes.make(), nil
 }
 
 // token reads a token of the data directory, or creates the token at the first start: 256 random bits, readable by us alone. Only the

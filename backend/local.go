@@ -60,7 +60,7 @@ func (b *Backend) localState() httpapi.LocalAPI {
 }
 
 func (b *Backend) localStateLocked() httpapi.LocalAPI {
-	url := b.url()
+	url := b.address.get()
 	return httpapi.LocalAPI{On: url != "", URL: url, Fixed: !b.local.open, Problem: b.local.problem}
 }
 
@@ -94,9 +94,7 @@ func (b *Backend) endLocalLocked() {
 	if listener == nil {
 		return
 	}
-	b.mu.Lock()
-	b.base = ""
-	b.mu.Unlock()
+	b.address.set("")
 	b.describe("")
 	l.ends.Go(func() {
 		if err := listener.Close(); err != nil {

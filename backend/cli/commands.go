@@ -11,28 +11,34 @@ import (
 )
 
 type commands struct {
-	Open      openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
-	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
-	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
-	Agents    agentsCommand   `cmd:"" help:"List, install, update and remove agents."`
-	Doctor    doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
-	Login     loginCommand    `cmd:"" help:"Sign in to an agent."`
-	Logout    logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`
-	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
-	Sessions  sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
-	Inbox     inboxCommand    `cmd:"" help:"List and answer what waits for a person."`
-	Trust     trustCommand    `cmd:"" help:"Show, approve and revoke what a directory starts beside an agent."`
-	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
-	Discord   discordCommand  `cmd:"" help:"Set up Discord, where the same conversations can be shown and spoken in, and bind channels to them."`
-	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
-	Data      dataCommand     `cmd:"" help:"Tell where the data is, and use another directory."`
-	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
-	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
-	Tokens    tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
-	Version   versionCommand  `cmd:"" help:"Print the version, and what the program was built from."`
-	Licenses  licensesCommand `cmd:"" help:"Print the licences of the program and of all that it is made of."`
-	Agent     agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`
-	ACP       acpCommand      `cmd:"" name:"acp" help:"Be an agent for an editor: its conversations are Deskhand's."`
+	Open     openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
+	Server   serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
+	Prompt   promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
+	Agents   agentsCommand   `cmd:"" help:"List, install, update and remove agents."`
+	Doctor   doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
+	Login    loginCommand    `cmd:"" help:"Sign in to an agent."`
+	Logout   logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`
+	Ps       psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
+	Sessions sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
+	Inbox    inboxCommand    `cmd:"" help:"List and answer what waits for a person."`
+	Trust    trustCommand    `cmd:"" help:"Show, approve and revoke what a directory starts beside an agent."`
+	Places   placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
+	Discord  discordCommand  `cmd:"" help:"Set up Discord, where the same conversations can be shown and spoken in, and bind channels to them."`
+	Tail     tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
+	Data     dataCommand     `cmd:"" help:"Tell where the data is, and use another directory."`
+	Verify   verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
+	Link     linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
+	Tokens   tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
+	Version  versionCommand  `cmd:"" help:"Print the version, and what the program was built from."`
+	Licenses licensesCommand `cmd:"" help:"Print the licences of the program and of all that it is made of."`
+	Agent    agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`
+	ACP      acpCommand      `cmd:"" name:"acp" help:"Be an agent for an editor: its conversations are Deskhand's."`
+
+	hiddenCommands
+}
+
+// hiddenCommands are the commands that Deskhand and agents start.
+type hiddenCommands struct {
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
 	Environ   environCommand  `cmd:"" name:"environment" hidden:""`

@@ -41,7 +41,7 @@ func discordState(t *testing.T, dir string) (s discord.State) {
 
 func TestDiscordFromTheTerminal(t *testing.T) {
 	dc, dir, project := openDiscord(t), t.TempDir(), t.TempDir()
-	setup := []string{"discord", "setup", "--user", dc.Owner.String(), "--rest-url", dc.REST(), "--gateway-url", dc.Gateway()}
+	setup := []string{"discord", "setup", "--user", dc.Owner.String(), "--rest-url", dc.API.URL, "--gateway-url", dc.Gateway.URL}
 	for name, tc := range map[string]struct {
 		args  []string
 		input string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/disgoorg/snowflake/v2"
 
@@ -35,15 +36,28 @@ type bond struct {
 // behind reports whether the messages after the newest known message are still to be requested.
 func (b bond) behind() bool { return b.caught < b.away }
 
+// bindings are the bindings of channels, in the store and in memory.
+type bindings struct {
+	s *Surface
+
+	writing sync.Mutex // held while a binding is stored and changed in memory
+
+	mu    sync.Mutex // protects the fields below
+	bonds map[snowflake.ID]*bond
+	away  int // how often the line has come back without a resume
+}
+
+func newBindings(s *Surface) *bindings { return &bindings{s: s, bonds: map[snowflake.ID]*bond{}} }
+
 // load reads the bindings. load is called once, before any other method.
-func (in *inbound) load(ctx context.Context) error {
-	rows, err := in.s.cfg.Store.Read().QueryContext(ctx, `SELECT channel, data, newest FROM discord_binding`)
+func (all *bindings) load(ctx context.Context) error {
+	rows, err := all.s.cfg.Store.Read().QueryContext(ctx, `SELECT channel, data, newest FROM discord_binding`)
 	if err != nil {
 		return fmt.Errorf("reading the bindings: %w", err)
 	}
 	defer rows.Close()
-	in.mu.Lock()
-	defer in.mu.Unlock()
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	for rows.Next() {
 		var channel, data, newest string
 		if err := rows.Scan(&channel, &data, &newest); err != nil {
@@ -53,7 +67,7 @@ func (in *inbound) load(ctx context.Context) error {
 		if err := json.Unmarshal([]byte(data), &b.Binding); err != nil {
 			return fmt.Errorf("reading the bindings: %w", err)
 		}
-		in.bonds[idOf(channel)] = b
+		all.bonds[idOf(channel)] = b
 	}
 	return rows.Err()
 }
@@ -65,10 +79,10 @@ func idOf(text string) snowflake.ID {
 }
 
 // bound returns the binding of a channel.
-func (in *inbound) bound(channel snowflake.ID) (Binding, bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	b := in.bonds[channel]
+func (all *bindings) bound(channel snowflake.ID) (Binding, bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	b := all.bonds[channel]
 	if b == nil || b.deleted {
 		return Binding{}, false
 	}
@@ -76,20 +90,20 @@ func (in *inbound) bound(channel snowflake.ID) (Binding, bool) {
 }
 
 // bond returns the state of a channel, also when its conversation was deleted.
-func (in *inbound) bond(channel snowflake.ID) (bond, bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if b := in.bonds[channel]; b != nil {
+func (all *bindings) bond(channel snowflake.ID) (bond, bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if b := all.bonds[channel]; b != nil {
 		return *b, true
 	}
 	return bond{}, false
 }
 
 // channelOf returns the channel of a conversation.
-func (in *inbound) channelOf(session string) (snowflake.ID, bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for channel, b := range in.bonds {
+func (all *bindings) channelOf(session string) (snowflake.ID, bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for channel, b := range all.bonds {
 		if session != "" && b.Session == session && !b.deleted {
 			return channel, true
 		}
@@ -97,12 +111,12 @@ func (in *inbound) channelOf(session string) (snowflake.ID, bool) {
 	return 0, false
 }
 
-// bindings returns all bindings, the oldest first.
-func (in *inbound) bindings() []Binding {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	list := make([]Binding, 0, len(in.bonds))
-	for _, b := range in.bonds {
+// list returns all bindings, the oldest first.
+func (all *bindings) list() []Binding {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	list := make([]Binding, 0, len(all.bonds))
+	for _, b := range all.bonds {
 		if !b.deleted {
 			list = append(list, b.Binding)
 		}
@@ -116,28 +130,28 @@ func (in *inbound) bindings() []Binding {
 // bind stores a binding, which replaces the channel's earlier binding. bind fails with discord.bound when the conversation has another
 // channel. The caller checks everything else before. newest is the newest message of the channel: messages for the conversation come
 // after it. 0 = the channel is empty.
-func (in *inbound) bind(ctx context.Context, b Binding, newest snowflake.ID) error {
-	return in.bindWith(ctx, b, newest, func(*sql.Tx) error { return nil })
+func (all *bindings) bind(ctx context.Context, b Binding, newest snowflake.ID) error {
+	return all.bindWith(ctx, b, newest, func(*sql.Tx) error { return nil })
 }
 
 // bindWith is bind, and runs with in the same transaction.
-func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID, with func(*sql.Tx) error) error {
-	in.writing.Lock()
-	defer in.writing.Unlock()
+func (all *bindings) bindWith(ctx context.Context, b Binding, newest snowflake.ID, with func(*sql.Tx) error) error {
+	all.writing.Lock()
+	defer all.writing.Unlock()
 	channel := idOf(b.Channel)
 	data, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
-	gone, err := in.rival(b)
+	gone, err := all.rival(b)
 	if err != nil {
 		return err
 	}
 	newest = max(newest, channel-1) // ids are given out in order, and the first message of a forum's thread has the thread's id
-	if old, ok := in.bond(channel); ok {
+	if old, ok := all.bond(channel); ok {
 		newest = max(newest, old.newest)
 	}
-	err = in.write(ctx, func(tx *sql.Tx) error {
+	err = all.s.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM discord_binding WHERE channel = ?`, gone); err != nil {
 			return err
 		}
@@ -152,24 +166,24 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	if err != nil {
 		return err
 	}
-	in.mu.Lock()
+	all.mu.Lock()
 	now := &bond{Binding: b, newest: newest}
-	if old := in.bonds[channel]; old != nil {
+	if old := all.bonds[channel]; old != nil {
 		now.away, now.caught = old.away, old.caught
 	}
-	delete(in.bonds, idOf(gone))
-	in.bonds[channel] = now
-	in.mu.Unlock()
-	in.s.changed()
+	delete(all.bonds, idOf(gone))
+	all.bonds[channel] = now
+	all.mu.Unlock()
+	all.s.changed()
 	return nil
 }
 
 // rival returns the channel that loses its conversation to b: a channel that is gone, or whose conversation was deleted. Any other
 // channel keeps its conversation, and rival fails.
-func (in *inbound) rival(b Binding) (gone string, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, other := range in.bonds {
+func (all *bindings) rival(b Binding) (gone string, err error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, other := range all.bonds {
 		switch {
 		case b.Session == "" || other.Session != b.Session || other.Channel == b.Channel:
 		case other.Problem == problemGone || other.deleted:
@@ -182,56 +196,56 @@ func (in *inbound) rival(b Binding) (gone string, err error) {
 }
 
 // unbind removes the binding of a channel. A missing binding is no error.
-func (in *inbound) unbind(ctx context.Context, channel snowflake.ID) error {
-	in.writing.Lock()
-	defer in.writing.Unlock()
-	err := in.write(ctx, func(tx *sql.Tx) error {
+func (all *bindings) unbind(ctx context.Context, channel snowflake.ID) error {
+	all.writing.Lock()
+	defer all.writing.Unlock()
+	err := all.s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM discord_binding WHERE channel = ?`, channel.String())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	in.mu.Lock()
-	delete(in.bonds, channel)
-	in.mu.Unlock()
-	in.s.changed()
+	all.mu.Lock()
+	delete(all.bonds, channel)
+	all.mu.Unlock()
+	all.s.changed()
 	return nil
 }
 
 // unbindAll removes every binding.
-func (in *inbound) unbindAll(ctx context.Context) error {
-	in.writing.Lock()
-	defer in.writing.Unlock()
-	err := in.write(ctx, func(tx *sql.Tx) error {
+func (all *bindings) unbindAll(ctx context.Context) error {
+	all.writing.Lock()
+	defer all.writing.Unlock()
+	err := all.s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM discord_binding`)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	in.mu.Lock()
-	clear(in.bonds)
-	in.mu.Unlock()
-	in.s.changed()
+	all.mu.Lock()
+	clear(all.bonds)
+	all.mu.Unlock()
+	all.s.changed()
 	return nil
 }
 
 // renamed stores the new name of a channel.
-func (in *inbound) renamed(ctx context.Context, channel snowflake.ID, name, guild string) error {
-	return in.rewrite(ctx, channel, func(b *Binding) { b.Name, b.GuildName = cmp.Or(name, b.Name), cmp.Or(guild, b.GuildName) })
+func (all *bindings) renamed(ctx context.Context, channel snowflake.ID, name, guild string) error {
+	return all.rewrite(ctx, channel, func(b *Binding) { b.Name, b.GuildName = cmp.Or(name, b.Name), cmp.Or(guild, b.GuildName) })
 }
 
 // troubled stores why nothing can be written to a channel: "gone", "forbidden", or "" when messages can be written.
-func (in *inbound) troubled(ctx context.Context, channel snowflake.ID, problem string) error {
-	return in.rewrite(ctx, channel, func(b *Binding) { b.Problem = problem })
+func (all *bindings) troubled(ctx context.Context, channel snowflake.ID, problem string) error {
+	return all.rewrite(ctx, channel, func(b *Binding) { b.Problem = problem })
 }
 
 // rewrite changes the record of a binding, and reports the change.
-func (in *inbound) rewrite(ctx context.Context, channel snowflake.ID, change func(*Binding)) error {
-	in.writing.Lock()
-	defer in.writing.Unlock()
-	was, ok := in.bond(channel)
+func (all *bindings) rewrite(ctx context.Context, channel snowflake.ID, change func(*Binding)) error {
+	all.writing.Lock()
+	defer all.writing.Unlock()
+	was, ok := all.bond(channel)
 	now := was.Binding
 	change(&now)
 	if !ok || now == was.Binding {
@@ -241,75 +255,58 @@ func (in *inbound) rewrite(ctx context.Context, channel snowflake.ID, change fun
 	if err != nil {
 		return err
 	}
-	err = in.write(ctx, func(tx *sql.Tx) error {
+	err = all.s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE discord_binding SET data = ? WHERE channel = ?`, string(data), channel.String())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	in.mu.Lock()
-	if b := in.bonds[channel]; b != nil {
+	all.mu.Lock()
+	if b := all.bonds[channel]; b != nil {
 		b.Binding = now
 	}
-	in.mu.Unlock()
-	in.s.changed()
+	all.mu.Unlock()
+	all.s.changed()
 	return nil
-}
-
-// write runs f in a write transaction of the store.
-func (in *inbound) write(ctx context.Context, f func(*sql.Tx) error) error {
-	if err := in.s.cfg.Store.Write(ctx, f); err != nil {
-		return fmt.Errorf("%w: %w", session.ErrStorage, err)
-	}
-	return nil
-}
-
-// channelGone takes that a channel or thread was deleted, or that the bot no longer sees the channel. The binding stays, because a server
-// to which the bot returns still has its channels, and a person should see why no message comes.
-func (in *inbound) channelGone(channel snowflake.ID) {
-	if _, ok := in.bond(channel); !ok {
-		return
-	}
-	in.lanes.queue(channel, func(ctx context.Context) { in.trouble(ctx, channel, problemGone) })
 }
 
 // trouble is troubled for callers that cannot return an error.
-func (in *inbound) trouble(ctx context.Context, channel snowflake.ID, problem string) {
-	if err := in.troubled(ctx, channel, problem); err != nil {
-		in.s.cfg.Logger.Warn("a binding cannot be written", "channel", channel.String(), "error", err)
+func (all *bindings) trouble(ctx context.Context, channel snowflake.ID, problem string) {
+	if err := all.troubled(ctx, channel, problem); err != nil {
+		all.s.cfg.Logger.Warn("a binding cannot be written", "channel", channel.String(), "error", err)
 	}
 }
 
 // sessionGone takes that a conversation was deleted.
-func (in *inbound) sessionGone(id string) { in.setDeleted(id, true) }
+func (all *bindings) sessionGone(id string) { all.setDeleted(id, true) }
 
 // sessionThere takes that a conversation exists, because a deletion can be undone.
-func (in *inbound) sessionThere(id string) { in.setDeleted(id, false) }
+func (all *bindings) sessionThere(id string) { all.setDeleted(id, false) }
 
-func (in *inbound) setDeleted(id string, deleted bool) {
-	in.mu.Lock()
+func (all *bindings) setDeleted(id string, deleted bool) {
+	all.mu.Lock()
 	changed := false
-	for _, b := range in.bonds {
+	for _, b := range all.bonds {
 		if b.Session == id && id != "" && b.deleted != deleted {
 			b.deleted, changed = deleted, true
 		}
 	}
-	in.mu.Unlock()
+	all.mu.Unlock()
 	if changed {
-		in.s.changed()
+		all.s.changed()
 	}
 }
 
 // looked moves the mark of the newest message that was looked at, and runs with in the same transaction. While earlier messages are
 // unknown, only the caller that requests these, in order, moves the mark.
-func (in *inbound) looked(ctx context.Context, m heard, with func(*sql.Tx) error) error {
-	in.writing.Lock()
-	defer in.writing.Unlock()
+func (all *bindings) looked(ctx context.Context, m heard, with func(*sql.Tx) error) error {
+	all.writing.Lock()
+	defer all.writing.Unlock()
 	channel, message := m.channel, m.id
-	b, ok := in.bond(channel)
+	b, ok := all.bond(channel)
 	newer := ok && (m.late || !b.behind()) && message > b.newest
-	err := in.write(ctx, func(tx *sql.Tx) error {
+	err := all.s.write(ctx, func(tx *sql.Tx) error {
 		if err := with(tx); err != nil || !newer {
 			return err
 		}
@@ -319,10 +316,43 @@ func (in *inbound) looked(ctx context.Context, m heard, with func(*sql.Tx) error
 	if err != nil || !newer {
 		return err
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if b := in.bonds[channel]; b != nil {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if b := all.bonds[channel]; b != nil {
 		b.newest = message
 	}
 	return nil
+}
+
+// reconnected notes that the line has come back without a resume, and returns the channels whose messages are to be requested.
+func (all *bindings) reconnected() (channels []snowflake.ID) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.away++
+	for channel, b := range all.bonds {
+		b.away = all.away
+		channels = append(channels, channel)
+	}
+	return channels
+}
+
+// caughtUp notes that the messages of a channel were requested after the line had come back for the time away.
+func (all *bindings) caughtUp(channel snowflake.ID, away int) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if b := all.bonds[channel]; b != nil {
+		b.caught = max(b.caught, away) // the line may have come back once more meanwhile
+	}
+}
+
+// begins reports whether threads begin conversations anywhere in a server.
+func (all *bindings) begins(guild snowflake.ID) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, b := range all.bonds {
+		if b.Session == "" && b.Guild == guild.String() {
+			return true
+		}
+	}
+	return false
 }

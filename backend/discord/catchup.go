@@ -35,22 +35,14 @@ func (in *inbound) connected(resumed bool) {
 	if resumed {
 		return
 	}
-	var channels []snowflake.ID
-	in.mu.Lock()
-	in.away++
-	for channel, b := range in.bonds {
-		b.away = in.away
-		channels = append(channels, channel)
-	}
-	in.mu.Unlock()
-	for _, channel := range channels {
+	for _, channel := range in.s.bindings.reconnected() {
 		in.lanes.queue(channel, func(ctx context.Context) { in.catchUp(ctx, channel) })
 	}
 }
 
 // catchUp takes the messages of a channel after the newest message that was looked at.
 func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
-	b, ok := in.bond(channel)
+	b, ok := in.s.bindings.bond(channel)
 	if !ok || !b.behind() || b.deleted {
 		return
 	}
@@ -77,11 +69,7 @@ func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
 		in.fails(ctx, "what was said meanwhile cannot be asked for", channel, err) // the next message requests them again
 		return
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if now := in.bonds[channel]; now != nil {
-		now.caught = max(now.caught, b.away) // the line may have come back once more meanwhile
-	}
+	in.s.bindings.caughtUp(channel, b.away)
 }
 
 // unseen returns the error of a request for messages, or nil when another request is useless.
@@ -92,7 +80,7 @@ func (in *inbound) unseen(ctx context.Context, channel snowflake.ID, err error) 
 	}
 	switch refused.Response.StatusCode {
 	case http.StatusNotFound:
-		in.trouble(ctx, channel, problemGone)
+		in.s.bindings.trouble(ctx, channel, problemGone)
 		return nil
 	case http.StatusForbidden: // new messages come all the same; the check reports the missing permission
 		in.s.cfg.Logger.Warn("the history of a channel cannot be read", "channel", channel.String(), "error", err)
@@ -140,7 +128,7 @@ func (in *inbound) goThroughPage(ctx context.Context, channel snowflake.ID, page
 	if len(page) == 0 {
 		return old, nil
 	}
-	return old, in.looked(ctx, heard{channel: channel, id: page[len(page)-1].ID, late: true}, func(*sql.Tx) error { return nil })
+	return old, in.s.bindings.looked(ctx, heard{channel: channel, id: page[len(page)-1].ID, late: true}, func(*sql.Tx) error { return nil })
 }
 
 // missed takes a message that was written while we were away; stale reports that the message is too old.
@@ -174,7 +162,7 @@ func (in *inbound) newThreads(ctx context.Context, b bond) error {
 	done, waiting := make(chan error, len(list.Threads)), 0
 	for _, t := range list.Threads {
 		parent := t.ParentID()
-		if _, bound := in.bond(t.ID()); bound || parent == nil || parent.String() != b.Channel {
+		if _, bound := in.s.bindings.bond(t.ID()); bound || parent == nil || parent.String() != b.Channel {
 			continue
 		}
 		in.isBelow(t.ID(), *parent)
@@ -196,7 +184,7 @@ func (in *inbound) newThreads(ctx context.Context, b bond) error {
 // forum, no message in the channel itself would trigger that.
 func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
 	channel, err := in.channelAbove(ctx, thread)
-	b, ok := in.bond(channel)
+	b, ok := in.s.bindings.bond(channel)
 	if err != nil || !ok || !b.behind() || b.Session != "" {
 		return
 	}

@@ -145,7 +145,7 @@ func (c *checking) line() {
 // local checks the settings that need no request.
 func (c *checking) local() {
 	c.judge("users", len(c.s.settings().Users) > 0)
-	c.judge("binding", len(c.s.in.bindings()) > 0)
+	c.judge("binding", len(c.s.bindings.list()) > 0)
 }
 
 func (c *checking) servers(ctx context.Context) {
@@ -164,7 +164,7 @@ func (c *checking) servers(ctx context.Context) {
 
 // permissions checks the bound channels, and reports the first channel that lacks a permission and the number of such channels.
 func (c *checking) permissions(ctx context.Context) {
-	bindings := c.s.in.bindings()
+	bindings := c.s.bindings.list()
 	if !c.reached || len(bindings) == 0 {
 		c.say("permissions", checkUnknown)
 		return

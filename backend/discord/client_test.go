@@ -66,7 +66,7 @@ func TestStateIsPublished(t *testing.T) {
 	q := session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}}
 	told := map[string]bool{}
 	b.dc.Down(false, true)
-	b.dc.Drop()
+	b.dc.Gateway.Drop()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for !told[statusReconnecting+refusedUnreachable] {
@@ -89,10 +89,10 @@ func TestStateIsPublished(t *testing.T) {
 func TestLineResumesSession(t *testing.T) {
 	b := openBot(t)
 	for n, end := range []func(){
-		b.dc.Drop,
-		b.dc.Reconnect,
-		func() { b.dc.InvalidSession(true) },
-		func() { b.dc.HangUp(discordtest.CloseUnknown) },
+		b.dc.Gateway.Drop,
+		b.dc.Gateway.Reconnect,
+		func() { b.dc.Gateway.InvalidSession(true) },
+		func() { b.dc.Gateway.HangUp(discordtest.CloseUnknown) },
 	} {
 		end()
 		b.dc.Say(b.dc.Channel, b.dc.Stranger, "is anybody there")
@@ -106,17 +106,17 @@ func TestLineResumesSession(t *testing.T) {
 func TestLineIdentifiesWithoutSession(t *testing.T) {
 	b := openBot(t)
 	for n, end := range []func(){
-		func() { b.dc.InvalidSession(false) },
-		func() { b.dc.HangUp(discordtest.CloseTimeout) },
-		func() { b.dc.HangUp(discordtest.CloseSequence) },
+		func() { b.dc.Gateway.InvalidSession(false) },
+		func() { b.dc.Gateway.HangUp(discordtest.CloseTimeout) },
+		func() { b.dc.Gateway.HangUp(discordtest.CloseSequence) },
 	} {
 		end()
 		if c := b.connects(n + 2); c.Resumed || c.Path == "/resume" {
 			t.Errorf("connection %d: got %+v, want a new session", n, c)
 		}
 	}
-	b.dc.Forget()
-	b.dc.Drop()
+	b.dc.Gateway.Forget()
+	b.dc.Gateway.Drop()
 	if c := b.connects(6); c.Resumed { // one is refused first
 		t.Errorf("connection: got %+v, want a new session", c)
 	}
@@ -127,12 +127,12 @@ func TestUnansweredResumeAddressIsForgotten(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	const closed = "ws://127.0.0.1:1"
-	g := &link{l: b.s.client, token: dc.Token, fixed: dc.Gateway(), session: "a session", address: closed}
+	g := &link{l: b.s.client, token: dc.Token, fixed: dc.Gateway.URL, session: "a session", address: closed}
 	g.seq.Store(7)
 	if err := g.connect(t.Context()); err == nil {
 		t.Fatal("somebody has answered")
 	}
-	if target, err := g.target(t.Context()); err != nil || target != dc.Gateway() || !g.resumable() || g.seq.Load() != 7 {
+	if target, err := g.target(t.Context()); err != nil || target != dc.Gateway.URL || !g.resumable() || g.seq.Load() != 7 {
 		t.Errorf("target: got %q, error %v, session %+v, want the general address for a resume", target, err, g.session)
 	}
 	g.fixed = closed
@@ -152,13 +152,13 @@ func TestUnansweredResumeAddressIsForgotten(t *testing.T) {
 func TestSilentLineIsReplaced(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{Heartbeat: 200 * time.Millisecond, Patience: time.Minute, RealHosts: true})
 	b := openBotAt(t, dc, t.TempDir())
-	dc.Mute(true)
+	dc.Gateway.Mute(true)
 	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
-	dc.Mute(false)
+	dc.Gateway.Mute(false)
 	if c := b.connects(2); !c.Resumed {
 		t.Errorf("connection: got %+v, want a resume", c)
 	}
-	dc.Beat()
+	dc.Gateway.Beat()
 	before := -1
 	b.seen("beats", func(s discordtest.Seen) bool { // from now on it beats
 		if before < 0 {
@@ -190,7 +190,7 @@ func TestRevokedTokenEndsTheLine(t *testing.T) {
 // A 401 says the same as the gateway, and may come before it.
 func TestRefusedCallEndsTheLine(t *testing.T) {
 	b := openBot(t)
-	b.dc.Fail(discordtest.RouteSelf, 1, http.StatusUnauthorized)
+	b.dc.API.Fail(discordtest.RouteSelf, 1, http.StatusUnauthorized)
 	if _, err := b.s.client.rest.GetUser(0, rest.WithCtx(t.Context())); err == nil {
 		t.Error("nobody's name")
 	}
@@ -221,7 +221,7 @@ func TestMissingIntentIsReportedAndMended(t *testing.T) {
 func TestLineWaitsForDiscord(t *testing.T) {
 	b := openBot(t)
 	b.dc.Down(true, true)
-	b.dc.Drop()
+	b.dc.Gateway.Drop()
 	s := b.is(statusReconnecting, refusedUnreachable)
 	if s.Detail == "" {
 		t.Errorf("state: got %+v, want a detail", s)
@@ -232,13 +232,13 @@ func TestLineWaitsForDiscord(t *testing.T) {
 
 func TestLineWaitsForSessionStarts(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
-	dc.StartsLeft(0)
+	dc.Gateway.StartsLeft(0)
 	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.Gateway = "" })
 	s := b.is(statusReconnecting, refusedRate)
 	if at, err := time.Parse(time.RFC3339, s.Detail); err != nil || time.Until(at) < time.Minute {
 		t.Errorf("until: got %q, want more than a minute", s.Detail)
 	}
-	dc.StartsLeft(5)
+	dc.Gateway.StartsLeft(5)
 	b.s.client.restart()
 	b.connects(1)
 }
@@ -246,14 +246,14 @@ func TestLineWaitsForSessionStarts(t *testing.T) {
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for name, before := range map[string]func(*bot){
 		"connected":    func(*bot) {},
-		"reconnecting": func(b *bot) { b.dc.Down(true, true); b.dc.Drop(); b.is(statusReconnecting, refusedUnreachable) },
+		"reconnecting": func(b *bot) { b.dc.Down(true, true); b.dc.Gateway.Drop(); b.is(statusReconnecting, refusedUnreachable) },
 		"refused":      func(b *bot) { b.dc.Revoke(); b.is(statusRefused, refusedToken) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dc := discordtest.New(discordtest.Options{RealHosts: true})
 			b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 			b.s.client.unit = time.Hour // nothing that is waited for comes
-			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 				t.Fatal(code)
 			}
 			b.s.Start()
@@ -269,11 +269,11 @@ func TestTokenIsNotWritten(t *testing.T) {
 	var log lockedBuffer
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, &log, true)
-	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	b.connects(1)
-	dc.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
+	dc.API.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
 	_, err := b.s.client.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context()))
 	if err == nil {
 		t.Fatal("it was made")
@@ -324,7 +324,7 @@ func TestRepeatableCallsAreRepeated(t *testing.T) {
 	made := func(nonce string) (*discord.Message, error) {
 		return b.s.client.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
 	}
-	b.dc.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
+	b.dc.API.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
 	m, err := made("a")
 	if err != nil {
 		t.Fatal(err)
@@ -332,12 +332,12 @@ func TestRepeatableCallsAreRepeated(t *testing.T) {
 	if list := b.dc.Messages(b.dc.Channel); len(list) != 1 || list[0].ID != m.ID {
 		t.Errorf("messages: got %d, want 1", len(list))
 	}
-	b.dc.Fail(discordtest.RouteEdit, attempts-1, http.StatusServiceUnavailable)
+	b.dc.API.Fail(discordtest.RouteEdit, attempts-1, http.StatusServiceUnavailable)
 	content := "twice"
 	if _, err := b.s.client.rest.UpdateMessage(b.dc.Channel, m.ID, discord.MessageUpdate{Content: &content}, rest.WithCtx(t.Context())); err != nil {
 		t.Error(err)
 	}
-	b.dc.Fail(discordtest.RouteCreate, attempts, http.StatusInternalServerError)
+	b.dc.API.Fail(discordtest.RouteCreate, attempts, http.StatusInternalServerError)
 	if _, err := made("b"); refusalOf(err) == nil || refusalOf(err).Code != refusedUnreachable {
 		t.Errorf("failing call: got error %v, want %s", err, refusedUnreachable)
 	}
@@ -349,7 +349,7 @@ func TestRepeatableCallsAreRepeated(t *testing.T) {
 func TestOtherCallsAreMadeOnce(t *testing.T) {
 	b := openBot(t)
 	m := b.dc.Say(b.dc.Channel, b.dc.Owner, "thread")
-	b.dc.Fail(discordtest.RouteThread, 1, http.StatusBadGateway)
+	b.dc.API.Fail(discordtest.RouteThread, 1, http.StatusBadGateway)
 	if _, err := b.s.client.rest.CreateThreadFromMessage(b.dc.Channel, m.ID, discord.ThreadCreateFromMessage{Name: "x"}, rest.WithCtx(t.Context())); err == nil {
 		t.Error("a thread was asked for twice")
 	}
@@ -360,8 +360,8 @@ func TestOtherCallsAreMadeOnce(t *testing.T) {
 
 func TestRateLimitsAreHonoured(t *testing.T) {
 	b := openBot(t)
-	b.dc.Limit(2, 300*time.Millisecond)
-	b.dc.RateLimit(discordtest.RouteCreate, 2, 50*time.Millisecond, false)
+	b.dc.API.Limit(2, 300*time.Millisecond)
+	b.dc.API.RateLimit(discordtest.RouteCreate, 2, 50*time.Millisecond, false)
 	for range 5 {
 		if _, err := b.s.client.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context())); err != nil {
 			t.Fatal(err)
@@ -376,7 +376,7 @@ func TestRateLimitsAreHonoured(t *testing.T) {
 	if refused != 2 {
 		t.Errorf("refused calls besides the storm: got %d, want none", refused-2)
 	}
-	b.dc.LockOut(time.Hour)
+	b.dc.API.LockOut(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for range 2 { // the first is told, the second knows
@@ -469,9 +469,9 @@ func TestCallsDoNotWaitForEver(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	b.s.client.wire.limit = 200 * time.Millisecond
-	release := dc.Hold(discordtest.RouteCreate)
+	release := dc.API.Hold(discordtest.RouteCreate)
 	defer release()
-	ctx := with(t.Context(), access{token: dc.Token, rest: dc.REST(), trial: true})
+	ctx := with(t.Context(), access{token: dc.Token, rest: dc.API.URL, trial: true})
 	_, err := b.s.client.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))
 	if r := refusalOf(err); r == nil || r.Code != refusedUnreachable {
 		t.Errorf("slow call: got error %v, want %s", err, refusedUnreachable)

@@ -77,7 +77,7 @@ func (in *inbound) mayCommand(i discord.ApplicationCommandInteraction) bool {
 
 // given executes a command, and returns the text of the result.
 func (in *inbound) given(ctx context.Context, channel snowflake.ID, i discord.ApplicationCommandInteraction) string {
-	b, ok := in.bound(channel)
+	b, ok := in.s.bindings.bound(channel)
 	name := i.Data.CommandName()
 	switch {
 	case !ok:
@@ -231,7 +231,7 @@ func (in *inbound) begun(ctx context.Context, channel snowflake.ID) string {
 }
 
 func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
-	b, ok := in.bound(channel)
+	b, ok := in.s.bindings.bound(channel)
 	if !ok {
 		return "This channel is not bound to a conversation."
 	}
@@ -248,7 +248,7 @@ func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
 	s, err := in.s.cfg.Sessions.Create(ctx, session.New{Agent: old.Agent, Cwd: old.Cwd, Place: old.Place, Directories: old.Directories})
 	if err == nil {
 		b.Session, b.CreatedAt = s.ID, session.Time{Time: time.Now()}
-		err = in.bind(ctx, b, 0)
+		err = in.s.bindings.bind(ctx, b, 0)
 	}
 	if err != nil {
 		return "Not begun: " + in.inWords(ctx, err)

@@ -161,9 +161,9 @@ func (s *Surface) interaction(e gateway.EventInteractionCreate) {
 // rename takes the present names of bound channels.
 func (s *Surface) rename(guild string, list ...place) {
 	for _, p := range list {
-		if _, ok := s.in.bound(p.ID); ok {
+		if _, ok := s.bindings.bound(p.ID); ok {
 			s.spawn(func(ctx context.Context) {
-				if err := s.in.renamed(ctx, p.ID, p.Name, guild); err != nil && ctx.Err() == nil {
+				if err := s.bindings.renamed(ctx, p.ID, p.Name, guild); err != nil && ctx.Err() == nil {
 					s.cfg.Logger.Warn("the name of a channel cannot be written down", "error", err)
 				}
 			})
@@ -183,11 +183,11 @@ func (s *Surface) guildThere(g guild) {
 			seen[p.ID.String()] = true
 		}
 	}
-	for _, b := range s.in.bindings() {
+	for _, b := range s.bindings.list() {
 		switch {
 		case b.Guild != g.ID.String():
 		case seen[b.Channel] && b.Problem == problemGone:
-			s.spawn(func(ctx context.Context) { s.in.trouble(ctx, idOf(b.Channel), "") })
+			s.spawn(func(ctx context.Context) { s.bindings.trouble(ctx, idOf(b.Channel), "") })
 		case !seen[b.Channel] && !b.Thread: // a sleeping thread is not listed
 			s.in.channelGone(idOf(b.Channel))
 		}
@@ -199,7 +199,7 @@ func (s *Surface) guildGone(g guild) {
 	if g.Unavailable {
 		return
 	}
-	for _, b := range s.in.bindings() {
+	for _, b := range s.bindings.list() {
 		if b.Guild == g.ID.String() {
 			s.in.channelGone(idOf(b.Channel))
 		}

@@ -198,14 +198,14 @@ const midStream = "Part 1"
 func TestNothingIsLostWhenLineBreaksInMidStream(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*discordtest.Discord){
-		"without a word":    func(d *discordtest.Discord) { d.Drop() },
-		"asked to":          func(d *discordtest.Discord) { d.Reconnect() },
-		"a time-out":        func(d *discordtest.Discord) { d.HangUp(discordtest.CloseTimeout) },
-		"to be resumed":     func(d *discordtest.Discord) { d.InvalidSession(true) },
-		"not to be resumed": func(d *discordtest.Discord) { d.InvalidSession(false) },
+		"without a word":    func(d *discordtest.Discord) { d.Gateway.Drop() },
+		"asked to":          func(d *discordtest.Discord) { d.Gateway.Reconnect() },
+		"a time-out":        func(d *discordtest.Discord) { d.Gateway.HangUp(discordtest.CloseTimeout) },
+		"to be resumed":     func(d *discordtest.Discord) { d.Gateway.InvalidSession(true) },
+		"not to be resumed": func(d *discordtest.Discord) { d.Gateway.InvalidSession(false) },
 		"and is forgotten": func(d *discordtest.Discord) {
-			d.Forget()
-			d.Drop()
+			d.Gateway.Forget()
+			d.Gateway.Drop()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestEndOfTurnIsShownWhenDiscordIsBack(t *testing.T) {
 	f.say("stream 150/s 1s")
 	f.says(midStream)
 	f.dc.Down(true, true)
-	f.dc.Drop()
+	f.dc.Gateway.Drop()
 	f.idle(f.id)
 	f.until("trouble with the line", func() bool { return f.s.State().Status == statusReconnecting })
 	f.dc.Down(false, false)
@@ -245,10 +245,10 @@ func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
 	f := openFaulty(t)
 	const wait = 300 * time.Millisecond
 	for range 3 {
-		f.dc.RateLimit(discordtest.RouteCreate, 1, wait, false)
-		f.dc.RateLimit(discordtest.RouteEdit, 1, wait, false)
+		f.dc.API.RateLimit(discordtest.RouteCreate, 1, wait, false)
+		f.dc.API.RateLimit(discordtest.RouteEdit, 1, wait, false)
 	}
-	f.dc.RateLimit("", 2, wait, true)
+	f.dc.API.RateLimit("", 2, wait, true)
 	f.say("stream 150/s 1s")
 	f.works(f.id)
 	f.say("echo second")
@@ -276,7 +276,7 @@ func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
 func TestLimitsAreKept(t *testing.T) {
 	t.Parallel()
 	f := openFaulty(t)
-	f.dc.Limit(2, time.Second)
+	f.dc.API.Limit(2, time.Second)
 	f.say("stream 600/s 2s")
 	f.whole()
 	f.quiet()
@@ -294,12 +294,12 @@ func TestLimitsAreKept(t *testing.T) {
 func TestFailedUploadsAreRepeated(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*discordtest.Discord){
-		"before they are done": func(d *discordtest.Discord) { d.FailUploads(2, http.StatusBadGateway) },
+		"before they are done": func(d *discordtest.Discord) { d.API.FailUploads(2, http.StatusBadGateway) },
 		"after they were done": func(d *discordtest.Discord) {
-			d.LoseAnswers(discordtest.RouteEdit, 2, http.StatusBadGateway)
-			d.LoseAnswers(discordtest.RouteCreate, 2, http.StatusGatewayTimeout)
+			d.API.LoseAnswers(discordtest.RouteEdit, 2, http.StatusBadGateway)
+			d.API.LoseAnswers(discordtest.RouteCreate, 2, http.StatusGatewayTimeout)
 		},
-		"for a while": func(d *discordtest.Discord) { d.FailUploads(6, http.StatusServiceUnavailable) },
+		"for a while": func(d *discordtest.Discord) { d.API.FailUploads(6, http.StatusServiceUnavailable) },
 	} {
 		for _, when := range []string{"early", "late"} {
 			t.Run(when+" "+name, func(t *testing.T) {
@@ -383,7 +383,7 @@ func TestWrongClockLosesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := bindFaulty(t, openBotAt(t, discordtest.New(discordtest.Options{RealHosts: true, Clock: skew, Answer: time.Minute}), t.TempDir()))
-			f.dc.RateLimit(discordtest.RouteEdit, 1, 100*time.Millisecond, false)
+			f.dc.API.RateLimit(discordtest.RouteEdit, 1, 100*time.Millisecond, false)
 			f.say("echo first")
 			f.says("first")
 			// It is minutes old and not hours: it is taken.
@@ -437,20 +437,20 @@ func TestLyingFileServersAreRefused(t *testing.T) {
 		data   []byte
 		words  string // of why it is not there; "" = it is
 	}{
-		{func(d *discordtest.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 10}[on]) }, large, "larger than 25 MiB"},
-		{func(d *discordtest.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 1 << 40}[on]) }, small, ""},
+		{func(d *discordtest.Discord, on bool) { d.CDN.LieAboutSize(map[bool]int{true: 10}[on]) }, large, "larger than 25 MiB"},
+		{func(d *discordtest.Discord, on bool) { d.CDN.LieAboutSize(map[bool]int{true: 1 << 40}[on]) }, small, ""},
 		{func(d *discordtest.Discord, on bool) {
-			d.RedirectAway(map[bool]string{true: elsewhere.URL + "/secret?a=b"}[on])
+			d.CDN.RedirectAway(map[bool]string{true: elsewhere.URL + "/secret?a=b"}[on])
 		}, small, "nothing is fetched from"},
 		{func(d *discordtest.Discord, on bool) {
-			d.RedirectAway(map[bool]string{true: "http://cdn.discordapp.com/a"}[on])
+			d.CDN.RedirectAway(map[bool]string{true: "http://cdn.discordapp.com/a"}[on])
 		}, small, "nothing is fetched from"},
-		{func(d *discordtest.Discord, on bool) { d.CutShort(on) }, small, "cannot be fetched"},
+		{func(d *discordtest.Discord, on bool) { d.CDN.CutShort(on) }, small, "cannot be fetched"},
 		{func(d *discordtest.Discord, on bool) {
-			d.FailFiles(map[bool]int{true: 100}[on], http.StatusNotFound)
+			d.CDN.Fail(map[bool]int{true: 100}[on], http.StatusNotFound)
 		}, small, "not there"},
 		{func(d *discordtest.Discord, on bool) {
-			d.FailFiles(map[bool]int{true: 100}[on], http.StatusBadGateway)
+			d.CDN.Fail(map[bool]int{true: 100}[on], http.StatusBadGateway)
 		}, small, "cannot be fetched"},
 	} {
 		fault.breaks(f.dc, true)
@@ -498,7 +498,7 @@ func TestLatePressIsTold(t *testing.T) {
 	f.say("permission")
 	asked := f.asked()
 	request := f.request(f.id)
-	f.dc.Mute(true) // rather than refused: after a few refusals the session is given up, and what came in it
+	f.dc.Gateway.Mute(true) // rather than refused: after a few refusals the session is given up, and what came in it
 	pressed, err := f.dc.Press(asked.ID, f.dc.Owner, asked.Controls[0].CustomID)
 	if err != nil {
 		t.Fatal(err)
@@ -507,8 +507,8 @@ func TestLatePressIsTold(t *testing.T) {
 	if err := f.Answer(t.Context(), request.ID, requests.Answer{OptionID: reject.ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
-	f.dc.Drop()
-	f.dc.Mute(false)
+	f.dc.Gateway.Drop()
+	f.dc.Gateway.Mute(false)
 	f.ended(asked.ID)
 	f.seen("an answer to the press", func(s discordtest.Seen) bool {
 		_, answered := s.Answer(pressed)
@@ -566,16 +566,16 @@ func TestManyFaultsLoseNothing(t *testing.T) {
 	f.say("stream 150/s 2s")
 	f.works(f.id)
 	files := map[string]string{"a.txt": "one", "b.txt": "two", "c.txt": "three"}
-	f.dc.RateLimit(discordtest.RouteEdit, 2, 200*time.Millisecond, false)
-	f.dc.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
-	f.dc.FailUploads(1, http.StatusInternalServerError)
+	f.dc.API.RateLimit(discordtest.RouteEdit, 2, 200*time.Millisecond, false)
+	f.dc.API.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
+	f.dc.API.FailUploads(1, http.StatusInternalServerError)
 	f.give(files)
 	f.says(midStream)
 	for i := range 5 {
-		f.dc.DropAfter(i)
-		f.dc.FailWrites(1, http.StatusServiceUnavailable)
+		f.dc.Gateway.DropAfter(i)
+		f.dc.API.FailWrites(1, http.StatusServiceUnavailable)
 		f.say("echo number-" + string(rune('a'+i)))
-		f.dc.RateLimit("", 1, 100*time.Millisecond, true)
+		f.dc.API.RateLimit("", 1, 100*time.Millisecond, true)
 	}
 	f.says("number-e")
 	f.whole()

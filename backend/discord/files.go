@@ -53,7 +53,7 @@ const (
 
 // uploadLimit returns the size limit for files in a channel.
 func (o *output) uploadLimit(ctx context.Context, channel snowflake.ID) int64 {
-	b, _ := o.s.in.bound(channel)
+	b, _ := o.s.bindings.bound(channel)
 	o.mu.Lock()
 	known := o.uploads[b.Guild]
 	o.mu.Unlock()

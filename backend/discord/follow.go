@@ -87,7 +87,7 @@ func (o *output) look(ctx context.Context) {
 func (o *output) catchUp(ctx context.Context) {
 	now := map[string]snowflake.ID{}
 	if o.enabled() {
-		for _, b := range o.s.in.bindings() {
+		for _, b := range o.s.bindings.list() {
 			if b.Session != "" {
 				now[b.Session] = idOf(b.Channel)
 			}
@@ -132,9 +132,9 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 				asked = append(asked, r)
 			}
 		case feedSession:
-			o.s.in.sessionThere(e.Session)
+			o.s.bindings.sessionThere(e.Session)
 		case feedRemoved:
-			o.s.in.sessionGone(e.Session)
+			o.s.bindings.sessionGone(e.Session)
 			o.forget(e.Session)
 			o.s.requests.refresh()
 		default:

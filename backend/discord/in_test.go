@@ -26,7 +26,7 @@ import (
 // bind binds a channel to a conversation.
 func (b *bot) bind(channel snowflake.ID, session string) {
 	b.t.Helper()
-	if err := b.s.in.bind(b.t.Context(), b.binding(channel, session), 0); err != nil {
+	if err := b.s.bindings.bind(b.t.Context(), b.binding(channel, session), 0); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -42,7 +42,7 @@ func (b *bot) bindDirectory(channel snowflake.ID) {
 	b.t.Helper()
 	to := b.binding(channel, "")
 	to.Agent, to.Directory = "mock", b.work
-	if err := b.s.in.bind(b.t.Context(), to, 0); err != nil {
+	if err := b.s.bindings.bind(b.t.Context(), to, 0); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -66,9 +66,9 @@ func (b *bot) setNewest(channel, newest snowflake.ID) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.s.in.mu.Lock()
-	defer b.s.in.mu.Unlock()
-	b.s.in.bonds[channel].newest = newest
+	b.s.bindings.mu.Lock()
+	defer b.s.bindings.mu.Unlock()
+	b.s.bindings.bonds[channel].newest = newest
 }
 
 // say says something in that channel as somebody who is heard.
@@ -314,10 +314,10 @@ func TestMessageGoesWithoutMissingFile(t *testing.T) {
 		fault func(*discordtest.Discord)
 		told  string
 	}{
-		"away":    {func(d *discordtest.Discord) { d.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
-		"short":   {func(d *discordtest.Discord) { d.CutShort(true) }, "cannot be fetched"},
-		"failing": {func(d *discordtest.Discord) { d.FailFiles(1, 500) }, "cannot be fetched"},
-		"expired": {func(d *discordtest.Discord) { d.ExpireFiles() }, "a.txt"},
+		"away":    {func(d *discordtest.Discord) { d.CDN.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
+		"short":   {func(d *discordtest.Discord) { d.CDN.CutShort(true) }, "cannot be fetched"},
+		"failing": {func(d *discordtest.Discord) { d.CDN.Fail(1, 500) }, "cannot be fetched"},
+		"expired": {func(d *discordtest.Discord) { d.CDN.Expire() }, "a.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -651,20 +651,20 @@ func TestMessageForDeletedConversationIsRefused(t *testing.T) {
 	}
 	b.say("silent")
 	b.told(b.dc.Channel, "the conversation of this channel was deleted")
-	b.s.in.sessionGone(id)
-	if _, ok := b.s.in.bound(b.dc.Channel); ok || len(b.s.in.bindings()) != 0 {
+	b.s.bindings.sessionGone(id)
+	if _, ok := b.s.bindings.bound(b.dc.Channel); ok || len(b.s.bindings.list()) != 0 {
 		t.Error("it is bound still")
 	}
 	if _, err := b.Restore(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	b.s.in.sessionThere(id)
+	b.s.bindings.sessionThere(id)
 	b.say("silent again")
 	b.askedIs(id, "silent again")
 	if err := b.Erase(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	b.s.in.sessionGone(id)
+	b.s.bindings.sessionGone(id)
 	b.say("silent for nobody")
 	b.shows("a second word", func(s discordtest.Seen) bool {
 		n := 0
@@ -687,44 +687,44 @@ func TestBindingsAreKept(t *testing.T) {
 	one, two := b.create().ID, b.create().ID
 	other := b.dc.AddChannel(b.dc.Guild, "other", "text")
 	b.bind(b.dc.Channel, one)
-	err := b.s.in.bind(t.Context(), b.binding(other, one), 0)
+	err := b.s.bindings.bind(t.Context(), b.binding(other, one), 0)
 	if r, ok := err.(*session.RefusedError); !ok || r.Code != "discord.bound" || r.Params["name"] != "general" { //nolint:errorlint // as it is
 		t.Fatalf("binding of a second channel: got error %v, want discord.bound with the name", err)
 	}
 	b.bind(other, two)
-	b.s.in.mu.Lock()
-	b.s.in.bonds[b.dc.Channel].away++
-	b.s.in.mu.Unlock()
+	b.s.bindings.mu.Lock()
+	b.s.bindings.bonds[b.dc.Channel].away++
+	b.s.bindings.mu.Unlock()
 	b.bind(b.dc.Channel, one) // again
-	if got, _ := b.s.in.bond(b.dc.Channel); !got.behind() {
+	if got, _ := b.s.bindings.bond(b.dc.Channel); !got.behind() {
 		t.Error("what came before is forgotten when a channel is bound again")
 	}
-	if channel, ok := b.s.in.channelOf(one); !ok || channel != b.dc.Channel {
+	if channel, ok := b.s.bindings.channelOf(one); !ok || channel != b.dc.Channel {
 		t.Errorf("channel of the conversation: got %v, %v, want %v", channel, ok, b.dc.Channel)
 	}
 	// A channel that is gone gives its conversation away.
 	b.s.in.channelGone(other)
 	b.settled(other)
-	if got, _ := b.s.in.bound(other); got.Problem != "gone" {
+	if got, _ := b.s.bindings.bound(other); got.Problem != "gone" {
 		t.Errorf("binding of the deleted channel: got %+v, want the problem gone", got)
 	}
 	b.bind(b.dc.Channel, two)
-	if _, ok := b.s.in.bound(other); ok || len(b.s.in.bindings()) != 1 {
-		t.Errorf("bindings: got %+v, want one", b.s.in.bindings())
+	if _, ok := b.s.bindings.bound(other); ok || len(b.s.bindings.list()) != 1 {
+		t.Errorf("bindings: got %+v, want one", b.s.bindings.list())
 	}
-	again := newInbound(b.s)
+	again := newBindings(b.s)
 	same := func(x, y Binding) bool {
 		return x.Channel == y.Channel && x.Session == y.Session && x.Name == y.Name && x.Problem == y.Problem
 	}
-	if err := again.load(t.Context()); err != nil || !slices.EqualFunc(again.bindings(), b.s.in.bindings(), same) {
-		t.Errorf("loaded bindings: got %+v, error %v, want %+v", again.bindings(), err, b.s.in.bindings())
+	if err := again.load(t.Context()); err != nil || !slices.EqualFunc(again.list(), b.s.bindings.list(), same) {
+		t.Errorf("loaded bindings: got %+v, error %v, want %+v", again.list(), err, b.s.bindings.list())
 	}
-	if err := b.s.in.unbind(t.Context(), b.dc.Channel); err != nil || len(b.s.in.bindings()) != 0 {
-		t.Errorf("unbind: got error %v, bindings %+v, want none", err, b.s.in.bindings())
+	if err := b.s.bindings.unbind(t.Context(), b.dc.Channel); err != nil || len(b.s.bindings.list()) != 0 {
+		t.Errorf("unbind: got error %v, bindings %+v, want none", err, b.s.bindings.list())
 	}
 	b.bind(other, one)
-	if err := b.s.in.unbindAll(t.Context()); err != nil || len(b.s.in.bindings()) != 0 {
-		t.Errorf("unbindAll: got error %v, bindings %+v, want none", err, b.s.in.bindings())
+	if err := b.s.bindings.unbindAll(t.Context()); err != nil || len(b.s.bindings.list()) != 0 {
+		t.Errorf("unbindAll: got error %v, bindings %+v, want none", err, b.s.bindings.list())
 	}
 }
 
@@ -735,7 +735,7 @@ func TestThreadIsConversation(t *testing.T) {
 	m := b.say("silent one\nwith more")
 	session := func(thread snowflake.ID) (id string) {
 		b.until("a conversation", func() bool {
-			to, ok := b.s.in.bound(thread)
+			to, ok := b.s.bindings.bound(thread)
 			id = to.Session
 			return ok
 		})
@@ -748,7 +748,7 @@ func TestThreadIsConversation(t *testing.T) {
 	if got, ok := b.s.in.from(t.Context(), id, tr.Turns[0].ID); !ok || len(got) != 0 {
 		t.Errorf("messages of the turn: got %v, %v, want none of the thread", got, ok)
 	}
-	if to, _ := b.s.in.bound(m.ID); !to.Thread || to.Name != "silent one" || to.Guild != b.dc.Guild.String() {
+	if to, _ := b.s.bindings.bound(m.ID); !to.Thread || to.Name != "silent one" || to.Guild != b.dc.Guild.String() {
 		t.Errorf("binding of the thread: got %+v, want the name silent one", to)
 	}
 	b.dc.Say(m.ID, b.dc.Stranger, "silent stranger")
@@ -765,7 +765,7 @@ func TestThreadIsConversation(t *testing.T) {
 		t.Errorf("conversation: got %+v, want the channel's directory and agent", s)
 	}
 	b.say("silent five")
-	b.until("a third", func() bool { return len(b.s.in.bindings()) == 4 })
+	b.until("a third", func() bool { return len(b.s.bindings.list()) == 4 })
 }
 
 // A thread whose answer is lost was made all the same: it is not made twice, and nothing is told as lost.
@@ -774,10 +774,10 @@ func TestThreadSurvivesLostAnswer(t *testing.T) {
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
 	const route = "POST /channels/{channel}/messages/{message}/threads"
-	b.dc.LoseAnswers(route, 1, 502)
+	b.dc.API.LoseAnswers(route, 1, 502)
 	m := b.say("silent")
-	b.until("a conversation", func() bool { _, ok := b.s.in.bound(m.ID); return ok })
-	to, _ := b.s.in.bound(m.ID)
+	b.until("a conversation", func() bool { _, ok := b.s.bindings.bound(m.ID); return ok })
+	to, _ := b.s.bindings.bound(m.ID)
 	b.askedIs(to.Session, "silent")
 	if n := len(b.dc.Calls(route)); n != 2 {
 		t.Errorf("requests for threads: got %d, want 2", n)
@@ -791,18 +791,18 @@ func TestForumPostBeginsConversation(t *testing.T) {
 	forum := b.dc.AddChannel(b.dc.Guild, "forum", "forum")
 	b.bindDirectory(forum)
 	thread := b.dc.Thread(forum, b.dc.Owner, "post", 0, "silent post")
-	b.until("a conversation", func() bool { _, ok := b.s.in.bound(thread); return ok })
-	to, _ := b.s.in.bound(thread)
+	b.until("a conversation", func() bool { _, ok := b.s.bindings.bound(thread); return ok })
+	to, _ := b.s.bindings.bound(thread)
 	b.askedIs(to.Session, "silent post")
 	b.idle(to.Session)
 	// When its conversation is deleted the thread begins another one.
 	if err := b.Delete(t.Context(), to.Session); err != nil {
 		t.Fatal(err)
 	}
-	b.until("end of the binding", func() bool { _, ok := b.s.in.bound(thread); return !ok })
+	b.until("end of the binding", func() bool { _, ok := b.s.bindings.bound(thread); return !ok })
 	b.dc.Say(thread, b.dc.Owner, "silent again")
-	b.until("another conversation", func() bool { _, ok := b.s.in.bound(thread); return ok })
-	again, _ := b.s.in.bound(thread)
+	b.until("another conversation", func() bool { _, ok := b.s.bindings.bound(thread); return ok })
+	again, _ := b.s.bindings.bound(thread)
 	b.askedIs(again.Session, "silent again")
 }
 
@@ -812,7 +812,7 @@ func TestFailedBeginningIsReportedInThread(t *testing.T) {
 	b := openBot(t)
 	to := b.binding(b.dc.Channel, "")
 	to.Agent, to.Directory = "mock", b.work+"/gone"
-	if err := b.s.in.bind(t.Context(), to, 0); err != nil {
+	if err := b.s.bindings.bind(t.Context(), to, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.say("silent")
@@ -827,7 +827,7 @@ func TestCatchUpTakesRecentMessages(t *testing.T) {
 	b := openBot(t)
 	id := b.create().ID
 	past := time.Now().Add(-3 * time.Hour)
-	if err := b.s.in.bind(t.Context(), b.binding(b.dc.Channel, id), 0); err != nil {
+	if err := b.s.bindings.bind(t.Context(), b.binding(b.dc.Channel, id), 0); err != nil {
 		t.Fatal(err)
 	}
 	b.say("silent one")
@@ -838,7 +838,7 @@ func TestCatchUpTakesRecentMessages(t *testing.T) {
 	b.told(b.dc.Channel, "wants to edit")
 	b.until("the mark on what is told", func() bool { // else it is moved on after it has been moved back
 		all := b.dc.Messages(b.dc.Channel)
-		on, _ := b.s.in.bond(b.dc.Channel)
+		on, _ := b.s.bindings.bond(b.dc.Channel)
 		return on.newest == all[len(all)-1].ID
 	})
 	b.away(func() {
@@ -878,9 +878,9 @@ func TestCatchUpFindsNewThreads(t *testing.T) {
 		thread = b.dc.Thread(b.dc.Channel, b.dc.Owner, "mine", 0, "silent one")
 		m = b.say("silent two")
 	})
-	b.until("conversations", func() bool { return len(b.s.in.bindings()) == 3 })
+	b.until("conversations", func() bool { return len(b.s.bindings.list()) == 3 })
 	for channel, want := range map[snowflake.ID]string{thread: "silent one", m.ID: "silent two"} {
-		to, _ := b.s.in.bound(channel)
+		to, _ := b.s.bindings.bound(channel)
 		b.askedIs(to.Session, want)
 	}
 }
@@ -909,7 +909,7 @@ func TestCatchUpIsRepeatedAfterFailure(t *testing.T) {
 	before := len(b.dc.Calls(history))
 	b.away(func() {
 		b.say("two")
-		b.dc.Fail(history, 1, 400)
+		b.dc.API.Fail(history, 1, 400)
 	})
 	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > before })
 	b.settled(b.dc.Channel)
@@ -923,7 +923,7 @@ func TestCatchUpIsRepeatedAfterFailure(t *testing.T) {
 func TestCatchUpSurvivesAnotherBreak(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
-	release := b.dc.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
+	release := b.dc.API.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
 	defer release()
 	before := len(b.dc.Calls(discordtest.RouteHistory))
 	b.away(func() {})
@@ -1074,22 +1074,22 @@ func TestCatchUpTakesMessagesOfThreads(t *testing.T) {
 	b := openBotAt(t, dc, t.TempDir())
 	to := b.binding(forum, "")
 	to.Agent, to.Directory, to.CreatedAt = "mock", b.work, session.Time{Time: ago(10 * time.Minute)}
-	if err := b.s.in.bind(t.Context(), to, snowflake.New(time.Now())); err != nil {
+	if err := b.s.bindings.bind(t.Context(), to, snowflake.New(time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	const history = "GET /channels/{channel}/messages"
 	tried := len(dc.Calls(history))
-	b.away(func() { dc.Fail(history, 1, 400) })
+	b.away(func() { dc.API.Fail(history, 1, 400) })
 	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > tried })
 	b.settled(forum)
 	dc.Say(since, dc.Owner, "silent now")
-	b.until("a conversation", func() bool { _, ok := b.s.in.bound(since); return ok })
-	in, _ := b.s.in.bound(since)
+	b.until("a conversation", func() bool { _, ok := b.s.bindings.bound(since); return ok })
+	in, _ := b.s.bindings.bound(since)
 	b.until("both", func() bool { return strings.Join(b.asked(in.Session), "\n\n") == "silent since\n\nsilent now" })
 	b.settled(forum)
 	b.settled(before)
 	b.settled(since)
-	if _, ok := b.s.in.bound(before); ok {
+	if _, ok := b.s.bindings.bound(before); ok {
 		t.Error("what was said before the forum was bound has begun a conversation")
 	}
 	for _, thread := range []snowflake.ID{before, since} {
@@ -1111,7 +1111,7 @@ func TestUnknownThreadIsRequestedAgain(t *testing.T) {
 	b.s.in.mu.Lock()
 	clear(b.s.in.above)
 	b.s.in.mu.Unlock()
-	b.dc.Fail(route, attempts+1, 502)
+	b.dc.API.Fail(route, attempts+1, 502)
 	b.s.in.lanes.queue(thread, func(ctx context.Context) {
 		if channel, err := b.s.in.channelAbove(ctx, thread); err != nil || channel != b.dc.Channel {
 			t.Errorf("channel of the thread: got %v, error %v, want %v", channel, err, b.dc.Channel)
@@ -1233,7 +1233,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 		return i >= 0 && tr.Requests[i].AnsweredBy == "discord"
 	})
 	is(b.dc.Channel, b.dc.Owner, "new", "A new conversation begins")
-	to, _ := b.s.in.bound(b.dc.Channel)
+	to, _ := b.s.bindings.bound(b.dc.Channel)
 	if now := b.get(to.Session); to.Session == id || now.Agent != "mock" || now.Cwd != b.work {
 		t.Errorf("new conversation: got %+v, want the same agent and directory", now)
 	}
@@ -1269,7 +1269,7 @@ func TestNewBeginsThread(t *testing.T) {
 		return thread != 0
 	})
 	b.dc.Say(thread, b.dc.Owner, "silent")
-	b.until("a conversation", func() bool { _, ok := b.s.in.bound(thread); return ok })
-	to, _ := b.s.in.bound(thread)
+	b.until("a conversation", func() bool { _, ok := b.s.bindings.bound(thread); return ok })
+	to, _ := b.s.bindings.bound(thread)
 	b.askedIs(to.Session, "silent")
 }

@@ -25,17 +25,13 @@ import (
 // become. So a message is taken once, whatever Discord sends again, and the next start continues after a crash. The work of each channel
 // is done in order, in the order in which Discord sent the messages.
 
-// inbound takes the messages of bound channels, and knows the bindings.
+// inbound takes the messages of bound channels.
 type inbound struct {
 	s       *Surface
 	outside *http.Client         // fetches files
 	lanes   *lanes[snowflake.ID] // of channels; the next start requests the messages of unfinished work
 
-	writing sync.Mutex // held while a binding is stored and changed in memory
-
-	mu    sync.Mutex // protects the fields below
-	bonds map[snowflake.ID]*bond
-	away  int                            // how often the line has come back without a resume
+	mu    sync.Mutex                     // protects the fields below
 	above map[snowflake.ID]snowflake.ID  // the channels of threads
 	born  map[snowflake.ID]chan struct{} // threads that are begun; closed when they are bound
 	gates map[string]chan struct{}       // hold an element while a message is handed to a conversation
@@ -58,7 +54,7 @@ func newInbound(s *Surface) *inbound {
 		whole     = 5 * time.Minute // of a file: a server that sends a byte now and then must not block a lane for ever
 	)
 	return &inbound{
-		s: s, bonds: map[snowflake.ID]*bond{}, lanes: newLanes[snowflake.ID](s.spawn), above: map[snowflake.ID]snowflake.ID{},
+		s: s, lanes: newLanes[snowflake.ID](s.spawn), above: map[snowflake.ID]snowflake.ID{},
 		born: map[snowflake.ID]chan struct{}{}, gates: map[string]chan struct{}{}, passed: map[snowflake.ID]snowflake.ID{},
 		outside: &http.Client{Timeout: whole, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: handshake, DisableKeepAlives: true}},
 	}
@@ -152,9 +148,9 @@ func (in *inbound) says(m discord.Message) (says bool, why string) {
 // created takes a new message.
 func (in *inbound) created(ev gateway.EventMessageCreate) {
 	m := ev.Message
-	_, bound := in.bond(m.ChannelID)
+	_, bound := in.s.bindings.bond(m.ChannelID)
 	says, why := in.says(m)
-	if says && !bound && !in.begins(*m.GuildID) {
+	if says && !bound && !in.s.bindings.begins(*m.GuildID) {
 		says, why = false, ignoredUnbound
 	}
 	if why != "" {
@@ -170,14 +166,14 @@ func (in *inbound) created(ev gateway.EventMessageCreate) {
 
 // pass moves the mark over an ignored message.
 func (in *inbound) pass(ctx context.Context, m discord.Message) {
-	if err := in.looked(ctx, heard{channel: m.ChannelID, id: m.ID}, func(*sql.Tx) error { return nil }); err != nil {
+	if err := in.s.bindings.looked(ctx, heard{channel: m.ChannelID, id: m.ID}, func(*sql.Tx) error { return nil }); err != nil {
 		in.fails(ctx, "a mark cannot be moved", m.ChannelID, err)
 	}
 }
 
 // take takes a message of a listed person. When earlier messages are unknown, they come first, together with this message.
 func (in *inbound) take(ctx context.Context, m discord.Message) {
-	switch b, ok := in.bond(m.ChannelID); {
+	switch b, ok := in.s.bindings.bond(m.ChannelID); {
 	case ok && b.behind():
 		in.catchUp(ctx, m.ChannelID)
 	case !ok:
@@ -188,15 +184,15 @@ func (in *inbound) take(ctx context.Context, m discord.Message) {
 
 // hear takes a message for the conversation of its channel, or begins a conversation with the message.
 func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
-	b, ok := in.bond(h.channel)
+	b, ok := in.s.bindings.bond(h.channel)
 	if !ok || b.deleted {
 		ok = in.beginIn(ctx, h, guild, b)
-		if b, _ = in.bond(h.channel); !ok {
+		if b, _ = in.s.bindings.bond(h.channel); !ok {
 			return
 		}
 	}
 	if b.Problem != "" {
-		in.trouble(ctx, h.channel, "")
+		in.s.bindings.trouble(ctx, h.channel, "")
 	}
 	if b.Session == "" {
 		in.beginFrom(ctx, b.Binding, h)
@@ -215,7 +211,7 @@ func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
 
 // keep stores a message. fresh reports that the message was not stored already.
 func (in *inbound) keep(ctx context.Context, h heard) (fresh bool, err error) {
-	err = in.looked(ctx, h, func(tx *sql.Tx) error {
+	err = in.s.bindings.looked(ctx, h, func(tx *sql.Tx) error {
 		fresh, err = insert(ctx, tx, h)
 		return err
 	})
@@ -238,7 +234,7 @@ func insert(ctx context.Context, tx *sql.Tx, h heard) (fresh bool, err error) {
 
 // save stores the state of messages.
 func (in *inbound) save(ctx context.Context, list ...heard) error {
-	return in.write(ctx, func(tx *sql.Tx) error {
+	return in.s.write(ctx, func(tx *sql.Tx) error {
 		for _, h := range list {
 			raw, err := json.Marshal(h.raw)
 			if err != nil {
@@ -255,7 +251,7 @@ func (in *inbound) save(ctx context.Context, list ...heard) error {
 
 // forget deletes a message that was not handed over.
 func (in *inbound) forget(ctx context.Context, h heard) error {
-	return in.write(ctx, func(tx *sql.Tx) error {
+	return in.s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM discord_message WHERE channel = ? AND id = ?`, h.channel.String(), h.id.String())
 		return err
 	})
@@ -304,7 +300,7 @@ func (in *inbound) from(ctx context.Context, session, turn string) (messages []s
 	}
 	leave()
 	list, err := in.messages(ctx, `WHERE session = ? AND item = ?`, session, turn)
-	channel, _ := in.channelOf(session)
+	channel, _ := in.s.bindings.channelOf(session)
 	in.fails(ctx, "messages cannot be read", channel, err)
 	for _, h := range list {
 		if h.channel == channel {
@@ -353,7 +349,7 @@ func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 func (in *inbound) later(channel, id snowflake.ID) {
 	const pause = 15 * time.Second
 	lane := channel
-	if _, ok := in.bond(id); ok {
+	if _, ok := in.s.bindings.bond(id); ok {
 		lane = id // a thread was begun with the message
 	}
 	in.s.spawn(func(ctx context.Context) {
@@ -428,7 +424,7 @@ func (in *inbound) giveUp(ctx context.Context, h heard, why string) {
 // tell writes a text about a message to the channel of its conversation.
 func (in *inbound) tell(ctx context.Context, h heard, text string) {
 	channel, reply := h.channel, h.id
-	if at, ok := in.channelOf(h.session); ok && at != channel {
+	if at, ok := in.s.bindings.channelOf(h.session); ok && at != channel {
 		channel, reply = at, 0
 	}
 	if _, err := in.s.out.say(ctx, channel, reply, text); err != nil {
@@ -445,4 +441,13 @@ func (in *inbound) fails(ctx context.Context, what string, channel snowflake.ID,
 	if err != nil && ctx.Err() == nil {
 		in.s.cfg.Logger.Error(what, "channel", channel.String(), "error", err) //nolint:sloglint // what is one of few texts
 	}
+}
+
+// channelGone takes that a channel or thread was deleted, or that the bot no longer sees the channel. The binding stays, because a server
+// to which the bot returns still has its channels, and a person should see why no message comes.
+func (in *inbound) channelGone(channel snowflake.ID) {
+	if _, ok := in.s.bindings.bond(channel); !ok {
+		return
+	}
+	in.lanes.queue(channel, func(ctx context.Context) { in.s.bindings.trouble(ctx, channel, problemGone) })
 }

@@ -185,7 +185,7 @@ func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func
 	tb.Helper()
 	tb.Cleanup(dc.Close)
 	b := &bot{fixture: openFixture(tb, dir), dc: dc}
-	wanted := setting{Enabled: true, TokenIn: "file", Users: []User{{ID: dc.Owner.String(), Name: "owner"}}, REST: dc.REST(), Gateway: dc.Gateway()}
+	wanted := setting{Enabled: true, TokenIn: "file", Users: []User{{ID: dc.Owner.String(), Name: "owner"}}, REST: dc.API.URL, Gateway: dc.Gateway.URL}
 	change(&wanted)
 	set, err := json.Marshal(wanted)
 	if err != nil {
@@ -218,7 +218,7 @@ func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func
 		shut()
 	}
 	tb.Cleanup(b.close)
-	b.s.in.outside = dc.CDNClient()
+	b.s.in.outside = dc.CDN.Client
 	b.s.client.unit = 10 * time.Millisecond
 	b.s.requests.ack = time.Minute
 	b.s.Start()
@@ -231,8 +231,8 @@ func (b *bot) away(meanwhile func()) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
 	defer cancel()
 	b.dc.Down(false, true)
-	b.dc.Forget()
-	b.dc.Drop()
+	b.dc.Gateway.Forget()
+	b.dc.Gateway.Drop()
 	if err := b.dc.Wait(ctx, func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		b.t.Fatal(err)
 	}

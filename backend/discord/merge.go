@@ -223,7 +223,7 @@ func (in *inbound) deleted(channel, id snowflake.ID) { in.about(channel, id, in.
 
 // about runs work for a message, behind the other work for its conversation.
 func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, heard)) {
-	if _, ok := in.bond(channel); !ok {
+	if _, ok := in.s.bindings.bond(channel); !ok {
 		return
 	}
 	in.lanes.queue(channel, func(ctx context.Context) {
@@ -232,7 +232,7 @@ func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, he
 			in.fails(ctx, "a message cannot be read", channel, err)
 			return
 		}
-		at, bound := in.channelOf(h.session)
+		at, bound := in.s.bindings.channelOf(h.session)
 		if !bound || at == channel {
 			work(ctx, h)
 			return

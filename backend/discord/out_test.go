@@ -41,7 +41,7 @@ func openOut(tb testing.TB) *outRig {
 
 func (r *outRig) bind(channel snowflake.ID, session string) {
 	r.t.Helper()
-	if err := r.s.in.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.dc.Guild.String(), Session: session}, 0); err != nil {
+	if err := r.s.bindings.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.dc.Guild.String(), Session: session}, 0); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -467,7 +467,7 @@ func TestTextOutsideOfTurnsIsShown(t *testing.T) {
 		}
 		r.s.out.follow(t.Context(), []session.Event{{Session: r.session, Type: kind, Data: data}})
 	}
-	letGo := r.dc.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
+	letGo := r.dc.API.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
 	for _, word := range []string{"One", " more", " thing."} {
 		tell(feedText, session.BusEvent{MessageID: "free", Delta: word})
 	}
@@ -497,12 +497,12 @@ func TestUnconfirmedMessageIsSearched(t *testing.T) {
 		r.see("tick", func(list []discordtest.Message) bool {
 			return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
 		})
-		lose := r.dc.Fail
+		lose := r.dc.API.Fail
 		if made {
-			lose = r.dc.LoseAnswers
+			lose = r.dc.API.LoseAnswers
 		}
 		lose(discordtest.RouteCreate, attempts, 500)
-		release := r.dc.Hold(discordtest.RouteHistory) // it dies before it can look
+		release := r.dc.API.Hold(discordtest.RouteHistory) // it dies before it can look
 		before := len(r.dc.Calls(discordtest.RouteCreate))
 		r.give("a.txt")
 		r.stop()
@@ -570,7 +570,7 @@ func TestFailedUploadBecomesLine(t *testing.T) {
 	for _, fails := range []int{2, 1000} {
 		r := openOut(t)
 		r.askToRun()
-		r.dc.FailUploads(fails, 502)
+		r.dc.API.FailUploads(fails, 502)
 		r.give("a.txt")
 		r.answer(requests.Answer{OptionID: "allow-once"})
 		list := r.shown()
@@ -689,7 +689,7 @@ func TestUnboundChannelGetsNoMoreText(t *testing.T) {
 	r.see("tick", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
 	})
-	if err := r.s.in.unbind(t.Context(), r.channel); err != nil {
+	if err := r.s.bindings.unbind(t.Context(), r.channel); err != nil {
 		t.Fatal(err)
 	}
 	te := r.s.out.teller(t.Context(), r.session)
@@ -717,7 +717,7 @@ func TestForbiddenChannelIsReportedAndWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	problem := func() string {
-		b, _ := r.s.in.bound(r.channel)
+		b, _ := r.s.bindings.bound(r.channel)
 		return b.Problem
 	}
 	r.until("problem", func() bool { return problem() == problemForbidden })

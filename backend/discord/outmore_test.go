@@ -101,7 +101,7 @@ func TestRefusedTextIsReplaced(t *testing.T) {
 	r := openOut(t)
 	d := r.tellTurn("one")
 	r.see("the question", func(list []discordtest.Message) bool { return len(list) == 1 && list[0].Text == saidAtDesk })
-	r.dc.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
+	r.dc.API.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
 	d.file("a.txt")
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: "Words"})
 	list := d.end()
@@ -110,12 +110,12 @@ func TestRefusedTextIsReplaced(t *testing.T) {
 
 	d = r.tellTurn("two")
 	r.see("the question", func(list []discordtest.Message) bool { return len(list) == 3 && list[2].Text == saidAtDesk })
-	r.dc.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
+	r.dc.API.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: "More"})
 	list = d.end()[2:]
 	r.want(list, blockedLine)
 
-	r.dc.Fail(discordtest.RouteCreate, 2, http.StatusBadRequest)
+	r.dc.API.Fail(discordtest.RouteCreate, 2, http.StatusBadRequest)
 	d = r.tellTurn("three")
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: strings.Repeat("word ", 500)})
 	list = d.end()[3:]

@@ -71,10 +71,10 @@ func TestMessageIsEditedOnceASecondAtMost(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := &slowDiscord{t: t, takes: 150 * time.Millisecond, text: map[string]string{}, edits: map[string][]time.Time{}}
 		s := &Surface{cfg: Config{Store: db, Logger: slog.New(slog.DiscardHandler)}, ctx: ctx, stop: cancel, set: setting{Enabled: true}}
-		s.client, s.in, s.out = &client{s: s, unit: time.Second}, newInbound(s), newOutput(s)
+		s.client, s.bindings, s.in, s.out = &client{s: s, unit: time.Second}, newBindings(s), newInbound(s), newOutput(s)
 		s.client.rest = rest.New(rest.NewClient("", rest.WithURL("http://discord.test"), rest.WithRateLimiter(rest.NewNoopRateLimiter()),
 			rest.WithLogger(slog.New(slog.DiscardHandler)), rest.WithHTTPClient(&http.Client{Transport: d})))
-		s.in.bonds[7] = &bond{Binding: Binding{Channel: "7", Session: "s"}}
+		s.bindings.bonds[7] = &bond{Binding: Binding{Channel: "7", Session: "s"}}
 		s.out.follows["s"] = 7 // there is nothing that could be read of it
 		tell := func(kind string, e session.BusEvent) {
 			data, err := json.Marshal(e)

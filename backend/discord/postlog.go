@@ -69,7 +69,7 @@ func (o *output) write(ctx context.Context, session, turn string, row postRecord
 // written returns the turns of a conversation with a record, and whether each is shown to its end. A turn that was broken off in the
 // present channel of the conversation is not.
 func (o *output) written(ctx context.Context, session string) (done map[string]bool, err error) {
-	channel, _ := o.s.in.channelOf(session)
+	channel, _ := o.s.bindings.channelOf(session)
 	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT turn, done AND NOT (channel = ? AND coalesce(json_extract(data, '$.broken'), 0))
 		FROM discord_output WHERE session = ?`, channel.String(), session)
 	if err != nil {

@@ -135,7 +135,7 @@ func (a *requestCards) open(ctx context.Context, p press) (k keptCard, why strin
 		a.s.cfg.Logger.Error("the cards cannot be read", "error", err)
 		return k, "Deskhand cannot read its data at the moment. Try again."
 	}
-	channel, bound := a.s.in.channelOf(k.session)
+	channel, bound := a.s.bindings.channelOf(k.session)
 	if !ok || !bound || channel != k.channel || p.channel != k.channel || p.message < k.message {
 		return k, "This is no longer asked here." // a card that was posted, or posted again, a moment ago may not be known here yet, and is newer
 	}

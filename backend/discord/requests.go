@@ -216,12 +216,12 @@ func (a *requestCards) hopeless(ctx context.Context, request string, err error) 
 	a.mu.Lock()
 	r, known := a.latest[request]
 	a.mu.Unlock()
-	channel, bound := a.s.in.channelOf(r.Session)
+	channel, bound := a.s.bindings.channelOf(r.Session)
 	if verdictOf(err) != off {
 		a.s.in.fails(ctx, "a request cannot be shown", channel, err)
 	}
 	if known && bound && problem != "" {
-		a.s.in.fails(ctx, "the trouble of a channel cannot be kept", channel, a.s.in.troubled(ctx, channel, problem))
+		a.s.in.fails(ctx, "the trouble of a channel cannot be kept", channel, a.s.bindings.troubled(ctx, channel, problem))
 	}
 	return true
 }
@@ -240,7 +240,7 @@ func (a *requestCards) step(ctx context.Context, request string) (again bool, er
 			return false, err
 		}
 	}
-	channel, bound := a.s.in.channelOf(r.Session)
+	channel, bound := a.s.bindings.channelOf(r.Session)
 	waits := r.Status == "requested"
 	switch {
 	case kept && (!waits || !bound || k.channel != channel):

@@ -62,7 +62,7 @@ func (r *eRig) reopen() {
 
 func (r *eRig) bind(channel snowflake.ID) {
 	r.t.Helper()
-	if err := r.s.in.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.discord.Guild.String(), Session: r.session}, 0); err != nil {
+	if err := r.s.bindings.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.discord.Guild.String(), Session: r.session}, 0); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -286,7 +286,7 @@ func TestAnswerElsewhereDisablesControls(t *testing.T) {
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	m := r.asked()
-	release := r.discord.Hold(discordtest.RouteEdit) // the card is late
+	release := r.discord.API.Hold(discordtest.RouteEdit) // the card is late
 	if err := r.fixture.Answer(t.Context(), request.ID, requests.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +502,7 @@ func TestCardsOfEndedProgramAreUpdated(t *testing.T) {
 func TestCardIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
-	r.discord.LoseAnswers(discordtest.RouteCreate, 6, 502)
+	r.discord.API.LoseAnswers(discordtest.RouteCreate, 6, 502)
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	m := r.asked()
@@ -517,7 +517,7 @@ func TestLongCommandIsSentAsFile(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
 	line := "echo " + strings.Repeat("0123456789 ", 300) + "end"
-	r.discord.FailUploads(1, 500)
+	r.discord.API.FailUploads(1, 500)
 	r.prompt("/ask-to-run " + line)
 	m := r.asked()
 	if len(m.Files) != 1 || string(m.Files[0].Data) != line+"\n" {
@@ -551,7 +551,7 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	old := r.asked()
-	if err := r.s.in.unbind(t.Context(), r.discord.Channel); err != nil {
+	if err := r.s.bindings.unbind(t.Context(), r.discord.Channel); err != nil {
 		t.Fatal(err)
 	}
 	r.ended(old, "no longer")
@@ -694,7 +694,7 @@ func TestFirstOfTwoPressesWins(t *testing.T) {
 	r.prompt("permission")
 	request := r.fixture.request(r.session)
 	m := r.asked()
-	release := dc.Hold(discordtest.RouteEdit)
+	release := dc.API.Hold(discordtest.RouteEdit)
 	r.press(m, other, request.Options[0].Name)
 	i, _ := r.press(m, dc.Owner, request.Options[1].Name)
 	r.told(i, "Too late: it was answered by <@"+other.String()+">.")
@@ -747,7 +747,7 @@ func TestFailedPressAnswersNothing(t *testing.T) {
 func TestCardIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
-	r.discord.Fail(discordtest.RouteCreate, 2*askTries*attempts, http.StatusBadGateway)
+	r.discord.API.Fail(discordtest.RouteCreate, 2*askTries*attempts, http.StatusBadGateway)
 	r.prompt("permission")
 	m := r.asked()
 	r.press(m, r.discord.Owner, m.Controls[0].Label)
@@ -762,7 +762,7 @@ func TestRefusedCardIsShownPlainly(t *testing.T) {
 	request := r.fixture.request(r.session)
 	first := r.asked()
 	r.noted(request.ID)
-	r.discord.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
+	r.discord.API.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
 	r.discord.Delete(first.ID)
 	m := r.card(r.discord.Channel, "without controls", func(m discordtest.Message) bool {
 		return strings.Contains(m.Text, "Something waits for an answer, at the desk.") && len(m.Controls) == 0
@@ -812,7 +812,7 @@ func TestNameOfFirstAnswerIsKept(t *testing.T) {
 func TestCardInArchivedThreadIsUpdated(t *testing.T) {
 	t.Parallel()
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
-	api, err := url.Parse(dc.REST())
+	api, err := url.Parse(dc.API.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -850,7 +850,7 @@ func openReplaced(t *testing.T) (*eRig, *vault) {
 	t.Helper()
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true, Answer: time.Minute}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
-	restURL, gateway, users := dc.REST(), dc.Gateway(), []string{dc.Owner.String()}
+	restURL, gateway, users := dc.API.URL, dc.Gateway.URL, []string{dc.Owner.String()}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}); code != "" {
 		t.Fatal(code)
 	}

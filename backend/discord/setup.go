@@ -237,7 +237,7 @@ func (s *Surface) Forget(ctx context.Context) error {
 		return err
 	}
 	s.client.restart()
-	err := s.in.unbindAll(ctx)
+	err := s.bindings.unbindAll(ctx)
 	if had {
 		err = errors.Join(err, s.cfg.Token.Forget(ctx))
 	}
@@ -317,7 +317,7 @@ func (s *Surface) Bind(ctx context.Context, channel string, wish Bind) (Binding,
 		Channel: id.String(), Name: p.Name, Guild: p.Guild.String(), GuildName: g.Name, Thread: p.thread(),
 		Session: wish.Session, Agent: wish.Agent, Directory: wish.Directory, CreatedAt: session.Time{Time: time.Now()},
 	}
-	if err := s.in.bind(ctx, b, p.newest()); err != nil {
+	if err := s.bindings.bind(ctx, b, p.newest()); err != nil {
 		return Binding{}, err
 	}
 	return b, nil
@@ -355,7 +355,7 @@ func (s *Surface) Unbind(ctx context.Context, channel string) error {
 	if err != nil || id == 0 {
 		return wrong(refusedUnknown)
 	}
-	return s.in.unbind(ctx, id)
+	return s.bindings.unbind(ctx, id)
 }
 
 // place requests a channel.

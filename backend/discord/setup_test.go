@@ -87,7 +87,7 @@ func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log 
 		shut()
 	}
 	t.Cleanup(b.close)
-	b.s.in.outside = dc.CDNClient()
+	b.s.in.outside = dc.CDN.Client
 	b.s.client.unit = 10 * time.Millisecond
 	b.s.requests.ack = time.Minute
 	if started {
@@ -143,7 +143,7 @@ func TestSetUpKeepsSetup(t *testing.T) {
 	if s := b.s.State(); s.Enabled || s.Status != statusOff || s.HasToken || s.Users == nil || s.Bindings == nil {
 		t.Fatalf("state: got %+v, want nothing set up", s)
 	}
-	restURL, gateway := dc.REST(), dc.Gateway()
+	restURL, gateway := dc.API.URL, dc.Gateway.URL
 	users := []string{dc.Owner.String()}
 	good := Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}
 	s, code := b.setUp(good)
@@ -189,7 +189,7 @@ func TestSetUpKeepsSetup(t *testing.T) {
 func TestRefusedSetupChangesNothing(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
-	restURL, closed := dc.REST(), "http://127.0.0.1:1/api"
+	restURL, closed := dc.API.URL, "http://127.0.0.1:1/api"
 	list := func(ids ...string) *[]string { return &ids }
 	for name, tc := range map[string]struct {
 		wish Setup
@@ -229,7 +229,7 @@ func TestKeptTokenGoesNowhereElse(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer other.Close()
-	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	was := b.s.State()
@@ -248,7 +248,7 @@ func TestKeptTokenGoesNowhereElse(t *testing.T) {
 	if now := b.s.State(); now.REST != was.REST || now.Gateway != was.Gateway || now.Enabled || len(now.Users) != 0 || calls.Load() != 0 {
 		t.Errorf("state: got %+v, %d calls, want it unchanged, no calls", now, calls.Load())
 	}
-	if _, code := b.setUp(Setup{Gateway: new(dc.Gateway() + "/other")}); code != "" {
+	if _, code := b.setUp(Setup{Gateway: new(dc.Gateway.URL + "/other")}); code != "" {
 		t.Errorf("SetUp with the same host: got code %q, want none", code)
 	}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: &other.URL}); code != refusedToken || calls.Load() == 0 {
@@ -260,7 +260,7 @@ func TestKeptTokenGoesNowhereElse(t *testing.T) {
 func TestFailedSetupKeepsToken(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
-	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.API.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	old := v.token
@@ -280,12 +280,12 @@ func TestFailedSetupKeepsToken(t *testing.T) {
 func TestCheckReportsLine(t *testing.T) {
 	b := openBot(t)
 	b.dc.Down(false, true)
-	b.dc.Drop()
+	b.dc.Gateway.Drop()
 	b.is(statusReconnecting, refusedUnreachable)
 	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedUnreachable || got.Params["detail"] == "" {
 		t.Errorf("check of the line: got %+v, want unreachable with a detail", got)
 	}
-	b.dc.LockOut(time.Hour)
+	b.dc.API.LockOut(time.Hour)
 	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedRate || got.Params["until"] == "" || got.Params["detail"] != "" {
 		t.Errorf("check of the line: got %+v, want the rate with a time", got)
 	}
@@ -295,7 +295,7 @@ func TestCheckReportsLine(t *testing.T) {
 func TestSetUpTrimsPastedToken(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
-	if _, code := b.setUp(Setup{Token: new(" Bot " + dc.Token + "\n"), REST: new(dc.REST() + "/")}); code != "" || v.token != dc.Token {
+	if _, code := b.setUp(Setup{Token: new(" Bot " + dc.Token + "\n"), REST: new(dc.API.URL + "/")}); code != "" || v.token != dc.Token {
 		t.Errorf("SetUp with a pasted token: got code %q, token %q, want the bare token", code, v.token)
 	}
 	if _, code := b.setUp(Setup{Token: new("")}); code != "" || v.token != "" || b.s.State().HasToken {
@@ -308,7 +308,7 @@ func TestShortProgramOpensNoLine(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	users := []string{dc.Owner.String()}
-	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	b.bindSession()
@@ -328,7 +328,7 @@ func TestLockedKeyringIsWaitedFor(t *testing.T) {
 	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), false)
-	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	b.close()
@@ -376,7 +376,7 @@ permissions unknown
 commands unknown
 clock unknown`)
 	dc.Clock(-90 * time.Second)
-	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
 	expect("a token", `
@@ -540,7 +540,7 @@ func TestChannelsAreListed(t *testing.T) {
 		t.Errorf("%s\nwant %s", have, want)
 	}
 	for n, status := range map[int]int{1: http.StatusForbidden, attempts: http.StatusBadGateway} {
-		b.dc.Fail("GET /guilds/{guild}/channels", n, status)
+		b.dc.API.Fail("GET /guilds/{guild}/channels", n, status)
 		if list, err = b.s.Channels(t.Context()); err != nil || len(list.Items) != 1 || list.Items[0].Name != "Elsewhere" {
 			t.Errorf("Channels with %d from a server: got %+v, error %v, want the other server", status, list, err)
 		}

@@ -105,7 +105,7 @@ func (s *Surface) State() State {
 	s.mu.Unlock()
 	st := State{
 		Enabled: set.Enabled, Status: how.status, Reason: how.reason, Detail: how.detail, Since: session.Time{Time: how.since},
-		HasToken: set.TokenIn != "", TokenIn: set.TokenIn, Bot: set.Bot, Users: append([]User{}, set.Users...), Bindings: s.in.bindings(),
+		HasToken: set.TokenIn != "", TokenIn: set.TokenIn, Bot: set.Bot, Users: append([]User{}, set.Users...), Bindings: s.bindings.list(),
 		Ignored: ignored, REST: set.REST, Gateway: set.Gateway,
 	}
 	if st.Bindings == nil {

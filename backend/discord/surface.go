@@ -8,7 +8,9 @@ package discord
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -41,6 +43,7 @@ type Vault struct {
 type Surface struct {
 	cfg      Config
 	client   *client
+	bindings *bindings
 	in       *inbound
 	out      *output
 	requests *requestCards
@@ -67,8 +70,8 @@ func New(ctx context.Context, cfg Config) (*Surface, error) {
 	}
 	s := &Surface{cfg: cfg, news: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.client, s.in, s.out, s.requests = newClient(s), newInbound(s), newOutput(s), newRequestCards(s)
-	if err := errors.Join(s.load(ctx), s.in.load(ctx)); err != nil {
+	s.client, s.bindings, s.in, s.out, s.requests = newClient(s), newBindings(s), newInbound(s), newOutput(s), newRequestCards(s)
+	if err := errors.Join(s.load(ctx), s.bindings.load(ctx)); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -142,4 +145,12 @@ func (s *Surface) announce(ctx context.Context) {
 			s.requests.refresh()
 		}
 	}
+}
+
+// write runs f in a write transaction of the store.
+func (s *Surface) write(ctx context.Context, f func(*sql.Tx) error) error {
+	if err := s.cfg.Store.Write(ctx, f); err != nil {
+		return fmt.Errorf("%w: %w", session.ErrStorage, err)
+	}
+	return nil
 }

@@ -85,18 +85,6 @@ func isRefused(err error) bool {
 	return ok && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError
 }
 
-// begins reports whether threads begin conversations anywhere in a server.
-func (in *inbound) begins(guild snowflake.ID) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, b := range in.bonds {
-		if b.Session == "" && b.Guild == guild.String() {
-			return true
-		}
-	}
-	return false
-}
-
 // beginIn begins a conversation with a message in a thread whose channel is bound to a directory; b is the thread's earlier binding, if
 // any.
 func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b bond) bool {
@@ -108,12 +96,12 @@ func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b 
 		case <-born:
 		case <-ctx.Done():
 		}
-		_, ok := in.bound(h.channel)
+		_, ok := in.s.bindings.bound(h.channel)
 		return ok
 	}
 	channel, err := in.channelAbove(ctx, h.channel)
 	in.fails(ctx, "a channel cannot be looked at", h.channel, err)
-	above, ok := in.bound(channel)
+	above, ok := in.s.bindings.bound(channel)
 	switch {
 	case ok && above.Session == "" && guild != nil:
 		return in.beginHere(ctx, h, above)
@@ -158,7 +146,7 @@ func (in *inbound) begin(ctx context.Context, above Binding, thread snowflake.ID
 		Channel: thread.String(), Name: cmp.Or(name, above.Name), Guild: above.Guild, GuildName: above.GuildName, Thread: true,
 		Session: s.ID, CreatedAt: session.Time{Time: time.Now()},
 	}
-	return in.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) })
+	return in.s.bindings.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) })
 }
 
 // beginFrom begins a thread with a message in a channel, and a conversation in the thread.
@@ -194,7 +182,7 @@ func (in *inbound) beginFrom(ctx context.Context, b Binding, h heard) {
 	} else {
 		in.lanes.queue(h.id, func(ctx context.Context) { in.handOver(ctx, h.channel, h.id) })
 	}
-	err = in.looked(ctx, h, func(*sql.Tx) error { return nil })
+	err = in.s.bindings.looked(ctx, h, func(*sql.Tx) error { return nil })
 	in.fails(ctx, "a mark cannot be moved", h.channel, err)
 }
 

@@ -229,7 +229,7 @@ const (
 
 // begin finds the channel of the turn, and the part that is shown already.
 func (s *showing) begin(ctx context.Context) where {
-	channel, bound := s.o.s.in.channelOf(s.t.session)
+	channel, bound := s.o.s.bindings.channelOf(s.t.session)
 	switch {
 	case !bound:
 		return unbound
@@ -274,7 +274,7 @@ func (s *showing) save(ctx context.Context) {
 
 // step makes a call, or returns how long there is nothing to do; less than 0 = until something changes.
 func (s *showing) step(ctx context.Context) (wait time.Duration, done bool) {
-	if channel, ok := s.o.s.in.channelOf(s.t.session); !ok || channel != s.channel {
+	if channel, ok := s.o.s.bindings.channelOf(s.t.session); !ok || channel != s.channel {
 		s.row.Broken = true // the text is no longer for the people of the channel
 		return 0, true
 	}
@@ -421,8 +421,8 @@ func (s *showing) do(ctx context.Context, o op) (wait time.Duration, done bool) 
 		return s.failed(ctx, o, err)
 	}
 	s.failures = 0
-	if b, _ := s.o.s.in.bound(s.channel); b.Problem != "" {
-		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, ""))
+	if b, _ := s.o.s.bindings.bound(s.channel); b.Problem != "" {
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.bindings.troubled(ctx, s.channel, ""))
 	}
 	return 0, false
 }
@@ -562,7 +562,7 @@ func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Durati
 	}
 	switch v {
 	case noChannel:
-		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemGone))
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.bindings.troubled(ctx, s.channel, problemGone))
 		return 0, true
 	case lost, archived, foreign:
 		return s.lost(ctx, o, v), false
@@ -604,7 +604,7 @@ func (s *showing) refused(ctx context.Context, o op, v verdict) time.Duration {
 	case len(o.files) > 0:
 		s.refusedFiles(o.files, s.missedLine)
 	case v == forbidden:
-		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemForbidden))
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.bindings.troubled(ctx, s.channel, problemForbidden))
 		return s.o.s.client.patience(time.Minute)
 	case s.blocked[o.at]: // even the replacement is refused
 		for len(s.posts) <= o.at {

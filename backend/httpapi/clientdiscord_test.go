@@ -124,14 +124,14 @@ func TestDiscordOverTheAPI(t *testing.T) {
 			t.Errorf("PUT %s: got the code %q, want %q", body, code, want)
 		}
 	}
-	if code := p.call("PUT", "discord", `{"token":"`+p.dc.Token+`z","restUrl":"`+p.dc.REST()+`"}`, http.StatusConflict, nil); code != "discord.token_invalid" {
+	if code := p.call("PUT", "discord", `{"token":"`+p.dc.Token+`z","restUrl":"`+p.dc.API.URL+`"}`, http.StatusConflict, nil); code != "discord.token_invalid" {
 		t.Errorf("PUT with a wrong token: got the code %q, want discord.token_invalid", code)
 	}
 	if code := p.call("GET", "discord/channels", "", http.StatusConflict, nil); code != "discord.off" {
 		t.Errorf("channels: got the code %q, want discord.off", code)
 	}
 	setup, _ := json.Marshal(map[string]any{
-		"token": p.dc.Token, "users": []string{p.dc.Owner.String()}, "enabled": true, "restUrl": p.dc.REST(), "gatewayUrl": p.dc.Gateway(),
+		"token": p.dc.Token, "users": []string{p.dc.Owner.String()}, "enabled": true, "restUrl": p.dc.API.URL, "gatewayUrl": p.dc.Gateway.URL,
 	})
 	p.call("PUT", "discord", string(setup), http.StatusOK, &state)
 	if !state.HasToken || state.TokenIn != "file" || state.Bot == nil || len(state.Users) != 1 {
@@ -191,7 +191,7 @@ func TestDiscordIsToldToTheFeed(t *testing.T) {
 	var once sync.Once
 	for after := first.Seq; ; {
 		var batch session.Batch
-		body := `{"token":"` + p.dc.Token + `","restUrl":"` + p.dc.REST() + `"}`
+		body := `{"token":"` + p.dc.Token + `","restUrl":"` + p.dc.API.URL + `"}`
 		once.Do(func() { p.call("PUT", "discord", body, http.StatusOK, nil) })
 		q := "events?wait=20&gen=" + first.Gen + "&after=" + jsonText(after)
 		p.call("GET", q, "", http.StatusOK, &batch)

@@ -63,8 +63,9 @@ func Play(ctx context.Context, cfg Config, in io.Reader, out, stderr io.Writer) 
 	lines, _ := agentio.ReadLines(work, in)
 	p := &player{
 		Config: cfg, rec: rec, ctx: work, out: agentio.NewWriter(out, ctx.Done()), stderr: stderr, lines: lines, signals: signals,
-		positions: openPositions(cfg.State, rec.digest), left: map[string]bool{}, live: map[int]json.RawMessage{}, sent: map[int]json.RawMessage{},
-		passed: map[int]bool{}, late: map[string][]byte{}, replied: map[acp.Key]agentio.Message{}, ids: map[string]string{},
+		positions: openPositions(cfg.State, rec.digest), left: map[string]bool{}, ids: map[string]string{},
+		client: clientRequests{live: map[int]json.RawMessage{}, passed: map[int]bool{}, late: map[string][]byte{}},
+		agent:  agentRequests{lastID: -1, sent: map[int]json.RawMessage{}, replied: map[acp.Key]agentio.Message{}},
 	}
 	err = p.run()
 	stop()
@@ -93,32 +94,47 @@ type player struct {
 	positions positions
 	left      map[string]bool // remarks already on stderr
 
-	at      int       // the next step
-	since   time.Time // the real time of the recorded time base
-	base    time.Duration
+	at      int // the next step
+	clock   clock
 	written int // messages of the agent in this conversation, including those before a restart
 	hung    bool
 
 	initialized bool
-	begun       bool                    // a session is open, or was requested
-	session     string                  // the session's id for the client
-	cwd         string                  // the session's directory
-	waiting     []agentio.Message       // the client's requests that no step has taken
-	live        map[int]json.RawMessage // the client's id of the request that a step has taken
-	passed      map[int]bool            // steps whose requests the client has not made
-	late        map[string][]byte       // the answers to passed requests, by method
-	prompt      int                     // the step of the running prompt; -1 = none
-	heeded      bool                    // the running prompt has been cancelled
-	lastID      int64
-	sent        map[int]json.RawMessage // our id of the request that a step has sent
-	replied     map[acp.Key]agentio.Message
+	begun       bool   // a session is open, or was requested
+	session     string // the session's id for the client
+	cwd         string // the session's directory
+	client      clientRequests
+	agent       agentRequests
+	prompt      int               // the step of the running prompt; -1 = none
+	heeded      bool              // the running prompt has been cancelled
 	ids         map[string]string // ids of sessions and terminals: recorded to new
 	cancelled   bool              // a pending cancel; struck is a pending interrupt
 	struck      bool
 }
 
+// clientRequests are the requests of the client.
+type clientRequests struct {
+	waiting []agentio.Message       // no step has taken these yet
+	live    map[int]json.RawMessage // the id of the request that a step has taken
+	passed  map[int]bool            // steps whose requests the client has not made
+	late    map[string][]byte       // the answers to passed requests, by method
+}
+
+// agentRequests are the requests that the replay sends.
+type agentRequests struct {
+	lastID  int64
+	sent    map[int]json.RawMessage // the id of the request that a step has sent
+	replied map[acp.Key]agentio.Message
+}
+
+// clock relates the time of the recording to the real time.
+type clock struct {
+	since time.Time // the real time of base
+	base  time.Duration
+}
+
 func (p *player) run() error {
-	p.prompt, p.lastID = -1, -1
+	p.prompt = -1
 	if err := p.after(); err != nil { // for the fault crash@0
 		return err
 	}
@@ -197,11 +213,11 @@ func (p *player) receive(next agentio.Line) error {
 	case next.TooLong || failed != nil:
 		return p.put(agentio.Frame{ID: json.RawMessage("null"), Error: agentio.Errorf(acp.CodeParseError, "parse error")}.Encode())
 	case m.Method == nil:
-		p.replied[keyOf(m.ID)] = m
+		p.agent.replied[keyOf(m.ID)] = m
 	case m.ID != nil && p.prompt >= 0 && !p.comes(p.at, *m.Method):
 		return p.extra(m) // a turn may be long
 	case m.ID != nil:
-		p.waiting = append(p.waiting, m)
+		p.client.waiting = append(p.client.waiting, m)
 	case *m.Method == "session/cancel":
 		p.cancelled = true
 	}
@@ -246,7 +262,7 @@ func (p *player) cancel() (bool, error) {
 		return true, nil
 	}
 	p.remark("a cancel that is not in the recording: the rest of this turn is left out")
-	id := p.live[p.prompt]
+	id := p.client.live[p.prompt]
 	if answered >= 0 {
 		end++
 	}
@@ -260,22 +276,22 @@ func (p *player) cancel() (bool, error) {
 func (p *player) jump(to int) {
 	p.at = to
 	if to < len(p.rec.steps) {
-		p.sync(p.rec.steps[to].at)
+		p.clock.sync(p.rec.steps[to].at)
 	}
 }
 
 // sync equates the present moment with a moment of the recording.
-func (p *player) sync(at time.Duration) { p.base, p.since = at, time.Now() }
+func (c *clock) sync(at time.Duration) { c.base, c.since = at, time.Now() }
 
 // pause waits for the time of a step. A message between two turns does not wait while the client waits for an answer.
 func (p *player) pause(at time.Duration) error {
-	if p.Speed == 0 || at <= p.base {
+	if p.Speed == 0 || at <= p.clock.base {
 		return p.poll()
 	}
-	due := p.since.Add(time.Duration(float64(at-p.base) / p.Speed))
+	due := p.clock.since.Add(time.Duration(float64(at-p.clock.base) / p.Speed))
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
-	return p.wait(func() bool { return p.prompt < 0 && len(p.waiting) > 0 }, timer.C)
+	return p.wait(func() bool { return p.prompt < 0 && len(p.client.waiting) > 0 }, timer.C)
 }
 
 // poll reads the client's pending messages without waiting.
@@ -348,7 +364,7 @@ func (p *player) stay(d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		p.since = p.since.Add(d)
+		p.clock.since = p.clock.since.Add(d)
 		return nil
 	case <-p.ctx.Done():
 		return errGone

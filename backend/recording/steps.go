@@ -53,7 +53,7 @@ func (p *player) open() error {
 		}
 		begun := opens(*m.Method) && p.begin(m)
 		if begun && p.at < len(p.rec.steps) && p.rec.steps[p.at].method != methodPrompt {
-			p.waiting = append([]agentio.Message{m}, p.waiting...) // the recording has the answer
+			p.client.waiting = append([]agentio.Message{m}, p.client.waiting...) // the recording has the answer
 			return nil
 		}
 		if err := p.extra(m); err != nil || begun {
@@ -64,16 +64,16 @@ func (p *player) open() error {
 
 // next waits for a request while no step plays.
 func (p *player) next() (agentio.Message, error) {
-	for len(p.waiting) == 0 {
-		if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil {
+	for len(p.client.waiting) == 0 {
+		if err := p.wait(func() bool { return len(p.client.waiting) > 0 }, nil); err != nil {
 			return agentio.Message{}, err
 		}
 		if _, err := p.turn(); err != nil {
 			return agentio.Message{}, err
 		}
 	}
-	m := p.waiting[0]
-	p.waiting = p.waiting[1:]
+	m := p.client.waiting[0]
+	p.client.waiting = p.client.waiting[1:]
 	return m, nil
 }
 
@@ -192,18 +192,18 @@ func (p *player) want(at int, s *step) (bool, error) {
 	if s.method == "initialize" && p.initialized {
 		return p.startAgain(at)
 	}
-	if i := slices.IndexFunc(p.waiting, func(m agentio.Message) bool { return p.fits(at, m) }); i >= 0 {
-		m := p.waiting[i]
-		p.waiting = slices.Delete(p.waiting, i, i+1)
+	if i := slices.IndexFunc(p.client.waiting, func(m agentio.Message) bool { return p.fits(at, m) }); i >= 0 {
+		m := p.client.waiting[i]
+		p.client.waiting = slices.Delete(p.client.waiting, i, i+1)
 		return p.took(at, s, m)
 	}
-	for len(p.waiting) > 0 {
-		m := p.waiting[0]
+	for len(p.client.waiting) > 0 {
+		m := p.client.waiting[0]
 		if p.comes(at+1, *m.Method) {
 			p.pass(at)
 			return true, nil
 		}
-		p.waiting = p.waiting[1:]
+		p.client.waiting = p.client.waiting[1:]
 		if err := p.extra(m); err != nil {
 			return false, err
 		}
@@ -214,8 +214,8 @@ func (p *player) want(at int, s *step) (bool, error) {
 		defer timer.Stop()
 		limit = timer.C
 	}
-	err := p.wait(func() bool { return len(p.waiting) > 0 }, limit)
-	if err == nil && limit != nil && len(p.waiting) == 0 && !p.cancelled && !p.struck {
+	err := p.wait(func() bool { return len(p.client.waiting) > 0 }, limit)
+	if err == nil && limit != nil && len(p.client.waiting) == 0 && !p.cancelled && !p.struck {
 		p.pass(at)
 		return true, nil
 	}
@@ -224,21 +224,21 @@ func (p *player) want(at int, s *step) (bool, error) {
 
 func (p *player) pass(at int) {
 	p.remark("%s is not asked as it was then", p.rec.steps[at].method)
-	p.passed[at] = true
+	p.client.passed[at] = true
 }
 
 // startAgain handles a start of the recorded process in mid-conversation. The recorded agent was started again, for instance after a sleep,
 // while this process runs on: the next request finds the session open.
 func (p *player) startAgain(at int) (bool, error) {
 	if !p.begun {
-		p.sync(p.rec.steps[at].at)
+		p.clock.sync(p.rec.steps[at].at)
 		return true, nil
 	}
 	if p.prompt >= 0 {
 		p.remark("the recorded turn was cut off here; a cancel ends it")
 		return false, p.wait(never, nil)
 	}
-	if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil || p.cancelled || p.struck {
+	if err := p.wait(func() bool { return len(p.client.waiting) > 0 }, nil); err != nil || p.cancelled || p.struck {
 		return false, err
 	}
 	end := p.rec.end(at)
@@ -283,8 +283,8 @@ func (p *player) comes(from int, method string) bool {
 }
 
 func (p *player) took(at int, s *step, m agentio.Message) (bool, error) {
-	p.live[at] = m.ID
-	p.sync(s.at)
+	p.client.live[at] = m.ID
+	p.clock.sync(s.at)
 	switch {
 	case s.method == methodPrompt:
 		p.prompt, p.heeded = at, false
@@ -339,8 +339,8 @@ func (p *player) extra(m agentio.Message) error {
 		failed = agentio.Errorf(acp.CodeInvalidRequest, "invalid request: a replay is one conversation; start it again for another")
 	case opens(method):
 		failed = agentio.Errorf(acp.CodeResourceNotFound, "resource not found: this replay has not begun that session")
-	case p.late[method] != nil:
-		return p.again(m, p.late[method])
+	case p.client.late[method] != nil:
+		return p.again(m, p.client.late[method])
 	case method == "session/list" && p.recorded(method) != nil:
 		return p.again(m, p.recorded(method))
 	case slices.Contains([]string{"authenticate", "session/set_mode", "session/set_model", "session/close"}, method):
@@ -413,11 +413,11 @@ func (p *player) answer(at int, s *step) error {
 		return p.notify(s) // the recorded request had no answer either
 	}
 	asked := &p.rec.steps[s.other]
-	id, ok := p.live[s.other]
+	id, ok := p.client.live[s.other]
 	switch {
 	case !ok:
-		if p.passed[s.other] {
-			p.late[asked.method] = s.data
+		if p.client.passed[s.other] {
+			p.client.late[asked.method] = s.data
 		}
 		return nil
 	case opens(asked.method):
@@ -457,27 +457,27 @@ func (p *player) ask(at int, s *step) error {
 		p.remark("%s is left out; --act sends it", s.method)
 		return nil
 	}
-	p.lastID++
-	id := json.RawMessage(strconv.FormatInt(p.lastID, 10))
-	p.sent[at] = id
+	p.agent.lastID++
+	id := json.RawMessage(strconv.FormatInt(p.agent.lastID, 10))
+	p.agent.sent[at] = id
 	return p.put(p.named(s.data, id))
 }
 
 // reply waits for the client's answer to a request of the agent.
 func (p *player) reply(s *step) (bool, error) {
-	id, asked := p.sent[s.other]
+	id, asked := p.agent.sent[s.other]
 	if s.other < 0 || !asked {
 		return true, nil
 	}
-	has := func() bool { _, ok := p.replied[keyOf(id)]; return ok }
+	has := func() bool { _, ok := p.agent.replied[keyOf(id)]; return ok }
 	if err := p.wait(has, nil); err != nil {
 		return false, err
 	}
-	m, ok := p.replied[keyOf(id)]
+	m, ok := p.agent.replied[keyOf(id)]
 	if !ok {
 		return false, nil
 	}
-	p.sync(s.at)
+	p.clock.sync(s.at)
 	var was struct{ Result json.RawMessage }
 	_ = json.Unmarshal(s.data, &was) // an error has no outcome
 	method := p.rec.steps[s.other].method
@@ -507,7 +507,7 @@ func (p *player) notify(s *step) error {
 			} `json:"params"`
 		}
 		_ = json.Unmarshal(data, &m) // an invalid field stays empty
-		for at, id := range p.sent {
+		for at, id := range p.agent.sent {
 			if asked := &p.rec.steps[at]; asked.generation == s.generation && asked.id == keyOf(m.Params.RequestID) {
 				return p.put(agentio.Frame{Method: s.method, Params: map[string]json.RawMessage{"requestId": id}}.Encode())
 			}

@@ -43,7 +43,7 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 		answered = make(chan struct{})
 		c = &call{answered: answered, doubtful: before, before: before}
 		i.mu.Lock()
-		i.calls[e.Key()] = c
+		i.calls.waiting[e.Key()] = c
 		i.mu.Unlock()
 	}
 	for pause := firstPause; ; pause = min(2*pause, i.runtime.cfg.Backoff) {
@@ -110,21 +110,7 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 func (i *Instance) MayHave(request acp.Key) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	c := i.calls[request]
-	return request == i.answered || c != nil && (c.before || c.written.Load())
-}
-
-// isAnswered reports whether the answer has come. A nil call has no answer.
-func (c *call) isAnswered() bool {
-	if c == nil {
-		return false
-	}
-	select {
-	case <-c.answered:
-		return true
-	default:
-		return false
-	}
+	return i.calls.mayHave(request)
 }
 
 // errUnknown says that the line broke before a request was confirmed.
@@ -133,8 +119,8 @@ var errUnknown = errors.New("it is not known whether it arrived")
 // note reports that the token of a message was refused, or is no longer refused.
 func (i *Instance) note(err error) {
 	i.mu.Lock()
-	if i.denied = nil; errors.Is(err, ErrRefused) {
-		i.denied = err
+	if i.line.denied = nil; errors.Is(err, ErrRefused) {
+		i.line.denied = err
 	}
 	i.mu.Unlock()
 	i.tell()
@@ -145,7 +131,7 @@ func (i *Instance) note(err error) {
 func (i *Instance) better() (line, person <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.up {
+	if !i.line.up {
 		line = i.changed
 	}
 	return line, i.again
@@ -225,8 +211,8 @@ func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 // arrived notes that the runtime has taken a message and so has the instance.
 func (i *Instance) arrived() {
 	i.mu.Lock()
-	first, denied := !i.started, i.denied
-	i.started, i.denied = true, nil
+	first, denied := !i.started, i.line.denied
+	i.started, i.line.denied = true, nil
 	i.mu.Unlock()
 	if first {
 		i.kickLine()
@@ -347,11 +333,11 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 // ctx ends first.
 func (i *Instance) stale(ctx context.Context) bool {
 	i.mu.Lock()
-	made, person := i.made, i.again
+	made, person := i.line.made, i.again
 	i.mu.Unlock()
 	for {
 		i.mu.Lock()
-		now, changed := i.made, i.changed
+		now, changed := i.line.made, i.changed
 		i.mu.Unlock()
 		if now != made {
 			return true
@@ -385,8 +371,8 @@ func (i *Instance) settled(ctx context.Context, c *call) bool {
 			return true
 		}
 		i.mu.Lock()
-		up, heard, begun, full, changed, enough := i.up, i.heard, i.started, i.full, i.changed, quietFor
-		if i.partly {
+		up, heard, begun, full, changed, enough := i.line.up, i.line.heard, i.started, i.inbox.full, i.changed, quietFor
+		if i.line.partly {
 			enough = i.runtime.cfg.Answer
 		}
 		i.mu.Unlock()
@@ -529,12 +515,12 @@ func (i *Instance) answer(ctx context.Context, e acp.Envelope, c *call, body io.
 
 // byPostLocked queues an answer that did not come over the stream.
 func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
-	if i.calls[e.Key()] != c || c.byPost {
+	if i.calls.waiting[e.Key()] != c || c.byPost {
 		return
 	}
 	c.byPost = true
 	close(c.answered)
-	i.putLocked(item{Message: Message{i.last, acp.Compact(nil, data)}})
+	i.putLocked(item{Message: Message{i.inbox.last, acp.Compact(nil, data)}})
 }
 
 // refused ends a message that the runtime will not take. The instance may be gone, too.
@@ -560,9 +546,9 @@ func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if c := i.calls[e.Key()]; c != nil {
+	if c := i.calls.waiting[e.Key()]; c != nil {
 		i.byPostLocked(e, c, answer)
-		delete(i.calls, e.Key())
+		delete(i.calls.waiting, e.Key())
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestLoginPageIsNoStream(t *testing.T) {
 		defer i.Leave()
 		for {
 			i.mu.Lock()
-			up, started, changed := i.up, i.started, i.changed
+			up, started, changed := i.line.up, i.started, i.changed
 			i.mu.Unlock()
 			if started {
 				if n := streams.Load(); !up || n != 2 {
@@ -216,7 +216,7 @@ func TestDoubtfulRequestWaitsForReplay(t *testing.T) {
 				}
 				i.mu.Lock()
 				defer i.mu.Unlock()
-				if doubt := len(i.queue) == 1 && i.queue[0].err != nil; doubt != c.doubt {
+				if doubt := len(i.inbox.queue) == 1 && i.inbox.queue[0].err != nil; doubt != c.doubt {
 					t.Errorf("doubt: got %v, want %v", doubt, c.doubt)
 				}
 			})

@@ -19,7 +19,8 @@ import (
 // linked is an instance whose line the test is.
 func linked() *Instance {
 	return &Instance{
-		calls: map[acp.Key]*call{}, changed: make(chan struct{}), again: make(chan struct{}), up: true, started: true, heard: time.Now(),
+		calls: calls{waiting: map[acp.Key]*call{}}, changed: make(chan struct{}), again: make(chan struct{}), started: true,
+		line: lineState{up: true, heard: time.Now()},
 	}
 }
 
@@ -138,7 +139,7 @@ func TestSettledWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := linked()
 		c := &call{answered: make(chan struct{})}
-		i.calls[acp.Key("1")] = c
+		i.calls.waiting[acp.Key("1")] = c
 		var reading sync.WaitGroup
 		reading.Go(func() {
 			for n, data := range []string{

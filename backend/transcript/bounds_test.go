@@ -81,7 +81,7 @@ func TestBlocksOfACompaction(t *testing.T) {
 	var e *Entry
 	for range 12 {
 		s.update(`{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"image","mimeType":"image/png","data":%q}}`, strings.Repeat("A", 2<<20))
-		e = s.fold.compactions["c"]
+		e = s.fold.running.compactions["c"]
 		if size := len(record.JSON(e)); size > 3<<20 {
 			t.Fatalf("%d bytes are stored", size)
 		}

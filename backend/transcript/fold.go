@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
@@ -52,30 +51,19 @@ type Fold struct {
 	tools map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
 	plan  *Entry            // the plan of this turn
 
-	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
-	displays    map[string]*Entry // the agent's own programs, by terminal id
-	compactions map[string]*Entry // of this turn
-	stragglers  map[string]*Entry // commands that run on after their turn was stopped, by the straggler's id
-	called      []*Entry          // the tool calls of the running turn, or of the last turn
+	running running
+	called  []*Entry // the tool calls of the running turn, or of the last turn
 
-	growing map[*Entry]*growth // entries that text is added to
-	halves  map[*Entry]rune    // first halves of characters that messages end with so far
-	clipped map[*Entry]int     // Clipped as last published: a message is published again when Clipped has doubled, and at the message's end
-	peer    string             // the agent's id of this session, once known
-
+	texts    texts
+	peers    peers
 	imported imported
-	forking  bool            // the agent is making a fork of this session, and has not told the fork's id yet
-	forks    map[string]bool // the agent's ids of the forks that this process has made
 
 	lastAdded int64 // the frame of the newest entry
 	added     int64 // how many entries that frame has made
 
 	goingOn map[*Entry]bool // the entries that were not over at the last Take
 
-	dirty        []*Entry        // changed since the last Take, in order unless mixed
-	isDirty      map[*Entry]bool // the same entries
-	mixed        bool            // the end of a turn has touched earlier entries: Take sorts
-	appends      map[*Entry]*Append
+	changes      changes
 	FactsChanged bool // since the last Take
 	Told         bool // the agent has sent its options since its start
 }
@@ -103,26 +91,16 @@ type Facts struct {
 func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
-		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, goingOn: map[*Entry]bool{},
+		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}},
+		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
+		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
 	}
-}
-
-// Change is an entry that a Fold has changed: as a whole, or only by text at its end.
-type Change struct {
-	Entry  *Entry  // a copy of the entry, for the database in both cases
-	Append *Append // nil unless only text was added
 }
 
 // Take returns the entries that changed since the last Take, the oldest first, and whether the facts changed.
 func (t *Fold) Take() ([]Change, bool) {
-	if t.mixed { // here and not at the end of each turn: a caller that folds a whole journal takes once, after thousands of turns
-		slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
-	}
-	list := make([]Change, 0, len(t.dirty))
-	for _, e := range t.dirty {
-		c := Change{Entry: clone(e), Append: t.appends[e]}
-		list = append(list, c)
+	for _, e := range t.changes.list {
 		if e.isGoingOn() {
 			t.goingOn[e] = true
 		} else {
@@ -131,10 +109,8 @@ func (t *Fold) Take() ([]Change, bool) {
 	}
 	t.countGoingOn()
 	facts := t.FactsChanged
-	t.dirty, t.mixed, t.FactsChanged = nil, false, false
-	clear(t.isDirty)
-	clear(t.appends)
-	return list, facts
+	t.FactsChanged = false
+	return t.changes.take(), facts
 }
 
 // countGoingOn stores, in the session's record, the number of entries that must be ended if Deskhand dies. The entries of a turn end with
@@ -146,17 +122,17 @@ func (t *Fold) countGoingOn() {
 }
 
 // Pending returns the entries that changed since the last Take, unsorted.
-func (t *Fold) Pending() []*Entry { return t.dirty }
+func (t *Fold) Pending() []*Entry { return t.changes.list }
 
 // Held counts the entries that the fold keeps in memory because a later frame may change them.
 func (t *Fold) Held() int {
 	kept := map[*Entry]bool{t.open: true, t.plan: true, t.asking: true}
-	for _, list := range []map[string]*Entry{t.byID, t.tools, t.terminals, t.displays, t.compactions} {
+	for _, list := range []map[string]*Entry{t.byID, t.tools, t.running.terminals, t.running.displays, t.running.compactions} {
 		for _, e := range list {
 			kept[e] = true
 		}
 	}
-	for e := range t.growing {
+	for e := range t.texts.growing {
 		kept[e] = true
 	}
 	delete(kept, nil)
@@ -171,38 +147,12 @@ func (t *Fold) CallOfTurn(id string) *Entry {
 	return nil
 }
 
-// Forget makes entries count as unchanged.
-func (t *Fold) Forget(unchanged map[*Entry]bool) {
-	t.dirty = slices.DeleteFunc(t.dirty, func(e *Entry) bool { return unchanged[e] })
-	for e, is := range unchanged {
-		if is {
-			delete(t.isDirty, e)
-		}
-		delete(t.appends, e)
-	}
-}
-
-// clone copies the parts of an entry that apply may change later; the other parts are replaced, never altered.
-func clone(e *Entry) *Entry {
-	c := *e
-	c.Blocks = slices.Clone(e.Blocks)
-	if e.Tool != nil {
-		tool := *e.Tool
-		c.Tool = &tool
-	}
-	return &c
-}
-
 // Touch marks an entry as changed as a whole.
 func (t *Fold) Touch(e *Entry) {
 	if t.holds(e) {
 		return
 	}
-	if !t.isDirty[e] {
-		t.isDirty[e] = true
-		t.dirty = append(t.dirty, e)
-	}
-	delete(t.appends, e)
+	t.changes.mark(e)
 }
 
 // add makes an entry. An entry that is no message ends the message before the entry.
@@ -222,7 +172,7 @@ func (t *Fold) add(f journal.Frame, kind string) *Entry {
 	if kind != "agent" && kind != "thought" {
 		t.open = nil
 		clear(t.byID)
-		maps.DeleteFunc(t.growing, func(e *Entry, _ *growth) bool { return e.Terminal == nil && e.Compaction == nil })
+		maps.DeleteFunc(t.texts.growing, func(e *Entry, _ *growth) bool { return e.Terminal == nil && e.Compaction == nil })
 	}
 	return e
 }
@@ -262,17 +212,17 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 	switch n.Note {
 	case NoteStarting: // a new process, which continues nothing of the previous process
 		t.dropImport()
-		t.forking, t.forks = false, nil
+		t.peers.forking, t.peers.forks = false, nil
 		clear(t.byID)
 		t.endAll(f)
 		t.settle()
-		t.open, t.replaying, t.peer = nil, false, ""
+		t.open, t.replaying, t.peers.own = nil, false, ""
 	case NoteReplaying:
 		t.replaying = true
 	case NoteImporting, NoteForking, NoteFork, NoteForked:
 		t.applyOrigin(f, n)
 	case NoteReady:
-		t.replaying, t.peer = false, n.Session
+		t.replaying, t.peers.own = false, n.Session
 		if n.Reason == RestoredImport || n.Reason == RestoredUnseen {
 			t.endImport(f, n.Reason == RestoredUnseen)
 		}
@@ -336,7 +286,7 @@ func dividerOf(n Note) *Divider {
 func (t *Fold) beginTurn(f journal.Frame, n Note) {
 	t.turn, t.plan, t.prompt, t.called, t.Answered = n.Turn, nil, "", nil, false
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
-	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
+	goOn(t.running.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
 	t.asking = t.asked(f, n)
 }
 
@@ -411,16 +361,16 @@ func (t *Fold) composed(n Note) {
 func (t *Fold) endTurn(f journal.Frame) {
 	t.settle()
 	t.endToolsOfTurn(f)
-	for _, e := range inOrder(t.displays) {
+	for _, e := range inOrder(t.running.displays) {
 		if e.Turn != "" {
 			t.endDisplay(f, e)
 		}
 	}
 	t.endCompactions(f)
-	t.mixed = true
+	t.changes.mixed = true
 	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
 	clear(t.byID)
-	clear(t.growing)
+	clear(t.texts.growing)
 }
 
 // endAll ends the entries that go on, together with their agent, which sends nothing more about them.
@@ -478,10 +428,10 @@ func (t *Fold) raw(f journal.Frame, data []byte, reason string) {
 
 // aside shows output of an agent that is no message. The streaming message continues behind the output.
 func (t *Fold) aside(f journal.Frame) {
-	open, byID, halves := t.open, maps.Clone(t.byID), t.halves
-	t.halves = map[*Entry]rune{}
+	open, byID, halves := t.open, maps.Clone(t.byID), t.texts.halves
+	t.texts.halves = map[*Entry]rune{}
 	t.raw(f, f.Data, "invalid_stdout")
-	t.open, t.byID, t.halves = open, byID, halves
+	t.open, t.byID, t.texts.halves = open, byID, halves
 }
 
 // applyInward folds a frame that the agent sent. Responses are not shown: notes record their results.
@@ -497,7 +447,7 @@ func (t *Fold) applyInward(f journal.Frame) {
 	}
 	switch m.Method {
 	case "":
-		if !t.foreign(m.Result) {
+		if !t.peers.foreign(m.Result) {
 			t.applyOptions(m.Result)
 		}
 		t.applyOffers(m.Result)
@@ -518,10 +468,10 @@ func (t *Fold) applyInward(f journal.Frame) {
 
 // applyUpdate folds one session/update. An update that replays history changes only the facts.
 func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
-	if t.ofFork(u.SessionID) {
+	if t.peers.ofFork(u.SessionID) {
 		return nil
 	}
-	if t.peer != "" && u.SessionID != "" && u.SessionID != t.peer {
+	if t.peers.own != "" && u.SessionID != "" && u.SessionID != t.peers.own {
 		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
 		return nil
 	}
@@ -605,9 +555,9 @@ func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
 	}
 	e := t.message(f, kind, c.MessageID)
 	if c.Block == nil {
-		text, half := c.Joined(t.halves[e])
-		if t.halves[e] = half; half == 0 {
-			delete(t.halves, e)
+		text, half := c.Joined(t.texts.halves[e])
+		if t.texts.halves[e] = half; half == 0 {
+			delete(t.texts.halves, e)
 		}
 		t.extend(e, text)
 		return nil
@@ -660,9 +610,9 @@ func (t *Fold) extend(e *Entry, text string) {
 			cut--
 		}
 		e.Clipped += len(text) - cut
-		t.lengthen(e, text[:cut])
-		if e.Clipped >= 2*t.clipped[e] {
-			t.clipped[e] = e.Clipped
+		t.texts.lengthen(e, text[:cut])
+		if e.Clipped >= 2*t.texts.clipped[e] {
+			t.texts.clipped[e] = e.Clipped
 			t.Touch(e)
 		}
 		return
@@ -672,61 +622,25 @@ func (t *Fold) extend(e *Entry, text string) {
 
 // grow appends to the text of an entry of any length.
 func (t *Fold) grow(e *Entry, text string) {
-	before := t.lengthen(e, text)
-	switch a := t.appends[e]; {
-	case t.holds(e):
-	case a != nil:
-		a.Text += text
-	case !t.isDirty[e]:
-		t.isDirty[e] = true
-		t.dirty = append(t.dirty, e)
-		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
+	before := t.texts.lengthen(e, text)
+	if !t.holds(e) {
+		t.changes.markText(e, text, before)
 	}
-}
-
-// growth is the text of an entry that is added to: a string would be copied whole for each word.
-type growth struct {
-	text  strings.Builder
-	units int // the length of text
-}
-
-// lengthen gives how long the text was before, in UTF-16 units.
-func (t *Fold) lengthen(e *Entry, text string) (before int) {
-	g := t.growing[e]
-	if g == nil || g.text.Len() != len(e.Text) { // nil, or the entry's text was cut since
-		g = &growth{units: Units(e.Text)}
-		g.text.WriteString(e.Text)
-		t.growing[e] = g
-	}
-	before = g.units
-	g.text.WriteString(text)
-	g.units += Units(text)
-	e.Text = g.text.String()
-	return before
 }
 
 // settle updates the count of omitted bytes of messages that no longer grow, and ends messages that end within a character.
 func (t *Fold) settle() {
-	cut := slices.SortedFunc(maps.Keys(t.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
-	clear(t.halves)
+	cut := slices.SortedFunc(maps.Keys(t.texts.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	clear(t.texts.halves)
 	for _, e := range cut {
 		t.extend(e, string(utf8.RuneError))
 	}
-	for e, told := range t.clipped {
+	for e, told := range t.texts.clipped {
 		if told != e.Clipped {
 			t.Touch(e)
 		}
 	}
-	clear(t.clipped)
-}
-
-// Units returns the length of a text in UTF-16 units, as JavaScript counts.
-func Units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
+	clear(t.texts.clipped)
 }
 
 // userChunk drops text that echoes our own prompt and shows other text, such as a prompt that a person typed into the agent elsewhere.
@@ -795,8 +709,8 @@ func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
 		t.Touch(e)
 	}
 	if p.Display != nil {
-		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Seq < e.Seq {
-			delete(t.displays, p.Display.ID) // the terminal belongs to an earlier call
+		if d := t.running.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Seq < e.Seq {
+			delete(t.running.displays, p.Display.ID) // the terminal belongs to an earlier call
 		}
 		t.display(f, *p.Display)
 	}
@@ -813,7 +727,7 @@ func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 		}
 		return
 	}
-	if d := t.displays[p.ToolCallID]; d != nil && t.turn != "" && d.Turn != t.turn {
+	if d := t.running.displays[p.ToolCallID]; d != nil && t.turn != "" && d.Turn != t.turn {
 		t.giveUp(f, p.ToolCallID)
 	}
 }
@@ -821,9 +735,9 @@ func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 // giveUp forgets a call and the program of its id: later updates of the id belong to another call.
 func (t *Fold) giveUp(f journal.Frame, id string) {
 	delete(t.tools, id)
-	if d := t.displays[id]; d != nil {
+	if d := t.running.displays[id]; d != nil {
 		t.endDisplay(f, d)
-		delete(t.displays, id)
+		delete(t.running.displays, id)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`)
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("tool: 1 Build completed", "user: go", "tool: 3 Test cancelled", "terminal: ")
-	if !s.fold.displays["p"].Terminal.Running || s.fold.displays["q"].Terminal.Running {
+	if !s.fold.running.displays["p"].Terminal.Running || s.fold.running.displays["q"].Terminal.Running {
 		t.Error("a program ends with the turn that it was begun in, and no other")
 	}
 	s.note(Note{Note: NoteTurnBegan, Turn: "go on", Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
@@ -211,14 +211,14 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 		t.Error("it goes on, and has ended")
 	}
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"failed","_meta":{"terminal_exit":{"terminal_id":"q","exit_code":3}}}`)
-	if e := s.fold.displays["q"].Terminal; e.ExitCode == nil || *e.ExitCode != 3 {
+	if e := s.fold.running.displays["q"].Terminal; e.ExitCode == nil || *e.ExitCode != 3 {
 		t.Errorf("terminal q: got %+v, want exit code 3", e)
 	}
 	s.want("tool: 3 Test failed", "terminal: ", "user: go on")
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.begin("once more")
-	if len(s.fold.tools) != 1 || len(s.fold.displays) != 1 {
-		t.Errorf("held are %d calls and %d programs, and one of each goes on", len(s.fold.tools), len(s.fold.displays))
+	if len(s.fold.tools) != 1 || len(s.fold.running.displays) != 1 {
+		t.Errorf("held are %d calls and %d programs, and one of each goes on", len(s.fold.tools), len(s.fold.running.displays))
 	}
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("user: once more")
@@ -317,7 +317,7 @@ func TestAProgramInTheBackgroundGivesItsIDUp(t *testing.T) {
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output":{"data":"old"}}}`)
 	s.note(Note{Note: NoteTurnBegan, Turn: "one"})
 	s.want("tool: 1 Watch completed", "terminal: old", "user: ")
-	before := s.fold.displays["1"]
+	before := s.fold.running.displays["1"]
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","_meta":{"terminal_output":{"data":"new"}}}`)
 	s.want("terminal: old", "tool: 1 Test in_progress", "terminal: new")
 	if before.Terminal.Running {
@@ -337,8 +337,8 @@ func TestWhatNeverEndsIsNotHeldForEver(t *testing.T) {
 		s.note(Note{Note: NoteTurnEnded, Turn: fmt.Sprint(i)})
 	}
 	s.begin("go")
-	if len(s.fold.tools) != mostGoingOn || len(s.fold.displays) != mostGoingOn {
-		t.Errorf("held are %d calls and %d programs", len(s.fold.tools), len(s.fold.displays))
+	if len(s.fold.tools) != mostGoingOn || len(s.fold.running.displays) != mostGoingOn {
+		t.Errorf("held are %d calls and %d programs", len(s.fold.tools), len(s.fold.running.displays))
 	}
 	on := 0
 	changes, _ := s.fold.Take()
@@ -641,7 +641,7 @@ func TestWhatCannotGoOnIsNotHeld(t *testing.T) {
 		s.note(Note{Note: NoteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i), Running: true}, Text: "out"})
 		s.note(Note{Note: NoteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i)}, Text: "put"})
 	}
-	if n := len(s.fold.growing); n > 3 {
+	if n := len(s.fold.texts.growing); n > 3 {
 		t.Errorf("%d texts", n)
 	}
 }

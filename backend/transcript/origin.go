@@ -50,7 +50,7 @@ func (t *Fold) importedTurn(f journal.Frame) {
 	clear(t.tools)
 	t.endDisplays(f)
 	t.endCompactions(f)
-	clear(t.growing)
+	clear(t.texts.growing)
 }
 
 // endImport shows the imported entries. Unseen means that the agent gives no history of the session.
@@ -66,7 +66,7 @@ func (t *Fold) endImport(f journal.Frame, unseen bool) {
 		t.Touch(e)
 	}
 	t.Facts.Imported, t.FactsChanged = true, true
-	t.mixed = true
+	t.changes.mixed = true
 	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
 	if unseen {
 		d = &Divider{Code: "session.imported_unseen"}
@@ -86,10 +86,10 @@ func (t *Fold) forgetImport() {
 	t.open, t.plan = nil, nil
 	clear(t.tools)
 	clear(t.byID)
-	clear(t.displays)
-	clear(t.compactions)
-	clear(t.growing)
-	clear(t.clipped)
+	clear(t.running.displays)
+	clear(t.running.compactions)
+	clear(t.texts.growing)
+	clear(t.texts.clipped)
 }
 
 // applyOrigin folds a note about the origin of a session, or about the import of its history.
@@ -98,34 +98,41 @@ func (t *Fold) applyOrigin(f journal.Frame, n Note) {
 	case NoteImporting:
 		t.beginImport()
 	case NoteForking:
-		t.forking = true
+		t.peers.forking = true
 	case NoteFork:
-		t.forked(n)
+		t.peers.forked(n)
 	case NoteForked: // entries that go on in the parent go on there
 		t.endAll(f)
 		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
 	}
 }
 
+// peers are the agent's ids of the session and of its forks.
+type peers struct {
+	own     string          // of the session, once known
+	forking bool            // the agent is making a fork of this session, and has not told the fork's id yet
+	forks   map[string]bool // the forks that this process has made
+}
+
 // ofFork reports whether an update belongs to a fork, which has a transcript of its own.
-func (t *Fold) ofFork(peer string) bool { return t.forking && peer != t.peer || t.forks[peer] }
+func (p *peers) ofFork(peer string) bool { return p.forking && peer != p.own || p.forks[peer] }
 
 // forked stores the agent's id of a fork.
-func (t *Fold) forked(n Note) {
-	t.forking = false
+func (p *peers) forked(n Note) {
+	p.forking = false
 	if n.Session == "" {
 		return
 	}
-	if t.forks == nil {
-		t.forks = map[string]bool{}
+	if p.forks == nil {
+		p.forks = map[string]bool{}
 	}
-	t.forks[n.Session] = true
+	p.forks[n.Session] = true
 }
 
 // foreign reports whether an answer of the agent belongs to another session, such as a fork of this session.
-func (t *Fold) foreign(result json.RawMessage) bool {
+func (p *peers) foreign(result json.RawMessage) bool {
 	var r struct {
 		SessionID string `json:"sessionId"`
 	}
-	return t.peer != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != t.peer
+	return p.own != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != p.own
 }

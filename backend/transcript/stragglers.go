@@ -16,11 +16,11 @@ func (t *Fold) Calls(turn string) (list []*ToolCall) {
 }
 
 // Running returns the entries of the stragglers that run on, the oldest first.
-func (t *Fold) Running() []*Entry { return inOrder(t.stragglers) }
+func (t *Fold) Running() []*Entry { return inOrder(t.running.stragglers) }
 
 // Straggler returns the entry of a command that runs on, by the entry's id; nil when there is none.
 func (t *Fold) Straggler(entry string) *Entry {
-	for _, e := range t.stragglers {
+	for _, e := range t.running.stragglers {
 		if e.ID == entry {
 			return e
 		}
@@ -34,9 +34,9 @@ func (t *Fold) left(f journal.Frame, n Note) {
 	if now == nil {
 		return
 	}
-	if e := t.stragglers[now.ID]; e != nil && !now.Running {
+	if e := t.running.stragglers[now.ID]; e != nil && !now.Running {
 		t.endStraggler(f, e, now.EndedBy)
-		delete(t.stragglers, now.ID)
+		delete(t.running.stragglers, now.ID)
 		return
 	}
 	if !now.Running {
@@ -47,7 +47,7 @@ func (t *Fold) left(f journal.Frame, n Note) {
 	e := t.add(f, "straggler")
 	t.open, t.byID = open, byID
 	e.Turn, e.Straggler = n.Turn, now
-	t.stragglers[now.ID] = e
+	t.running.stragglers[now.ID] = e
 }
 
 func (t *Fold) endStraggler(f journal.Frame, e *Entry, by string) {
@@ -59,8 +59,8 @@ func (t *Fold) endStraggler(f journal.Frame, e *Entry, by string) {
 
 // endStragglers is the end of all of them with the agent.
 func (t *Fold) endStragglers(f journal.Frame) {
-	for _, e := range inOrder(t.stragglers) {
+	for _, e := range inOrder(t.running.stragglers) {
 		t.endStraggler(f, e, endedByAgent)
 	}
-	clear(t.stragglers)
+	clear(t.running.stragglers)
 }

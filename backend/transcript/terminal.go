@@ -17,6 +17,14 @@ const (
 	keptOutput  = shownOutput / 2
 )
 
+// running are the entries that run beside the messages, until their end or the end of their turn or agent.
+type running struct {
+	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
+	displays    map[string]*Entry // the agent's own programs, by terminal id
+	compactions map[string]*Entry // of this turn
+	stragglers  map[string]*Entry // commands that run on after their turn was stopped, by the straggler's id
+}
+
 // served folds a note of our work for the agent.
 func (t *Fold) served(f journal.Frame, n Note) {
 	switch {
@@ -29,32 +37,32 @@ func (t *Fold) served(f journal.Frame, n Note) {
 
 // terminal folds a note of a program: the program's new state, and its output since the previous note.
 func (t *Fold) terminal(f journal.Frame, now Terminal, text string) {
-	e := t.terminals[now.TerminalID]
+	e := t.running.terminals[now.TerminalID]
 	if e == nil {
 		e = t.add(f, "terminal")
 		now.StartedAt = record.Time{Time: f.At}
 		e.Terminal = &Terminal{TerminalID: now.TerminalID, Command: now.Command, Args: now.Args, Cwd: now.Cwd, Running: true, StartedAt: record.Time{Time: f.At}}
-		t.terminals[now.TerminalID] = e
+		t.running.terminals[now.TerminalID] = e
 		t.countTerminals()
 	}
 	t.output(e, text, now.Skipped)
 	if !now.Running {
 		t.endTerminal(f, e, now.ExitCode, now.Signal)
-		delete(t.terminals, now.TerminalID)
+		delete(t.running.terminals, now.TerminalID)
 		t.countTerminals()
 	}
 }
 
 // display folds an update of an agent's own program, which some agents send in an extension. Updates about our own programs are ignored.
 func (t *Fold) display(f journal.Frame, d acp.TerminalDisplay) {
-	if t.terminals[d.ID] != nil {
+	if t.running.terminals[d.ID] != nil {
 		return
 	}
-	e := t.displays[d.ID]
+	e := t.running.displays[d.ID]
 	if e == nil {
 		e = t.add(f, "terminal")
 		e.Terminal = &Terminal{TerminalID: d.ID, Cwd: d.Cwd, Running: true, StartedAt: record.Time{Time: f.At}}
-		t.displays[d.ID] = e
+		t.running.displays[d.ID] = e
 	}
 	t.output(e, d.Data, 0)
 	if d.Exited && !e.hasExited() {
@@ -66,25 +74,25 @@ func (t *Fold) endTerminal(f journal.Frame, e *Entry, code *int, signal string) 
 	now := *e.Terminal
 	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &record.Time{Time: f.At}
 	e.Terminal = &now
-	delete(t.growing, e)
+	delete(t.texts.growing, e)
 	t.Touch(e)
 }
 
 // endTerminals is the end of all programs with the agent that had them run.
 func (t *Fold) endTerminals(f journal.Frame) {
-	for _, e := range t.terminals {
+	for _, e := range t.running.terminals {
 		t.endTerminal(f, e, nil, "")
 	}
-	clear(t.terminals)
+	clear(t.running.terminals)
 	t.countTerminals()
 	t.endDisplays(f)
 }
 
 func (t *Fold) endDisplays(f journal.Frame) {
-	for _, e := range inOrder(t.displays) {
+	for _, e := range inOrder(t.running.displays) {
 		t.endDisplay(f, e)
 	}
-	clear(t.displays)
+	clear(t.running.displays)
 }
 
 // endDisplay ends an agent's own program with its turn, or with the agent. The agent may report the exit later.
@@ -96,7 +104,7 @@ func (t *Fold) endDisplay(f journal.Frame, e *Entry) {
 
 // countTerminals remembers, in the session's record, that there is something to be ended should we die before.
 func (t *Fold) countTerminals() {
-	if n := len(t.terminals); n != t.Facts.Terminals {
+	if n := len(t.running.terminals); n != t.Facts.Terminals {
 		t.Facts.Terminals, t.FactsChanged = n, true
 	}
 }
@@ -138,21 +146,21 @@ func (t *Fold) forgetOutput(e *Entry, cut int, others int64) {
 	now.Skipped += int64(cut) + others
 	e.Terminal = &now
 	e.Text = strings.Clone(e.Text[cut:])
-	delete(t.growing, e)
+	delete(t.texts.growing, e)
 	t.Touch(e)
 }
 
 // compaction folds both updates of a compaction: the first update may be a chunk of the summary.
 func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
-	e := t.compactions[p.ID]
+	e := t.running.compactions[p.ID]
 	if e == nil {
 		e = t.add(f, "compaction")
 		e.Compaction = &Compaction{CompactionID: p.ID, Status: "in_progress", StartedAt: record.Time{Time: f.At}}
-		t.compactions[p.ID] = e
+		t.running.compactions[p.ID] = e
 	}
 	if p.Replaces {
 		e.Text, e.Blocks, e.Clipped = "", nil, 0
-		delete(t.growing, e)
+		delete(t.texts.growing, e)
 		t.Touch(e)
 	}
 	for _, c := range p.Content {
@@ -183,7 +191,7 @@ func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
 
 // endCompactions cancels compactions that were cut off with their turn, whatever state the agent last sent.
 func (t *Fold) endCompactions(f journal.Frame) {
-	for _, e := range t.compactions {
+	for _, e := range t.running.compactions {
 		if e.Compaction.Status == "in_progress" {
 			now := *e.Compaction
 			now.Status, now.EndedAt = "cancelled", &record.Time{Time: f.At}
@@ -191,5 +199,5 @@ func (t *Fold) endCompactions(f journal.Frame) {
 			t.Touch(e)
 		}
 	}
-	clear(t.compactions)
+	clear(t.running.compactions)
 }

@@ -38,28 +38,37 @@ type file struct {
 	data    []byte
 }
 
-// cdn is the server that files are downloaded from.
-type cdn struct {
-	where  string // host and port
-	pem    []byte
-	client *http.Client
-	key    []byte
-	files  map[snowflake.ID]*file
+// CDN is the server that files are downloaded from.
+type CDN struct {
+	URL         string       // without a path
+	Host        string       // with the port, as the rules for downloads name the server
+	Client      *http.Client // trusts Certificate and finds the server under Discord's names too; dials nothing outside this machine
+	Certificate []byte       // PEM
+
+	d          *Discord
+	key        []byte
+	files      map[snowflake.ID]*file
+	declared   int // size of every file that messages declare; 0 = the truth
+	redirect   string
+	cutShort   bool
+	failing    int // downloads that still fail
+	failStatus int
+	epoch      int // addresses that were signed in an earlier epoch are invalid
 }
 
 const realHost = "cdn.discordapp.com"
 
-func (d *Discord) openCDN() {
+// open starts the server. With realHosts the addresses of files name Discord's own server.
+func (c *CDN) open(realHosts bool) {
 	certificate, leaf := selfSigned()
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
-	d.files.key = []byte(d.Token)
-	d.files.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
-	where := d.serve(http.HandlerFunc(d.download), func(l net.Listener) net.Listener {
+	c.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
+	where := c.d.serve(http.HandlerFunc(c.download), func(l net.Listener) net.Listener {
 		return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
 	})
 	dialer := &net.Dialer{}
-	d.files.client = &http.Client{Transport: &http.Transport{
+	c.Client = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 		// Discord's own names lead to this machine. Every other address outside this machine is refused, so that tests stay on loopback.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -75,7 +84,11 @@ func (d *Discord) openCDN() {
 			return dialer.DialContext(ctx, network, address)
 		},
 	}}
-	d.do(func() { d.files.where = where })
+	c.Host = where
+	if realHosts {
+		c.Host = realHost
+	}
+	c.URL = "https://" + c.Host
 }
 
 // selfSigned returns a certificate for this machine and for the names of Discord's file servers.
@@ -101,30 +114,9 @@ func must(err error) {
 	}
 }
 
-// CDN returns the address of the file server, without a path.
-func (d *Discord) CDN() string { return "https://" + d.CDNHost() }
-
-// CDNHost returns the host and port of the file server, as the rules for downloads name them.
-func (d *Discord) CDNHost() string {
-	if d.options.RealHosts {
-		return realHost
-	}
-	return d.files.where
-}
-
-// CDNClient returns a client that trusts the certificate of the file server and also finds the server under Discord's names. The client
-// dials nothing outside this machine.
-func (d *Discord) CDNClient() *http.Client { return d.files.client }
-
-// Certificate returns the certificate of the file server as PEM.
-func (d *Discord) Certificate() []byte { return d.files.pem }
-
-func (d *Discord) newFile(m *message, name, mime string, data []byte) *file {
-	f := &file{d.nextID(), m, stored(name), mime, data}
-	if d.files.files == nil {
-		d.files.files = map[snowflake.ID]*file{}
-	}
-	d.files.files[f.id] = f
+func (c *CDN) newFile(m *message, name, mime string, data []byte) *file {
+	f := &file{c.d.nextID(), m, stored(name), mime, data}
+	c.files[f.id] = f
 	return f
 }
 
@@ -145,33 +137,31 @@ func stored(name string) string {
 	return clean
 }
 
-func (d *Discord) fileByID(id snowflake.ID) *file { return d.files.files[id] }
-
 // address returns a signed address that serves f for a day.
-func (d *Discord) address(f *file) string {
+func (c *CDN) address(f *file) string {
 	path := fmt.Sprintf("/attachments/%d/%d/%s", f.message.channel.id, f.id, url.PathEscape(f.name))
 	query := url.Values{
 		"ex": {strconv.FormatInt(time.Now().Add(24*time.Hour).Unix(), 16)},
 		"is": {strconv.FormatInt(time.Now().Unix(), 16)},
 	}
-	query.Set("hm", d.sign(path, query))
-	return d.CDN() + path + "?" + query.Encode() + "&"
+	query.Set("hm", c.sign(path, query))
+	return c.URL + path + "?" + query.Encode() + "&"
 }
 
-func (d *Discord) sign(path string, query url.Values) string {
-	sum := hmac.New(sha256.New, d.files.key)
-	fmt.Fprintf(sum, "%s %s %s %d", path, query.Get("ex"), query.Get("is"), d.faults.epoch)
+func (c *CDN) sign(path string, query url.Values) string {
+	sum := hmac.New(sha256.New, c.key)
+	fmt.Fprintf(sum, "%s %s %s %d", path, query.Get("ex"), query.Get("is"), c.epoch)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func (d *Discord) attachmentsJSON(m *message) []object {
+func (c *CDN) attachmentsJSON(m *message) []object {
 	list := []object{}
 	for _, f := range m.files {
 		size := len(f.data)
-		if d.faults.declared != 0 {
-			size = d.faults.declared
+		if c.declared != 0 {
+			size = c.declared
 		}
-		o := object{"id": f.id, "filename": f.name, "size": size, "url": d.address(f), "proxy_url": d.address(f), "flags": 0}
+		o := object{"id": f.id, "filename": f.name, "size": size, "url": c.address(f), "proxy_url": c.address(f), "flags": 0}
 		if f.mime != "" {
 			o["content_type"] = f.mime
 		}
@@ -186,14 +176,14 @@ func (d *Discord) attachmentsJSON(m *message) []object {
 	return list
 }
 
-func (d *Discord) download(w http.ResponseWriter, r *http.Request) {
-	f, status, redirect, short := d.fetched(r)
-	d.do(func() {
+func (c *CDN) download(w http.ResponseWriter, r *http.Request) {
+	f, status, redirect, short := c.fetched(r)
+	c.d.do(func() {
 		code := status
 		if redirect != "" {
 			code = http.StatusFound
 		}
-		d.calls = append(d.calls, Call{At: time.Now(), Route: RouteFile, Path: r.URL.Path, Status: code})
+		c.d.API.calls = append(c.d.API.calls, Call{At: time.Now(), Route: RouteFile, Path: r.URL.Path, Status: code})
 	})
 	switch {
 	case status != http.StatusOK:
@@ -215,22 +205,39 @@ func (d *Discord) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Discord) fetched(r *http.Request) (f *file, status int, redirect string, short bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (c *CDN) fetched(r *http.Request) (f *file, status int, redirect string, short bool) {
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
 	parts := strings.Split(r.URL.Path, "/")
 	id, _ := snowflake.Parse(parts[min(len(parts)-1, 3)])
 	query := r.URL.Query()
 	until, _ := strconv.ParseInt(query.Get("ex"), 16, 64)
-	f = d.files.files[id]
-	switch signed := hmac.Equal([]byte(query.Get("hm")), []byte(d.sign(r.URL.EscapedPath(), query))); {
+	f = c.files[id]
+	switch signed := hmac.Equal([]byte(query.Get("hm")), []byte(c.sign(r.URL.EscapedPath(), query))); {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return f, http.StatusMethodNotAllowed, "", false
-	case d.faults.filesFail > 0:
-		d.faults.filesFail--
-		return f, d.faults.fileStatus, "", false
+	case c.failing > 0:
+		c.failing--
+		return f, c.failStatus, "", false
 	case f == nil, !signed, time.Now().Unix() > until, f.message.deleted:
 		return f, http.StatusNotFound, "", false
 	}
-	return f, http.StatusOK, d.faults.redirect, d.faults.cutShort
+	return f, http.StatusOK, c.redirect, c.cutShort
 }
+
+// LieAboutSize declares every file to have a size of bytes, whatever its real size; 0 = the real size.
+func (c *CDN) LieAboutSize(bytes int) { c.d.do(func() { c.declared = bytes }) }
+
+// CutShort ends every download before its end.
+func (c *CDN) CutShort(on bool) { c.d.do(func() { c.cutShort = on }) }
+
+// RedirectAway redirects every download to another address; "" ends the redirection.
+func (c *CDN) RedirectAway(to string) { c.d.do(func() { c.redirect = to }) }
+
+// Fail fails the next n downloads.
+func (c *CDN) Fail(n, status int) {
+	c.d.do(func() { c.failing, c.failStatus = n, status })
+}
+
+// Expire makes every address of a file that was given so far invalid. Fetching the message again gives new addresses.
+func (c *CDN) Expire() { c.d.do(func() { c.epoch++ }) }

@@ -24,46 +24,21 @@ type Options struct {
 	Answer    time.Duration // how long an interaction waits for its first answer; 0 = 3 s, as Discord does
 	NoContent bool          // the privileged intent for the content of messages is off
 	Clock     time.Duration // how far Discord's clock is from ours, from the start
-	RealHosts bool          // addresses of files name cdn.discordapp.com, which CDNClient takes to this machine
+	RealHosts bool          // addresses of files name cdn.discordapp.com, which CDN.Client takes to this machine
 }
 
-// Discord is the stand-in. A new stand-in has one guild with one text channel and two people.
+// Discord is the stand-in. A new stand-in has one guild with one text channel and two people. Tests change its content with the methods of
+// World, and cause faults with the methods of Gateway, API and CDN. One lock, which World has, protects all parts.
 type Discord struct {
-	Token       string
-	Bot         snowflake.ID // the bot's user
-	Application snowflake.ID
-	Guild       snowflake.ID
-	Channel     snowflake.ID // "general"
-	Owner       snowflake.ID // a person whom tests let in
-	Stranger    snowflake.ID // a person whom tests do not let in
+	*World
+	Gateway *Gateway
+	API     *API
+	CDN     *CDN
 
-	options Options
-	serving sync.WaitGroup
-	servers []*http.Server
-	rest    string
-	gateway string
-	files   cdn
-
-	mu           sync.Mutex
+	interactions *interactions
+	serving      sync.WaitGroup
+	servers      []*http.Server
 	closed       bool
-	changed      chan struct{} // closed at each change
-	skew         time.Duration
-	lastID       snowflake.ID
-	users        map[snowflake.ID]*user
-	guilds       []*guild
-	channels     map[snowflake.ID]*channel
-	messages     map[snowflake.ID]*message // deleted messages too
-	nonces       map[string]snowflake.ID
-	interactions map[snowflake.ID]*Interaction
-	commands     map[snowflake.ID][]command // by guild; 0 = in every guild
-	typing       map[snowflake.ID]int
-	sessions     map[string]*session
-	lines        map[*line]struct{}
-	beats        int // heartbeats that the gateway acknowledged
-	connects     []Connect
-	calls        []Call
-	buckets      map[string]*bucket
-	faults       faults
 }
 
 // New starts a stand-in. New panics when no port on loopback is free.
@@ -78,20 +53,17 @@ func New(o Options) *Discord {
 	if o.Answer == 0 {
 		o.Answer = answer
 	}
-	d := &Discord{
-		options: o, Token: o.Token, skew: o.Clock, changed: make(chan struct{}),
-		users: map[snowflake.ID]*user{}, channels: map[snowflake.ID]*channel{}, messages: map[snowflake.ID]*message{},
-		nonces: map[string]snowflake.ID{}, interactions: map[snowflake.ID]*Interaction{}, commands: map[snowflake.ID][]command{},
-		typing: map[snowflake.ID]int{}, sessions: map[string]*session{}, lines: map[*line]struct{}{}, buckets: map[string]*bucket{},
+	d := &Discord{World: newWorld(o)}
+	d.Gateway = &Gateway{
+		d: d, heartbeat: o.Heartbeat, patience: o.Patience, sessions: map[string]*session{}, lines: map[*line]struct{}{}, dropAfter: -1, startsLeft: -1,
 	}
-	d.faults.dropAfter, d.faults.startsLeft = -1, -1
-	d.populate()
-	if d.Token == "" {
-		d.Token = madeToken(d.Application)
-	}
-	d.rest = "http://" + d.serve(d.api(), nil) + apiPath
-	d.gateway = "ws://" + d.serve(http.HandlerFunc(d.upgrade), nil)
-	d.openCDN()
+	d.API = &API{d: d, buckets: map[string]*bucket{}, nonces: map[string]snowflake.ID{}}
+	d.CDN = &CDN{d: d, key: []byte(d.Token), files: map[snowflake.ID]*file{}}
+	d.gateway, d.cdn = d.Gateway, d.CDN
+	d.interactions = &interactions{d: d, patience: o.Answer, byID: map[snowflake.ID]*Interaction{}, commands: map[snowflake.ID][]command{}}
+	d.API.URL = "http://" + d.serve(d.API.handler(), nil) + apiPath
+	d.Gateway.URL = "ws://" + d.serve(http.HandlerFunc(d.Gateway.upgrade), nil)
+	d.CDN.open(o.RealHosts)
 	return d
 }
 
@@ -135,38 +107,23 @@ func (d *Discord) enter() bool {
 func (d *Discord) Close() {
 	d.mu.Lock()
 	d.closed = true
-	for l := range d.lines {
+	for l := range d.Gateway.lines {
 		l.drop()
 	}
-	for _, h := range d.faults.holds {
+	for _, h := range d.API.holds {
 		h.open()
 	}
 	d.mu.Unlock()
 	for _, s := range d.servers {
 		_ = s.Close()
 	}
-	d.files.client.CloseIdleConnections()
+	d.CDN.Client.CloseIdleConnections()
 	d.serving.Wait()
 }
 
-// REST returns the address of the API with its version, as a bot's library expects.
-func (d *Discord) REST() string { return d.rest }
-
-// Gateway returns the address of the gateway without a path and a query, as the API returns the address too.
-func (d *Discord) Gateway() string { return d.gateway }
-
-// change wakes everyone who waits for a change. The caller holds the lock.
-func (d *Discord) change() {
-	close(d.changed)
-	d.changed = make(chan struct{})
-}
-
-// do runs f under the lock and then wakes everyone who waits for a change.
-func (d *Discord) do(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f()
-	d.change()
+// Down makes the API, the gateway or both answer 503. Open connections stay open.
+func (d *Discord) Down(api, gateway bool) {
+	d.do(func() { d.API.down, d.Gateway.down = api, gateway })
 }
 
 // Seen is a view of the stand-in at one moment. A Seen is valid only inside the function that received the Seen.
@@ -216,7 +173,7 @@ func (d *Discord) told() string {
 			b.WriteByte('\n')
 		}
 	}
-	fmt.Fprintf(&b, "  %d lines are open, %d calls were made", len(d.lines), len(d.calls))
+	fmt.Fprintf(&b, "  %d lines are open, %d calls were made", len(d.Gateway.lines), len(d.API.calls))
 	return b.String()
 }
 
@@ -240,7 +197,7 @@ func (s Seen) Says(channel snowflake.ID, text string) bool {
 func (s Seen) Private(i *Interaction) []Message { return i.private() }
 
 // Beats returns the number of heartbeats that the gateway acknowledged.
-func (s Seen) Beats() int { return s.d.beats }
+func (s Seen) Beats() int { return s.d.Gateway.beats }
 
 // Answer returns the first answer to i, and false when the bot has not answered yet.
 func (s Seen) Answer(i *Interaction) (Answer, bool) { return i.first, i.first.Kind != "" }
@@ -248,7 +205,7 @@ func (s Seen) Answer(i *Interaction) (Answer, bool) { return i.first, i.first.Ki
 // Lines returns the number of clients at the gateway that have identified themselves.
 func (s Seen) Lines() int {
 	n := 0
-	for l := range s.d.lines {
+	for l := range s.d.Gateway.lines {
 		if l.session != nil {
 			n++
 		}
@@ -257,12 +214,12 @@ func (s Seen) Lines() int {
 }
 
 // Connects returns the identify and resume frames of clients, oldest first.
-func (s Seen) Connects() []Connect { return append([]Connect(nil), s.d.connects...) }
+func (s Seen) Connects() []Connect { return append([]Connect(nil), s.d.Gateway.connects...) }
 
 // Calls returns the calls of a route or of a method ("PATCH"); "" means all calls.
 func (s Seen) Calls(route string) []Call {
 	var found []Call
-	for _, c := range s.d.calls {
+	for _, c := range s.d.API.calls {
 		if matches(c.Route, route) {
 			found = append(found, c)
 		}
@@ -276,7 +233,7 @@ func (s Seen) Typing(channel snowflake.ID) int { return s.d.typing[channel] }
 // Commands returns the names of the slash commands of a guild, the global commands included.
 func (s Seen) Commands(guild snowflake.ID) []string {
 	var names []string
-	for _, list := range [][]command{s.d.commands[0], s.d.commands[guild]} {
+	for _, list := range [][]command{s.d.interactions.commands[0], s.d.interactions.commands[guild]} {
 		for _, c := range list {
 			names = append(names, c.Name)
 		}

@@ -17,7 +17,7 @@ func TestDisgoClientResumesAfterDrop(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	events := make(chan gateway.EventType, 100)
 	g := gateway.New(d.Token, func(_ gateway.Gateway, kind gateway.EventType, _ int, _ gateway.EventData) { events <- kind },
-		gateway.WithURL(d.Gateway()), gateway.WithCompression(gateway.CompressionNone), gateway.WithIntents(intents),
+		gateway.WithURL(d.Gateway.URL), gateway.WithCompression(gateway.CompressionNone), gateway.WithIntents(intents),
 		gateway.WithLogger(slog.New(slog.DiscardHandler)))
 	ctx := patient(t)
 	if err := g.Open(ctx); err != nil {
@@ -30,7 +30,7 @@ func TestDisgoClientResumesAfterDrop(t *testing.T) {
 			t.Fatalf("event: got %s, want %s", got, want)
 		}
 	}
-	d.Drop()
+	d.Gateway.Drop()
 	d.Say(d.Channel, d.Owner, "meanwhile")
 	for _, want := range []gateway.EventType{gateway.EventTypeMessageCreate, gateway.EventTypeResumed} {
 		select {

@@ -95,7 +95,7 @@ func encode(v any) []byte {
 // line is the connection of one client at the gateway. The reader of a line runs in the handler of its request; the writer ends with the
 // reader.
 type line struct {
-	d       *Discord
+	gateway *Gateway
 	socket  *websocket.Conn
 	path    string
 	wake    chan struct{} // holds one: there is something to send
@@ -131,19 +131,38 @@ func (l *line) say(o object) {
 	l.poke()
 }
 
+// Gateway sends events to clients, over connections that they keep open.
+type Gateway struct {
+	URL string // without a path and a query, as the API returns the address too
+
+	d         *Discord
+	heartbeat time.Duration // how often a client must send a heartbeat
+	patience  time.Duration // how long the gateway waits for a heartbeat
+	sessions  map[string]*session
+	lines     map[*line]struct{}
+	beats     int // heartbeats that were acknowledged
+	connects  []Connect
+
+	dropAfter  int // events still sent before the connection breaks; -1 = the connection does not break
+	muted      bool
+	deaf       bool
+	down       bool
+	startsLeft int // -1 = as many as Discord gives
+}
+
 // dispatch sends an event to the sessions that asked for its intent. Every session receives an event of intent 0.
-func (d *Discord) dispatch(kind string, intent int, data any) {
-	for _, s := range d.sessions {
+func (gw *Gateway) dispatch(kind string, intent int, data any) {
+	for _, s := range gw.sessions {
 		if intent == 0 || s.intents&intent != 0 {
 			s.add(kind, data)
 		}
 	}
 }
 
-func (d *Discord) upgrade(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	down := d.faults.gatewayDown
-	d.mu.Unlock()
+func (gw *Gateway) upgrade(w http.ResponseWriter, r *http.Request) {
+	gw.d.mu.Lock()
+	down := gw.down
+	gw.d.mu.Unlock()
 	if down {
 		http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
 		return
@@ -153,23 +172,23 @@ func (d *Discord) upgrade(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	l := &line{d: d, socket: socket, path: r.URL.Path, wake: make(chan struct{}, 1)}
+	l := &line{gateway: gw, socket: socket, path: r.URL.Path, wake: make(chan struct{}, 1)}
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		l.write()
 	}()
-	d.do(func() {
-		d.lines[l] = struct{}{}
-		if d.closed {
+	gw.d.do(func() {
+		gw.lines[l] = struct{}{}
+		if gw.d.closed {
 			l.drop()
 		}
 		l.greet(r)
 	})
 	l.read()
-	d.do(func() {
+	gw.d.do(func() {
 		l.over = true
-		delete(d.lines, l)
+		delete(gw.lines, l)
 		if l.session != nil && l.session.line == l {
 			l.session.line = nil
 		}
@@ -187,7 +206,7 @@ func (l *line) greet(r *http.Request) {
 	case query.Get("encoding") != "json" || query.Get("compress") != "":
 		l.hangUp(CloseDecode, "This gateway speaks JSON alone.")
 	default:
-		l.say(object{"op": opHello, "d": object{"heartbeat_interval": l.d.options.Heartbeat.Milliseconds(), "_trace": []string{}}, "s": nil, "t": nil})
+		l.say(object{"op": opHello, "d": object{"heartbeat_interval": l.gateway.heartbeat.Milliseconds(), "_trace": []string{}}, "s": nil, "t": nil})
 	}
 }
 
@@ -211,25 +230,24 @@ func (l *line) write() {
 
 // next returns the next frame to send, nil when nothing waits, or done when the connection is to end.
 func (l *line) next() (data []byte, done bool) {
-	l.d.mu.Lock()
-	defer l.d.mu.Unlock()
-	f := &l.d.faults
+	l.gateway.d.mu.Lock()
+	defer l.gateway.d.mu.Unlock()
 	broken := l.closing && l.code == closeWithoutReason
 	switch {
 	case l.over || broken:
 		return nil, true
-	case f.muted:
+	case l.gateway.muted:
 		return nil, l.closing
 	case len(l.control) > 0:
 		data, l.control = l.control[0], l.control[1:]
 		return data, false
-	case l.session != nil && l.sent < len(l.session.events) && f.dropAfter == 0:
-		f.dropAfter = -1
+	case l.session != nil && l.sent < len(l.session.events) && l.gateway.dropAfter == 0:
+		l.gateway.dropAfter = -1
 		l.drop()
 		return nil, true
 	case l.session != nil && l.sent < len(l.session.events):
-		if f.dropAfter > 0 {
-			f.dropAfter--
+		if l.gateway.dropAfter > 0 {
+			l.gateway.dropAfter--
 		}
 		l.sent++
 		return l.session.events[l.sent-1], false
@@ -239,9 +257,9 @@ func (l *line) next() (data []byte, done bool) {
 
 // end closes the socket, with a close frame when a code is set. The reader ends then.
 func (l *line) end() {
-	l.d.mu.Lock()
+	l.gateway.d.mu.Lock()
 	code, text := l.code, l.text
-	l.d.mu.Unlock()
+	l.gateway.d.mu.Unlock()
 	if code != closeWithoutReason {
 		const patience = time.Second
 		_ = l.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(patience))
@@ -257,16 +275,16 @@ func (l *line) read() {
 	for {
 		_, data, err := l.socket.ReadMessage()
 		if err != nil {
-			l.d.do(func() { l.gone(err) })
+			l.gateway.d.do(func() { l.gone(err) })
 			return
 		}
-		l.d.do(func() { l.hear(data) })
+		l.gateway.d.do(func() { l.hear(data) })
 	}
 }
 
 // beaten gives the client time until the next heartbeat.
 func (l *line) beaten() {
-	_ = l.socket.SetReadDeadline(time.Now().Add(l.d.options.Patience))
+	_ = l.socket.SetReadDeadline(time.Now().Add(l.gateway.patience))
 }
 
 func (l *line) gone(err error) {
@@ -276,7 +294,7 @@ func (l *line) gone(err error) {
 		l.hangUp(CloseTimeout, "Session timed out.")
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) && l.session != nil:
 		// A client that closes its connection properly gives up its session.
-		delete(l.d.sessions, l.session.id)
+		delete(l.gateway.sessions, l.session.id)
 	}
 }
 
@@ -291,9 +309,9 @@ func (l *line) hear(data []byte) {
 	}
 	switch *in.Op {
 	case opHeartbeat:
-		if !l.d.faults.deaf {
+		if !l.gateway.deaf {
 			l.beaten()
-			l.d.beats++
+			l.gateway.beats++
 			l.say(object{"op": opAck})
 		}
 	case opIdentify:
@@ -324,13 +342,13 @@ func (l *line) identify(data json.RawMessage) {
 		code, text = CloseDecode, "Error while decoding payload."
 	case l.session != nil:
 		code, text = CloseTwice, "Already authenticated."
-	case !l.d.known(in.Token):
+	case !l.gateway.d.known(in.Token):
 		code, text = CloseToken, "Authentication failed."
 	case in.Shard != nil && (in.Shard[1] < 1 || in.Shard[0] >= in.Shard[1]):
 		code, text = CloseShard, "Invalid shard."
 	case *in.Intents&^intentsKnown != 0:
 		code, text = CloseIntents, "Invalid intent(s)."
-	case *in.Intents&(intentMembers|intentPresence) != 0, *in.Intents&intentContent != 0 && l.d.options.NoContent:
+	case *in.Intents&(intentMembers|intentPresence) != 0, *in.Intents&intentContent != 0 && l.gateway.d.noContent:
 		code, text = CloseNotAllowed, "Disallowed intent(s)."
 	}
 	connect := Connect{At: time.Now(), Path: l.path, Refused: code}
@@ -340,7 +358,7 @@ func (l *line) identify(data json.RawMessage) {
 	if in.Properties != nil {
 		connect.Browser = in.Properties.Browser
 	}
-	l.d.connects = append(l.d.connects, connect)
+	l.gateway.connects = append(l.gateway.connects, connect)
 	if code != 0 {
 		l.hangUp(code, text)
 		return
@@ -349,25 +367,25 @@ func (l *line) identify(data json.RawMessage) {
 }
 
 func (l *line) begin(intents int) {
-	d := l.d
-	if d.faults.startsLeft > 0 {
-		d.faults.startsLeft--
+	gw := l.gateway
+	if gw.startsLeft > 0 {
+		gw.startsLeft--
 	}
-	s := &session{id: "session-" + strconv.Itoa(len(d.connects)), intents: intents, line: l}
-	d.sessions[s.id] = s
+	s := &session{id: "session-" + strconv.Itoa(len(gw.connects)), intents: intents, line: l}
+	gw.sessions[s.id] = s
 	l.session, l.sent = s, 0
 	guilds := []object{}
-	for _, g := range d.guilds {
+	for _, g := range gw.d.guilds {
 		guilds = append(guilds, object{"id": g.id, "unavailable": true})
 	}
 	s.add("READY", object{
-		"v": 10, "user": d.userJSON(d.Bot), "guilds": guilds, "session_id": s.id, "resume_gateway_url": d.gateway + "/resume",
+		"v": 10, "user": gw.d.userJSON(gw.d.Bot), "guilds": guilds, "session_id": s.id, "resume_gateway_url": gw.URL + "/resume",
 		"session_type": "normal", "private_channels": []any{}, "shard": [2]int{0, 1},
-		"application": object{"id": d.Application, "flags": d.applicationFlags()},
+		"application": object{"id": gw.d.Application, "flags": gw.d.applicationFlags()},
 	})
-	for _, g := range d.guilds {
+	for _, g := range gw.d.guilds {
 		if intents&intentGuilds != 0 {
-			s.add("GUILD_CREATE", d.guildJSON(g, true))
+			s.add("GUILD_CREATE", gw.d.guildJSON(g, true))
 		}
 	}
 }
@@ -378,16 +396,16 @@ func (l *line) resume(data json.RawMessage) {
 		Session string `json:"session_id"`
 		Seq     int    `json:"seq"`
 	}
-	d := l.d
+	gw := l.gateway
 	if json.Unmarshal(data, &in) != nil {
 		l.hangUp(CloseDecode, "Error while decoding payload.")
 		return
 	}
-	s := d.sessions[in.Session]
+	s := gw.sessions[in.Session]
 	connect := Connect{At: time.Now(), Path: l.path, Resumed: true, Seq: in.Seq}
-	defer func() { d.connects = append(d.connects, connect) }()
+	defer func() { gw.connects = append(gw.connects, connect) }()
 	switch {
-	case !d.known(in.Token):
+	case !gw.d.known(in.Token):
 		connect.Refused = CloseToken
 		l.hangUp(CloseToken, "Authentication failed.")
 	case s == nil:
@@ -395,7 +413,7 @@ func (l *line) resume(data json.RawMessage) {
 		l.say(object{"op": opInvalid, "d": false})
 	case in.Seq > len(s.events):
 		connect.Refused = CloseSequence
-		delete(d.sessions, s.id)
+		delete(gw.sessions, s.id)
 		l.hangUp(CloseSequence, "Invalid seq.")
 	default:
 		if s.line != nil && s.line != l {
@@ -405,15 +423,4 @@ func (l *line) resume(data json.RawMessage) {
 		connect.Intents = s.intents
 		s.add("RESUMED", object{"_trace": []string{}})
 	}
-}
-
-// known reports whether token is the bot's token and was not revoked.
-func (d *Discord) known(token string) bool { return token == d.Token && !d.faults.revoked }
-
-func (d *Discord) applicationFlags() int {
-	const contentLimited = 1 << 19
-	if d.options.NoContent {
-		return 0
-	}
-	return contentLimited
 }

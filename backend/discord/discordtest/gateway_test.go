@@ -96,7 +96,7 @@ func identity(token string, intents any) map[string]any {
 // identified is a client that has been let in, and what its session is called.
 func identified(t *testing.T, d *discordtest.Discord) (p *peer, session string) {
 	t.Helper()
-	p = dial(t, d.Gateway())
+	p = dial(t, d.Gateway.URL)
 	if hello := p.hear(); hello.Op != 10 {
 		t.Fatalf("first frame: got %+v, want op 10 (hello)", hello)
 	}
@@ -142,13 +142,13 @@ func TestGatewayClosesWithCodeOfRefusal(t *testing.T) {
 		{"too much", 2, identity(strings.Repeat("x", 5000), 1), discordtest.CloseDecode},
 		{"a resume with a wrong token", 6, map[string]any{"token": "x", "session_id": "y", "seq": 1}, discordtest.CloseToken},
 	} {
-		p := dial(t, d.Gateway())
+		p := dial(t, d.Gateway.URL)
 		p.say(test.op, test.data)
 		if code := p.closed(); code != test.code {
 			t.Errorf("close code for %s: got %d, want %d", test.name, code, test.code)
 		}
 	}
-	socket, res, err := websocket.DefaultDialer.DialContext(patient(t), d.Gateway()+"?v=9&encoding=json", nil)
+	socket, res, err := websocket.DefaultDialer.DialContext(patient(t), d.Gateway.URL+"?v=9&encoding=json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestGatewaySendsAndReplaysEvents(t *testing.T) {
 	if f := p.until("MESSAGE_UPDATE"); text(t, f) != "uno" {
 		t.Errorf("event after Edit(uno): got %s, want the text uno", f.Data)
 	}
-	d.Drop()
+	d.Gateway.Drop()
 	if code := p.closed(); code != 0 {
 		t.Errorf("close code after Drop: got %d, want 0 (no close frame)", code)
 	}
@@ -183,7 +183,7 @@ func TestGatewaySendsAndReplaysEvents(t *testing.T) {
 	d.Say(d.Channel, d.Owner, "two")
 
 	resume := func(seq int) *peer {
-		p := dial(t, d.Gateway()+"/resume")
+		p := dial(t, d.Gateway.URL+"/resume")
 		p.hear()
 		p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": seq})
 		return p
@@ -223,7 +223,7 @@ func TestNormalCloseEndsSession(t *testing.T) {
 	if err := d.Wait(patient(t), func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		t.Fatal(err)
 	}
-	p = dial(t, d.Gateway())
+	p = dial(t, d.Gateway.URL)
 	p.hear()
 	p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": 2})
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
@@ -250,26 +250,26 @@ func TestGatewayDropsClientWithoutHeartbeats(t *testing.T) {
 func TestGatewayFaultsReachClient(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
-	d.Beat()
+	d.Gateway.Beat()
 	if f := p.hear(); f.Op != 1 {
 		t.Errorf("frame after Beat: got %+v, want op 1", f)
 	}
-	d.Reconnect()
+	d.Gateway.Reconnect()
 	if f := p.hear(); f.Op != 7 {
 		t.Errorf("frame after Reconnect: got %+v, want op 7", f)
 	}
-	d.InvalidSession(true)
+	d.Gateway.InvalidSession(true)
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "true" {
 		t.Errorf("frame after InvalidSession(true): got %+v, want op 9 with true", f)
 	}
-	d.Mute(true)
+	d.Gateway.Mute(true)
 	d.Say(d.Channel, d.Owner, "waits")
-	d.Beat()
-	d.Mute(false)
+	d.Gateway.Beat()
+	d.Gateway.Mute(false)
 	if a, b := p.hear(), p.hear(); a.Op != 1 || b.Type != "MESSAGE_CREATE" {
 		t.Errorf("frames after Mute(false): got %v and %v, want op 1 and MESSAGE_CREATE", a, b)
 	}
-	d.InvalidSession(false)
+	d.Gateway.InvalidSession(false)
 	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
 		t.Errorf("frame after InvalidSession(false): got %+v, want op 9 with false", f)
 	}
@@ -279,7 +279,7 @@ func TestGatewayFaultsReachClient(t *testing.T) {
 	}
 	p.say(2, identity(d.Token, intents))
 	p.until("GUILD_CREATE")
-	d.DropAfter(1)
+	d.Gateway.DropAfter(1)
 	d.Say(d.Channel, d.Owner, "heard")
 	d.Say(d.Channel, d.Owner, "lost")
 	if f := p.hear(); text(t, f) != "heard" {
@@ -289,7 +289,7 @@ func TestGatewayFaultsReachClient(t *testing.T) {
 		t.Errorf("close code at the second event after DropAfter(1): got %d, want 0 (no close frame)", code)
 	}
 	p, _ = identified(t, d)
-	d.HangUp(discordtest.CloseUnknown)
+	d.Gateway.HangUp(discordtest.CloseUnknown)
 	if code := p.closed(); code != discordtest.CloseUnknown {
 		t.Errorf("close code after HangUp: got %d, want %d", code, discordtest.CloseUnknown)
 	}
@@ -304,7 +304,7 @@ func TestEventsWithoutIntentHaveNoContent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	hidden := d.AddChannel(d.Guild, "hidden", "text")
 	d.Deny(hidden, discord.PermissionViewChannel)
-	p := dial(t, d.Gateway())
+	p := dial(t, d.Gateway.URL)
 	p.hear()
 	p.say(2, identity(d.Token, gateway.IntentGuilds|gateway.IntentGuildMessages))
 	p.until("GUILD_CREATE")
@@ -349,7 +349,7 @@ func (p *peer) heard() gateway.EventData {
 func TestDisgoDecodesEveryEvent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	c := client(t, d)
-	p := dial(t, d.Gateway())
+	p := dial(t, d.Gateway.URL)
 	p.hear()
 	p.say(2, identity(d.Token, intents|gateway.IntentDirectMessages))
 	next := p.heard

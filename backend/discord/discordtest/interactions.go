@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -63,6 +64,14 @@ type Modal struct {
 	components []*component
 }
 
+// interactions has the uses of controls, commands and modals, and the commands of the bot.
+type interactions struct {
+	d        *Discord
+	patience time.Duration // how long an interaction waits for its first answer
+	byID     map[snowflake.ID]*Interaction
+	commands map[snowflake.ID][]command // by guild; 0 = in every guild
+}
+
 // Wait waits for the first answer to i.
 func (i *Interaction) Wait(ctx context.Context) (a Answer, err error) {
 	err = i.d.Wait(ctx, func(s Seen) (answered bool) {
@@ -87,55 +96,169 @@ func (i *Interaction) private() (list []Message) {
 	return list
 }
 
-func (d *Discord) interact(c *channel, user snowflake.ID, kind int, m *message, how manner) *Interaction {
-	i := &Interaction{ID: d.nextID(), User: user, d: d, kind: kind, channel: c, message: m, begun: time.Now()}
+func (x *interactions) interact(c *channel, user snowflake.ID, kind int, m *message, how manner) *Interaction {
+	i := &Interaction{ID: x.d.nextID(), User: user, d: x.d, kind: kind, channel: c, message: m, begun: time.Now()}
 	if m != nil {
 		if at := m.id.Time().Add(how.after); how.quick || at.After(i.ID.Time()) {
 			const counter = 1<<22 - 1
 			i.ID = snowflake.New(at)&^counter | i.ID&counter
 		}
 	}
-	for d.interactions[i.ID] != nil {
+	for x.byID[i.ID] != nil {
 		i.ID++
 	}
 	i.Token = "aW50ZXJhY3Rpb24" + i.ID.String()
 	i.payload = object{
-		"id": i.ID, "application_id": d.Application, "type": kind, "token": i.Token, "version": 1, "locale": "en-US",
-		"app_permissions": permissions(d.may(c)), "entitlements": []any{}, "authorizing_integration_owners": object{"0": c.guild},
-		"context": 0, "attachment_size_limit": d.largest(c.guild), "channel_id": c.id,
+		"id": i.ID, "application_id": x.d.Application, "type": kind, "token": i.Token, "version": 1, "locale": "en-US",
+		"app_permissions": permissions(x.d.may(c)), "entitlements": []any{}, "authorizing_integration_owners": object{"0": c.guild},
+		"context": 0, "attachment_size_limit": x.d.largest(c.guild), "channel_id": c.id,
 	}
-	where := d.channelJSON(c)
+	where := x.d.channelJSON(c)
 	where["permissions"] = permissions(discord.PermissionsAllText)
 	i.payload["channel"] = where
-	if g := d.guild(c.guild); g != nil {
-		member := d.memberJSON(g, user)
-		member["user"], member["permissions"] = d.userJSON(user), permissions(g.everyone)
+	if g := x.d.guild(c.guild); g != nil {
+		member := x.d.memberJSON(g, user)
+		member["user"], member["permissions"] = x.d.userJSON(user), permissions(g.everyone)
 		i.payload["member"], i.payload["guild_id"], i.payload["guild_locale"] = member, g.id, "en-US"
 		i.payload["guild"] = object{"id": g.id, "locale": "en-US", "features": []string{}}
 	} else {
-		i.payload["user"], i.payload["context"] = d.userJSON(user), 1
+		i.payload["user"], i.payload["context"] = x.d.userJSON(user), 1
 	}
-	d.interactions[i.ID] = i
+	x.byID[i.ID] = i
 	return i
 }
 
-func interactionRoutes() map[string]endpoint {
+// Press uses a control of a message: a button, or a menu when values are given. Press returns an error where a person could not press. By
+// Discord's clock the press comes at least a second after the message.
+func (d *Discord) Press(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
+	d.do(func() { i, err = d.interactions.press(message, user, customID, values, manner{after: time.Second}) })
+	return i, err
+}
+
+// PressQuickly is Press by a person who aimed at something else: the press comes a tenth of a second after the message.
+func (d *Discord) PressQuickly(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
+	d.do(func() {
+		i, err = d.interactions.press(message, user, customID, values, manner{after: time.Second / 10, quick: true})
+	})
+	return i, err
+}
+
+// PressLate is Press of a control that the bot has removed meanwhile: the screen of a person can be older than the bot's last change.
+func (d *Discord) PressLate(message, user snowflake.ID, customID string, values ...string) (i *Interaction, err error) {
+	d.do(func() {
+		i, err = d.interactions.press(message, user, customID, values, manner{after: time.Second, late: true})
+	})
+	return i, err
+}
+
+// manner says how a control is pressed: how long after the message by Discord's clock, so that no test has to wait for that time, and
+// whether on a screen that is older than the message.
+type manner struct {
+	after       time.Duration
+	quick, late bool
+}
+
+func (x *interactions) press(id, user snowflake.ID, customID string, values []string, how manner) (*Interaction, error) {
+	late := how.late
+	m := x.d.messages[id]
+	if m == nil || m.deleted && !late {
+		return nil, fmt.Errorf("there is no message %d", id)
+	}
+	kind := componentButton
+	if len(values) > 0 {
+		kind = componentSelect
+	}
+	c := find(m.components, customID)
+	switch {
+	case c == nil && late:
+	case c == nil:
+		return nil, fmt.Errorf("message %d has no control %q", id, customID)
+	case c.Disabled && !late:
+		return nil, fmt.Errorf("the control %q is off", customID)
+	default:
+		kind = c.Type
+		if err := c.takes(values); err != nil && !late {
+			return nil, err
+		}
+	}
+	i := x.interact(m.channel, user, interactionComponent, m, how)
+	data := object{"custom_id": customID, "component_type": kind, "id": 1}
+	if kind != componentButton {
+		data["values"] = values
+	}
+	i.payload["data"], i.payload["message"] = data, x.d.messageJSON(m, true)
+	x.d.Gateway.dispatch("INTERACTION_CREATE", 0, i.payload)
+	return i, nil
+}
+
+// Slash sends a slash command. Slash returns an error where a person could not send the command: the bot has no such command.
+func (d *Discord) Slash(channel, user snowflake.ID, name string, options map[string]any) (i *Interaction, err error) {
+	d.do(func() { i, err = d.interactions.slash(channel, user, strings.TrimPrefix(name, "/"), options) })
+	return i, err
+}
+
+func (x *interactions) slash(channel, user snowflake.ID, name string, options map[string]any) (*Interaction, error) {
+	where := x.d.channels[channel]
+	known := x.command(where.guild, name)
+	if known == nil {
+		return nil, fmt.Errorf("the bot has no command /%s here", name)
+	}
+	list, err := known.given(options)
+	if err != nil {
+		return nil, err
+	}
+	i := x.interact(where, user, interactionCommand, nil, manner{})
+	data := object{"id": known.id, "name": name, "type": 1}
+	if len(list) > 0 {
+		data["options"] = list
+	}
+	i.payload["data"] = data
+	x.d.Gateway.dispatch("INTERACTION_CREATE", 0, i.payload)
+	return i, nil
+}
+
+// SubmitModal submits the modal that answered the interaction of. The values go by custom id; each value is a string, a []string or a
+// bool.
+func (d *Discord) SubmitModal(of *Interaction, values map[string]any) (i *Interaction, err error) {
+	d.do(func() { i, err = d.interactions.submit(of, values) })
+	return i, err
+}
+
+func (x *interactions) submit(of *Interaction, values map[string]any) (*Interaction, error) {
+	modal := of.first.Modal
+	if modal == nil {
+		return nil, fmt.Errorf("interaction %d was not answered with a modal", of.ID)
+	}
+	filled, err := fill(modal.components, values)
+	if err != nil {
+		return nil, err
+	}
+	i := x.interact(of.channel, of.User, interactionModal, of.message, manner{after: time.Second})
+	i.payload["data"] = object{"custom_id": modal.CustomID, "components": filled}
+	if of.message != nil {
+		i.payload["message"] = x.d.messageJSON(of.message, true)
+	}
+	x.d.Gateway.dispatch("INTERACTION_CREATE", 0, i.payload)
+	return i, nil
+}
+
+func (x *interactions) routes() map[string]endpoint {
 	const original = "/webhooks/{application}/{token}/messages/@original"
 	const followup = "/webhooks/{application}/{token}/messages/{message}"
 	return map[string]endpoint{
-		RouteCallback:        (*Discord).callback,
-		RouteFollowup:        ofInteraction((*Discord).followup),
-		"GET " + original:    ofAnswer(func(d *Discord, m *message, _ *request) reply { return ok(d.messageJSON(m, true)) }),
-		"PATCH " + original:  ofAnswer((*Discord).editAnswer),
-		"DELETE " + original: ofAnswer((*Discord).deleteAnswer),
-		"GET " + followup:    ofAnswer(func(d *Discord, m *message, _ *request) reply { return ok(d.messageJSON(m, true)) }),
-		"PATCH " + followup:  ofAnswer((*Discord).editAnswer),
-		"DELETE " + followup: ofAnswer((*Discord).deleteAnswer),
+		RouteCallback:        x.callback,
+		RouteFollowup:        x.ofInteraction(x.followup),
+		"GET " + original:    x.ofAnswer(func(m *message, _ *request) reply { return ok(x.d.messageJSON(m, true)) }),
+		"PATCH " + original:  x.ofAnswer(x.editAnswer),
+		"DELETE " + original: x.ofAnswer(x.deleteAnswer),
+		"GET " + followup:    x.ofAnswer(func(m *message, _ *request) reply { return ok(x.d.messageJSON(m, true)) }),
+		"PATCH " + followup:  x.ofAnswer(x.editAnswer),
+		"DELETE " + followup: x.ofAnswer(x.deleteAnswer),
 
-		RouteCommands: (*Discord).setCommands,
-		"GET /applications/{application}/commands":                (*Discord).getCommands,
-		"PUT /applications/{application}/guilds/{guild}/commands": (*Discord).setCommands,
-		"GET /applications/{application}/guilds/{guild}/commands": (*Discord).getCommands,
+		RouteCommands: x.setCommands,
+		"GET /applications/{application}/commands":                x.getCommands,
+		"PUT /applications/{application}/guilds/{guild}/commands": x.setCommands,
+		"GET /applications/{application}/guilds/{guild}/commands": x.getCommands,
 	}
 }
 
@@ -146,8 +269,8 @@ type modalBody struct {
 }
 
 // callback handles the call with the first answer to an interaction.
-func (d *Discord) callback(r *request) reply {
-	i := d.interactions[r.id("interaction")]
+func (x *interactions) callback(r *request) reply {
+	i := x.byID[r.id("interaction")]
 	var in struct {
 		Type int             `json:"type"`
 		Data json.RawMessage `json:"data"`
@@ -156,13 +279,13 @@ func (d *Discord) callback(r *request) reply {
 		return f.reply()
 	}
 	switch {
-	case i == nil || i.Token != r.PathValue("token") || time.Since(i.begun) > d.options.Answer && i.first.Kind == "":
+	case i == nil || i.Token != r.PathValue("token") || time.Since(i.begun) > x.patience && i.first.Kind == "":
 		return unknown(10062, "interaction").reply()
 	case i.first.Kind != "":
 		return refuse(http.StatusBadRequest, 40060, "Interaction has already been acknowledged.").reply()
 	}
 	inner := &request{Request: r.Request, body: in.Data, uploads: r.uploads}
-	a, f := d.answer(i, in.Type, inner)
+	a, f := x.answer(i, in.Type, inner)
 	if f != nil {
 		return f.reply()
 	}
@@ -173,7 +296,7 @@ func (d *Discord) callback(r *request) reply {
 	}
 	resource := object{"type": in.Type}
 	if i.answer != nil {
-		resource["message"] = d.messageJSON(i.answer, true)
+		resource["message"] = x.d.messageJSON(i.answer, true)
 	}
 	return ok(object{
 		"interaction": object{
@@ -184,11 +307,11 @@ func (d *Discord) callback(r *request) reply {
 	})
 }
 
-func (d *Discord) answer(i *Interaction, kind int, r *request) (Answer, *failure) {
+func (x *interactions) answer(i *Interaction, kind int, r *request) (Answer, *failure) {
 	wrong := invalid("type", "BASE_TYPE_CHOICES", "This interaction cannot be answered so.")
 	switch kind {
 	case answerMessage, answerDeferredMessage:
-		return d.answerMessage(i, kind, r)
+		return x.answerMessage(i, kind, r)
 	case answerDeferred, answerUpdate:
 		if i.message == nil {
 			return Answer{}, wrong
@@ -200,7 +323,7 @@ func (d *Discord) answer(i *Interaction, kind int, r *request) (Answer, *failure
 		var b messageBody
 		f := r.decode(&b)
 		if f == nil {
-			f = d.apply(i.message, r, &b)
+			f = x.d.API.apply(i.message, r, &b)
 		}
 		return Answer{Kind: "update", Message: i.message.id, Text: i.message.text}, f
 	case answerModal:
@@ -217,7 +340,7 @@ func (d *Discord) answer(i *Interaction, kind int, r *request) (Answer, *failure
 	return Answer{}, wrong
 }
 
-func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *failure) {
+func (x *interactions) answerMessage(i *Interaction, kind int, r *request) (Answer, *failure) {
 	var b messageBody
 	if f := r.decode(&b); f != nil {
 		return Answer{}, f
@@ -225,7 +348,7 @@ func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *
 	var w said
 	var f *failure
 	if kind == answerMessage {
-		w, f = d.compose(i.channel, r, &b)
+		w, f = x.d.API.compose(i.channel, r, &b)
 	} else if b.Flags != nil {
 		w.flags = *b.Flags & flagEphemeral
 	}
@@ -235,7 +358,7 @@ func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *
 	if kind == answerDeferredMessage {
 		w.flags |= flagLoading
 	}
-	i.answer = d.write(i.channel, w, i)
+	i.answer = x.d.write(i.channel, w, i)
 	if i.kind == interactionCommand {
 		i.answer.kind = messageCommand
 	}
@@ -251,10 +374,10 @@ func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *
 const editableFor = 15 * time.Minute
 
 // ofInteraction returns an endpoint for calls with the token of an interaction that was answered.
-func ofInteraction(f func(*Discord, *Interaction, *request) reply) endpoint {
-	return func(d *Discord, r *request) reply {
-		for _, i := range d.interactions {
-			if i.Token != r.PathValue("token") || r.id("application") != d.Application {
+func (x *interactions) ofInteraction(f func(*Interaction, *request) reply) endpoint {
+	return func(r *request) reply {
+		for _, i := range x.byID {
+			if i.Token != r.PathValue("token") || r.id("application") != x.d.Application {
 				continue
 			}
 			switch {
@@ -263,18 +386,18 @@ func ofInteraction(f func(*Discord, *Interaction, *request) reply) endpoint {
 			case i.first.Kind == "":
 				return unknown(10015, "Webhook").reply()
 			}
-			return f(d, i, r)
+			return f(i, r)
 		}
 		return unknown(10015, "Webhook").reply()
 	}
 }
 
 // ofAnswer returns an endpoint for calls about a message that belongs to an interaction.
-func ofAnswer(f func(*Discord, *message, *request) reply) endpoint {
-	return ofInteraction(func(d *Discord, i *Interaction, r *request) reply {
+func (x *interactions) ofAnswer(f func(*message, *request) reply) endpoint {
+	return x.ofInteraction(func(i *Interaction, r *request) reply {
 		m := i.answer
 		if r.PathValue("message") != "" {
-			m = d.messages[r.id("message")]
+			m = x.d.messages[r.id("message")]
 			if m != nil && m.made != i && m != i.answer {
 				m = nil
 			}
@@ -282,44 +405,44 @@ func ofAnswer(f func(*Discord, *message, *request) reply) endpoint {
 		if m == nil || m.deleted {
 			return unknown(10008, "Message").reply()
 		}
-		return f(d, m, r)
+		return f(m, r)
 	})
 }
 
-func (d *Discord) followup(i *Interaction, r *request) reply {
+func (x *interactions) followup(i *Interaction, r *request) reply {
 	var b messageBody
 	if f := r.decode(&b); f != nil {
 		return f.reply()
 	}
-	w, f := d.compose(i.channel, r, &b)
+	w, f := x.d.API.compose(i.channel, r, &b)
 	if f != nil {
 		return f.reply()
 	}
 	if a := i.answer; a != nil && a.flags&flagLoading != 0 {
 		// The first message after a deferred answer replaces the deferred answer and is private if that answer was private.
-		if f := d.apply(a, r, &b); f != nil {
+		if f := x.d.API.apply(a, r, &b); f != nil {
 			return f.reply()
 		}
-		return ok(d.messageJSON(a, true))
+		return ok(x.d.messageJSON(a, true))
 	}
-	m := d.write(i.channel, w, i)
+	m := x.d.write(i.channel, w, i)
 	m.mentions = b.pings()
-	return ok(d.messageJSON(m, true))
+	return ok(x.d.messageJSON(m, true))
 }
 
-func (d *Discord) editAnswer(m *message, r *request) reply {
+func (x *interactions) editAnswer(m *message, r *request) reply {
 	var b messageBody
 	if f := r.decode(&b); f != nil {
 		return f.reply()
 	}
-	if f := d.apply(m, r, &b); f != nil {
+	if f := x.d.API.apply(m, r, &b); f != nil {
 		return f.reply()
 	}
-	return ok(d.messageJSON(m, true))
+	return ok(x.d.messageJSON(m, true))
 }
 
-func (d *Discord) deleteAnswer(m *message, _ *request) reply {
-	d.remove(m)
+func (x *interactions) deleteAnswer(m *message, _ *request) reply {
+	x.d.remove(m)
 	return done()
 }
 
@@ -344,8 +467,8 @@ type commandOption struct {
 	} `json:"choices"`
 }
 
-func (d *Discord) command(guild snowflake.ID, name string) *command {
-	for _, list := range [][]command{d.commands[guild], d.commands[0]} {
+func (x *interactions) command(guild snowflake.ID, name string) *command {
+	for _, list := range [][]command{x.commands[guild], x.commands[0]} {
 		if i := slices.IndexFunc(list, func(c command) bool { return c.Name == name }); i >= 0 {
 			return &list[i]
 		}
@@ -371,7 +494,7 @@ func (c *command) given(options map[string]any) ([]object, error) {
 	return list, nil
 }
 
-func (d *Discord) setCommands(r *request) reply {
+func (x *interactions) setCommands(r *request) reply {
 	var raw []object
 	var list []command
 	f := r.decode(&raw)
@@ -381,7 +504,7 @@ func (d *Discord) setCommands(r *request) reply {
 	if f != nil {
 		return f.reply()
 	}
-	if r.id("application") != d.Application {
+	if r.id("application") != x.d.Application {
 		return refuse(http.StatusForbidden, 20012, "You are not authorized to perform this action on this application").reply()
 	}
 	named := regexp.MustCompile(`^[-_\p{Ll}\p{N}]{1,32}$`)
@@ -390,14 +513,14 @@ func (d *Discord) setCommands(r *request) reply {
 		if f := c.refused(named, strconv.Itoa(i)); f != nil {
 			return f.reply()
 		}
-		c.id, c.raw = d.nextID(), raw[i]
-		c.raw["id"], c.raw["application_id"], c.raw["version"], c.raw["default_member_permissions"] = c.id, d.Application, c.id, nil
+		c.id, c.raw = x.d.nextID(), raw[i]
+		c.raw["id"], c.raw["application_id"], c.raw["version"], c.raw["default_member_permissions"] = c.id, x.d.Application, c.id, nil
 		if c.raw["type"] == nil {
 			c.raw["type"] = 1
 		}
 	}
-	d.commands[r.id("guild")] = list
-	return d.getCommands(r)
+	x.commands[r.id("guild")] = list
+	return x.getCommands(r)
 }
 
 func (c *command) refused(named *regexp.Regexp, path string) *failure {
@@ -425,9 +548,9 @@ func (c *command) refused(named *regexp.Regexp, path string) *failure {
 	return nil
 }
 
-func (d *Discord) getCommands(r *request) reply {
+func (x *interactions) getCommands(r *request) reply {
 	list := []object{}
-	for _, c := range d.commands[r.id("guild")] {
+	for _, c := range x.commands[r.id("guild")] {
 		list = append(list, c.raw)
 	}
 	return ok(list)

@@ -246,7 +246,7 @@ func TestSlashCommandReachesBot(t *testing.T) {
 
 func TestFilesNeedSignedAddress(t *testing.T) {
 	d := start(t, discordtest.Options{})
-	c := d.CDNClient()
+	c := d.CDN.Client
 	said := d.Say(d.Channel, d.Owner, "", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("content")})
 	fetch := func(address string) (int, string, error) {
 		req, err := http.NewRequestWithContext(patient(t), http.MethodGet, address, http.NoBody)
@@ -262,8 +262,8 @@ func TestFilesNeedSignedAddress(t *testing.T) {
 		return res.StatusCode, string(data), err
 	}
 	address := said.Files[0].URL
-	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host != d.CDNHost() || u.Query().Get("hm") == "" {
-		t.Errorf("address of a file: got %s, %v, want https on %s with a signature", address, err, d.CDNHost())
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host != d.CDN.Host || u.Query().Get("hm") == "" {
+		t.Errorf("address of a file: got %s, %v, want https on %s with a signature", address, err, d.CDN.Host)
 	}
 	if status, body, err := fetch(address); status != 200 || body != "content" || err != nil {
 		t.Errorf("download: got status %d, %q, %v, want 200 and content", status, body, err)
@@ -273,25 +273,25 @@ func TestFilesNeedSignedAddress(t *testing.T) {
 			t.Errorf("download of %s: got status %d, want 404", wrong, status)
 		}
 	}
-	d.CutShort(true)
+	d.CDN.CutShort(true)
 	if _, body, err := fetch(address); err == nil {
 		t.Errorf("download with CutShort: got %q without an error, want an error", body)
 	}
-	d.CutShort(false)
-	d.FailFiles(1, 503)
+	d.CDN.CutShort(false)
+	d.CDN.Fail(1, 503)
 	if status, _, _ := fetch(address); status != 503 {
 		t.Errorf("download after FailFiles: got status %d, want 503", status)
 	}
-	d.RedirectAway("https://elsewhere.invalid/a")
+	d.CDN.RedirectAway("https://elsewhere.invalid/a")
 	if _, _, err := fetch(address); err == nil || !strings.Contains(err.Error(), "elsewhere.invalid") {
 		t.Errorf("download after RedirectAway: got %v, want an error that names elsewhere.invalid", err)
 	}
-	d.RedirectAway("")
-	d.ExpireFiles()
+	d.CDN.RedirectAway("")
+	d.CDN.Expire()
 	if status, _, _ := fetch(address); status != 404 {
 		t.Errorf("download after ExpireFiles: got status %d, want 404", status)
 	}
-	d.LieAboutSize(3)
+	d.CDN.LieAboutSize(3)
 	m, err := client(t, d).GetMessage(d.Channel, said.ID)
 	if err != nil || m.Attachments[0].Size != 3 || *m.Attachments[0].ContentType != "text/plain" {
 		t.Fatalf("message after LieAboutSize(3): got %+v, %v, want a text file of 3 bytes", m, err)
@@ -308,7 +308,7 @@ func TestRealHostsNameDiscordsFileServer(t *testing.T) {
 		t.Errorf("address of a file with RealHosts: got %s, want https://cdn.discordapp.com/attachments/…", said.Files[0].URL)
 	}
 	req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, said.Files[0].URL, http.NoBody)
-	res, err := d.CDNClient().Do(req)
+	res, err := d.CDN.Client.Do(req)
 	if err != nil || res.StatusCode != 200 {
 		t.Fatalf("download from cdn.discordapp.com by CDNClient: got %+v, %v, want status 200", res, err)
 	}

@@ -107,19 +107,19 @@ type message struct {
 	made        *Interaction // the interaction that the message came from
 }
 
-func (d *Discord) newMessage(c *channel, author snowflake.ID, kind int) *message {
-	return &message{id: d.nextID(), channel: c, author: author, kind: kind}
+func (w *World) newMessage(c *channel, author snowflake.ID, kind int) *message {
+	return &message{id: w.nextID(), channel: c, author: author, kind: kind}
 }
 
 // post shows a message and sends its event. The caller holds the lock.
-func (d *Discord) post(m *message) {
-	d.keep(m)
-	d.tell("MESSAGE_CREATE", m)
+func (w *World) post(m *message) {
+	w.keep(m)
+	w.tell("MESSAGE_CREATE", m)
 }
 
 // keep shows a message without sending an event.
-func (d *Discord) keep(m *message) {
-	d.messages[m.id] = m
+func (w *World) keep(m *message) {
+	w.messages[m.id] = m
 	if m.only != nil {
 		m.only.only = append(m.only.only, m)
 		return
@@ -129,24 +129,24 @@ func (d *Discord) keep(m *message) {
 }
 
 // tell sends an event about m to the clients of the gateway, unless only one person sees m.
-func (d *Discord) tell(kind string, m *message) {
-	if m.only != nil || !d.sees(m.channel) {
+func (w *World) tell(kind string, m *message) {
+	if m.only != nil || !w.sees(m.channel) {
 		return
 	}
-	d.dispatchMessage(kind, m)
+	w.gateway.dispatchMessage(kind, m)
 }
 
 // remove deletes a message and sends the event.
-func (d *Discord) remove(m *message) {
+func (w *World) remove(m *message) {
 	m.deleted = true
-	if m.only != nil || !d.sees(m.channel) {
+	if m.only != nil || !w.sees(m.channel) {
 		return
 	}
 	o := object{"id": m.id, "channel_id": m.channel.id}
 	if m.channel.guild != 0 {
 		o["guild_id"] = m.channel.guild
 	}
-	d.dispatch("MESSAGE_DELETE", messageIntent(m.channel), o)
+	w.gateway.dispatch("MESSAGE_DELETE", messageIntent(m.channel), o)
 }
 
 func messageIntent(c *channel) int {
@@ -156,23 +156,23 @@ func messageIntent(c *channel) int {
 	return intentMessages
 }
 
-func (d *Discord) list(id snowflake.ID, deleted bool) []Message {
+func (w *World) list(id snowflake.ID, deleted bool) []Message {
 	var list []Message
-	c := d.channels[id]
+	c := w.channels[id]
 	if c == nil {
 		return nil
 	}
 	for _, m := range c.messages {
 		if deleted || !m.deleted {
-			list = append(list, d.show(m))
+			list = append(list, w.show(m))
 		}
 	}
 	return list
 }
 
-func (d *Discord) show(m *message) Message {
+func (w *World) show(m *message) Message {
 	s := Message{
-		ID: m.id, Channel: m.channel.id, Author: d.users[m.author].User, Text: m.text, Kind: m.kind, Flags: m.flags, Nonce: m.nonce,
+		ID: m.id, Channel: m.channel.id, Author: w.users[m.author].User, Text: m.text, Kind: m.kind, Flags: m.flags, Nonce: m.nonce,
 		Edits: slices.Clone(m.edits), At: m.id.Time(), Private: m.only != nil, Deleted: m.deleted, Mentions: m.mentions,
 		Controls: controls(m.components),
 	}
@@ -183,15 +183,15 @@ func (d *Discord) show(m *message) Message {
 		s.Reply = m.reference.Message
 	}
 	for _, f := range m.files {
-		s.Files = append(s.Files, File{ID: f.id, Name: f.name, Type: f.mime, URL: d.address(f), Data: f.data})
+		s.Files = append(s.Files, File{ID: f.id, Name: f.name, Type: f.mime, URL: w.cdn.address(f), Data: f.data})
 	}
 	return s
 }
 
 // messageJSON returns m as JSON. Without content the JSON lacks the text, files and components, as for a bot without the privileged
 // intent.
-func (d *Discord) messageJSON(m *message, content bool) object {
-	content = content || m.author == d.Bot && m.webhook == "" || m.channel.kind == kindDirect || strings.Contains(m.text, "<@"+d.Bot.String()+">")
+func (w *World) messageJSON(m *message, content bool) object {
+	content = content || m.author == w.Bot && m.webhook == "" || m.channel.kind == kindDirect || strings.Contains(m.text, "<@"+w.Bot.String()+">")
 	o := object{
 		"id": m.id, "channel_id": m.channel.id, "type": m.kind, "flags": m.flags, "timestamp": stamp(m.id.Time()), "edited_timestamp": nil,
 		"tts": false, "pinned": false, "mention_everyone": false, "mentions": []any{}, "mention_roles": []any{}, "embeds": []any{},
@@ -201,13 +201,13 @@ func (d *Discord) messageJSON(m *message, content bool) object {
 		o["webhook_id"] = m.author
 		o["author"] = object{"id": m.author, "username": m.webhook, "discriminator": "0000", "avatar": nil, "bot": true}
 	} else {
-		o["author"] = d.userJSON(m.author)
+		o["author"] = w.userJSON(m.author)
 	}
 	if !m.edited.IsZero() {
 		o["edited_timestamp"] = stamp(m.edited)
 	}
 	if content {
-		o["content"], o["attachments"] = m.text, d.attachmentsJSON(m)
+		o["content"], o["attachments"] = m.text, w.cdn.attachmentsJSON(m)
 		if m.components != nil {
 			o["components"] = m.components
 		}
@@ -215,12 +215,12 @@ func (d *Discord) messageJSON(m *message, content bool) object {
 	if m.nonce != "" {
 		o["nonce"] = m.nonce
 	}
-	d.addRelations(o, m, content)
+	w.addRelations(o, m, content)
 	return o
 }
 
 // addRelations adds the message that m answers, the thread that began from m and the interaction that m came from.
-func (d *Discord) addRelations(o object, m *message, content bool) {
+func (w *World) addRelations(o object, m *message, content bool) {
 	if r := m.reference; r != nil {
 		ref := object{"type": 0, "channel_id": cmpOr(r.Channel, m.channel.id)}
 		if m.channel.guild != 0 {
@@ -228,22 +228,22 @@ func (d *Discord) addRelations(o object, m *message, content bool) {
 		}
 		if r.Message != 0 {
 			ref["message_id"] = r.Message
-			if answered := d.messages[r.Message]; answered != nil && !answered.deleted {
+			if answered := w.messages[r.Message]; answered != nil && !answered.deleted {
 				shallow := *answered
 				shallow.reference = nil
-				o["referenced_message"] = d.messageJSON(&shallow, content)
+				o["referenced_message"] = w.messageJSON(&shallow, content)
 			} else {
 				o["referenced_message"] = nil
 			}
 		}
 		o["message_reference"] = ref
 	}
-	if begun := d.channels[m.id]; begun != nil && begun.thread() {
-		o["thread"] = d.channelJSON(begun)
+	if begun := w.channels[m.id]; begun != nil && begun.thread() {
+		o["thread"] = w.channelJSON(begun)
 	}
 	if i := m.made; i != nil {
-		o["application_id"], o["webhook_id"] = d.Application, d.Application
-		o["interaction_metadata"] = object{"id": i.ID, "type": i.kind, "user": d.userJSON(i.User), "authorizing_integration_owners": object{}}
+		o["application_id"], o["webhook_id"] = w.Application, w.Application
+		o["interaction_metadata"] = object{"id": i.ID, "type": i.kind, "user": w.userJSON(i.User), "authorizing_integration_owners": object{}}
 	}
 }
 
@@ -255,18 +255,18 @@ func cmpOr(a, b snowflake.ID) snowflake.ID {
 }
 
 // dispatchMessage sends an event about m: with content to the sessions that may read the content, without content to the others.
-func (d *Discord) dispatchMessage(kind string, m *message) {
+func (gw *Gateway) dispatchMessage(kind string, m *message) {
 	event := func(content bool) object {
-		o := d.messageJSON(m, content)
-		if g := d.guild(m.channel.guild); g != nil {
+		o := gw.d.messageJSON(m, content)
+		if g := gw.d.guild(m.channel.guild); g != nil {
 			o["guild_id"] = g.id
 			if m.webhook == "" {
-				o["member"] = d.memberJSON(g, m.author)
+				o["member"] = gw.d.memberJSON(g, m.author)
 			}
 		}
 		return o
 	}
-	for _, s := range d.sessions {
+	for _, s := range gw.sessions {
 		if s.intents&messageIntent(m.channel) != 0 {
 			s.add(kind, event(s.intents&intentContent != 0))
 		}
@@ -284,8 +284,8 @@ type said struct {
 }
 
 // mayPost returns the reason why the bot may not post in a channel, or nil.
-func (d *Discord) mayPost(c *channel, files bool) *failure {
-	have := d.may(c)
+func (w *World) mayPost(c *channel, files bool) *failure {
+	have := w.may(c)
 	needed := discord.PermissionSendMessages
 	if c.thread() {
 		needed = discord.PermissionSendMessagesInThreads
@@ -307,21 +307,21 @@ func (d *Discord) mayPost(c *channel, files bool) *failure {
 }
 
 // write posts a message of the bot.
-func (d *Discord) write(c *channel, w said, i *Interaction) *message {
+func (w *World) write(c *channel, s said, i *Interaction) *message {
 	if c.thread() && c.archived {
-		d.archive(c, false, c.locked)
+		w.archive(c, false, c.locked)
 	}
-	m := d.newMessage(c, d.Bot, messageDefault)
-	m.text, m.components, m.flags, m.nonce, m.made = w.text, w.components, w.flags, w.nonce, i
-	if w.reply != nil {
-		m.kind, m.reference = messageReply, w.reply
+	m := w.newMessage(c, w.Bot, messageDefault)
+	m.text, m.components, m.flags, m.nonce, m.made = s.text, s.components, s.flags, s.nonce, i
+	if s.reply != nil {
+		m.kind, m.reference = messageReply, s.reply
 	}
-	if i != nil && w.flags&flagEphemeral != 0 {
+	if i != nil && s.flags&flagEphemeral != 0 {
 		m.only = i
 	}
-	for _, u := range w.files {
-		m.files = append(m.files, d.newFile(m, u.name, u.mime, u.data))
+	for _, u := range s.files {
+		m.files = append(m.files, w.cdn.newFile(m, u.name, u.mime, u.data))
 	}
-	d.post(m)
+	w.post(m)
 	return m
 }

@@ -105,34 +105,52 @@ func (f *failure) reply() reply {
 	return reply{status: f.status, body: body}
 }
 
-type endpoint func(*Discord, *request) reply
+// endpoint answers a call. Its caller holds the lock.
+type endpoint func(*request) reply
+
+// API answers calls of bots.
+type API struct {
+	URL string // with the version, as a bot's library expects
+
+	d       *Discord
+	calls   []Call // downloads too
+	nonces  map[string]snowflake.ID
+	buckets map[string]*bucket
+
+	down        bool
+	lockedUntil time.Time
+	limits      []limited
+	failing     []failing
+	holds       []*hold
+	natural     natural
+}
 
 // routes returns the calls that the stand-in knows. The calls of interactions carry the token of the interaction and not the bot's.
-func routes() map[string]endpoint {
+func (api *API) routes() map[string]endpoint {
 	all := map[string]endpoint{
-		"GET /gateway":                 func(d *Discord, _ *request) reply { return ok(object{"url": d.gateway}) },
-		"GET /gateway/bot":             (*Discord).gatewayBot,
-		"GET /users/@me/guilds":        (*Discord).ownGuilds,
-		"POST /users/@me/channels":     (*Discord).openDirect,
-		"GET /applications/@me":        (*Discord).application,
-		"GET /oauth2/applications/@me": (*Discord).application,
-		"GET /users/{user}":            (*Discord).getUser,
-		RouteSelf:                      func(d *Discord, _ *request) reply { return ok(d.userJSON(d.Bot)) },
+		"GET /gateway":                 func(*request) reply { return ok(object{"url": api.d.Gateway.URL}) },
+		"GET /gateway/bot":             api.gatewayBot,
+		"GET /users/@me/guilds":        api.ownGuilds,
+		"POST /users/@me/channels":     api.openDirect,
+		"GET /applications/@me":        api.application,
+		"GET /oauth2/applications/@me": api.application,
+		"GET /users/{user}":            api.getUser,
+		RouteSelf:                      func(*request) reply { return ok(api.d.userJSON(api.d.Bot)) },
 	}
-	maps.Copy(all, guildRoutes())
-	maps.Copy(all, channelRoutes())
-	maps.Copy(all, interactionRoutes())
+	maps.Copy(all, api.guildRoutes())
+	maps.Copy(all, api.channelRoutes())
+	maps.Copy(all, api.d.interactions.routes())
 	return all
 }
 
-func (d *Discord) api() http.Handler {
+func (api *API) handler() http.Handler {
 	mux := http.NewServeMux()
-	for route, answer := range routes() {
+	for route, answer := range api.routes() {
 		method, path, _ := strings.Cut(route, " ")
-		mux.HandleFunc(method+" "+apiPath+path, func(w http.ResponseWriter, r *http.Request) { d.call(w, r, route, answer) })
+		mux.HandleFunc(method+" "+apiPath+path, func(w http.ResponseWriter, r *http.Request) { api.call(w, r, route, answer) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.call(w, r, r.Method+" ?", func(*Discord, *request) reply {
+		api.call(w, r, r.Method+" ?", func(*request) reply {
 			return refuse(http.StatusNotFound, 0, "404: Not Found").reply()
 		})
 	})
@@ -141,23 +159,23 @@ func (d *Discord) api() http.Handler {
 
 // call answers a call: first as the proxy in front of Discord, then for the bot's token, the rate limits and the faults, and last by the
 // endpoint.
-func (d *Discord) call(w http.ResponseWriter, r *http.Request, route string, answer endpoint) {
+func (api *API) call(w http.ResponseWriter, r *http.Request, route string, answer endpoint) {
 	in := &request{Request: r}
-	out, stopped := d.gate(in, route)
+	out, stopped := api.gate(in, route)
 	if !stopped {
-		out = d.perform(in, route, answer)
+		out = api.perform(in, route, answer)
 	}
-	d.do(func() {
-		d.calls = append(d.calls, Call{time.Now(), route, r.URL.Path, out.status, in.body, len(in.uploads)})
+	api.d.do(func() {
+		api.calls = append(api.calls, Call{time.Now(), route, r.URL.Path, out.status, in.body, len(in.uploads)})
 	})
-	d.respond(w, in, out)
+	api.respond(w, in, out)
 }
 
 // respond writes an answer with Discord's headers.
-func (d *Discord) respond(w http.ResponseWriter, r *request, out reply) {
-	d.mu.Lock()
-	skew := d.skew
-	d.mu.Unlock()
+func (api *API) respond(w http.ResponseWriter, r *request, out reply) {
+	api.d.mu.Lock()
+	skew := api.d.skew
+	api.d.mu.Unlock()
 	h := w.Header()
 	h.Set("Date", time.Now().Add(skew).UTC().Format(http.TimeFormat))
 	h.Set("Via", "1.1 google") // without the header, a bot's library takes a 429 for the limit of another server
@@ -177,9 +195,9 @@ func (d *Discord) respond(w http.ResponseWriter, r *request, out reply) {
 		data = []byte("<html><head><title>" + string(body) + "</title></head><body><center><h1>" + string(body) + "</h1></center></body></html>")
 	default:
 		h.Set("Content-Type", "application/json")
-		d.mu.Lock()
+		api.d.mu.Lock()
 		data = encode(body) // encoded under the lock, since the content may change
-		d.mu.Unlock()
+		api.d.mu.Unlock()
 	}
 	w.WriteHeader(out.status)
 	_, _ = w.Write(data)
@@ -192,19 +210,19 @@ func bucketName(route string) string {
 }
 
 // gate stops a call that must not reach its endpoint, and returns the answer in that case.
-func (d *Discord) gate(r *request, route string) (reply, bool) {
-	d.mu.Lock()
-	held := d.faults.held(route)
-	d.mu.Unlock()
+func (api *API) gate(r *request, route string) (reply, bool) {
+	api.d.mu.Lock()
+	held := api.held(route)
+	api.d.mu.Unlock()
 	for _, h := range held {
 		select {
 		case <-h.gate:
 		case <-r.Context().Done():
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	left := time.Until(d.faults.lockedUntil)
+	api.d.mu.Lock()
+	defer api.d.mu.Unlock()
+	left := time.Until(api.lockedUntil)
 	open := strings.Contains(route, "{token}") || route == "GET /gateway"
 	switch {
 	case left > 0:
@@ -212,15 +230,15 @@ func (d *Discord) gate(r *request, route string) (reply, bool) {
 			http.StatusTooManyRequests, html("Error 1015: you are being rate limited"),
 			http.Header{"Retry-After": {seconds(left)}, "Via": nil},
 		}, true
-	case d.faults.apiDown:
+	case api.down:
 		return broken(http.StatusServiceUnavailable), true
 	case !userAgent().MatchString(r.UserAgent()):
 		// The proxy in front of Discord refuses a call without a proper User-Agent.
 		return refuse(http.StatusForbidden, 40333, "internal network error: the User-Agent is not that of a bot").reply(), true
-	case !open && !d.known(strings.TrimPrefix(r.Header.Get("Authorization"), "Bot ")), !open && !strings.HasPrefix(r.Header.Get("Authorization"), "Bot "):
+	case !open && !api.d.known(strings.TrimPrefix(r.Header.Get("Authorization"), "Bot ")), !open && !strings.HasPrefix(r.Header.Get("Authorization"), "Bot "):
 		return refuse(http.StatusUnauthorized, 0, "401: Unauthorized").reply(), true
 	}
-	return d.admit(r, route)
+	return api.admit(r, route)
 }
 
 // userAgent matches the User-Agent that Discord asks bots for.
@@ -228,19 +246,19 @@ func (d *Discord) gate(r *request, route string) (reply, bool) {
 //nolint:gochecknoglobals // a constant in all but name
 var userAgent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^DiscordBot \(\S+, \S+\)`) })
 
-func (d *Discord) perform(r *request, route string, answer endpoint) reply {
+func (api *API) perform(r *request, route string, answer endpoint) reply {
 	if err := r.take(); err != nil {
 		return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON: "+err.Error()).reply()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	api.d.mu.Lock()
+	defer api.d.mu.Unlock()
 	upload := len(r.uploads) > 0
-	if status := d.faults.fails(route, upload, false); status != 0 {
+	if status := api.fails(route, upload, false); status != 0 {
 		return broken(status)
 	}
-	out := answer(d, r)
-	d.change()
-	if status := d.faults.fails(route, upload, true); status != 0 {
+	out := answer(r)
+	api.d.change()
+	if status := api.fails(route, upload, true); status != 0 {
 		return broken(status)
 	}
 	return out
@@ -322,20 +340,20 @@ type bucket struct {
 }
 
 // admit counts a call against the rate limit of its route and sets the headers of the answer that describe the limit.
-func (d *Discord) admit(r *request, route string) (reply, bool) {
-	if l := d.faults.limit(route); l != nil {
+func (api *API) admit(r *request, route string) (reply, bool) {
+	if l := api.limit(route); l != nil {
 		return limitedReply(l.after, l.global), true
 	}
 	n, per := 1000, time.Second
-	if d.faults.natural.n > 0 && (route == RouteCreate || route == RouteEdit || route == RouteDelete) {
-		n, per = d.faults.natural.n, d.faults.natural.per
+	if api.natural.n > 0 && (route == RouteCreate || route == RouteEdit || route == RouteDelete) {
+		n, per = api.natural.n, api.natural.per
 	}
 	major := cmpOr(r.id("channel"), r.id("guild"))
 	key := route + " " + major.String() + r.PathValue("token")
-	b := d.buckets[key]
+	b := api.buckets[key]
 	if b == nil || !time.Now().Before(b.reset) {
 		b = &bucket{n, time.Now().Add(per)}
-		d.buckets[key] = b
+		api.buckets[key] = b
 	}
 	wait := time.Until(b.reset)
 	if b.left == 0 {

@@ -34,7 +34,7 @@ func client(t *testing.T, d *discordtest.Discord) rest.Rest {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return rest.New(rest.NewClient(d.Token, rest.WithURL(d.REST()), rest.WithUserAgent(agent), rest.WithHTTPClient(&http.Client{Transport: transport}),
+	return rest.New(rest.NewClient(d.Token, rest.WithURL(d.API.URL), rest.WithUserAgent(agent), rest.WithHTTPClient(&http.Client{Transport: transport}),
 		rest.WithLogger(slog.New(slog.DiscardHandler))))
 }
 
@@ -76,8 +76,8 @@ func TestAPIDescribesBotAndGuild(t *testing.T) {
 		t.Errorf("application: got %+v, %v, want %v with the flag for limited content", application, err, d.Application)
 	}
 	bot, err := c.GetGatewayBot()
-	if err != nil || bot.URL != d.Gateway() || bot.SessionStartLimit.Remaining == 0 {
-		t.Errorf("gateway of the bot: got %+v, %v, want %s with sessions left", bot, err, d.Gateway())
+	if err != nil || bot.URL != d.Gateway.URL || bot.SessionStartLimit.Remaining == 0 {
+		t.Errorf("gateway of the bot: got %+v, %v, want %s with sessions left", bot, err, d.Gateway.URL)
 	}
 	guilds, err := c.GetCurrentUserGuilds("", 0, 0, 0, false)
 	if err != nil || len(guilds) != 1 || guilds[0].ID != d.Guild {
@@ -301,7 +301,7 @@ func TestAPIRefusesInvalidCalls(t *testing.T) {
 func TestAPINeedsTokenAndUserAgent(t *testing.T) {
 	d := start(t, discordtest.Options{})
 	get := func(token, agent string) int {
-		req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, d.REST()+"/users/@me", http.NoBody)
+		req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, d.API.URL+"/users/@me", http.NoBody)
 		req.Header.Set("Authorization", token)
 		req.Header.Set("User-Agent", agent)
 		req.Close = true
@@ -344,7 +344,7 @@ type answered struct {
 // call makes a call without any library between.
 func call(t *testing.T, d *discordtest.Discord, method, path, body string) answered {
 	t.Helper()
-	req, _ := http.NewRequestWithContext(patient(t), method, d.REST()+path, strings.NewReader(body))
+	req, _ := http.NewRequestWithContext(patient(t), method, d.API.URL+path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bot "+d.Token)
 	req.Header.Set("User-Agent", agent)
 	req.Header.Set("Content-Type", "application/json")
@@ -377,8 +377,8 @@ func TestRateLimitsAppearInHeaders(t *testing.T) {
 	if made := d.Messages(d.Channel)[0].At; time.Since(made) < 59*time.Minute {
 		t.Errorf("time of the message with the clock an hour back: got %v, want an hour ago", made)
 	}
-	d.RateLimit(discordtest.RouteCreate, 1, 1500*time.Millisecond, false)
-	d.RateLimit("GET", 1, time.Second, true)
+	d.API.RateLimit(discordtest.RouteCreate, 1, 1500*time.Millisecond, false)
+	d.API.RateLimit("GET", 1, time.Second, true)
 	res = call(t, d, http.MethodPost, path, `{"content":"2"}`)
 	if res.status != 429 || res.header.Get("Retry-After") != "2" || !strings.Contains(res.body, `"retry_after":1.5`) || res.header.Get("X-RateLimit-Global") != "" {
 		t.Errorf("call under RateLimit: got %d %v %s, want 429 with Retry-After 2 and retry_after 1.5", res.status, res.header, res.body)
@@ -389,14 +389,14 @@ func TestRateLimitsAppearInHeaders(t *testing.T) {
 	if res = call(t, d, http.MethodPost, path, `{"content":"3"}`); res.status != 200 {
 		t.Errorf("call after the rate limit: got status %d, want 200", res.status)
 	}
-	d.Limit(2, time.Hour)
+	d.API.Limit(2, time.Hour)
 	other := d.AddChannel(d.Guild, "other", "text")
 	for i, want := range []int{200, 200, 429} {
 		if res = call(t, d, http.MethodPost, "/channels/"+other.String()+"/messages", `{"content":"x"}`); res.status != want {
 			t.Errorf("call %d under Limit(2): got status %d, want %d", i, res.status, want)
 		}
 	}
-	d.LockOut(time.Hour)
+	d.API.LockOut(time.Hour)
 	if res = call(t, d, http.MethodGet, "/users/@me", ""); res.status != 429 || res.header.Get("Via") != "" || strings.HasPrefix(res.body, "{") || res.header.Get("Retry-After") == "" {
 		t.Errorf("call under LockOut: got %d %v %s, want 429 with Retry-After, no Via and no JSON", res.status, res.header, res.body)
 	}
@@ -414,19 +414,19 @@ func TestCallsFailBeforeOrAfterTheirEffect(t *testing.T) {
 	}
 	text := discord.MessageCreate{Content: "x", Nonce: "n", EnforceNonce: true}
 	files := discord.MessageCreate{Files: []*discord.File{file("f", "a")}}
-	d.FailUploads(1, 502)
+	d.API.FailUploads(1, 502)
 	if status := send(text); status != 200 || len(d.Messages(d.Channel)) != 1 {
 		t.Errorf("call without files under FailUploads: got status %d, want 200 and 1 message", status)
 	}
 	if status := send(files); status != 502 || len(d.Messages(d.Channel)) != 1 {
 		t.Errorf("call with files under FailUploads: got status %d, want 502 and 1 message", status)
 	}
-	d.FailWrites(1, 500)
+	d.API.FailWrites(1, 500)
 	if status := send(text); status != 500 {
 		t.Errorf("call under FailWrites: got status %d, want 500", status)
 	}
 	text.Nonce = "m"
-	d.LoseAnswers(discordtest.RouteCreate, 1, 502)
+	d.API.LoseAnswers(discordtest.RouteCreate, 1, 502)
 	if status := send(text); status != 502 || len(d.Messages(d.Channel)) != 2 {
 		t.Errorf("call under LoseAnswers: got status %d and %d messages, want 502 and 2", status, len(d.Messages(d.Channel)))
 	}
@@ -445,7 +445,7 @@ func TestHoldDelaysCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := d.Hold("PATCH")
+	release := d.API.Hold("PATCH")
 	changed := make(chan error, 1)
 	go func() {
 		_, err := c.UpdateMessage(d.Channel, own.ID, discord.MessageUpdate{Content: new("changed")})

@@ -96,7 +96,7 @@ func (b *messageBody) pings() bool {
 }
 
 // refused returns Discord's refusal of a message, or nil. An empty message is checked elsewhere.
-func (d *Discord) refused(b *messageBody, r *request, c *channel, files int) *failure {
+func (api *API) refused(b *messageBody, r *request, c *channel, files int) *failure {
 	if units(b.text()) > longestText {
 		return invalid("content", "BASE_TYPE_MAX_LENGTH", "Must be 2000 or fewer in length.")
 	}
@@ -106,7 +106,7 @@ func (d *Discord) refused(b *messageBody, r *request, c *channel, files int) *fa
 	if files > mostFiles {
 		return refuse(http.StatusBadRequest, 30015, "Maximum number of attachments in a message reached (10)")
 	}
-	if f := d.refusedFiles(b, r, d.largest(c.guild)); f != nil {
+	if f := api.refusedFiles(b, r, api.d.largest(c.guild)); f != nil {
 		return f
 	}
 	if b.Components != nil {
@@ -115,7 +115,7 @@ func (d *Discord) refused(b *messageBody, r *request, c *channel, files int) *fa
 	return nil
 }
 
-func (d *Discord) refusedFiles(b *messageBody, r *request, largest int64) *failure {
+func (api *API) refusedFiles(b *messageBody, r *request, largest int64) *failure {
 	for _, u := range r.uploads {
 		if int64(len(u.data)) > largest {
 			return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
@@ -129,43 +129,43 @@ func (d *Discord) refusedFiles(b *messageBody, r *request, largest int64) *failu
 	}
 	for _, a := range *b.Attachments {
 		known := slices.ContainsFunc(r.uploads, func(u upload) bool { return u.index == int(a.ID) })
-		if !known && d.fileByID(snowflake.ID(a.ID)) == nil {
+		if !known && api.d.CDN.files[snowflake.ID(a.ID)] == nil {
 			return invalid("attachments.0.id", "ATTACHMENT_NOT_FOUND", "Attachment not found")
 		}
 	}
 	return nil
 }
 
-func (d *Discord) createMessage(c *channel, r *request) reply {
+func (api *API) createMessage(c *channel, r *request) reply {
 	var b messageBody
 	if f := r.decode(&b); f != nil {
 		return f.reply()
 	}
-	w, f := d.compose(c, r, &b)
+	w, f := api.compose(c, r, &b)
 	if f == nil {
-		f = d.mayPost(c, len(r.uploads) > 0)
+		f = api.d.mayPost(c, len(r.uploads) > 0)
 	}
-	if f == nil && w.reply != nil && d.may(c)&discord.PermissionReadMessageHistory == 0 {
+	if f == nil && w.reply != nil && api.d.may(c)&discord.PermissionReadMessageHistory == 0 {
 		f = refuse(http.StatusBadRequest, 160002, "Cannot reply without permission to read message history")
 	}
 	if f != nil {
 		return f.reply()
 	}
 	key := c.id.String() + " " + w.nonce
-	if before := d.messages[d.nonces[key]]; b.Enforce && w.nonce != "" && before != nil {
-		return ok(d.messageJSON(before, true))
+	if before := api.d.messages[api.nonces[key]]; b.Enforce && w.nonce != "" && before != nil {
+		return ok(api.d.messageJSON(before, true))
 	}
-	m := d.write(c, w, nil)
+	m := api.d.write(c, w, nil)
 	m.mentions = b.pings()
 	if w.nonce != "" {
-		d.nonces[key] = m.id
+		api.nonces[key] = m.id
 	}
-	return ok(d.messageJSON(m, true))
+	return ok(api.d.messageJSON(m, true))
 }
 
 // compose returns the content that a body posts in a channel.
-func (d *Discord) compose(c *channel, r *request, b *messageBody) (said, *failure) {
-	if f := d.refused(b, r, c, len(r.uploads)); f != nil {
+func (api *API) compose(c *channel, r *request, b *messageBody) (said, *failure) {
+	if f := api.refused(b, r, c, len(r.uploads)); f != nil {
 		return said{}, f
 	}
 	w := said{text: b.text(), files: r.uploads, nonce: string(b.Nonce)}
@@ -179,7 +179,7 @@ func (d *Discord) compose(c *channel, r *request, b *messageBody) (said, *failur
 		return said{}, refuse(http.StatusBadRequest, 50006, "Cannot send an empty message")
 	}
 	if ref := b.Reference; ref != nil && ref.Message != 0 {
-		answered := d.messages[ref.Message]
+		answered := api.d.messages[ref.Message]
 		switch there := answered != nil && !answered.deleted && answered.channel == c; {
 		case there:
 			w.reply = &reference{Message: ref.Message}
@@ -190,25 +190,25 @@ func (d *Discord) compose(c *channel, r *request, b *messageBody) (said, *failur
 	return w, nil
 }
 
-func (d *Discord) editMessage(m *message, r *request) reply {
+func (api *API) editMessage(m *message, r *request) reply {
 	var b messageBody
 	if f := r.decode(&b); f != nil {
 		return f.reply()
 	}
-	if f := d.mayEdit(m, &b); f != nil {
+	if f := api.mayEdit(m, &b); f != nil {
 		return f.reply()
 	}
-	if f := d.apply(m, r, &b); f != nil {
+	if f := api.apply(m, r, &b); f != nil {
 		return f.reply()
 	}
-	return ok(d.messageJSON(m, true))
+	return ok(api.d.messageJSON(m, true))
 }
 
-func (d *Discord) mayEdit(m *message, b *messageBody) *failure {
+func (api *API) mayEdit(m *message, b *messageBody) *failure {
 	switch {
-	case m.author != d.Bot || m.webhook != "":
+	case m.author != api.d.Bot || m.webhook != "":
 		onlyFlags := b.Content == nil && b.Components == nil && b.Attachments == nil
-		if !onlyFlags || d.may(m.channel)&discord.PermissionManageMessages == 0 {
+		if !onlyFlags || api.d.may(m.channel)&discord.PermissionManageMessages == 0 {
 			return refuse(http.StatusForbidden, 50005, "Cannot edit a message authored by another user")
 		}
 	case m.channel.thread() && m.channel.archived:
@@ -218,14 +218,14 @@ func (d *Discord) mayEdit(m *message, b *messageBody) *failure {
 }
 
 // apply edits a message of the bot as a body says.
-func (d *Discord) apply(m *message, r *request, b *messageBody) *failure {
+func (api *API) apply(m *message, r *request, b *messageBody) *failure {
 	files := slices.Clone(m.files)
 	if b.Attachments != nil {
 		files = slices.DeleteFunc(files, func(f *file) bool {
 			return !slices.ContainsFunc(*b.Attachments, func(a attachmentRef) bool { return snowflake.ID(a.ID) == f.id })
 		})
 	}
-	if f := d.refused(b, r, m.channel, len(files)+len(r.uploads)); f != nil {
+	if f := api.refused(b, r, m.channel, len(files)+len(r.uploads)); f != nil {
 		return f
 	}
 	text, components := m.text, m.components
@@ -239,36 +239,36 @@ func (d *Discord) apply(m *message, r *request, b *messageBody) *failure {
 		return refuse(http.StatusBadRequest, 50006, "Cannot send an empty message")
 	}
 	for _, u := range r.uploads {
-		files = append(files, d.newFile(m, u.name, u.mime, u.data))
+		files = append(files, api.d.CDN.newFile(m, u.name, u.mime, u.data))
 	}
 	if b.Flags != nil {
 		m.flags = m.flags&^flagNoEmbeds | *b.Flags&flagNoEmbeds
 	}
-	m.edits, m.edited = append(m.edits, m.text), d.now()
+	m.edits, m.edited = append(m.edits, m.text), api.d.now()
 	m.text, m.components, m.files = text, components, files
 	m.flags &^= flagLoading
 	m.mentions = m.mentions || b.Content != nil && b.pings()
-	d.tell("MESSAGE_UPDATE", m)
+	api.d.tell("MESSAGE_UPDATE", m)
 	return nil
 }
 
-func (d *Discord) deleteMessage(m *message, _ *request) reply {
-	if (m.author != d.Bot || m.webhook != "") && d.may(m.channel)&discord.PermissionManageMessages == 0 {
+func (api *API) deleteMessage(m *message, _ *request) reply {
+	if (m.author != api.d.Bot || m.webhook != "") && api.d.may(m.channel)&discord.PermissionManageMessages == 0 {
 		return missingPermissions().reply()
 	}
-	d.remove(m)
+	api.d.remove(m)
 	return done()
 }
 
-func (d *Discord) getMessage(m *message, _ *request) reply {
-	if d.may(m.channel)&discord.PermissionReadMessageHistory == 0 {
+func (api *API) getMessage(m *message, _ *request) reply {
+	if api.d.may(m.channel)&discord.PermissionReadMessageHistory == 0 {
 		return missingPermissions().reply()
 	}
-	return ok(d.messageJSON(m, !d.options.NoContent))
+	return ok(api.d.messageJSON(m, !api.d.noContent))
 }
 
 // history returns the messages of a channel, newest first, as Discord orders them.
-func (d *Discord) history(c *channel, r *request) reply {
+func (api *API) history(c *channel, r *request) reply {
 	const usual, most = 50, 100
 	limit := usual
 	query := r.URL.Query()
@@ -281,13 +281,13 @@ func (d *Discord) history(c *channel, r *request) reply {
 	}
 	found := []*message{}
 	for _, m := range c.messages {
-		if !m.deleted && d.may(c)&discord.PermissionReadMessageHistory != 0 {
+		if !m.deleted && api.d.may(c)&discord.PermissionReadMessageHistory != 0 {
 			found = append(found, m)
 		}
 	}
 	list := []object{}
 	for _, m := range slices.Backward(part(found, query, limit)) {
-		list = append(list, d.messageJSON(m, !d.options.NoContent))
+		list = append(list, api.d.messageJSON(m, !api.d.noContent))
 	}
 	return ok(list)
 }

@@ -26,13 +26,16 @@ var page = sync.OnceValue(func() *template.Template { return template.Must(templ
 // View returns a handler with a page for each channel, at /ID, that shows the channel as a person sees the channel and takes presses with
 // ?as=USER. With ?live the page reloads at each change. The look of the page is our own.
 func (d *Discord) View() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{channel}", d.viewChannel)
-	mux.HandleFunc("GET /{channel}/changes", d.viewChanges)
-	mux.HandleFunc("GET /{channel}/files/{file}", d.viewFile)
-	mux.HandleFunc("POST /{channel}/press", d.viewPress)
+	v, mux := view{d}, http.NewServeMux()
+	mux.HandleFunc("GET /{channel}", v.channel)
+	mux.HandleFunc("GET /{channel}/changes", v.changes)
+	mux.HandleFunc("GET /{channel}/files/{file}", v.file)
+	mux.HandleFunc("POST /{channel}/press", v.press)
 	return mux
 }
+
+// view answers requests for the pages of channels.
+type view struct{ d *Discord }
 
 // shownMessage is a message as the page shows it.
 type shownMessage struct {
@@ -57,7 +60,7 @@ type shownFile struct {
 	Size string
 }
 
-func (d *Discord) viewChannel(w http.ResponseWriter, r *http.Request) {
+func (v view) channel(w http.ResponseWriter, r *http.Request) {
 	id, _ := snowflake.Parse(r.PathValue("channel"))
 	as, _ := snowflake.Parse(r.URL.Query().Get("as"))
 	var view struct {
@@ -65,19 +68,19 @@ func (d *Discord) viewChannel(w http.ResponseWriter, r *http.Request) {
 		Thread, Live           bool // live: the page reloads at each change
 		Messages               []shownMessage
 	}
-	d.mu.Lock()
-	c := d.channels[id]
+	v.d.mu.Lock()
+	c := v.d.channels[id]
 	if c != nil {
 		view.ID, view.Channel, view.Thread, view.Live = id.String(), c.name, c.thread(), r.URL.Query().Has("live")
 		if as != 0 {
 			view.As = as.String()
 		}
-		if g := d.guild(c.guild); g != nil {
+		if g := v.d.guild(c.guild); g != nil {
 			view.Guild = g.name
 		}
-		view.Messages = d.page(c, as)
+		view.Messages = v.page(c, as)
 	}
-	d.mu.Unlock()
+	v.d.mu.Unlock()
 	if c == nil {
 		http.NotFound(w, r)
 		return
@@ -88,16 +91,16 @@ func (d *Discord) viewChannel(w http.ResponseWriter, r *http.Request) {
 }
 
 // page returns the messages of a channel as a person sees them, with that person's private messages.
-func (d *Discord) page(c *channel, as snowflake.ID) (shown []shownMessage) {
-	list := d.list(c.id, false)
-	for _, i := range d.interactions {
+func (v view) page(c *channel, as snowflake.ID) (shown []shownMessage) {
+	list := v.d.list(c.id, false)
+	for _, i := range v.d.interactions.byID {
 		if i.channel == c && i.User == as {
 			list = append(list, i.private()...)
 		}
 	}
 	slices.SortFunc(list, func(a, b Message) int { return cmp.Compare(a.ID, b.ID) })
 	for i, m := range list {
-		s := d.shown(m)
+		s := v.shown(m)
 		if i > 0 {
 			before := list[i-1]
 			s.Follows = before.Author.ID == m.Author.ID && before.Author.Name == m.Author.Name && m.Reply == 0 && shown[i-1].System == "" && before.Private == m.Private
@@ -107,17 +110,17 @@ func (d *Discord) page(c *channel, as snowflake.ID) (shown []shownMessage) {
 	return shown
 }
 
-func (d *Discord) shown(m Message) shownMessage {
+func (v view) shown(m Message) shownMessage {
 	const circle = 360
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(m.Author.Name))
 	s := shownMessage{
-		Message: m, Text: d.format(m.Text), Author: m.Author.Name, Bot: m.Author.Bot, Hue: int(hash.Sum32() % circle),
+		Message: m, Text: v.format(m.Text), Author: m.Author.Name, Bot: m.Author.Bot, Hue: int(hash.Sum32() % circle),
 		Time: m.At.Local().Format("15:04"), Edited: len(m.Edits) > 0 && !m.Author.Bot, Initial: strings.ToUpper(m.Author.Name[:min(1, len(m.Author.Name))]),
 	}
-	if answered := d.messages[m.Reply]; answered != nil && m.Kind == messageReply {
+	if answered := v.d.messages[m.Reply]; answered != nil && m.Kind == messageReply {
 		line, _, _ := strings.Cut(answered.text, "\n")
-		s.Answered = "@" + d.users[answered.author].Name + " " + cmp.Or(strings.NewReplacer("*", "", "`", "").Replace(line), "a file")
+		s.Answered = "@" + v.d.users[answered.author].Name + " " + cmp.Or(strings.NewReplacer("*", "", "`", "").Replace(line), "a file")
 		if answered.deleted {
 			s.Answered = "a message that was deleted"
 		}
@@ -127,8 +130,8 @@ func (d *Discord) shown(m Message) shownMessage {
 		s.System = m.Author.Name + " began a thread: " + m.Text
 	case messageThreadStarter:
 		s.System = "The thread began here."
-		if answered := d.messages[m.Reply]; answered != nil {
-			s.System = d.users[answered.author].Name + ": " + answered.text
+		if answered := v.d.messages[m.Reply]; answered != nil {
+			s.System = v.d.users[answered.author].Name + ": " + answered.text
 		}
 	}
 	for _, f := range m.Files {
@@ -158,11 +161,11 @@ func sizeText(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-func (d *Discord) viewFile(w http.ResponseWriter, r *http.Request) {
+func (v view) file(w http.ResponseWriter, r *http.Request) {
 	id, _ := snowflake.Parse(r.PathValue("file"))
-	d.mu.Lock()
-	f := d.files.files[id]
-	d.mu.Unlock()
+	v.d.mu.Lock()
+	f := v.d.CDN.files[id]
+	v.d.mu.Unlock()
 	if f == nil {
 		http.NotFound(w, r)
 		return
@@ -172,10 +175,10 @@ func (d *Discord) viewFile(w http.ResponseWriter, r *http.Request) {
 }
 
 // viewChanges answers at the next change.
-func (d *Discord) viewChanges(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	changed := d.changed
-	d.mu.Unlock()
+func (v view) changes(w http.ResponseWriter, r *http.Request) {
+	v.d.mu.Lock()
+	changed := v.d.changed
+	v.d.mu.Unlock()
 	select {
 	case <-changed:
 		w.WriteHeader(http.StatusNoContent)
@@ -183,10 +186,10 @@ func (d *Discord) viewChanges(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Discord) viewPress(w http.ResponseWriter, r *http.Request) {
+func (v view) press(w http.ResponseWriter, r *http.Request) {
 	message, _ := snowflake.Parse(r.FormValue("message"))
 	as, _ := snowflake.Parse(r.FormValue("as"))
-	if _, err := d.Press(message, as, r.FormValue("control"), r.PostForm["value"]...); err != nil {
+	if _, err := v.d.Press(message, as, r.FormValue("control"), r.PostForm["value"]...); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
@@ -194,7 +197,7 @@ func (d *Discord) viewPress(w http.ResponseWriter, r *http.Request) {
 }
 
 // format returns text as HTML, with the parts of Discord's Markdown that agents and Deskhand use.
-func (d *Discord) format(text string) template.HTML {
+func (v view) format(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "```") {
 		if i%2 == 1 {
@@ -207,7 +210,7 @@ func (d *Discord) format(text string) template.HTML {
 		part = strings.Trim(part, "\n")
 		for line := range strings.SplitSeq(part, "\n") {
 			if part != "" {
-				b.WriteString(d.formatLine(line))
+				b.WriteString(v.formatLine(line))
 			}
 		}
 	}
@@ -217,21 +220,21 @@ func (d *Discord) format(text string) template.HTML {
 //nolint:gochecknoglobals // a constant in all but name
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w+#.-]*$`) })
 
-func (d *Discord) formatLine(line string) string {
+func (v view) formatLine(line string) string {
 	for _, kind := range []struct{ mark, tag string }{
 		{"-# ", "small"}, {"### ", "h4"}, {"## ", "h3"}, {"# ", "h2"}, {"> ", "blockquote"}, {"- ", "li"}, {"* ", "li"},
 	} {
 		if rest, ok := strings.CutPrefix(line, kind.mark); ok {
-			return "<" + kind.tag + ">" + d.formatInline(rest) + "</" + kind.tag + ">"
+			return "<" + kind.tag + ">" + v.formatInline(rest) + "</" + kind.tag + ">"
 		}
 	}
 	if line == "" {
 		return `<div class="gap"></div>`
 	}
-	return "<div>" + d.formatInline(line) + "</div>"
+	return "<div>" + v.formatInline(line) + "</div>"
 }
 
-func (d *Discord) formatInline(text string) string {
+func (v view) formatInline(text string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
 		part = template.HTMLEscapeString(part)
@@ -244,7 +247,7 @@ func (d *Discord) formatInline(text string) string {
 		}
 		part = mention().ReplaceAllStringFunc(part, func(found string) string {
 			id, _ := snowflake.Parse(mention().FindStringSubmatch(found)[1])
-			if u := d.users[id]; u != nil {
+			if u := v.d.users[id]; u != nil {
 				return `<span class="mention">@` + template.HTMLEscapeString(u.Name) + `</span>`
 			}
 			return found

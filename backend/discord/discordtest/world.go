@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -63,202 +64,256 @@ func (c *channel) thread() bool {
 	return c.kind == kindNewsThread || c.kind == kindThread || c.kind == kindPrivate
 }
 
-func (d *Discord) populate() {
-	d.Application = d.nextID()
-	d.Bot = d.Application
-	d.users[d.Bot] = &user{User{d.Bot, "Deskhand", true}}
-	d.Owner = d.addUser("owner", false)
-	d.Stranger = d.addUser("stranger", false)
-	d.Guild = d.addGuild("Workshop")
-	d.Channel = d.addChannel(d.Guild, "general", kindText)
+// change wakes everyone who waits for a change. The caller holds the lock.
+func (w *World) change() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// do runs f under the lock and then wakes everyone who waits for a change.
+func (w *World) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	w.change()
+}
+
+// World is the content of a stand-in: its people and bots, guilds, channels and messages. The exported methods of World act as people, or
+// change the guilds and channels that the bot sees.
+type World struct {
+	Token       string
+	Bot         snowflake.ID // the bot's user
+	Application snowflake.ID
+	Guild       snowflake.ID
+	Channel     snowflake.ID // "general"
+	Owner       snowflake.ID // a person whom tests let in
+	Stranger    snowflake.ID // a person whom tests do not let in
+
+	gateway *Gateway // receives the events
+	cdn     *CDN     // has the files of the messages
+
+	mu          sync.Mutex    // protects the fields below and the other parts of the stand-in
+	changed     chan struct{} // closed at each change
+	skew        time.Duration
+	lastID      snowflake.ID
+	users       map[snowflake.ID]*user
+	guilds      []*guild
+	channels    map[snowflake.ID]*channel
+	messages    map[snowflake.ID]*message // deleted messages too
+	typing      map[snowflake.ID]int
+	revoked     bool  // the token is invalid
+	noContent   bool  // the bot lacks the intent for the content of messages
+	uploadLimit int64 // 0 = by the guild's tier
+}
+
+func newWorld(o Options) *World {
+	w := &World{
+		Token: o.Token, changed: make(chan struct{}), skew: o.Clock, noContent: o.NoContent, users: map[snowflake.ID]*user{},
+		channels: map[snowflake.ID]*channel{}, messages: map[snowflake.ID]*message{}, typing: map[snowflake.ID]int{},
+	}
+	w.populate()
+	if w.Token == "" {
+		w.Token = madeToken(w.Application)
+	}
+	return w
+}
+
+func (w *World) populate() {
+	w.Application = w.nextID()
+	w.Bot = w.Application
+	w.users[w.Bot] = &user{User{w.Bot, "Deskhand", true}}
+	w.Owner = w.addUser("owner", false)
+	w.Stranger = w.addUser("stranger", false)
+	w.Guild = w.addGuild("Workshop")
+	w.Channel = w.addChannel(w.Guild, "general", kindText)
 }
 
 // AddUser adds a person. Every person is in every guild.
-func (d *Discord) AddUser(name string) (id snowflake.ID) {
-	d.do(func() { id = d.addUser(name, false) })
+func (w *World) AddUser(name string) (id snowflake.ID) {
+	w.do(func() { id = w.addUser(name, false) })
 	return id
 }
 
 // AddBot adds a bot other than the bot under test.
-func (d *Discord) AddBot(name string) (id snowflake.ID) {
-	d.do(func() { id = d.addUser(name, true) })
+func (w *World) AddBot(name string) (id snowflake.ID) {
+	w.do(func() { id = w.addUser(name, true) })
 	return id
 }
 
-func (d *Discord) addUser(name string, bot bool) snowflake.ID {
-	id := d.nextID()
-	d.users[id] = &user{User{id, name, bot}}
+func (w *World) addUser(name string, bot bool) snowflake.ID {
+	id := w.nextID()
+	w.users[id] = &user{User{id, name, bot}}
 	return id
 }
 
 // AddGuild adds the bot to another guild.
-func (d *Discord) AddGuild(name string) (id snowflake.ID) {
-	d.do(func() {
-		id = d.addGuild(name)
-		d.dispatch("GUILD_CREATE", intentGuilds, d.guildJSON(d.guild(id), true))
+func (w *World) AddGuild(name string) (id snowflake.ID) {
+	w.do(func() {
+		id = w.addGuild(name)
+		w.gateway.dispatch("GUILD_CREATE", intentGuilds, w.guildJSON(w.guild(id), true))
 	})
 	return id
 }
 
-func (d *Discord) addGuild(name string) snowflake.ID {
+func (w *World) addGuild(name string) snowflake.ID {
 	g := &guild{
-		id: d.nextID(), owner: d.Owner, name: name, botRole: d.nextID(), bots: discord.PermissionsAllText | discord.PermissionsAllThread,
+		id: w.nextID(), owner: w.Owner, name: name, botRole: w.nextID(), bots: discord.PermissionsAllText | discord.PermissionsAllThread,
 		everyone: discord.PermissionViewChannel | discord.PermissionUseApplicationCommands | discord.PermissionReadMessageHistory |
 			discord.PermissionSendMessages | discord.PermissionSendMessagesInThreads | discord.PermissionCreatePublicThreads,
 	}
-	d.guilds = append(d.guilds, g)
+	w.guilds = append(w.guilds, g)
 	return g.id
 }
 
 // RemoveGuild removes the bot from a guild.
-func (d *Discord) RemoveGuild(id snowflake.ID) {
-	d.do(func() {
-		d.guilds = slices.DeleteFunc(d.guilds, func(g *guild) bool { return g.id == id })
-		for _, c := range d.channels {
+func (w *World) RemoveGuild(id snowflake.ID) {
+	w.do(func() {
+		w.guilds = slices.DeleteFunc(w.guilds, func(g *guild) bool { return g.id == id })
+		for _, c := range w.channels {
 			c.gone = c.gone || c.guild == id
 		}
-		d.dispatch("GUILD_DELETE", intentGuilds, object{"id": id})
+		w.gateway.dispatch("GUILD_DELETE", intentGuilds, object{"id": id})
 	})
 }
 
 // Premium sets the tier of a guild: tier 2 allows files of 50 MiB, tier 3 of 100 MiB.
-func (d *Discord) Premium(id snowflake.ID, tier int) {
-	d.do(func() {
-		d.guild(id).premiumTier = tier
-		d.dispatch("GUILD_UPDATE", intentGuilds, d.guildJSON(d.guild(id), false))
+func (w *World) Premium(id snowflake.ID, tier int) {
+	w.do(func() {
+		w.guild(id).premiumTier = tier
+		w.gateway.dispatch("GUILD_UPDATE", intentGuilds, w.guildJSON(w.guild(id), false))
 	})
 }
 
 // BotPermissions sets the permissions in a guild, of everyone and of the bot's own role.
-func (d *Discord) BotPermissions(id snowflake.ID, everyone, bot discord.Permissions) {
-	d.do(func() { d.guild(id).everyone, d.guild(id).bots = everyone, bot })
+func (w *World) BotPermissions(id snowflake.ID, everyone, bot discord.Permissions) {
+	w.do(func() { w.guild(id).everyone, w.guild(id).bots = everyone, bot })
 }
 
 // AddChannel adds a channel: text, announcement, voice or forum.
-func (d *Discord) AddChannel(guild snowflake.ID, name, kind string) (id snowflake.ID) {
+func (w *World) AddChannel(guild snowflake.ID, name, kind string) (id snowflake.ID) {
 	number, ok := map[string]int{"text": kindText, "announcement": kindAnnouncement, "voice": kindVoice, "forum": kindForum}[kind]
 	if !ok {
 		panic(fmt.Sprintf("standin: there is no kind %q of channels", kind))
 	}
-	d.do(func() {
-		id = d.addChannel(guild, name, number)
-		d.dispatch("CHANNEL_CREATE", intentGuilds, d.channelJSON(d.channels[id]))
+	w.do(func() {
+		id = w.addChannel(guild, name, number)
+		w.gateway.dispatch("CHANNEL_CREATE", intentGuilds, w.channelJSON(w.channels[id]))
 	})
 	return id
 }
 
-func (d *Discord) addChannel(guild snowflake.ID, name string, kind int) snowflake.ID {
-	c := &channel{id: d.nextID(), guild: guild, name: name, kind: kind}
-	d.channels[c.id] = c
+func (w *World) addChannel(guild snowflake.ID, name string, kind int) snowflake.ID {
+	c := &channel{id: w.nextID(), guild: guild, name: name, kind: kind}
+	w.channels[c.id] = c
 	return c.id
 }
 
 // Direct returns the channel between a person and the bot.
-func (d *Discord) Direct(user snowflake.ID) (id snowflake.ID) {
-	d.do(func() { id = d.direct(user) })
+func (w *World) Direct(user snowflake.ID) (id snowflake.ID) {
+	w.do(func() { id = w.direct(user) })
 	return id
 }
 
-func (d *Discord) direct(user snowflake.ID) snowflake.ID {
-	for _, c := range d.channels {
+func (w *World) direct(user snowflake.ID) snowflake.ID {
+	for _, c := range w.channels {
 		if c.kind == kindDirect && c.owner == user {
 			return c.id
 		}
 	}
-	id := d.addChannel(0, "", kindDirect)
-	d.channels[id].owner = user
+	id := w.addChannel(0, "", kindDirect)
+	w.channels[id].owner = user
 	return id
 }
 
 // RemoveChannel deletes a channel or thread.
-func (d *Discord) RemoveChannel(id snowflake.ID) {
-	d.do(func() {
-		c := d.channels[id]
+func (w *World) RemoveChannel(id snowflake.ID) {
+	w.do(func() {
+		c := w.channels[id]
 		c.gone = true
 		if c.thread() {
-			d.dispatch("THREAD_DELETE", intentGuilds, object{"id": id, "guild_id": c.guild, "parent_id": c.parent, "type": c.kind})
+			w.gateway.dispatch("THREAD_DELETE", intentGuilds, object{"id": id, "guild_id": c.guild, "parent_id": c.parent, "type": c.kind})
 			return
 		}
-		d.dispatch("CHANNEL_DELETE", intentGuilds, d.channelJSON(c))
+		w.gateway.dispatch("CHANNEL_DELETE", intentGuilds, w.channelJSON(c))
 	})
 }
 
 // Deny takes permissions in a channel from the bot; without permissions Deny gives all back.
-func (d *Discord) Deny(id snowflake.ID, permissions ...discord.Permissions) {
-	d.do(func() {
-		c := d.channels[id]
+func (w *World) Deny(id snowflake.ID, permissions ...discord.Permissions) {
+	w.do(func() {
+		c := w.channels[id]
 		c.denied = 0
 		for _, p := range permissions {
 			c.denied |= p
 		}
-		if d.sees(c) {
-			d.dispatch("CHANNEL_UPDATE", intentGuilds, d.channelJSON(c))
+		if w.sees(c) {
+			w.gateway.dispatch("CHANNEL_UPDATE", intentGuilds, w.channelJSON(c))
 		}
 	})
 }
 
 // Thread starts a thread of a person from a message, or without a message when from is 0. In a forum the thread is a post and text its
 // first message.
-func (d *Discord) Thread(parent, user snowflake.ID, name string, from snowflake.ID, text ...string) (id snowflake.ID) {
-	d.do(func() { id = d.beginThread(parent, user, name, from, kindThread).id })
+func (w *World) Thread(parent, user snowflake.ID, name string, from snowflake.ID, text ...string) (id snowflake.ID) {
+	w.do(func() { id = w.beginThread(parent, user, name, from, kindThread).id })
 	for _, t := range text {
-		d.Say(id, user, t)
+		w.Say(id, user, t)
 	}
 	return id
 }
 
 // Archive archives a thread, as Discord does by itself after some days, and locks it.
-func (d *Discord) Archive(thread snowflake.ID, locked bool) {
-	d.do(func() { d.archive(d.channels[thread], true, locked) })
+func (w *World) Archive(thread snowflake.ID, locked bool) {
+	w.do(func() { w.archive(w.channels[thread], true, locked) })
 }
 
-func (d *Discord) archive(c *channel, archived, locked bool) {
+func (w *World) archive(c *channel, archived, locked bool) {
 	c.archived, c.locked = archived, locked
-	if d.sees(c) {
-		d.dispatch("THREAD_UPDATE", intentGuilds, d.channelJSON(c))
+	if w.sees(c) {
+		w.gateway.dispatch("THREAD_UPDATE", intentGuilds, w.channelJSON(c))
 	}
 }
 
 // beginThread starts a thread. A thread from a message has the id of that message, as at Discord.
-func (d *Discord) beginThread(parent, user snowflake.ID, name string, from snowflake.ID, kind int) *channel {
+func (w *World) beginThread(parent, user snowflake.ID, name string, from snowflake.ID, kind int) *channel {
 	id := from
 	if id == 0 {
-		id = d.nextID()
+		id = w.nextID()
 	}
-	c := &channel{id: id, guild: d.channels[parent].guild, parent: parent, owner: user, name: name, kind: kind}
-	d.channels[id] = c
-	if d.sees(c) {
-		made := d.channelJSON(c)
+	c := &channel{id: id, guild: w.channels[parent].guild, parent: parent, owner: user, name: name, kind: kind}
+	w.channels[id] = c
+	if w.sees(c) {
+		made := w.channelJSON(c)
 		made["newly_created"] = true
-		d.dispatch("THREAD_CREATE", intentGuilds, made)
+		w.gateway.dispatch("THREAD_CREATE", intentGuilds, made)
 	}
 	switch {
 	case from != 0:
-		first := d.messages[from]
+		first := w.messages[from]
 		first.flags |= flagHasThread
-		d.tell("MESSAGE_UPDATE", first)
-		starter := d.newMessage(c, user, messageThreadStarter)
+		w.tell("MESSAGE_UPDATE", first)
+		starter := w.newMessage(c, user, messageThreadStarter)
 		starter.reference = &reference{Message: from, Channel: parent}
-		d.post(starter)
-	case d.channels[parent].kind != kindForum:
-		made := d.newMessage(d.channels[parent], user, messageThreadCreated)
+		w.post(starter)
+	case w.channels[parent].kind != kindForum:
+		made := w.newMessage(w.channels[parent], user, messageThreadCreated)
 		made.text, made.reference = name, &reference{Channel: id}
-		d.post(made)
+		w.post(made)
 	}
 	return c
 }
 
 // nextID returns the next snowflake: from Discord's clock and larger than every id before.
-func (d *Discord) nextID() snowflake.ID {
-	d.lastID = max(d.lastID+1, snowflake.New(d.now()))
-	return d.lastID
+func (w *World) nextID() snowflake.ID {
+	w.lastID = max(w.lastID+1, snowflake.New(w.now()))
+	return w.lastID
 }
 
 // now returns the time by Discord's clock.
-func (d *Discord) now() time.Time { return time.Now().Add(d.skew) }
+func (w *World) now() time.Time { return time.Now().Add(w.skew) }
 
-func (d *Discord) guild(id snowflake.ID) *guild {
-	for _, g := range d.guilds {
+func (w *World) guild(id snowflake.ID) *guild {
+	for _, g := range w.guilds {
 		if g.id == id {
 			return g
 		}
@@ -266,34 +321,53 @@ func (d *Discord) guild(id snowflake.ID) *guild {
 	return nil
 }
 
-func (d *Discord) channelIDs() []snowflake.ID {
-	return slices.Sorted(maps.Keys(d.channels))
+func (w *World) channelIDs() []snowflake.ID {
+	return slices.Sorted(maps.Keys(w.channels))
 }
 
 // may returns the permissions of the bot in a channel.
-func (d *Discord) may(c *channel) discord.Permissions {
+func (w *World) may(c *channel) discord.Permissions {
 	if c.kind == kindDirect {
 		return discord.PermissionsAllText
 	}
-	g := d.guild(c.guild)
+	g := w.guild(c.guild)
 	if g == nil {
 		return 0
 	}
 	all := (g.everyone | g.bots) &^ c.denied
 	if c.thread() {
-		all &^= d.channels[c.parent].denied
+		all &^= w.channels[c.parent].denied
 	}
 	return all
 }
 
-func (d *Discord) sees(c *channel) bool {
-	return !c.gone && d.may(c)&discord.PermissionViewChannel != 0
+func (w *World) sees(c *channel) bool {
+	return !c.gone && w.may(c)&discord.PermissionViewChannel != 0
+}
+
+// Clock sets how far Discord's clock is from ours: the Date header, the times of rate limits and the ids. A test calls Clock before the
+// first message, since a clock that goes back makes later ids smaller than earlier ids.
+func (w *World) Clock(skew time.Duration) { w.do(func() { w.skew, w.lastID = skew, 0 }) }
+
+// UploadLimit sets the largest size of a file; 0 = the size that the tier of the guild allows.
+func (w *World) UploadLimit(bytes int64) { w.do(func() { w.uploadLimit = bytes }) }
+
+// largest returns the largest size of a file in a guild.
+func (w *World) largest(guild snowflake.ID) int64 {
+	if w.uploadLimit > 0 {
+		return w.uploadLimit
+	}
+	const usual, second, third = 10 << 20, 50 << 20, 100 << 20
+	if g := w.guild(guild); g != nil && g.premiumTier >= 2 {
+		return map[int]int64{2: second, 3: third}[g.premiumTier]
+	}
+	return usual
 }
 
 func permissions(p discord.Permissions) string { return strconv.FormatInt(int64(p), 10) }
 
-func (d *Discord) userJSON(id snowflake.ID) object {
-	u := d.users[id]
+func (w *World) userJSON(id snowflake.ID) object {
+	u := w.users[id]
 	o := object{
 		"id": id, "username": u.Name, "discriminator": "0", "global_name": nil, "avatar": nil, "banner": nil, "accent_color": nil,
 		"public_flags": 0, "avatar_decoration_data": nil, "collectibles": nil, "primary_guild": nil,
@@ -304,9 +378,9 @@ func (d *Discord) userJSON(id snowflake.ID) object {
 	return o
 }
 
-func (d *Discord) memberJSON(g *guild, id snowflake.ID) object {
+func (w *World) memberJSON(g *guild, id snowflake.ID) object {
 	roles := []snowflake.ID{}
-	if id == d.Bot {
+	if id == w.Bot {
 		roles = append(roles, g.botRole)
 	}
 	return object{
@@ -315,22 +389,22 @@ func (d *Discord) memberJSON(g *guild, id snowflake.ID) object {
 	}
 }
 
-func (d *Discord) guildJSON(g *guild, whole bool) object {
+func (w *World) guildJSON(g *guild, whole bool) object {
 	o := object{
 		"id": g.id, "name": g.name, "icon": nil, "splash": nil, "discovery_splash": nil, "owner_id": g.owner, "afk_channel_id": nil,
 		"afk_timeout": 300, "verification_level": 1, "default_message_notifications": 1, "explicit_content_filter": 0, "features": []string{},
 		"mfa_level": 0, "application_id": nil, "system_channel_id": nil, "system_channel_flags": 0, "rules_channel_id": nil,
 		"max_members": 500000, "vanity_url_code": nil, "description": nil, "banner": nil, "premium_tier": g.premiumTier,
 		"premium_subscription_count": 0, "preferred_locale": "en-US", "public_updates_channel_id": nil, "nsfw_level": 0,
-		"premium_progress_bar_enabled": false, "safety_alerts_channel_id": nil, "stickers": []any{}, "emojis": []any{}, "roles": d.rolesJSON(g),
+		"premium_progress_bar_enabled": false, "safety_alerts_channel_id": nil, "stickers": []any{}, "emojis": []any{}, "roles": w.rolesJSON(g),
 	}
 	if !whole {
 		return o
 	}
-	own := d.memberJSON(g, d.Bot)
-	own["user"] = d.userJSON(d.Bot)
-	o["channels"], o["threads"] = d.channelsJSON(g, false), d.channelsJSON(g, true)
-	o["members"], o["member_count"], o["joined_at"] = []any{own}, len(d.users), stamp(g.id.Time())
+	own := w.memberJSON(g, w.Bot)
+	own["user"] = w.userJSON(w.Bot)
+	o["channels"], o["threads"] = w.channelsJSON(g, false), w.channelsJSON(g, true)
+	o["members"], o["member_count"], o["joined_at"] = []any{own}, len(w.users), stamp(g.id.Time())
 	o["large"], o["unavailable"] = false, false
 	for _, empty := range []string{"voice_states", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds"} {
 		o[empty] = []any{}
@@ -338,7 +412,7 @@ func (d *Discord) guildJSON(g *guild, whole bool) object {
 	return o
 }
 
-func (d *Discord) rolesJSON(g *guild) []object {
+func (w *World) rolesJSON(g *guild) []object {
 	role := func(id snowflake.ID, name string, p discord.Permissions, position int) object {
 		return object{
 			"id": id, "name": name, "description": nil, "color": 0, "hoist": false, "position": position, "permissions": permissions(p),
@@ -346,30 +420,30 @@ func (d *Discord) rolesJSON(g *guild) []object {
 			"colors": object{"primary_color": 0, "secondary_color": nil, "tertiary_color": nil},
 		}
 	}
-	bots := role(g.botRole, d.users[d.Bot].Name, g.bots, 1)
-	bots["tags"] = object{"bot_id": d.Bot}
+	bots := role(g.botRole, w.users[w.Bot].Name, g.bots, 1)
+	bots["tags"] = object{"bot_id": w.Bot}
 	return []object{role(g.id, "@everyone", g.everyone, 0), bots}
 }
 
 // channelsJSON returns the channels of a guild, or its active threads.
-func (d *Discord) channelsJSON(g *guild, threads bool) []object {
+func (w *World) channelsJSON(g *guild, threads bool) []object {
 	list := []object{}
-	for _, id := range d.channelIDs() {
-		if c := d.channels[id]; c.guild == g.id && !c.gone && c.thread() == threads && (!threads || !c.archived && d.sees(c)) {
-			list = append(list, d.channelJSON(c))
+	for _, id := range w.channelIDs() {
+		if c := w.channels[id]; c.guild == g.id && !c.gone && c.thread() == threads && (!threads || !c.archived && w.sees(c)) {
+			list = append(list, w.channelJSON(c))
 		}
 	}
 	return list
 }
 
-func (d *Discord) channelJSON(c *channel) object {
+func (w *World) channelJSON(c *channel) object {
 	o := object{"id": c.id, "type": c.kind, "flags": 0, "last_message_id": nil}
 	if n := len(c.messages); n > 0 {
 		o["last_message_id"] = c.messages[n-1].id
 	}
 	switch {
 	case c.kind == kindDirect:
-		o["recipients"] = []any{d.userJSON(c.owner)}
+		o["recipients"] = []any{w.userJSON(c.owner)}
 		return o
 	case c.thread():
 		o["owner_id"], o["message_count"], o["total_message_sent"], o["member_count"] = c.owner, len(c.messages), len(c.messages), 1
@@ -381,7 +455,7 @@ func (d *Discord) channelJSON(c *channel) object {
 	default:
 		overwrites := []any{}
 		if c.denied != 0 {
-			overwrites = append(overwrites, object{"id": d.Bot, "type": 1, "allow": "0", "deny": permissions(c.denied)})
+			overwrites = append(overwrites, object{"id": w.Bot, "type": 1, "allow": "0", "deny": permissions(c.denied)})
 		}
 		o["permission_overwrites"], o["parent_id"], o["topic"], o["nsfw"], o["position"] = overwrites, nil, nil, false, 0
 	}

@@ -64,7 +64,7 @@ func run(in io.Reader, out io.Writer) error {
 	go func() { served <- server.Serve(listener) }()
 	base := "http://" + listener.Addr().String() + "/"
 	err = json.NewEncoder(out).Encode(where{
-		REST: d.REST(), Gateway: d.Gateway(), CDN: d.CDN(), CDNHost: d.CDNHost(), Certificate: string(d.Certificate()), Control: base,
+		REST: d.API.URL, Gateway: d.Gateway.URL, CDN: d.CDN.URL, CDNHost: d.CDN.Host, Certificate: string(d.CDN.Certificate), Control: base,
 		View: base + "view/", Token: d.Token, Application: d.Application, Bot: d.Bot, Guild: d.Guild, Channel: d.Channel,
 		Owner: d.Owner, Stranger: d.Stranger,
 	})
@@ -246,18 +246,18 @@ func (c *control) answer(ctx context.Context, a deed) (any, error) {
 func (c *control) fault(a deed) error {
 	d := c.d
 	does := map[string]func(){
-		"drop":         d.Drop,
-		"reconnect":    d.Reconnect,
-		"invalid":      func() { d.InvalidSession(a.On) },
+		"drop":         d.Gateway.Drop,
+		"reconnect":    d.Gateway.Reconnect,
+		"invalid":      func() { d.Gateway.InvalidSession(a.On) },
 		"revoke":       d.Revoke,
 		"content":      func() { d.AllowContent(a.On) },
 		"deny":         func() { d.Deny(a.Channel, a.Permissions) },
 		"down":         func() { c.down(a.On) },
 		"renew":        d.Pardon,
 		"limit-upload": func() { d.UploadLimit(int64(a.Count)) },
-		"fail":         func() { d.Fail(a.Text, a.Count, a.Status) },
-		"fail-uploads": func() { d.FailUploads(a.Count, a.Status) },
-		"rate-limit":   func() { d.RateLimit(a.Text, a.Count, time.Second, a.On) },
+		"fail":         func() { d.API.Fail(a.Text, a.Count, a.Status) },
+		"fail-uploads": func() { d.API.FailUploads(a.Count, a.Status) },
+		"rate-limit":   func() { d.API.RateLimit(a.Text, a.Count, time.Second, a.On) },
 	}[a.Name]
 	if does == nil {
 		return failed{http.StatusNotFound, errors.New("there is no fault " + a.Name)}
@@ -270,6 +270,6 @@ func (c *control) fault(a deed) error {
 func (c *control) down(on bool) {
 	c.d.Down(on, on)
 	if on {
-		c.d.Drop()
+		c.d.Gateway.Drop()
 	}
 }
