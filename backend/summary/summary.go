@@ -1,9 +1,9 @@
-package session
+// Package summary writes what a conversation was about, for an agent that does not know the conversation: the prompts, the decisions, the plan,
+// the changed files and the last answer, as Markdown of a limited length. The package uses no model; it hides how each part is cut to its room.
+package summary
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -12,92 +12,33 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"deskhand/backend/agents"
-	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
-	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 )
 
-// Continue makes a session for another agent, in the same directory. That agent does not know the first conversation, so the draft of the
-// new session is a summary of the conversation as plain Markdown, which the person can read, change and send. The summary is made from the
-// transcript without a model: the prompts, decisions and plan, the changed files, and the last answer.
-func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return Session{}, err
-	}
-	s := v.look()
-	if err := c.hosts.At(s.Place).Startable(agent); err != nil {
-		return Session{}, err
-	}
-	draft, err := c.summary(ctx, s)
-	if err != nil {
-		return Session{}, err
-	}
-	r := c.fresh(agent, s.Workspace)
-	r.Place, r.Cwd, r.Directories, r.Labels = s.Place, s.Cwd, s.Directories, slices.Clone(s.Labels)
-	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
-		return Session{}, err
-	}
-	r.Origin = &Origin{Kind: originContinue, Session: s.ID, Title: s.Title, Agent: s.Agent}
-	r.Title, r.titleBy = s.Title, titleByPrompt
-	r.Draft = draft
-	return c.begin(ctx, r)
-}
-
-// Summary returns the text that Continue gives another agent, for the session's own agent when it has lost the conversation.
-func (c *Client) Summary(ctx context.Context, id string) (string, error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	return c.summary(ctx, v.look())
-}
-
-// summary returns the summary of a session, with secrets hidden.
-func (c *Client) summary(ctx context.Context, s Session) (string, error) {
-	h, err := c.handover(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	unread := c.loadSecretsAtOnce(ctx)
-	secret, err := c.Redactor(ctx, s)
-	if unread = errors.Join(unread, err); unread != nil {
-		c.cfg.Logger.Warn("a summary may hold secrets that cannot be read", "session", s.ID, "error", unread)
-	}
-	return secret.Text(h.markdown()), nil
-}
-
-// loadSecretsAtOnce is Secrets.Load for a call that a person waits for: no password is asked for.
-func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
-	defer cancel()
-	return c.cfg.Roster.Secrets().Load(ctx, agents.IfUnlocked)
-}
-
 // Limits of a summary, in bytes of the written text. Their sum leaves room for the headings.
 const (
-	handoverLimit = 16 << 10
-	boundTitle    = 200
-	boundFirst    = 2 << 10 // the first message
-	boundRecent   = 3584    // the newest messages together
-	boundMessage  = 1536    // each of the newest messages
-	boundDecided  = 1536    // all answers
-	boundPlan     = 1536    // the whole plan
-	boundFiles    = 1536    // all file names
-	boundAnswer   = 3584    // the last answer
-	recentKept    = 12      // messages
-	rawKept       = 8 << 10 // one text before it is cut for its part
-	namesKept     = 10_000  // files
-	handoverPart  = 500     // entries read at a time
-	boundLine     = 200     // one answer, step or name
-	moreLeft      = "… (%d more)"
+	// Limit is the length of the longest summary, in bytes.
+	Limit = 16 << 10
+
+	boundTitle   = 200
+	boundFirst   = 2 << 10 // the first message
+	boundRecent  = 3584    // the newest messages together
+	boundMessage = 1536    // each of the newest messages
+	boundDecided = 1536    // all answers
+	boundPlan    = 1536    // the whole plan
+	boundFiles   = 1536    // all file names
+	boundAnswer  = 3584    // the last answer
+	recentKept   = 12      // messages
+	rawKept      = 8 << 10 // one text before it is cut for its part
+	namesKept    = 10_000  // files
+	boundLine    = 200     // one answer, step or name
+	moreLeft     = "… (%d more)"
 )
 
-// handover collects the parts of a summary, in one pass over the entries of a conversation of any length.
-type handover struct {
+// Summary collects the parts of a summary, in one pass over the entries of a conversation of any length.
+type Summary struct {
 	agent, title, cwd string
 
 	asked   int
@@ -111,47 +52,13 @@ type handover struct {
 	ended   string // why the last turn did not end well
 }
 
-// handover reads the parts of a session's summary.
-func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
-	h := &handover{agent: s.AgentName, title: s.Title, cwd: s.Cwd, files: map[string]int{}}
-	if h.agent == "" {
-		h.agent = c.cfg.Agents.Name(s.Agent)
-	}
-	for after := int64(0); ; {
-		part, more, err := c.newer(ctx, s.ID, after, handoverPart)
-		if err != nil {
-			return nil, err
-		}
-		for i := range part {
-			h.add(&part[i])
-		}
-		if !more {
-			break
-		}
-		after = part[len(part)-1].Seq
-	}
-	db := c.cfg.Store.Read()
-	requests, err := c.requests.Of(ctx, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	for i := range requests {
-		if r := &requests[i]; r.Status == lifecycle.StatusAnswered || r.Status == lifecycle.StatusRejected {
-			h.decide(r)
-		}
-	}
-	last, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? ORDER BY started_at DESC, id DESC LIMIT 1`, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	for i := range last {
-		h.end(&last[i])
-	}
-	return h, nil
+// New returns the summary of a conversation in which nothing was said yet.
+func New(agent, title, cwd string) *Summary {
+	return &Summary{agent: agent, title: title, cwd: cwd, files: map[string]int{}}
 }
 
-// add takes in one entry.
-func (h *handover) add(e *transcript.Entry) {
+// Add takes in one entry.
+func (h *Summary) Add(e *transcript.Entry) {
 	switch e.Kind {
 	case "user":
 		h.ask(e)
@@ -171,7 +78,7 @@ func (h *handover) add(e *transcript.Entry) {
 }
 
 // ask takes in a person's message.
-func (h *handover) ask(e *transcript.Entry) {
+func (h *Summary) ask(e *transcript.Entry) {
 	text := cut(strings.TrimSpace(e.Text), rawKept)
 	if n := len(e.Blocks) + len(e.Attachments); n > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n(with %d attached)", text, n))
@@ -191,7 +98,7 @@ func (h *handover) ask(e *transcript.Entry) {
 }
 
 // tool takes in the files that a completed tool call has changed.
-func (h *handover) tool(t *transcript.ToolCall) {
+func (h *Summary) tool(t *transcript.ToolCall) {
 	if t == nil || t.Status != "completed" {
 		return
 	}
@@ -212,15 +119,15 @@ func (h *handover) tool(t *transcript.ToolCall) {
 	}
 }
 
-func (h *handover) changed(path string) {
+func (h *Summary) changed(path string) {
 	if _, known := h.files[path]; known || len(h.files) < namesKept {
 		h.changes++
 		h.files[path] = h.changes
 	}
 }
 
-// decide takes in the answer to a request, if it says more than a permission for once.
-func (h *handover) decide(r *requests.Request) {
+// Decide takes in the answer to a request, if it says more than a permission for once.
+func (h *Summary) Decide(r *requests.Request) {
 	var a requests.Answer
 	_ = json.Unmarshal(r.Answer, &a) // an answer that cannot be read decides nothing
 	switch {
@@ -245,7 +152,7 @@ func (h *handover) decide(r *requests.Request) {
 }
 
 // permit takes in the answer to a permission, if the answer refuses or allows for always.
-func (h *handover) permit(r *requests.Request, a requests.Answer) {
+func (h *Summary) permit(r *requests.Request, a requests.Answer) {
 	for _, o := range r.Options {
 		switch {
 		case o.ID != a.OptionID:
@@ -257,27 +164,27 @@ func (h *handover) permit(r *requests.Request, a requests.Answer) {
 	}
 }
 
-func (h *handover) note(asked, answered string) {
+func (h *Summary) note(asked, answered string) {
 	h.decided = append(h.decided, cut(oneLine(asked), boundLine)+" → "+cut(oneLine(answered), boundLine))
 }
 
-// end takes in how the last turn ended.
-func (h *handover) end(t *Turn) {
+// End takes in how the last turn ended.
+func (h *Summary) End(state, reason string, failure *transcript.TurnError) {
 	switch {
-	case t.State != "done":
+	case state != "done":
 		h.ended = "The last message was still being worked on."
-	case t.StopReason == lifecycle.StopEnd:
-	case t.StopReason == lifecycle.StopCancelled:
+	case reason == lifecycle.StopEnd:
+	case reason == lifecycle.StopCancelled:
 		h.ended = "The last turn was stopped before it was done."
-	case t.Error != nil:
-		h.ended = "The last turn ended with an error: " + cut(oneLine(t.Error.Message), boundLine)
+	case failure != nil:
+		h.ended = "The last turn ended with an error: " + cut(oneLine(failure.Message), boundLine)
 	default:
-		h.ended = "The last turn did not end by itself: " + cut(oneLine(t.StopReason), boundLine)
+		h.ended = "The last turn did not end by itself: " + cut(oneLine(reason), boundLine)
 	}
 }
 
-// markdown writes the summary.
-func (h *handover) markdown() string {
+// Markdown writes the summary.
+func (h *Summary) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This goes on from a conversation with %s in `%s`", cut(oneLine(h.agent), boundTitle), cut(oneLine(h.cwd), rawKept/8))
 	if h.title != "" {
@@ -305,7 +212,7 @@ func (h *handover) markdown() string {
 }
 
 // writeAsked writes the first message, and the newest messages that fit.
-func (h *handover) writeAsked(b *strings.Builder) {
+func (h *Summary) writeAsked(b *strings.Builder) {
 	if h.asked == 0 {
 		return
 	}
@@ -328,7 +235,7 @@ func (h *handover) writeAsked(b *strings.Builder) {
 }
 
 // writeList writes the newest items that fit into room, in order.
-func (h *handover) writeList(b *strings.Builder, heading string, room int, items []string) {
+func (h *Summary) writeList(b *strings.Builder, heading string, room int, items []string) {
 	if len(items) == 0 {
 		return
 	}
@@ -347,7 +254,7 @@ func (h *handover) writeList(b *strings.Builder, heading string, room int, items
 }
 
 // writePlan writes the plan; when it does not fit, from its first step that is not completed.
-func (h *handover) writePlan(b *strings.Builder) {
+func (h *Summary) writePlan(b *strings.Builder) {
 	steps := make([]string, len(h.plan))
 	for i, p := range h.plan {
 		mark := "[ ] "
@@ -386,7 +293,7 @@ func (h *handover) writePlan(b *strings.Builder) {
 	}
 }
 
-func (h *handover) writeFiles(b *strings.Builder) {
+func (h *Summary) writeFiles(b *strings.Builder) {
 	paths := slices.SortedFunc(maps.Keys(h.files), func(a, b string) int { return h.files[a] - h.files[b] })
 	for i, path := range paths {
 		if in, err := filepath.Rel(h.cwd, path); err == nil && filepath.IsLocal(in) {

@@ -1,4 +1,4 @@
-package session
+package summary
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/form"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/record"
 	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
 )
@@ -16,24 +17,30 @@ import (
 func user(text string) transcript.Entry  { return transcript.Entry{Kind: "user", Text: text} }
 func agent(text string) transcript.Entry { return transcript.Entry{Kind: "agent", Text: text} }
 func edit(status, path string) transcript.Entry {
-	return transcript.Entry{Kind: "tool", Tool: &transcript.ToolCall{Kind: "edit", Status: status, Content: []json.RawMessage{mustJSON(map[string]string{"type": "diff", "path": path, "newText": "x"})}}}
+	return transcript.Entry{Kind: "tool", Tool: &transcript.ToolCall{Kind: "edit", Status: status, Content: []json.RawMessage{record.JSON(map[string]string{"type": "diff", "path": path, "newText": "x"})}}}
 }
 
-func TestHandoverFitsDraft(t *testing.T) {
+// ended is how the last turn of a conversation ended.
+type ended struct {
+	state, reason string
+	failure       *transcript.TurnError
+}
+
+func TestSummaryFitsADraft(t *testing.T) {
 	huge := strings.Repeat("All work and no play makes Jack a dull boy.\n", 10_000)
 	arabic := strings.Repeat("أصلح الخطأ في المُحَلِّل من فضلك. ", 400)
 	thousand := make([]transcript.Entry, 0, 3000)
 	for i := range 1000 {
 		thousand = append(thousand, user(fmt.Sprintf("message %d", i+1)), edit("completed", fmt.Sprintf("/work/src/file%d.go", i)), agent(fmt.Sprintf("answer %d", i+1)))
 	}
-	question := requests.Request{Kind: requests.KindQuestion, Status: lifecycle.StatusAnswered, Title: "Which colour?", Questions: []requests.Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: mustJSON(requests.Answer{Answers: [][]string{{"b"}}})}
-	permission := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusRejected, Title: "rm -rf build", Options: []requests.Option{{ID: "no", Kind: "reject_once"}}, Answer: mustJSON(requests.Answer{OptionID: "no"})}
-	once := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusAnswered, Title: "ls", Options: []requests.Option{{ID: "yes", Kind: "allow_once"}}, Answer: mustJSON(requests.Answer{OptionID: "yes"})}
+	question := requests.Request{Kind: requests.KindQuestion, Status: lifecycle.StatusAnswered, Title: "Which colour?", Questions: []requests.Question{{Prompt: "Which colour?", Options: []form.QuestionOption{{ID: "b", Label: "Blue"}}}}, Answer: record.JSON(requests.Answer{Answers: [][]string{{"b"}}})}
+	permission := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusRejected, Title: "rm -rf build", Options: []requests.Option{{ID: "no", Kind: "reject_once"}}, Answer: record.JSON(requests.Answer{OptionID: "no"})}
+	once := requests.Request{Kind: requests.KindPermission, Status: lifecycle.StatusAnswered, Title: "ls", Options: []requests.Option{{ID: "yes", Kind: "allow_once"}}, Answer: record.JSON(requests.Answer{OptionID: "yes"})}
 
 	for name, tc := range map[string]struct {
 		entries  []transcript.Entry
 		requests []requests.Request
-		turn     *Turn
+		turn     *ended
 		want     []string
 		not      []string
 	}{
@@ -48,7 +55,7 @@ func TestHandoverFitsDraft(t *testing.T) {
 				agent("I looked."), agent("**Done.**\n\nAll tests pass."),
 			},
 			requests: []requests.Request{question, permission, once},
-			turn:     &Turn{State: "done", StopReason: lifecycle.StopCancelled},
+			turn:     &ended{"done", lifecycle.StopCancelled, nil},
 			want: []string{
 				"with Claude Code in `/work`, “Parser”", "> Mend the parser\n> and its test\n", "- Which colour? → Blue\n- rm -rf build → refused\n",
 				"- [x] Look\n- [ ] (in progress) Mend\n- [ ] Test\n", "- `src/parser.go`\n- `/elsewhere/a'b.go`\n- `new.go`\n",
@@ -76,23 +83,23 @@ func TestHandoverFitsDraft(t *testing.T) {
 				edit("completed", "/work/"+strings.Repeat("d/", 5000)+"x"),
 			},
 			requests: manyRequests(question, 500),
-			turn:     &Turn{State: "done", StopReason: lifecycle.StopError, Error: &transcript.TurnError{Message: strings.Repeat("bad ", 9000)}},
+			turn:     &ended{"done", lifecycle.StopError, &transcript.TurnError{Message: strings.Repeat("bad ", 9000)}},
 			want:     []string{"- [x] … (200 more)", "more)\n- Which colour? → Blue\n", "ended with an error: bad"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &handover{agent: "Claude Code", cwd: "/work", title: "Parser", files: map[string]int{}}
+			h := New("Claude Code", "Parser", "/work")
 			for i := range tc.entries {
-				h.add(&tc.entries[i])
+				h.Add(&tc.entries[i])
 			}
 			for i := range tc.requests {
-				h.decide(&tc.requests[i])
+				h.Decide(&tc.requests[i])
 			}
 			if tc.turn != nil {
-				h.end(tc.turn)
+				h.End(tc.turn.state, tc.turn.reason, tc.turn.failure)
 			}
-			got := h.markdown()
-			if len(got) > handoverLimit || !utf8.ValidString(got) {
+			got := h.Markdown()
+			if len(got) > Limit || !utf8.ValidString(got) {
 				t.Errorf("%d bytes, valid: %v", len(got), utf8.ValidString(got))
 			}
 			for _, want := range tc.want {
@@ -126,7 +133,7 @@ func manyRequests(r requests.Request, n int) (list []requests.Request) {
 	return list
 }
 
-func TestHandoverCutsBetweenCharacters(t *testing.T) {
+func TestSummaryCutsBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"short":                  "short",
