@@ -39,6 +39,7 @@ import (
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
+	"deskhand/backend/vault"
 )
 
 // Config configures a Backend.
@@ -162,7 +163,7 @@ func (b *Backend) open(ctx context.Context) error {
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
-		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
+		CatalogueURL: b.cfg.CatalogueURL, Vault: b.vault("logins.json"),
 	})
 	b.settings = settings.New(b.cfg.Places.Settings())
 	var client http.Handler
@@ -242,7 +243,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
-	known := roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
+	known := roster.NewSecrets(b.agents, []*vault.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
 	b.roster = roster.New(roster.Deps{Catalogue: b.agents, Secrets: known})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
@@ -328,7 +329,7 @@ func (b *Backend) clientHandler() http.Handler {
 func (b *Backend) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
-		LoadSecrets: func(ctx context.Context) error { return b.roster.Secrets().Load(ctx, agents.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return b.roster.Secrets().Load(ctx, vault.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
 	})
 }
 
@@ -345,8 +346,9 @@ func (b *Backend) blame(err error) error {
 	return err
 }
 
-func (b *Backend) vault(name string) *agents.Vault {
-	return agents.OpenVault(agents.VaultConfig{
+// vault opens the vault of a file in the data directory.
+func (b *Backend) vault(name string) *vault.Vault {
+	return vault.Open(vault.Config{
 		File: filepath.Join(b.cfg.Places.Data, name), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
 	})
 }

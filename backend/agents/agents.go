@@ -43,7 +43,7 @@
 //
 // Signing in. Login lists the ways that an agent offers. The agent signs in by itself (Authenticate), its program runs on a terminal
 // (LoginCommand), or a person gives values (Keep), which are then in the environment of that agent at every start, and of no other agent.
-// The values are in the system's keyring, or else in a file that only its owner may read; LoginMethods.Keyring names the place. A login ends with its
+// The values are in a vault; LoginMethods.Keyring names the place. A login ends with its
 // context, together with every process that the login started, except a browser. Only the started process learns a value from this package.
 package agents
 
@@ -63,6 +63,7 @@ import (
 	"time"
 
 	"deskhand/backend/proxy"
+	"deskhand/backend/vault"
 )
 
 // Errors of Command and File.
@@ -176,11 +177,8 @@ type Config struct {
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
 	Registry string
-	// Vault is the file that lists which values are kept for logins, and holds the values that are in no keyring; "" keeps none. WriteFile
-	// writes the file.
-	Vault string
-	// Keyring lets values be kept in the keyring of the system.
-	Keyring bool
+	// Vault keeps the values that people enter for logins; nil keeps none.
+	Vault *vault.Vault
 	// Preinstalled keeps Ensure from installing a missing agent.
 	Preinstalled bool
 	// Beside is the process set whose watchdog and ledger the processes of this package share: npm, uv, and agents that are asked for their
@@ -205,7 +203,7 @@ type Catalogue struct {
 	life      context.Context //nolint:containedctx // ends with Close, and every background job with it
 	end       context.CancelFunc
 	around    atomic.Pointer[Surroundings]
-	vault     *vault
+	vault     *vault.Vault
 
 	editing  sync.Mutex // held while agents.json is changed
 	registry sync.Mutex // held while the registry is asked
@@ -236,7 +234,7 @@ func Open(cfg Config) *Catalogue {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}, sizes: map[string]Footprint{}}
-	c.signIns, c.vault = map[string]signIn{}, &vault{file: cfg.Vault, write: cfg.WriteFile, system: cfg.Keyring, logger: cfg.Logger}
+	c.signIns, c.vault = map[string]signIn{}, cmp.Or(cfg.Vault, vault.Open(vault.Config{}))
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
 		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
@@ -424,7 +422,7 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 	path, args := at.argv(e.args)
 	env := c.environ(e.environ())
 	if !e.bare {
-		env = append(env, c.vault.environ(ctx, e.id)...)
+		env = append(env, c.vault.Environ(ctx, e.id)...)
 	}
 	if at.home != "" {
 		env = append(env, homeVariable+"="+at.home)

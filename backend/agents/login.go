@@ -17,15 +17,14 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/proxy"
+	"deskhand/backend/vault"
 )
 
 // Errors of signing in and out.
 var (
 	ErrNoMethod = errors.New("the agent offers no such way to sign in")
-	ErrLeft     = errors.New("the keyring of the system does not give up a value")
 	ErrNoLogout = errors.New("the agent offers no way to sign out, and Deskhand keeps nothing for it")
 	ErrValues   = errors.New("a value is missing, or cannot be one")
-	ErrVault    = errors.New("what is kept for logins cannot be read or written")
 )
 
 // LoginError is the failure of an agent to sign in or out, with the end of its stderr.
@@ -117,7 +116,7 @@ func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) 
 	if err != nil {
 		return LoginMethods{}, err
 	}
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return LoginMethods{}, err
 	}
@@ -129,7 +128,7 @@ func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) 
 		}
 		l.Methods = append(l.Methods, m)
 		if m.Type == LoginByValues && l.Keyring == "" {
-			l.Keyring, l.Warning = c.vault.place(ctx)
+			l.Keyring, l.Warning = c.vault.Place(ctx)
 		}
 	}
 	return l, nil
@@ -245,8 +244,9 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 		c.cfg.Logger.Warn("a browser that an agent opens will end with it", "agent", e.id, "error", err)
 	}
 	if browser != "" {
+		kept, _ := c.vault.Names(e.id) // a file that cannot be read gives the agent nothing
 		cmd.Env = append(cmd.Env,
-			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(c.vault.peek(e.id), slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
+			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(kept, slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
 			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+lookup(cmd.Env, "PATH"))
 	}
 	return cmd
@@ -322,7 +322,7 @@ func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]st
 		if value := values[v.Name]; value != "" {
 			given[v.Name] = value
 			if v.Secret {
-				c.vault.hide(value)
+				c.vault.Hide(value)
 			}
 		}
 	}
@@ -379,7 +379,7 @@ func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command
 // CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
 // for the stored value.
 func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]string) error {
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return err
 	}
@@ -409,7 +409,11 @@ func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values m
 	if err := c.CheckValues(id, m, values); err != nil {
 		return "", "", err
 	}
-	return c.vault.keep(ctx, id, m.Vars, values)
+	given := make([]vault.Value, 0, len(m.Vars))
+	for _, v := range m.Vars {
+		given = append(given, vault.Value{Name: v.Name, Text: values[v.Name], Secret: v.Secret})
+	}
+	return c.vault.Keep(ctx, id, given...)
 }
 
 func namesOf(vars []LoginVar) []string {
@@ -420,10 +424,10 @@ func namesOf(vars []LoginVar) []string {
 	return names
 }
 
-// Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After ErrLeft
-// the agent no longer gets the values either.
+// Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After
+// vault.ErrLeft the agent no longer gets the values either.
 func (c *Catalogue) Logout(ctx context.Context, id string) error {
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return err
 	}
@@ -441,7 +445,7 @@ func (c *Catalogue) Logout(ctx context.Context, id string) error {
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrNotInstalled) {
 		err = nil // the values were all there was to sign out of
 	}
-	return errors.Join(err, c.vault.forget(ctx, id))
+	return errors.Join(err, c.vault.Forget(ctx, id))
 }
 
 func (c *Catalogue) signOut(ctx context.Context, id string) error {
@@ -481,18 +485,8 @@ func (c *Catalogue) forgetAnswers(id string) {
 	}
 }
 
-// Recall adds to Secrets the values that earlier runs stored for agents, as far as reach allows. The error names the values that could not
-// be read.
-func (c *Catalogue) Recall(ctx context.Context, reach Reach) error { return c.vault.recall(ctx, reach) }
-
-// UsesKeyring reports whether a value of an agent is in the keyring.
-func (c *Catalogue) UsesKeyring(agent string) bool {
-	f, err := c.vault.read()
-	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(f.Agents[agent])), func(k kept) bool { return k.Place == keptInKeyring })
-}
-
-// Secrets returns the secret values that agents were given since the start, or that were recalled. They must not be written anywhere else.
-func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
+// Vault returns the vault of the values that people have entered for logins.
+func (c *Catalogue) Vault() *vault.Vault { return c.vault }
 
 // signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
 func signInOf(began json.RawMessage) signIn {

@@ -36,8 +36,6 @@ func TestMain(m *testing.M) {
 		err = fakeAgent(arg)
 	case role == "sleeper":
 		time.Sleep(time.Hour)
-	case role == "keyring":
-		err = keyringScenario(arg)
 	case role == "installer":
 		err = installer(arg)
 	default:

@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // How long an agent may say nothing while it starts; a process that ends is noticed at once. Sessions of agents that are slow have
@@ -183,8 +184,8 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	case err != nil:
 		return nil, transcript.ProblemFile, err
 	}
-	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
-		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, agents.IfUnlocked) })
+	if a.v.c.cfg.Agents.Vault().UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
+		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, vault.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))

@@ -12,11 +12,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // Continue makes a session for another agent, in the same directory. That agent knows nothing of the first conversation, so the draft of
@@ -72,7 +72,7 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
-	return c.cfg.Roster.Secrets().Load(ctx, agents.IfUnlocked)
+	return c.cfg.Roster.Secrets().Load(ctx, vault.IfUnlocked)
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.
