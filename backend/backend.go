@@ -125,7 +125,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.agents.Look() // last: a start need not share the processor with a login shell
+	b.agents.Environment().Look() // last: a start need not share the processor with a login shell
 	b.agents.Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
@@ -274,13 +274,13 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 // openLibraries opens the skills and the snapshots, which lie in files beside the database.
 func (b *Backend) openLibraries(ctx context.Context) (err error) {
 	b.skills, err = skills.Open(ctx, skills.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environ, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environment().Environ, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	b.kept, err = snapshot.Open(ctx, snapshot.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environment().Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
 	})
 	return err
 }
@@ -388,7 +388,7 @@ func (b *Backend) bounded(next http.Handler) http.Handler {
 
 // Programs returns the lookup of variables and programs in the agents' environment, which the login shell has set up.
 func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
-	return b.agents.Programs(ctx)
+	return b.agents.Environment().Programs(ctx)
 }
 
 // Running is the number of running turns.

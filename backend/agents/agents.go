@@ -12,10 +12,8 @@
 // whichever the machine happens to have; with the other order nobody could reach an installed version. [Agent.Path] and [Agent.Reason] name
 // the program that was found, and why.
 //
-// With [Config.LoginShell], agents are found and started in Deskhand's environment joined with the environment of the person's login shell,
-// which is read once in the background (see [Catalogue.Look]); PATH ends with the directories that the usual installers use. Deskhand's
-// variables win when Deskhand was started from a terminal, those of the shell when Deskhand was started from a desktop. A shell that hangs,
-// fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own environment; agents that are not found then say why.
+// Agents are found and started in the environment of package environ (see [Catalogue.Environment]); agents that are not found say why when the
+// login shell gave no environment.
 //
 // Installing. An installation gets an exact version into a directory beside those of the other versions: by npm, by uv, or by downloading
 // and unpacking an archive, as the agent's entry says. No program of the package runs meanwhile: npm's lifecycle scripts are off, and uv
@@ -62,6 +60,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 	"deskhand/backend/vault"
 )
@@ -193,17 +192,17 @@ type Config struct {
 
 // Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
-	cfg       Config
-	bundled   []entry
-	table     atomic.Pointer[[]entry] // bundled, merged with the registry's document
-	fault     error                   // of the bundled catalogue; a test holds it nil
-	processes *proxy.Set              // npm, uv, and agents that are asked for their offers
-	asking    chan struct{}
-	work      sync.WaitGroup
-	life      context.Context //nolint:containedctx // ends with Close, and every background job with it
-	end       context.CancelFunc
-	around    atomic.Pointer[Surroundings]
-	vault     *vault.Vault
+	cfg         Config
+	bundled     []entry
+	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
+	fault       error                   // of the bundled catalogue; a test holds it nil
+	processes   *proxy.Set              // npm, uv, and agents that are asked for their offers
+	asking      chan struct{}
+	work        sync.WaitGroup
+	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
+	end         context.CancelFunc
+	environment *environ.Environment
+	vault       *vault.Vault
 
 	editing  sync.Mutex // held while agents.json is changed
 	registry sync.Mutex // held while the registry is asked
@@ -216,7 +215,6 @@ type Catalogue struct {
 	signIns map[string]signIn    // ways to sign in that agents announced, by entry.key
 	sizes   map[string]Footprint // found out by plans, by agent and version
 	watch   func(News)
-	reading *reading // the last reading of the login shell
 }
 
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
@@ -240,7 +238,6 @@ func Open(cfg Config) *Catalogue {
 		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.around.Store(c.own())
 	c.bundled, unread = parseCatalogue(bundled)
 	c.table.Store(&c.bundled)
 	if u := c.registryURL(); u != nil {
@@ -248,6 +245,10 @@ func Open(cfg Config) *Catalogue {
 		c.table.Store(&rows)
 	}
 	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.environment = environ.Open(environ.Config{
+		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
+		Changing: c.changing, Show: c.showShell,
+	})
 	c.fault = errors.Join(unread, unopened, unplaced)
 	return c
 }
@@ -258,6 +259,7 @@ func (c *Catalogue) Close() error {
 	c.closed = true
 	c.mu.Unlock()
 	c.end()
+	c.environment.Close()
 	c.work.Wait()
 	if c.processes == nil {
 		return nil
@@ -272,6 +274,27 @@ func (c *Catalogue) backgroundLocked(f func()) bool {
 		c.work.Go(f)
 	}
 	return !c.closed
+}
+
+// background is backgroundLocked for a caller that does not hold the lock.
+func (c *Catalogue) background(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backgroundLocked(f)
+}
+
+// Environment returns the environment in which agents are found and started. Until its login shell has answered or timed out, the calls that
+// need an agent wait: Command, Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with
+// them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
+func (c *Catalogue) Environment() *environ.Environment { return c.environment }
+
+// showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
+// shell belongs to the person.
+func (c *Catalogue) showShell(file string, pid int) (hide func()) {
+	if c.processes == nil {
+		return func() {}
+	}
+	return c.processes.Show(ForShell, filepath.Base(file), pid)
 }
 
 // entry is a row of the table: how an agent is started, and the facts that are known about the agent.
@@ -358,7 +381,9 @@ func (c *Catalogue) found(e entry) Agent {
 	case err != nil:
 		a.State, a.Detail = NotFound, err.Error()
 		if !filepath.IsAbs(e.command) && !e.known.remote {
-			a.Searched = c.searched()
+			for _, d := range c.environment.Surroundings().Directories {
+				a.Searched = append(a.Searched, d.String())
+			}
 		}
 		return a
 	}
@@ -394,7 +419,7 @@ func (c *Catalogue) Name(id string) string {
 // Command returns the command that starts the agent in cwd. Command fails with ErrUnknown for an id that is not in the table, and with
 // ErrNotInstalled when the program is not on this machine. Command installs nothing; Ensure does.
 func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	e, err := c.row(id)
 	if err != nil {
 		return proxy.Command{}, err
@@ -420,14 +445,14 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 		e.args, e.env = at.start.Args, at.start.Env
 	}
 	path, args := at.argv(e.args)
-	env := c.environ(e.environ())
+	env := c.environment.With(e.environ())
 	if !e.bare {
 		env = append(env, c.vault.Environ(ctx, e.id)...)
 	}
 	if at.home != "" {
-		env = append(env, homeVariable+"="+at.home)
+		env = append(env, environ.AgentHome+"="+at.home)
 	}
-	return proxy.Command{Path: path, Args: args, Env: exceptLoopback(env), Dir: cwd, Keeps: at.home}
+	return proxy.Command{Path: path, Args: args, Env: environ.ExceptLoopback(env), Dir: cwd, Keeps: at.home}
 }
 
 // Ensure is Command, after installing a missing agent that can be installed, unless Config.Preinstalled is set. A failed installation is an

@@ -94,7 +94,7 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 	if err := a.target().sound(); err != nil {
 		return nil, nil, err
 	}
-	transport := &http.Transport{Proxy: a.c.proxied(), DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: a.c.environment.Proxy(), DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects || !encrypted(to.URL) || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 			return errors.New("it leads elsewhere than we go")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"deskhand/backend/environ"
 )
 
 // CleanUp describes how an agent deletes stored conversations, and how Deskhand can prevent the deletion.
@@ -20,13 +22,13 @@ type CleanUp struct {
 }
 
 // settings returns the path of the person's settings file in an environment.
-func (u *CleanUp) settings(environ []string) string {
+func (u *CleanUp) settings(env []string) string {
 	usual := "HOME"
 	if runtime.GOOS == "windows" {
 		usual = "USERPROFILE"
 	}
-	home := lookup(environ, usual)
-	if named := lookup(environ, u.Home); u.Home != "" && named != "" {
+	home := environ.Lookup(env, usual)
+	if named := environ.Lookup(env, u.Home); u.Home != "" && named != "" {
 		home = named
 	}
 	return filepath.Join(home, filepath.FromSlash(u.Settings))
@@ -56,7 +58,7 @@ func (t *trial) cleanUp() {
 	if u == nil {
 		return
 	}
-	if file := u.settings(t.c.environ(t.e.env)); !u.isOff(file) {
+	if file := u.settings(t.c.environment.With(t.e.env)); !u.isOff(file) {
 		t.advise("cleanup", "setting", u.Setting, "file", file, "age", u.Age)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"deskhand/backend/environ"
 )
 
 // The providers whose credential files are known.
@@ -26,7 +28,7 @@ func (c *Catalogue) hasCredentials(e entry) bool {
 	if kept, _ := c.vault.Names(e.id); len(kept) > 0 { // a file that cannot be read gives the agent nothing
 		return true
 	}
-	look := lookout{c.environ(e.environ())}
+	look := lookout{c.environment.With(e.environ())}
 	names := slices.Clone(e.known.Credentials.Environment)
 	for _, p := range e.known.Credentials.Providers {
 		names = append(names, variablesOf(p)...)
@@ -50,7 +52,7 @@ func variablesOf(provider string) []string {
 // lookout looks for credentials as an agent with the same environment would.
 type lookout struct{ environ []string }
 
-func (l lookout) variable(name string) string { return lookup(l.environ, name) }
+func (l lookout) variable(name string) string { return environ.Lookup(l.environ, name) }
 
 // filesOf reports whether the files of a provider hold credentials.
 func (l lookout) filesOf(provider string) bool {

@@ -168,8 +168,12 @@ func (t *trial) run(ctx context.Context) {
 }
 
 func (t *trial) resolve(ctx context.Context) (string, error) {
-	t.c.Settle(ctx, false)
-	t.report.Env = Env{Path: append([]string{}, t.c.path()...), Node: t.c.program("node"), NPM: t.c.program("npm")}
+	t.c.environment.Settle(ctx, false)
+	path := []string{}
+	for _, d := range t.c.environment.Surroundings().Directories {
+		path = append(path, d.Path)
+	}
+	t.report.Env = Env{Path: path, Node: t.c.environment.Program("node"), NPM: t.c.environment.Program("npm")}
 	if t.e.broken != "" {
 		t.advise("file", "detail", t.e.broken)
 		return "", errors.New(t.e.broken)
@@ -193,7 +197,7 @@ func (t *trial) missing(err error) {
 	switch {
 	case install == nil && t.e.known.via == viaNPM && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
 		t.advise("node", "detail", getNode)
-	case install == nil && t.e.known.via == viaUVX && t.c.program("uv") == "":
+	case install == nil && t.e.known.via == viaUVX && t.c.environment.Program("uv") == "":
 		t.advise("uv", "detail", getUV)
 	case install == nil && errors.Is(err, errUnusable):
 		t.advise("reinstall", "detail", err.Error())

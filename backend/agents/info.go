@@ -74,14 +74,14 @@ func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, err
 	if err != nil {
 		return Info{}, err
 	}
-	c.Settle(ctx, q.Fresh)
+	c.environment.Settle(ctx, q.Fresh)
 	return c.info(ctx, e, q)
 }
 
 // Infos describes every agent: the catalogue in its order, short ids first, then agents.json in its order, the demo agent last. A mistake
 // in agents.json hides the affected agents and is no error; List returns that error.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
-	c.Settle(ctx, q.Fresh)
+	c.environment.Settle(ctx, q.Fresh)
 	rows, _ := c.rows()
 	rows = append(rows[1:], rows[0])
 	list, errs := make([]Info, len(rows)), make([]error, len(rows))

@@ -157,7 +157,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 	if err != nil {
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	if done, ok := c.already(e, p); ok {
 		return done, nil
 	}
@@ -389,7 +389,7 @@ const lockEvery = 100 * time.Millisecond
 
 // install runs the job, alone among all processes.
 func (c *Catalogue) install(ctx context.Context, e entry, p plan, tell func(Progress)) (Installed, error) {
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	i := &installation{c: c, e: e, plan: p, tell: tell, home: c.home(e.id), step: StepResolve}
 	done, err := i.alone(ctx)
 	if err == nil || ctx.Err() != nil && c.life.Err() == nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 	"deskhand/backend/vault"
 )
@@ -150,7 +151,7 @@ func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMe
 
 // ready finds an agent that can be started.
 func (c *Catalogue) ready(ctx context.Context, id string) (entry, place, error) {
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	e, err := c.row(id)
 	switch {
 	case err != nil:
@@ -235,9 +236,9 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 	cmd := c.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Args = slices.Concat(cmd.Args, args)
-	cmd.Env = filtered(cmd.Env, env)
+	cmd.Env = environ.With(cmd.Env, env)
 	if at.home != "" {
-		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // filtered has removed the variable
+		cmd.Env = append(cmd.Env, environ.AgentHome+"="+at.home) // filtered has removed the variable
 	}
 	browser, err := c.browser()
 	if err != nil {
@@ -246,8 +247,8 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 	if browser != "" {
 		kept, _ := c.vault.Names(e.id) // a file that cannot be read gives the agent nothing
 		cmd.Env = append(cmd.Env,
-			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(kept, slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
-			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+lookup(cmd.Env, "PATH"))
+			theirBrowser+"="+environ.Lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(kept, slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
+			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+environ.Lookup(cmd.Env, "PATH"))
 	}
 	return cmd
 }
@@ -273,7 +274,7 @@ func (c *Catalogue) browser() (string, error) {
 	}
 	dir := filepath.Join(c.cfg.Dir, ".browser")
 	// An agent may hand on PATH without this variable: then the program would find itself in place of the system's, again and again.
-	script := "#!/bin/sh\nexport " + browserVariable + "=" + quote(dir) + "\nexec " + quote(c.cfg.Self) + " open-url \"$1\"\n"
+	script := "#!/bin/sh\nexport " + browserVariable + "=" + environ.Quote(dir) + "\nexec " + environ.Quote(c.cfg.Self) + " open-url \"$1\"\n"
 	for _, name := range browserPrograms() {
 		file := filepath.Join(dir, name)
 		if old, err := os.ReadFile(file); err == nil && string(old) == script {
@@ -345,7 +346,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 			return proxy.Command{}, err
 		}
 	}
-	cmd.Env = onTerminal(cmd.Env, runtime.GOOS)
+	cmd.Env = environ.OnTerminal(cmd.Env)
 	return cmd, nil
 }
 
@@ -364,10 +365,10 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 		path, args := at.argv(m.args)
 		return path, args, nil
 	}
-	if file := c.program(m.program); file != "" {
+	if file := c.environment.Program(m.program); file != "" {
 		return file, m.args, nil
 	}
-	return "", nil, &LoginError{Err: c.notFound(m.program)}
+	return "", nil, &LoginError{Err: c.environment.NotFound(m.program)}
 }
 
 // StartLogin starts the command of LoginCommand on a terminal.

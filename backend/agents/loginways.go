@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"deskhand/backend/environ"
 )
 
 // wireMethod is an AuthMethod of ACP. env_var exists only in drafts of ACP; older agents describe a terminal in _meta.
@@ -91,7 +93,7 @@ func (m *LoginMethod) older(meta json.RawMessage) bool {
 
 // reserved reports whether a variable is Deskhand's to set: an agent's request must not change where its programs come from.
 func reserved(name string) bool {
-	return ours(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
+	return environ.Private(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
 		strings.HasPrefix(name, "DESKHAND_TREE")
 }
 
@@ -111,14 +113,14 @@ type wayValue struct {
 // ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
 // says so, and Deskhand's own. No two share an id or a display text.
 func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
-	environ := c.environ(e.environ())
+	env := c.environment.With(e.environ())
 	var list []LoginMethod
 	for _, m := range theirs {
 		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
 			continue // nobody could choose the second
 		}
 		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
-			m = w.asked(m, environ)
+			m = w.asked(m, env)
 		}
 		list = append(list, m)
 	}
@@ -133,10 +135,10 @@ func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
 }
 
 // asked returns the agent's method with the values that the method needs.
-func (w wayValues) asked(m LoginMethod, environ []string) LoginMethod {
+func (w wayValues) asked(m LoginMethod, env []string) LoginMethod {
 	m.Type, m.confirms, m.anyOne, m.Vars = LoginByValues, true, w.AnyOne, nil
 	for _, v := range w.Vars {
-		around := lookup(environ, v.Name) != ""
+		around := environ.Lookup(env, v.Name) != ""
 		m.Vars = append(m.Vars, LoginVar{Name: v.Name, Secret: !v.Plain, Optional: v.Optional || w.AnyOne || around, around: around})
 	}
 	return m

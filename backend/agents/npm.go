@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 )
 
@@ -38,7 +39,7 @@ func (i *installation) fromNPM() (supply, error) {
 }
 
 func (c *Catalogue) findNPM() (npm, error) {
-	node, file := c.program("node"), c.program("npm")
+	node, file := c.environment.Program("node"), c.environment.Program("npm")
 	switch {
 	case node == "":
 		return npm{}, fmt.Errorf("node is not on PATH: %s", getNode)
@@ -94,7 +95,7 @@ func (i *npmSupply) resolve(ctx context.Context) error {
 		return fmt.Errorf("npm resolved %s to %q", i.spec(), main.Version)
 	}
 	i.at = release{Version: main.Version, Package: i.e.known.npm, Integrity: main.Integrity}
-	lock.through = i.c.proxied()
+	lock.through = i.c.environment.Proxy()
 	i.packages, i.total = lock.count(), lock.size(ctx, main)
 	if i.planned {
 		i.download = lock.packed(ctx, main)
@@ -169,7 +170,7 @@ func (i *npmSupply) program() (string, error) {
 
 // runNPM runs npm once.
 func (i *npmSupply) runNPM(ctx context.Context, args []string) error {
-	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environ(nil), Dir: i.dir}
+	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environment.With(nil), Dir: i.dir}
 	if cmd.Path == "" {
 		return errors.New("npm was not found")
 	}
@@ -193,7 +194,7 @@ func npmError(tail string) string {
 type lockFile struct {
 	Packages map[string]lockedPackage `json:"packages"`
 
-	through proxying // the proxy for size requests
+	through environ.Proxy // the proxy for size requests
 }
 
 type lockedPackage struct {

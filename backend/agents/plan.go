@@ -51,7 +51,7 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", id, err)
 	}
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 )
 
@@ -56,9 +57,9 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, values map[string]string) proxy.Command {
 	cmd := c.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
-	cmd.Env = filtered(cmd.Env, values)
+	cmd.Env = environ.With(cmd.Env, values)
 	if at.home != "" {
-		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // filtered has removed the variable
+		cmd.Env = append(cmd.Env, environ.AgentHome+"="+at.home) // filtered has removed the variable
 	}
 	return cmd
 }

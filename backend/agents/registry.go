@@ -317,7 +317,7 @@ func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, err
 func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
 	client := &http.Client{
 		// No kept connections: the next request comes in a day.
-		Transport: &http.Transport{Proxy: c.proxied(), DisableKeepAlives: true},
+		Transport: &http.Transport{Proxy: c.environment.Proxy(), DisableKeepAlives: true},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 				return errors.New("it leads elsewhere than we go")

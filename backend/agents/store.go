@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"deskhand/backend/environ"
 )
 
 // The store of installed agents:
@@ -49,10 +51,6 @@ type current struct {
 	release
 	Previous *release `json:"previous,omitempty"`
 }
-
-// homeVariable is in the environment of every agent that Deskhand installed, and so of all its child processes: the directory of its
-// version, which must not be removed meanwhile. The command line would not do, because a node program can overwrite its own.
-const homeVariable = "DESKHAND_AGENT_HOME"
 
 var errNoneStored = errors.New("not installed by Deskhand")
 
@@ -126,9 +124,9 @@ func (c *Catalogue) launch(dir, bin string) (place, error) {
 	}
 	flags, script := nodeScript(at.program)
 	if !script {
-		return at, executable(at.program)
+		return at, environ.Executable(at.program)
 	}
-	node := c.program("node")
+	node := c.environment.Program("node")
 	if node == "" {
 		return place{}, fmt.Errorf("it needs node, which is not on PATH: %s", getNode)
 	}
