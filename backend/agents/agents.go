@@ -54,7 +54,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,25 +64,13 @@ import (
 	"deskhand/backend/vault"
 )
 
-// Errors of Command and File.
+// Errors of Command.
 var (
 	ErrUnknown      = errors.New("unknown agent")
 	ErrNotInstalled = errors.New("the agent is not installed")
-	ErrFile         = errors.New("agents.json cannot be read")
 	ErrClosed       = errors.New("the catalogue is closed")
 	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed instead.
 	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
-)
-
-// Demo is the id of the built-in agent.
-const Demo = "mock"
-
-// Where an agent comes from.
-const (
-	Builtin = "builtin"
-	Custom  = "custom"
-	OnPath  = "path"
-	Own     = "installed"
 )
 
 // States of an agent.
@@ -196,7 +183,8 @@ type Catalogue struct {
 	bundled     []entry
 	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
 	fault       error                   // of the bundled catalogue; a test holds it nil
-	processes   *proxy.Set              // npm, uv, and agents that are asked for their offers
+	store       *store
+	prober      *prober
 	asking      chan struct{}
 	work        sync.WaitGroup
 	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
@@ -220,7 +208,7 @@ type Catalogue struct {
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
 const atOnce = 2
 
-// Open makes a catalogue and starts nothing; see Look.
+// Open makes a catalogue and starts nothing; see [environ.Environment.Look].
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
@@ -244,11 +232,13 @@ func Open(cfg Config) *Catalogue {
 		rows := withRegistry(c.bundled, c.readCopy(u).Document)
 		c.table.Store(&rows)
 	}
-	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.prober = &prober{logger: cfg.Logger}
+	c.prober.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
 	c.environment = environ.Open(environ.Config{
 		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
 		Changing: c.changing, Show: c.showShell,
 	})
+	c.store = &store{dir: c.cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
 	c.fault = errors.Join(unread, unopened, unplaced)
 	return c
 }
@@ -261,10 +251,10 @@ func (c *Catalogue) Close() error {
 	c.end()
 	c.environment.Close()
 	c.work.Wait()
-	if c.processes == nil {
+	if c.prober.processes == nil {
 		return nil
 	}
-	return c.processes.Close()
+	return c.prober.processes.Close()
 }
 
 // backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
@@ -291,23 +281,10 @@ func (c *Catalogue) Environment() *environ.Environment { return c.environment }
 // showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
 // shell belongs to the person.
 func (c *Catalogue) showShell(file string, pid int) (hide func()) {
-	if c.processes == nil {
+	if c.prober.processes == nil {
 		return func() {}
 	}
-	return c.processes.Show(ForShell, filepath.Base(file), pid)
-}
-
-// entry is a row of the table: how an agent is started, and the facts that are known about the agent.
-type entry struct {
-	id, name, source string
-	command          string // an absolute path, or a name to look up on PATH
-	args             []string
-	env              map[string]string
-	cwd              string
-	broken           string
-	inFile           bool // the entry comes from agents.json
-	bare             bool // started without the values that are kept for its logins
-	known            known
+	return c.prober.processes.Show(ForShell, filepath.Base(file), pid)
 }
 
 // List returns the agents that a person can choose from, ready agents first, and the error of agents.json, if any. Of the agents that are
@@ -360,7 +337,7 @@ func (c *Catalogue) describe(e entry) Agent {
 		a.Package, a.Pinned, a.Distribution = e.known.artefact(), e.known.version, e.known.via
 		a.Size = c.size(e)
 	}
-	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
+	if now, err := c.store.current(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
 	}
 	a.Quirks = e.quirks()
@@ -488,7 +465,7 @@ func (c *Catalogue) row(id string) (entry, error) {
 
 // FileProblem returns the error of agents.json, or nil.
 func (c *Catalogue) FileProblem() error {
-	_, err := c.custom()
+	_, err := readCustom(c.cfg.File, c.bundled)
 	return err
 }
 
@@ -496,7 +473,7 @@ func (c *Catalogue) FileProblem() error {
 // agents.json.
 func (c *Catalogue) rows() ([]entry, error) {
 	rows := append([]entry{c.demo()}, *c.table.Load()...)
-	own, err := c.custom()
+	own, err := readCustom(c.cfg.File, c.bundled)
 	for _, e := range own {
 		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
 		if i >= 0 {
@@ -515,6 +492,3 @@ func (c *Catalogue) demo() entry {
 		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
 	}
 }
-
-// asRoot reports whether agents run as the system's administrator.
-func asRoot() bool { return runtime.GOOS != "windows" && os.Geteuid() == 0 }

@@ -19,26 +19,6 @@ const (
 	amp       = "amp"
 )
 
-// hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in
-// the files of its providers. Values are only looked at: no value leaves this file. A key in the system's keychain is not seen.
-func (c *Catalogue) hasCredentials(e entry) bool {
-	if e.source == Builtin {
-		return true // the demo agent needs none
-	}
-	if kept, _ := c.vault.Names(e.id); len(kept) > 0 { // a file that cannot be read gives the agent nothing
-		return true
-	}
-	look := lookout{c.environment.With(e.environ())}
-	names := slices.Clone(e.known.Credentials.Environment)
-	for _, p := range e.known.Credentials.Providers {
-		names = append(names, variablesOf(p)...)
-	}
-	if slices.ContainsFunc(names, func(name string) bool { return look.variable(name) != "" }) {
-		return true
-	}
-	return slices.ContainsFunc(e.known.Credentials.Providers, look.filesOf)
-}
-
 func variablesOf(provider string) []string {
 	switch provider {
 	case anthropic:

@@ -215,7 +215,7 @@ func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
 	if t.e.id == Demo { // the demo agent would keep a message for its next start
 		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
 	}
-	inst, err := t.c.start(ctx, t.e.id, cmd)
+	inst, err := t.c.prober.start(ctx, t.e.id, cmd)
 	if err != nil {
 		t.advise("spawn", "detail", err.Error())
 		return "", err
@@ -401,4 +401,24 @@ func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
 	}
 	why, wants = c.logins[e.key(at)]
 	return why, wants
+}
+
+// cleanUp advises about an agent that deletes conversations by itself, and names the setting against that.
+func (t *trial) cleanUp() {
+	u := t.e.known.Quirks.CleanUp
+	if u == nil {
+		return
+	}
+	if file := u.settings(t.c.environment.With(t.e.env)); !u.isOff(file) {
+		t.advise("cleanup", "setting", u.Setting, "file", file, "age", u.Age)
+	}
+}
+
+// distinctWays gives the ways to sign in of a report distinct names.
+func distinctWays(list []AuthMethod) []AuthMethod {
+	names := distinct(list, func(m AuthMethod) (string, string, string) { return m.ID, cmp.Or(m.Name, m.ID), m.Description })
+	for i := range list {
+		list[i].Name = names[i]
+	}
+	return list
 }

@@ -1,33 +1,15 @@
 package agents
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"deskhand/backend/environ"
 )
-
-// place is where an agent was found.
-type place struct {
-	program string   // the agent's own file, as shown to people
-	node    []string // node and its arguments, when program is a script for node
-	version string   // of an installed agent, with its directory in home
-	home    string
-	start   *start // how to start the agent, when the catalogue does not say
-	reason  string
-}
-
-// argv returns the command line with the agent's arguments.
-func (p place) argv(args []string) (string, []string) {
-	if len(p.node) == 0 {
-		return p.program, args
-	}
-	return p.node[0], slices.Concat(p.node[1:], []string{p.program}, args)
-}
 
 var errUnusable = errors.New("what Deskhand installed cannot be used")
 
@@ -46,7 +28,7 @@ func (c *Catalogue) find(e entry) (place, error) {
 	if e.source != OnPath || c.cfg.Dir == "" {
 		return onPath, missing
 	}
-	at, err := c.stored(e)
+	at, err := c.store.find(e)
 	switch {
 	case err == nil && missing == nil:
 		at.reason += "; it goes before " + onPath.program
@@ -108,4 +90,26 @@ func (c *Catalogue) lacks(e entry) error {
 		return nil
 	}
 	return fmt.Errorf("%s is here, but it starts %s, which is not on PATH: %s", e.command, n.Program, n.Hint)
+}
+
+// versionBeside returns the version of the npm package that a program on PATH belongs to, or "".
+func versionBeside(program, npm string) string {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil || npm == "" {
+		return ""
+	}
+	inside := string(filepath.Separator) + filepath.Join("node_modules", filepath.FromSlash(npm))
+	at := strings.LastIndex(real, inside+string(filepath.Separator))
+	if at < 0 {
+		return ""
+	}
+	data, err := os.ReadFile(filepath.Join(real[:at]+inside, "package.json"))
+	if err != nil {
+		return ""
+	}
+	var manifest struct {
+		Version string `json:"version"`
+	}
+	_ = json.Unmarshal(data, &manifest) // a bad manifest has no version
+	return manifest.Version
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -30,42 +28,6 @@ type Info struct {
 	Capabilities         Capabilities      `json:"capabilities"`
 	ConfigOptions        []json.RawMessage `json:"configOptions,omitempty" doc:"SessionConfigOption entries of ACP"`
 	ConfigError          string            `json:"configError,omitempty" doc:"Reason that the agent could not be asked; configOptions then come from the catalogue"`
-}
-
-// Capabilities lists the measured abilities of an agent. For an agent that nobody has measured, the abilities that the protocol demands of
-// all are true.
-type Capabilities struct {
-	PlanMode         bool `json:"planMode" doc:"The agent has a mode that plans and changes nothing"`
-	Permissions      bool `json:"permissions" doc:"The agent asks for permission before it acts"`
-	Questions        bool `json:"questions" doc:"The agent asks the user questions"`
-	ToolCalls        bool `json:"toolCalls" doc:"The agent reports tool calls"`
-	ToolResults      bool `json:"toolResults" doc:"The agent reports the results of tool calls"`
-	TextMessages     bool `json:"textMessages"`
-	Images           bool `json:"images" doc:"The agent accepts images"`
-	FileAttachments  bool `json:"fileAttachments" doc:"The agent accepts files"`
-	SessionLifecycle bool `json:"sessionLifecycle" doc:"The agent loads or resumes sessions"`
-	ErrorEvents      bool `json:"errorEvents" doc:"The agent reports errors as errors"`
-	Reasoning        bool `json:"reasoning" doc:"The agent reports its thoughts"`
-	Status           bool `json:"status" doc:"The agent reports its state and usage"`
-	CommandExecution bool `json:"commandExecution" doc:"The agent runs commands"`
-	FileChanges      bool `json:"fileChanges" doc:"The agent reports changed files"`
-	MCPTools         bool `json:"mcpTools" doc:"The agent accepts MCP servers"`
-	StreamingDeltas  bool `json:"streamingDeltas" doc:"The agent streams its messages"`
-	ItemStarted      bool `json:"itemStarted" doc:"The agent reports tool calls before they end"`
-	SharedProcess    bool `json:"sharedProcess" doc:"One agent process has several sessions"`
-}
-
-func allCapabilities() Capabilities {
-	return Capabilities{
-		PlanMode: true, Permissions: true, Questions: true, ToolCalls: true, ToolResults: true, TextMessages: true, Images: true,
-		FileAttachments: true, SessionLifecycle: true, ErrorEvents: true, Reasoning: true, Status: true, CommandExecution: true,
-		FileChanges: true, MCPTools: true, StreamingDeltas: true, ItemStarted: true, SharedProcess: true,
-	}
-}
-
-// plainCapabilities returns the capabilities that the protocol demands of every agent.
-func plainCapabilities() Capabilities {
-	return Capabilities{ToolCalls: true, ToolResults: true, TextMessages: true, StreamingDeltas: true}
 }
 
 // Info describes an agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
@@ -187,21 +149,27 @@ func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	}
 	ctx, cancel := context.WithTimeout(c.life, askLimit)
 	defer cancel()
-	a.offer, a.err = c.ask(ctx, e.id, cmd, true)
+	a.offer, a.err = c.prober.ask(ctx, e.id, cmd, true)
 	c.noteLogin(e, at, a.err)
 	a.at = time.Now()
 }
 
-// key changes when the agent's program or its way to start changes.
-func (e entry) key(at place) string {
-	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program) + "\x00" + fmt.Sprintf("%q %q %q", e.args, e.env, e.cwd)
-}
-
-// stamp changes when a program is replaced.
-func stamp(file string) string {
-	info, err := os.Stat(file)
-	if err != nil {
-		return ""
+// hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in
+// the files of its providers. Values are only looked at: no value is returned. A key in the system's keychain is not seen.
+func (c *Catalogue) hasCredentials(e entry) bool {
+	if e.source == Builtin {
+		return true // the demo agent needs none
 	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	if kept, _ := c.vault.Names(e.id); len(kept) > 0 { // a file that cannot be read gives the agent nothing
+		return true
+	}
+	look := lookout{c.environment.With(e.environ())}
+	names := slices.Clone(e.known.Credentials.Environment)
+	for _, p := range e.known.Credentials.Providers {
+		names = append(names, variablesOf(p)...)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return look.variable(name) != "" }) {
+		return true
+	}
+	return slices.ContainsFunc(e.known.Credentials.Providers, look.filesOf)
 }

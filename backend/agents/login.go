@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,55 +46,12 @@ func (e *LoginError) Words() string {
 	return e.Err.Error()
 }
 
-// The ways to sign in.
-const (
-	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
-	LoginByTerminal = "terminal" // the agent's own program, in a terminal
-	LoginByValues   = "env"      // values for the agent's environment
-)
-
 // LoginMethods lists how a person signs in to an agent.
 type LoginMethods struct {
 	Methods []LoginMethod `json:"methods"`
 	Logout  bool          `json:"logout" doc:"The agent can sign out, or Deskhand keeps values for the agent, which signing out removes"`
 	Keyring string        `json:"keyring,omitempty" enum:"system,file" doc:"Store of the values; absent when no login method needs values"`
 	Warning string        `json:"warning,omitempty" doc:"Reason that values are kept in a file"`
-}
-
-// LoginMethod is a way to sign in.
-type LoginMethod struct {
-	ID          string     `json:"id"`
-	Name        string     `json:"name"`
-	Description string     `json:"description,omitempty"`
-	Type        string     `json:"type" enum:"agent,terminal,env"`
-	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
-	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
-
-	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
-	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
-	env      map[string]string // of type terminal
-	anyOne   bool              // a single value is needed, and enough
-	confirms bool              // of type env: authenticate tells the agent that the values are there
-}
-
-// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
-func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
-
-// LoginVar is a value of a login method.
-type LoginVar struct {
-	Name     string `json:"name"`
-	Label    string `json:"label,omitempty"`
-	Secret   bool   `json:"secret"`
-	Optional bool   `json:"optional"`
-	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
-
-	around bool // set in the environment that agents are started in
-}
-
-// signIn holds the ways to sign in that an agent announced.
-type signIn struct {
-	methods []LoginMethod
-	logout  bool
 }
 
 // Time limits of logins. A person may have to find a password and a second device.
@@ -107,9 +63,6 @@ const (
 // longestValue is the longest value of a variable on Windows. A longer value than the system accepts would keep the agent from ever
 // starting.
 const longestValue = 32<<10 - 1
-
-// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
-const apiKey = "api-key"
 
 // Login returns the ways to sign in to an agent. Login starts the agent when the agent has not been asked before.
 func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) {
@@ -200,7 +153,7 @@ func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod,
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
-	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
+	err := c.prober.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
 	}, func(q *question, _ string) error {
 		begun = true
@@ -374,7 +327,7 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 // StartLogin starts the command of LoginCommand on a terminal.
 func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
 	cmd.Terminal = tty
-	return c.start(ctx, id, cmd)
+	return c.prober.start(ctx, id, cmd)
 }
 
 // CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
@@ -489,59 +442,26 @@ func (c *Catalogue) forgetAnswers(id string) {
 // Vault returns the vault of the values that people have entered for logins.
 func (c *Catalogue) Vault() *vault.Vault { return c.vault }
 
-// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
-func signInOf(began json.RawMessage) signIn {
-	var r struct {
-		Methods []json.RawMessage `json:"authMethods"`
-	}
-	_ = json.Unmarshal(began, &r)
-	can, _ := acp.ParseInitialized(began)
-	s := signIn{logout: can.Logout}
-	for _, raw := range r.Methods {
-		var m wireMethod
-		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {
-			if method, ok := m.method(); ok {
-				s.methods = append(s.methods, method)
-			}
+// ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
+// says so, and Deskhand's own. No two share an id or a display text.
+func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
+	env := c.environment.With(e.environ())
+	var list []LoginMethod
+	for _, m := range theirs {
+		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
+			continue // nobody could choose the second
 		}
+		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
+			m = w.asked(m, env)
+		}
+		list = append(list, m)
 	}
-	return s
-}
-
-// shown returns the page of an elicitation by URL, the only elicitation that an agent may send during a login.
-func shown(params json.RawMessage) (url string, ok bool) {
-	var p struct {
-		Mode string `json:"mode"`
-		URL  string `json:"url"`
+	if m, ok := valuesOf(e, list); ok {
+		list = append(list, m)
 	}
-	_ = json.Unmarshal(params, &p)
-	return p.URL, p.Mode == "url" && isPage(p.URL)
-}
-
-// isPage reports whether a text is the URL of a page that can be shown: http or https, no control characters, not too long.
-func isPage(text string) bool {
-	const longest = 8 << 10
-	u, err := url.Parse(text)
-	return err == nil && len(text) <= longest && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
-}
-
-// elicited answers an elicitation by URL. The page is only for a person to see, so elicited accepts before anybody has seen the page.
-func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
-	opened := q.page.Load()
-	if opened == nil || e.Method() != "elicitation/create" {
-		return false
+	names := distinct(list, func(m LoginMethod) (string, string, string) { return m.ID, m.Name, m.Description })
+	for i := range list {
+		list[i].Name = names[i]
 	}
-	var m struct {
-		Params json.RawMessage `json:"params"`
-	}
-	_ = json.Unmarshal(msg, &m) // the caller has peeked at msg
-	url, ok := shown(m.Params)
-	if !ok {
-		return false
-	}
-	(*opened)(url)
-	if yes, err := acp.NewResponse(e.ID, map[string]any{"action": "accept"}); err == nil {
-		_ = q.inst.Send(ctx, yes) // an agent that has ended needs no answer
-	}
-	return true
+	return list
 }

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,11 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 )
-
-const getNode = "install Node.js 20 or newer, which brings npm: https://nodejs.org"
 
 // npm is the command that starts npm: node with the script, or npm alone where npm is no script for node.
 type npm struct {
@@ -188,44 +184,4 @@ func npmError(tail string) string {
 		}
 	}
 	return ""
-}
-
-// lockFile is the part of npm's package-lock.json that sizes need.
-type lockFile struct {
-	Packages map[string]lockedPackage `json:"packages"`
-
-	through environ.Proxy // the proxy for size requests
-}
-
-type lockedPackage struct {
-	Version   string   `json:"version"`
-	Resolved  string   `json:"resolved"`
-	Integrity string   `json:"integrity"`
-	OS        []string `json:"os"`
-	CPU       []string `json:"cpu"`
-	LibC      []string `json:"libc"`
-	InBundle  bool     `json:"inBundle"` // bundled in the tarball of another package
-}
-
-func readLock(file string) (lockFile, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return lockFile{}, err
-	}
-	var lock lockFile
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&lock); err != nil {
-		return lockFile{}, fmt.Errorf("npm's package-lock.json is broken: %w", err)
-	}
-	return lock, nil
-}
-
-// count returns the number of packages for this machine.
-func (l lockFile) count() int {
-	n := 0
-	for name, p := range l.Packages {
-		if name != "" && p.isForUs() {
-			n++
-		}
-	}
-	return n
 }

@@ -55,7 +55,7 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.home(id), step: StepResolve, planned: true}
+	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.store.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {
 	case c.life.Err() != nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,12 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/proxy"
 )
+
+// prober starts the processes of this package, and talks to agents outside of a session.
+type prober struct {
+	processes *proxy.Set // npm, uv, and agents that are asked for their offers
+	logger    *slog.Logger
+}
 
 // offer is an agent's description of itself.
 type offer struct {
@@ -35,8 +42,8 @@ func (e *askError) Unwrap() error { return e.err }
 
 // ask starts an agent in an empty directory, calls initialize and, with session, session/new, and ends the agent with everything that the
 // agent started. The end of ctx does so too.
-func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (o offer, err error) {
-	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) {
+func (p *prober) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (o offer, err error) {
+	err = p.attend(ctx, id, func(dir string) (proxy.Command, error) {
 		cmd.Dir = dir
 		if id == Demo { // the demo agent would keep a message for its next start
 			cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
@@ -51,7 +58,7 @@ func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, sessi
 
 // attend starts an agent in an empty directory, with the command for that directory, and has f talk to the agent. When attend returns,
 // every process of the agent is gone except a browser, and an askError has the complete stderr.
-func (c *Catalogue) attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(q *question, dir string) error) (err error) {
+func (p *prober) attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(q *question, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "deskhand-ask-*")
 	if err != nil {
 		return err
@@ -61,7 +68,7 @@ func (c *Catalogue) attend(ctx context.Context, id string, command func(dir stri
 	if err != nil {
 		return err
 	}
-	inst, err := c.start(ctx, id, cmd)
+	inst, err := p.start(ctx, id, cmd)
 	if err != nil {
 		return err
 	}
@@ -72,19 +79,19 @@ func (c *Catalogue) attend(ctx context.Context, id string, command func(dir stri
 			failed.stderr = inst.Status().StderrTail
 		}
 		if closed != nil {
-			c.cfg.Logger.Error("an agent that was asked could not be ended", "agent", id, "error", closed)
+			p.logger.Error("an agent that was asked could not be ended", "agent", id, "error", closed)
 		}
 		err = errors.Join(err, closed)
 	}()
 	return f(q, dir)
 }
 
-// start starts a process in the catalogue's set. A process that began before ctx ended is ended too.
-func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (*proxy.Instance, error) {
+// start starts a process in the set. A process that began before ctx ended is ended too.
+func (p *prober) start(ctx context.Context, name string, cmd proxy.Command) (*proxy.Instance, error) {
 	serverID := name + "." + rand.Text()
-	inst, err := c.processes.Start(ctx, serverID, name, cmd)
+	inst, err := p.processes.Start(ctx, serverID, name, cmd)
 	if err != nil {
-		return nil, errors.Join(err, c.processes.Remove(serverID))
+		return nil, errors.Join(err, p.processes.Remove(serverID))
 	}
 	return inst, nil
 }
@@ -307,4 +314,44 @@ func olderOption(id, name, current string, list []acp.ConfigChoice) json.RawMess
 		panic(err) // strings always encode
 	}
 	return raw
+}
+
+// elicited answers an elicitation by URL. The page is only for a person to see, so elicited accepts before anybody has seen the page.
+func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
+	opened := q.page.Load()
+	if opened == nil || e.Method() != "elicitation/create" {
+		return false
+	}
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(msg, &m) // the caller has peeked at msg
+	url, ok := shown(m.Params)
+	if !ok {
+		return false
+	}
+	(*opened)(url)
+	if yes, err := acp.NewResponse(e.ID, map[string]any{"action": "accept"}); err == nil {
+		_ = q.inst.Send(ctx, yes) // an agent that has ended needs no answer
+	}
+	return true
+}
+
+// shown returns the page of an elicitation by URL, the only elicitation that an agent may send during a login.
+func shown(params json.RawMessage) (url string, ok bool) {
+	var p struct {
+		Mode string `json:"mode"`
+		URL  string `json:"url"`
+	}
+	_ = json.Unmarshal(params, &p)
+	return p.URL, p.Mode == "url" && isPage(p.URL)
+}
+
+const methodNew = "session/new"
+
+// leave has the agent forget the probe's session, where the agent supports that.
+func (q *question) leave(ctx context.Context, initialized, session json.RawMessage) {
+	if deletes(initialized) {
+		q.forget(ctx, session)
+	}
 }

@@ -36,7 +36,7 @@ func (c *Catalogue) ListSessions(ctx context.Context, id, directory, cursor stri
 		return nil, "", false, ctx.Err()
 	}
 	// Not in directory: some agents run files of the directory they start in, and nobody has approved that.
-	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) { return c.Command(ctx, id, dir) }, func(q *question, _ string) error {
+	err = c.prober.attend(ctx, id, func(dir string) (proxy.Command, error) { return c.Command(ctx, id, dir) }, func(q *question, _ string) error {
 		list, next, supported, err = q.sessions(ctx, directory, cursor)
 		return err
 	})

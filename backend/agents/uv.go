@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 )
 
 const getUV = "install uv, which also brings Python where there is none: https://docs.astral.sh/uv"
-
-// validPython matches the name of a package in Python's index, with or without extras, and no path, URL or flag.
-var validPython = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9]([A-Za-z0-9,._-]{0,98}[A-Za-z0-9])?\])?$`)
 
 // The directories of uv in the directory of the version.
 const (
