@@ -60,6 +60,7 @@ import (
 	"time"
 
 	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 	"deskhand/backend/vault"
 )
@@ -184,7 +185,7 @@ type Catalogue struct {
 	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
 	fault       error                   // of the bundled catalogue; a test holds it nil
 	store       *store
-	prober      *prober
+	prober      *probe.Prober
 	asking      chan struct{}
 	work        sync.WaitGroup
 	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
@@ -232,8 +233,8 @@ func Open(cfg Config) *Catalogue {
 		rows := withRegistry(c.bundled, c.readCopy(u).Document)
 		c.table.Store(&rows)
 	}
-	c.prober = &prober{logger: cfg.Logger}
-	c.prober.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.prober = &probe.Prober{Logger: cfg.Logger}
+	c.prober.Processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
 	c.environment = environ.Open(environ.Config{
 		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
 		Changing: c.changing, Show: c.showShell,
@@ -251,10 +252,10 @@ func (c *Catalogue) Close() error {
 	c.end()
 	c.environment.Close()
 	c.work.Wait()
-	if c.prober.processes == nil {
+	if c.prober.Processes == nil {
 		return nil
 	}
-	return c.prober.processes.Close()
+	return c.prober.Processes.Close()
 }
 
 // backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
@@ -281,10 +282,10 @@ func (c *Catalogue) Environment() *environ.Environment { return c.environment }
 // showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
 // shell belongs to the person.
 func (c *Catalogue) showShell(file string, pid int) (hide func()) {
-	if c.prober.processes == nil {
+	if c.prober.Processes == nil {
 		return func() {}
 	}
-	return c.prober.processes.Show(ForShell, filepath.Base(file), pid)
+	return c.prober.Processes.Show(ForShell, filepath.Base(file), pid)
 }
 
 // List returns the agents that a person can choose from, ready agents first, and the error of agents.json, if any. Of the agents that are

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
 
@@ -71,11 +73,11 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 	}
 	i.Path, i.Version = at.program, at.version
 	o, err := c.offerOf(ctx, e, at, q.Fresh)
-	if o.version != "" {
-		i.Version = o.version
+	if o.Version != "" {
+		i.Version = o.Version
 	}
-	if o.options != nil {
-		i.ConfigOptions = o.options
+	if o.Options != nil {
+		i.ConfigOptions = o.Options
 	}
 	if ctx.Err() != nil {
 		return i, ctx.Err()
@@ -97,7 +99,7 @@ const (
 type answer struct {
 	done  chan struct{}
 	at    time.Time // valid once done is closed, like offer and err
-	offer offer
+	offer probe.Offer
 	err   error
 }
 
@@ -112,10 +114,10 @@ func (a *answer) old(fresh bool) bool {
 }
 
 // offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share the answer.
-func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
+func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (probe.Offer, error) {
 	cmd := c.command(ctx, e, at, "")
 	if ctx.Err() != nil {
-		return offer{}, ctx.Err() // cmd may lack values
+		return probe.Offer{}, ctx.Err() // cmd may lack values
 	}
 	key := e.key(at)
 	c.mu.Lock()
@@ -124,7 +126,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 		a = &answer{done: make(chan struct{})}
 		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
 			c.mu.Unlock()
-			return offer{}, ErrClosed
+			return probe.Offer{}, ErrClosed
 		}
 		c.answers[key] = a
 	}
@@ -133,7 +135,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 	case <-a.done:
 		return a.offer, a.err
 	case <-ctx.Done():
-		return offer{}, ctx.Err()
+		return probe.Offer{}, ctx.Err()
 	}
 }
 
@@ -149,9 +151,26 @@ func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	}
 	ctx, cancel := context.WithTimeout(c.life, askLimit)
 	defer cancel()
-	a.offer, a.err = c.prober.ask(ctx, e.id, cmd, true)
+	a.offer, a.err = c.ask(ctx, e, cmd, true)
 	c.noteLogin(e, at, a.err)
 	a.at = time.Now()
+}
+
+// ask starts an agent in an empty directory, and returns its offer; without session, only the version.
+func (c *Catalogue) ask(ctx context.Context, e entry, cmd proxy.Command, session bool) (probe.Offer, error) {
+	return c.prober.Ask(ctx, e.id, func(dir string) (proxy.Command, error) {
+		cmd.Dir = dir
+		return forgetful(e, cmd, dir), nil
+	}, session)
+}
+
+// forgetful returns the command of an agent whose state, if the agent is the demo agent, is in dir: the demo agent would keep a message for
+// its next start.
+func forgetful(e entry, cmd proxy.Command, dir string) proxy.Command {
+	if e.id == Demo {
+		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
+	}
+	return cmd
 }
 
 // hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"deskhand/backend/probe"
 )
 
 // Install installs an agent as its catalogue entry says. An agent that is present already is left alone, unless r has Reinstall or asks for
@@ -285,9 +287,9 @@ func (i *installation) verify(ctx context.Context) error {
 	defer cancel()
 	cmd := i.c.command(ctx, i.e, at, "")
 	cmd.Purpose = ForInstall
-	_, err = i.c.prober.ask(ctx, i.e.id, cmd, false)
-	if silent, ok := errors.AsType[*askError](err); ok {
-		i.stderr = silent.stderr
+	_, err = i.c.ask(ctx, i.e, cmd, false)
+	if silent, ok := errors.AsType[*probe.Error](err); ok {
+		i.stderr = silent.Stderr
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 	"deskhand/backend/vault"
 )
@@ -131,7 +132,7 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 	if !known {
 		bare := e
 		bare.bare = true // neither a wrong value nor a locked keyring may keep anybody from giving another value
-		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *question, began json.RawMessage) error {
+		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *probe.Probe, began json.RawMessage) error {
 			s = signInOf(began)
 			return nil
 		})
@@ -148,27 +149,27 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 
 // speak starts an agent in an empty directory with the environment for a login, and calls f after initialize. When speak returns, every
 // process of the agent is gone except a browser.
-func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *question, json.RawMessage) error) error {
+func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
-	err := c.prober.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
+	err := c.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
-	}, func(q *question, _ string) error {
+	}, func(q *probe.Probe, _ string) error {
 		begun = true
 		starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
 		defer started()
-		began, err := q.call(starting, "initialize", loginParams())
+		began, err := q.Call(starting, "initialize", loginParams())
 		if err != nil {
 			return err
 		}
 		return f(ctx, q, began)
 	})
-	failed, asked := errors.AsType[*askError](err)
+	failed, asked := errors.AsType[*probe.Error](err)
 	switch {
 	case asked:
-		return &LoginError{Err: failed.err, Stderr: failed.stderr}
+		return &LoginError{Err: failed.Err, Stderr: failed.Stderr}
 	case err != nil && !begun:
 		return &LoginError{Err: err}
 	}
@@ -177,7 +178,7 @@ func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod,
 
 // loginParams returns initializeParams of a client that can show a page.
 func loginParams() map[string]any {
-	params := initializeParams()
+	params := probe.InitializeParams()
 	if can, ok := params["clientCapabilities"].(map[string]any); ok {
 		can["elicitation"] = map[string]any{"url": map[string]any{}}
 	}
@@ -258,9 +259,9 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 		params["_meta"] = map[string]any{apiKey: map[string]any{"apiKey": key}}
 		given = nil
 	}
-	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *question, _ json.RawMessage) error {
-		q.page.Store(&opened)
-		_, err := q.call(ctx, "authenticate", params)
+	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+		q.ShowPages(opened)
+		_, err := q.Call(ctx, "authenticate", params)
 		return err
 	})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -327,7 +328,7 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 // StartLogin starts the command of LoginCommand on a terminal.
 func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
 	cmd.Terminal = tty
-	return c.prober.start(ctx, id, cmd)
+	return c.prober.Start(ctx, id, cmd)
 }
 
 // CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
@@ -409,8 +410,8 @@ func (c *Catalogue) signOut(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutLimit)
 	defer cancel()
-	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *question, _ json.RawMessage) error {
-		_, err := q.call(ctx, "logout", map[string]any{})
+	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+		_, err := q.Call(ctx, "logout", map[string]any{})
 		return err
 	})
 }

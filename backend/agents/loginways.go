@@ -3,13 +3,13 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 )
 
 // wireMethod is an AuthMethod of ACP. env_var exists only in drafts of ACP; older agents describe a terminal in _meta.
@@ -38,7 +38,7 @@ func (w wireMethod) method() (LoginMethod, bool) {
 	if w.ID == "" {
 		return m, false
 	}
-	if isPage(w.Link) {
+	if probe.IsPage(w.Link) {
 		m.Link = w.Link
 	}
 	if _, gateway := w.Meta["gateway"]; gateway {
@@ -223,11 +223,4 @@ func signInOf(began json.RawMessage) signIn {
 		}
 	}
 	return s
-}
-
-// isPage reports whether a text is the URL of a page that can be shown: http or https, no control characters, not too long.
-func isPage(text string) bool {
-	const longest = 8 << 10
-	u, err := url.Parse(text)
-	return err == nil && len(text) <= longest && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }

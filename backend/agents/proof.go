@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
 
@@ -27,9 +28,9 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	err = c.prober.attend(ctx, id, func(dir string) (proxy.Command, error) {
+	err = c.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) {
 		return c.asUsual(ctx, e, at, dir, values), nil
-	}, func(q *question, dir string) error {
+	}, func(q *probe.Probe, dir string) error {
 		return c.begins(ctx, e, q, dir)
 	})
 	if ctx.Err() != nil {
@@ -40,8 +41,8 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 		return nil
 	}
 	unproven := &LoginError{Err: err, Unproven: true}
-	if failed, ok := errors.AsType[*askError](err); ok {
-		unproven.Err, unproven.Stderr = failed.err, failed.stderr
+	if failed, ok := errors.AsType[*probe.Error](err); ok {
+		unproven.Err, unproven.Stderr = failed.Err, failed.Stderr
 	}
 	return unproven
 }
@@ -58,10 +59,10 @@ func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, 
 }
 
 // begins begins a session and ends it again.
-func (c *Catalogue) begins(ctx context.Context, e entry, q *question, dir string) error {
+func (c *Catalogue) begins(ctx context.Context, e entry, q *probe.Probe, dir string) error {
 	starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
 	defer started()
-	began, err := q.call(starting, "initialize", initializeParams())
+	began, err := q.Call(starting, "initialize", probe.InitializeParams())
 	if err != nil {
 		return err
 	}
@@ -69,16 +70,16 @@ func (c *Catalogue) begins(ctx context.Context, e entry, q *question, dir string
 	limit := max(proofLimit, time.Duration(e.known.Quirks.SessionSeconds)*time.Second)
 	beginning, begun := context.WithTimeout(ctx, limit)
 	defer begun()
-	result, err := q.call(beginning, methodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
+	result, err := q.Call(beginning, probe.MethodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
 	switch {
 	case err != nil && ctx.Err() == nil && errors.Is(beginning.Err(), context.DeadlineExceeded):
-		return q.failed(methodNew, fmt.Errorf("it has not begun a conversation within %v", limit))
+		return q.Fail(probe.MethodNew, fmt.Errorf("it has not begun a conversation within %v", limit))
 	case err != nil:
 		return err
 	}
-	q.leave(ctx, began, result)
-	if a, told := q.account(ctx, began, since); told && a.signedOut() {
-		return q.failed(methodNew, &acp.Error{Code: acp.CodeAuthRequired, Message: a.words()})
+	q.Leave(ctx, began, result)
+	if a, told := q.Account(ctx, began, since); told && a.SignedOut() {
+		return q.Fail(probe.MethodNew, &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()})
 	}
 	return ctx.Err()
 }

@@ -1,4 +1,6 @@
-package agents
+// Package probe hides how an agent is asked something outside of a session: a process in an empty directory, a few calls of ACP, and an end
+// that leaves nothing of the process.
+package probe
 
 import (
 	"context"
@@ -7,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -17,48 +19,43 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// prober starts the processes of this package, and talks to agents outside of a session.
-type prober struct {
-	processes *proxy.Set // npm, uv, and agents that are asked for their offers
-	logger    *slog.Logger
+// Prober starts the processes that are probed.
+type Prober struct {
+	Processes *proxy.Set
+	Logger    *slog.Logger
 }
 
-// offer is an agent's description of itself.
-type offer struct {
-	version string
-	options []json.RawMessage // SessionConfigOption entries, unchanged
+// Offer is an agent's description of itself.
+type Offer struct {
+	Version string
+	Options []json.RawMessage // SessionConfigOption entries, unchanged
 }
 
-// askError is the failure of an agent to answer as ACP demands, with the agent's stderr.
-type askError struct {
-	step   string
-	stderr string
-	err    error
+// Error is the failure of an agent to answer as ACP demands, with the agent's stderr.
+type Error struct {
+	Step   string
+	Stderr string
+	Err    error
 }
 
-func (e *askError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *Error) Error() string { return e.Step + ": " + e.Err.Error() }
 
-func (e *askError) Unwrap() error { return e.err }
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
 
-// ask starts an agent in an empty directory, calls initialize and, with session, session/new, and ends the agent with everything that the
+// Ask starts an agent in an empty directory, calls initialize and, with session, session/new, and ends the agent with everything that the
 // agent started. The end of ctx does so too.
-func (p *prober) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (o offer, err error) {
-	err = p.attend(ctx, id, func(dir string) (proxy.Command, error) {
-		cmd.Dir = dir
-		if id == Demo { // the demo agent would keep a message for its next start
-			cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
-		}
-		return cmd, nil
-	}, func(q *question, dir string) error {
-		o, err = q.put(ctx, dir, session)
+func (s *Prober) Ask(ctx context.Context, id string, command func(dir string) (proxy.Command, error), session bool) (o Offer, err error) {
+	err = s.Attend(ctx, id, command, func(p *Probe, dir string) error {
+		o, err = p.put(ctx, dir, session)
 		return err
 	})
 	return o, err
 }
 
-// attend starts an agent in an empty directory, with the command for that directory, and has f talk to the agent. When attend returns,
-// every process of the agent is gone except a browser, and an askError has the complete stderr.
-func (p *prober) attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(q *question, dir string) error) (err error) {
+// Attend starts an agent in an empty directory, with the command for that directory, and has f talk to the agent. When Attend returns,
+// every process of the agent is gone except a browser, and an Error has the complete stderr.
+func (s *Prober) Attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(p *Probe, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "deskhand-ask-*")
 	if err != nil {
 		return err
@@ -68,90 +65,98 @@ func (p *prober) attend(ctx context.Context, id string, command func(dir string)
 	if err != nil {
 		return err
 	}
-	inst, err := p.start(ctx, id, cmd)
+	inst, err := s.Start(ctx, id, cmd)
 	if err != nil {
 		return err
 	}
-	q, end := begin(ctx, inst)
+	p, end := begin(ctx, inst)
 	defer func() {
 		closed := end()
-		if failed, ok := errors.AsType[*askError](err); ok {
-			failed.stderr = inst.Status().StderrTail
+		if failed, ok := errors.AsType[*Error](err); ok {
+			failed.Stderr = inst.Status().StderrTail
 		}
 		if closed != nil {
-			p.logger.Error("an agent that was asked could not be ended", "agent", id, "error", closed)
+			s.Logger.Error("an agent that was asked could not be ended", "agent", id, "error", closed)
 		}
 		err = errors.Join(err, closed)
 	}()
-	return f(q, dir)
+	return f(p, dir)
 }
 
-// start starts a process in the set. A process that began before ctx ended is ended too.
-func (p *prober) start(ctx context.Context, name string, cmd proxy.Command) (*proxy.Instance, error) {
+// Start starts a process in the set. A process that began before ctx ended is ended too.
+func (s *Prober) Start(ctx context.Context, name string, cmd proxy.Command) (*proxy.Instance, error) {
 	serverID := name + "." + rand.Text()
-	inst, err := p.processes.Start(ctx, serverID, name, cmd)
+	inst, err := s.Processes.Start(ctx, serverID, name, cmd)
 	if err != nil {
-		return nil, errors.Join(err, p.processes.Remove(serverID))
+		return nil, errors.Join(err, s.Processes.Remove(serverID))
 	}
 	return inst, nil
 }
 
-// question is a conversation with a probed agent process.
-type question struct {
+// Probe is an agent process that is asked. Its calls are made by a single goroutine.
+type Probe struct {
 	inst     *proxy.Instance
 	last     int
 	page     atomic.Pointer[func(url string)] // shows a page to a person; may be nil
-	noise    string                           // the first line on stdout that was no message; set when refuse returns
-	accounts accounts                         // account notifications that refuse received
+	noise    string                           // the first line on stdout that was no message; set when Refuse returns
+	accounts accounts                         // account notifications that Refuse received
 }
 
-func ask(inst *proxy.Instance) *question {
-	return &question{inst: inst, accounts: accounts{news: make(chan struct{}, 1)}}
+// New returns the Probe of a process. The caller must have Refuse run.
+func New(inst *proxy.Instance) *Probe {
+	return &Probe{inst: inst, accounts: accounts{news: make(chan struct{}, 1)}}
 }
 
 // begin refuses the agent's requests from now on. The caller must call end, which stops that and ends the agent.
-func begin(ctx context.Context, inst *proxy.Instance) (q *question, end func() error) {
-	q = ask(inst)
+func begin(ctx context.Context, inst *proxy.Instance) (p *Probe, end func() error) {
+	p = New(inst)
 	ctx, cancel := context.WithCancel(ctx)
 	refusing := make(chan struct{})
 	go func() {
 		defer close(refusing)
-		q.refuse(ctx)
+		p.Refuse(ctx)
 	}()
-	return q, func() error {
+	return p, func() error {
 		cancel()
 		<-refusing
 		return inst.Close()
 	}
 }
 
+// ShowPages has opened called from now on with a page that the agent wants a person to see.
+func (p *Probe) ShowPages(opened func(url string)) { p.page.Store(&opened) }
+
+// Noise returns the first line on the agent's stdout that was no message, or "". The caller waits for the end of Refuse first.
+func (p *Probe) Noise() string { return p.noise }
+
 // put calls initialize and, with session, session/new.
-func (q *question) put(ctx context.Context, dir string, session bool) (offer, error) {
-	result, err := q.call(ctx, "initialize", initializeParams())
+func (p *Probe) put(ctx context.Context, dir string, session bool) (Offer, error) {
+	result, err := p.Call(ctx, "initialize", InitializeParams())
 	if err != nil {
-		return offer{}, err
+		return Offer{}, err
 	}
 	can, err := acp.ParseInitialized(result)
 	if err == nil && can.ProtocolVersion != 1 {
 		err = fmt.Errorf("it speaks version %d of the protocol, and we 1", can.ProtocolVersion)
 	}
 	if err != nil {
-		return offer{}, q.failed("initialize", err)
+		return Offer{}, p.Fail("initialize", err)
 	}
-	o := offer{version: versionIn(result)}
+	o := Offer{Version: versionIn(result)}
 	if !session {
 		return o, nil
 	}
-	began, err := q.call(ctx, methodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
+	began, err := p.Call(ctx, MethodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
 	if err != nil {
 		return o, err
 	}
-	o.options = optionsIn(began)
-	q.leave(ctx, result, began)
+	o.Options = optionsIn(began)
+	p.Leave(ctx, result, began)
 	return o, nil
 }
 
-func initializeParams() map[string]any {
+// InitializeParams returns the parameters of initialize for a client that offers nothing but terminals for logins.
+func InitializeParams() map[string]any {
 	return map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": "1"},
@@ -176,19 +181,19 @@ func deletes(initialized json.RawMessage) bool {
 }
 
 // forget has the agent delete the probe's session, so that people do not find the session in the agent's list.
-func (q *question) forget(ctx context.Context, result json.RawMessage) {
+func (p *Probe) forget(ctx context.Context, result json.RawMessage) {
 	var s struct {
 		ID string `json:"sessionId"`
 	}
 	if json.Unmarshal(result, &s) == nil && s.ID != "" {
-		_, _ = q.call(ctx, "session/delete", map[string]any{"sessionId": s.ID}) // best effort: a leftover session does no harm
+		_, _ = p.Call(ctx, "session/delete", map[string]any{"sessionId": s.ID}) // best effort: a leftover session does no harm
 	}
 }
 
-// call sends a request and waits for its result.
-func (q *question) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	q.last++
-	msg, err := acp.NewRequest(json.RawMessage(strconv.Itoa(q.last)), method, params)
+// Call sends a request and waits for its result.
+func (p *Probe) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	p.last++
+	msg, err := acp.NewRequest(json.RawMessage(strconv.Itoa(p.last)), method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +201,9 @@ func (q *question) call(ctx context.Context, method string, params any) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	call, err := q.inst.Call(e)
+	call, err := p.inst.Call(e)
 	if err != nil {
-		return nil, q.failed(method, err)
+		return nil, p.Fail(method, err)
 	}
 	select {
 	case <-call.Done():
@@ -207,33 +212,33 @@ func (q *question) call(ctx context.Context, method string, params any) (json.Ra
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("it has not answered in time")
 		}
-		return nil, q.failed(method, err)
+		return nil, p.Fail(method, err)
 	}
 	answer, err := call.Outcome()
 	if err != nil {
-		return nil, q.failed(method, err)
+		return nil, p.Fail(method, err)
 	}
 	var m struct {
 		Result json.RawMessage `json:"result"`
 		Error  *acp.Error      `json:"error"`
 	}
 	if err := json.Unmarshal(answer, &m); err != nil && m.Error == nil && m.Result == nil {
-		return nil, q.failed(method, err)
+		return nil, p.Fail(method, err)
 	}
 	if m.Error != nil {
-		return nil, q.failed(method, m.Error)
+		return nil, p.Fail(method, m.Error)
 	}
 	return m.Result, nil
 }
 
-// failed returns an askError. A process that has ended gave its reason on stderr, which is complete by then.
-func (q *question) failed(step string, err error) error {
-	return &askError{step: step, stderr: q.inst.Status().StderrTail, err: err}
+// Fail returns an Error. A process that has ended gave its reason on stderr, which is complete by then.
+func (p *Probe) Fail(step string, err error) error {
+	return &Error{Step: step, Stderr: p.inst.Status().StderrTail, Err: err}
 }
 
-// refuse answers the agent's requests with "no such method": a probe offers nothing, and the agent may wait for an answer.
-func (q *question) refuse(ctx context.Context) {
-	r := q.inst.After(0)
+// Refuse answers the agent's requests with "no such method": a probe offers nothing, and the agent may wait for an answer.
+func (p *Probe) Refuse(ctx context.Context) {
+	r := p.inst.After(0)
 	defer r.Close()
 	for {
 		batch, err := r.Next(ctx)
@@ -244,15 +249,15 @@ func (q *question) refuse(ctx context.Context) {
 			e, err := acp.Peek(m.Data)
 			switch {
 			case err != nil:
-			case e.Kind == acp.Request && q.elicited(ctx, e, m.Data):
+			case e.Kind == acp.Request && p.elicited(ctx, e, m.Data):
 			case e.Kind == acp.Request:
 				if no, err := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeMethodNotFound, Message: "Method not found"}); err == nil {
-					_ = q.inst.Send(ctx, no) // an agent that has ended needs no answer
+					_ = p.inst.Send(ctx, no) // an agent that has ended needs no answer
 				}
-			case e.Method() == "_adapter/invalid_stdout" && q.noise == "":
-				q.noise = proxy.InvalidLine(m.Data)
+			case e.Method() == "_adapter/invalid_stdout" && p.noise == "":
+				p.noise = proxy.InvalidLine(m.Data)
 			case e.Method() == accountUpdate:
-				q.accounts.take(m.Data)
+				p.accounts.take(m.Data)
 			}
 		}
 	}
@@ -317,8 +322,8 @@ func olderOption(id, name, current string, list []acp.ConfigChoice) json.RawMess
 }
 
 // elicited answers an elicitation by URL. The page is only for a person to see, so elicited accepts before anybody has seen the page.
-func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
-	opened := q.page.Load()
+func (p *Probe) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
+	opened := p.page.Load()
 	if opened == nil || e.Method() != "elicitation/create" {
 		return false
 	}
@@ -332,7 +337,7 @@ func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) boo
 	}
 	(*opened)(url)
 	if yes, err := acp.NewResponse(e.ID, map[string]any{"action": "accept"}); err == nil {
-		_ = q.inst.Send(ctx, yes) // an agent that has ended needs no answer
+		_ = p.inst.Send(ctx, yes) // an agent that has ended needs no answer
 	}
 	return true
 }
@@ -344,14 +349,22 @@ func shown(params json.RawMessage) (url string, ok bool) {
 		URL  string `json:"url"`
 	}
 	_ = json.Unmarshal(params, &p)
-	return p.URL, p.Mode == "url" && isPage(p.URL)
+	return p.URL, p.Mode == "url" && IsPage(p.URL)
 }
 
-const methodNew = "session/new"
+// MethodNew is the method that makes a session.
+const MethodNew = "session/new"
 
-// leave has the agent forget the probe's session, where the agent supports that.
-func (q *question) leave(ctx context.Context, initialized, session json.RawMessage) {
+// Leave has the agent forget the probe's session, where the agent supports that.
+func (p *Probe) Leave(ctx context.Context, initialized, session json.RawMessage) {
 	if deletes(initialized) {
-		q.forget(ctx, session)
+		p.forget(ctx, session)
 	}
+}
+
+// IsPage reports whether a text is the URL of a page that can be shown: http or https, no control characters, not too long.
+func IsPage(text string) bool {
+	const longest = 8 << 10
+	u, err := url.Parse(text)
+	return err == nil && len(text) <= longest && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }

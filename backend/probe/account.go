@@ -1,4 +1,4 @@
-package agents
+package probe
 
 import (
 	"cmp"
@@ -19,17 +19,18 @@ const (
 // accountUpdate is a notification, outside the protocol, by which some agents report the signed-in account unasked.
 const accountUpdate = "_auth/status_update"
 
-// account is the account that an agent is signed in with.
-type account struct {
+// Account is the account that an agent is signed in with.
+type Account struct {
 	Kind   string `json:"kind"` // none = signed out
 	Label  string `json:"label"`
 	Detail string `json:"detail"`
 }
 
-func (a account) signedOut() bool { return a.Kind == "none" }
+// SignedOut reports whether nobody is signed in.
+func (a Account) SignedOut() bool { return a.Kind == "none" }
 
-// words returns the account's text for a person.
-func (a account) words() string {
+// Words returns the account's text for a person.
+func (a Account) Words() string {
 	text := cmp.Or(a.Label, a.Kind)
 	if a.Detail != "" {
 		text += " (" + a.Detail + ")"
@@ -39,7 +40,7 @@ func (a account) words() string {
 
 // accounts holds the last account that an agent reported.
 type accounts struct {
-	last atomic.Pointer[account]
+	last atomic.Pointer[Account]
 	news chan struct{} // capacity 1
 }
 
@@ -47,7 +48,7 @@ type accounts struct {
 func (s *accounts) take(msg []byte) {
 	var m struct {
 		Params struct {
-			Status *account `json:"authStatus"`
+			Status *Account `json:"authStatus"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(msg, &m) != nil || m.Params.Status == nil || m.Params.Status.Kind == "" {
@@ -60,36 +61,36 @@ func (s *accounts) take(msg []byte) {
 	}
 }
 
-// account returns the account that an agent reports; told is false when the agent reports none. initialized, the answer to initialize, says
+// Account returns the account that an agent reports; told is false when the agent reports none. initialized, the answer to initialize, says
 // whether the agent will report an account; since is when that answer came.
-func (q *question) account(ctx context.Context, initialized json.RawMessage, since time.Time) (a account, told bool) {
-	now := q.accounts.last.Load()
+func (p *Probe) Account(ctx context.Context, initialized json.RawMessage, since time.Time) (a Account, told bool) {
+	now := p.accounts.last.Load()
 	if now == nil && tellsAccount(initialized) {
-		now = q.nextAccount(ctx, max(time.Until(since.Add(accountLimit)), accountGrace), func(account) bool { return true })
+		now = p.nextAccount(ctx, max(time.Until(since.Add(accountLimit)), accountGrace), func(Account) bool { return true })
 	}
-	if now != nil && now.signedOut() {
-		now = q.nextAccount(ctx, accountGrace, func(a account) bool { return !a.signedOut() })
+	if now != nil && now.SignedOut() {
+		now = p.nextAccount(ctx, accountGrace, func(a Account) bool { return !a.SignedOut() })
 	}
 	if now == nil {
-		return account{}, false
+		return Account{}, false
 	}
 	return *now, true
 }
 
 // nextAccount waits up to limit for an account that satisfies will, and returns the last reported account.
-func (q *question) nextAccount(ctx context.Context, limit time.Duration, will func(account) bool) *account {
+func (p *Probe) nextAccount(ctx context.Context, limit time.Duration, will func(Account) bool) *Account {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		select {
-		case <-q.accounts.news:
-			if a := q.accounts.last.Load(); will(*a) {
+		case <-p.accounts.news:
+			if a := p.accounts.last.Load(); will(*a) {
 				return a
 			}
 		case <-timer.C:
-			return q.accounts.last.Load()
+			return p.accounts.last.Load()
 		case <-ctx.Done():
-			return q.accounts.last.Load()
+			return p.accounts.last.Load()
 		}
 	}
 }
