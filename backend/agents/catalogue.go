@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -122,6 +120,19 @@ type credentials struct {
 	Methods     map[string]wayValues `json:"methods"` // by method id: methods that need values in the agent's environment
 }
 
+// wayValues describes the values of a way to sign in that the catalogue knows: the agent reads them from its environment, and authenticate
+// tells the agent that the values are there.
+type wayValues struct {
+	Vars   []wayValue `json:"vars"`
+	AnyOne bool       `json:"anyOne"` // a single value is enough
+}
+
+type wayValue struct {
+	Name     string `json:"name"`
+	Plain    bool   `json:"plain"` // not a secret
+	Optional bool   `json:"optional"`
+}
+
 // ofAnother returns the facts that still hold when agents.json puts another program under the id: credentials, and the likely behaviour.
 func (k known) ofAnother(other known) known {
 	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv, other.Modes = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv, k.Modes
@@ -148,6 +159,14 @@ func readCatalogue(data []byte) (file catalogueFile, err error) {
 	return file, nil
 }
 
+// unmeasured returns the modes of agents that nobody has measured. Open reports a bundled catalogue that cannot be read.
+//
+//nolint:gochecknoglobals // read once from what is part of the program
+var unmeasured = sync.OnceValue(func() Modes {
+	file, _ := readCatalogue(bundled)
+	return file.Deskhand.Modes
+})
+
 func (r registryEntry) entry() entry {
 	e := entry{id: r.ID, name: r.Name, source: OnPath, command: r.Deskhand.Bin, known: r.Deskhand}
 	e.known.registryID = r.ID
@@ -160,17 +179,6 @@ func (r registryEntry) entry() entry {
 	e.distribute(r)
 	e.complete(r.Distribution)
 	return e
-}
-
-// environ returns the variables that an agent is started with besides those of all agents. When agents run as the system's administrator,
-// the catalogue's RootEnv is included; variables of the entry win.
-func (e entry) environ() map[string]string {
-	if !asRoot() || len(e.known.RootEnv) == 0 {
-		return e.env
-	}
-	env := maps.Clone(e.known.RootEnv)
-	maps.Copy(env, e.env)
-	return env
 }
 
 // distribute chooses how the agent is installed.
@@ -260,95 +268,3 @@ func splitSpec(spec string) (name, version string) {
 
 // unscoped returns the name of a package without its scope.
 func unscoped(npm string) string { return path.Base(npm) }
-
-// how tells a person how to get an agent that Deskhand cannot install.
-func (e entry) how() string {
-	text := "there is nothing of it to install on this machine"
-	if e.known.home != "" {
-		text += ": see " + e.known.home
-	}
-	if e.known.remote {
-		return text + ", and write it into agents.json"
-	}
-	return text + ", and have " + e.command + " on PATH"
-}
-
-// quirks returns the quirks for the agent's record, or nil.
-func (e entry) quirks() *Quirks {
-	if q := e.known.Quirks.clone(); !reflect.ValueOf(q).IsZero() {
-		return &q
-	}
-	return nil
-}
-
-// unmeasured returns the modes of agents that nobody has measured. Open reports a bundled catalogue that cannot be read.
-//
-//nolint:gochecknoglobals // read once from what is part of the program
-var unmeasured = sync.OnceValue(func() Modes {
-	file, _ := readCatalogue(bundled)
-	return file.Deskhand.Modes
-})
-
-// entry is a row of the table: how an agent is started, and the facts that are known about the agent.
-type entry struct {
-	id, name, source string
-	command          string // an absolute path, or a name to look up on PATH
-	args             []string
-	env              map[string]string
-	cwd              string
-	broken           string
-	inFile           bool // the entry comes from agents.json
-	bare             bool // started without the values that are kept for its logins
-	known            known
-}
-
-// asRoot reports whether agents run as the system's administrator.
-func asRoot() bool { return runtime.GOOS != "windows" && os.Geteuid() == 0 }
-
-// wayValues describes the values of a way to sign in that the catalogue knows: the agent reads them from its environment, and authenticate
-// tells the agent that the values are there.
-type wayValues struct {
-	Vars   []wayValue `json:"vars"`
-	AnyOne bool       `json:"anyOne"` // a single value is enough
-}
-
-type wayValue struct {
-	Name     string `json:"name"`
-	Plain    bool   `json:"plain"` // not a secret
-	Optional bool   `json:"optional"`
-}
-
-// key changes when the agent's program or its way to start changes.
-func (e entry) key(at place) string {
-	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program) + "\x00" + fmt.Sprintf("%q %q %q", e.args, e.env, e.cwd)
-}
-
-// stamp changes when a program is replaced.
-func stamp(file string) string {
-	info, err := os.Stat(file)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
-}
-
-// Demo is the id of the built-in agent.
-const Demo = "mock"
-
-// Where an agent comes from.
-const (
-	Builtin = "builtin"
-	Custom  = "custom"
-	OnPath  = "path"
-	Own     = "installed"
-)
-
-// owns reports whether the version that is installed under the id is this agent: agents.json may put another agent in its place, and remove
-// that again. For an agent outside that file owns is true, whatever the registry says by now, unless only the file can have named the
-// version.
-func (e entry) owns(r release) bool {
-	if !e.inFile && (e.known.remote || r.Start == nil) {
-		return true
-	}
-	return r.Package == e.known.artefact() || e.known.via == viaBinary && sameOrigin(r.Package, e.known.binary.Archive)
-}

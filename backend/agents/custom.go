@@ -22,9 +22,9 @@ var ErrFile = errors.New("agents.json cannot be read")
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
-// readCustom reads agents.json; known is the catalogue without that file. A file that is not JSON gives an error with the line; a wrong entry becomes a broken agent, so that people see
+// readCustom reads agents.json; table is the catalogue without that file. A file that is not JSON gives an error with the line; a wrong entry becomes a broken agent, so that people see
 // the entry where they look for the agent; an impossible id is an error, and the other entries still count.
-func readCustom(name string, known []entry) ([]entry, error) {
+func readCustom(name string, table []entry) ([]entry, error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) || name == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func readCustom(name string, known []entry) ([]entry, error) {
 		switch why := wrongID(a.ID); {
 		case why != "":
 			fault(a, "%s", why)
-		case a.shadows(known):
+		case a.shadows(table):
 			fault(a, `%s is known already; say "override": true to replace it`, a.ID)
 		case slices.ContainsFunc(list, func(other entry) bool { return other.id == a.ID }):
 			fault(a, "%s stands in it twice", a.ID)
@@ -81,8 +81,8 @@ func wrongID(id string) string {
 }
 
 // shadows reports whether a has the id of a known agent without asking to override that agent.
-func (a customAgent) shadows(known []entry) bool {
-	return !a.Override && slices.ContainsFunc(known, func(k entry) bool { return k.id == a.ID })
+func (a customAgent) shadows(table []entry) bool {
+	return !a.Override && slices.ContainsFunc(table, func(k entry) bool { return k.id == a.ID })
 }
 
 // customAgent is an entry of agents.json.

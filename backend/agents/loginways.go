@@ -12,6 +12,71 @@ import (
 	"deskhand/backend/probe"
 )
 
+// The ways to sign in.
+const (
+	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
+	LoginByTerminal = "terminal" // the agent's own program, in a terminal
+	LoginByValues   = "env"      // values for the agent's environment
+)
+
+// LoginMethod is a way to sign in.
+type LoginMethod struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description,omitempty"`
+	Type        string     `json:"type" enum:"agent,terminal,env"`
+	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
+	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
+
+	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
+	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
+	env      map[string]string // of type terminal
+	anyOne   bool              // a single value is needed, and enough
+	confirms bool              // of type env: authenticate tells the agent that the values are there
+}
+
+// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
+func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
+
+// LoginVar is a value of a login method.
+type LoginVar struct {
+	Name     string `json:"name"`
+	Label    string `json:"label,omitempty"`
+	Secret   bool   `json:"secret"`
+	Optional bool   `json:"optional"`
+	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
+
+	around bool // set in the environment that agents are started in
+}
+
+// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
+const apiKey = "api-key"
+
+// signIn holds the ways to sign in that an agent announced.
+type signIn struct {
+	methods []LoginMethod
+	logout  bool
+}
+
+// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
+func signInOf(began json.RawMessage) signIn {
+	var r struct {
+		Methods []json.RawMessage `json:"authMethods"`
+	}
+	_ = json.Unmarshal(began, &r)
+	can, _ := acp.ParseInitialized(began)
+	s := signIn{logout: can.Logout}
+	for _, raw := range r.Methods {
+		var m wireMethod
+		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {
+			if method, ok := m.method(); ok {
+				s.methods = append(s.methods, method)
+			}
+		}
+	}
+	return s
+}
+
 // wireMethod is an AuthMethod of ACP. env_var exists only in drafts of ACP; older agents describe a terminal in _meta.
 type wireMethod struct {
 	ID          string            `json:"id"`
@@ -158,69 +223,4 @@ func valuesOf(e entry, theirs []LoginMethod) (LoginMethod, bool) {
 	}
 	m.Description = "Kept by Deskhand, and given to the agent as " + strings.Join(names, " or ")
 	return m, len(names) > 0
-}
-
-// The ways to sign in.
-const (
-	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
-	LoginByTerminal = "terminal" // the agent's own program, in a terminal
-	LoginByValues   = "env"      // values for the agent's environment
-)
-
-// LoginMethod is a way to sign in.
-type LoginMethod struct {
-	ID          string     `json:"id"`
-	Name        string     `json:"name"`
-	Description string     `json:"description,omitempty"`
-	Type        string     `json:"type" enum:"agent,terminal,env"`
-	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
-	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
-
-	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
-	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
-	env      map[string]string // of type terminal
-	anyOne   bool              // a single value is needed, and enough
-	confirms bool              // of type env: authenticate tells the agent that the values are there
-}
-
-// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
-func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
-
-// LoginVar is a value of a login method.
-type LoginVar struct {
-	Name     string `json:"name"`
-	Label    string `json:"label,omitempty"`
-	Secret   bool   `json:"secret"`
-	Optional bool   `json:"optional"`
-	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
-
-	around bool // set in the environment that agents are started in
-}
-
-// signIn holds the ways to sign in that an agent announced.
-type signIn struct {
-	methods []LoginMethod
-	logout  bool
-}
-
-// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
-const apiKey = "api-key"
-
-// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
-func signInOf(began json.RawMessage) signIn {
-	var r struct {
-		Methods []json.RawMessage `json:"authMethods"`
-	}
-	_ = json.Unmarshal(began, &r)
-	can, _ := acp.ParseInitialized(began)
-	s := signIn{logout: can.Logout}
-	for _, raw := range r.Methods {
-		var m wireMethod
-		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {
-			if method, ok := m.method(); ok {
-				s.methods = append(s.methods, method)
-			}
-		}
-	}
-	return s
 }
