@@ -435,7 +435,7 @@ func (c *Catalogue) forgetAnswers(id string) {
 			if strings.HasPrefix(key, id+"\x00") {
 				delete(c.answers, key)
 			}
-		default: // a running question is fresh
+		default: // an awaited answer is fresh
 		}
 	}
 }
