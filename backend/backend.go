@@ -39,6 +39,7 @@ import (
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
+	"deskhand/backend/vault"
 )
 
 // Config configures a Backend.
@@ -158,7 +159,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.agents.Look() // last: a start need not share the processor with a login shell
+	b.agents.Environment().Look() // last: a start need not share the processor with a login shell
 	b.agents.Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
@@ -196,7 +197,7 @@ func (b *Backend) open(ctx context.Context) error {
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.processes.api, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
-		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
+		CatalogueURL: b.cfg.CatalogueURL, Vault: b.vault("logins.json"),
 	})
 	b.settings = settings.New(b.cfg.Places.Settings())
 	var client http.Handler
@@ -276,7 +277,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
-	known := roster.NewSecrets(b.agents, []*agents.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
+	known := roster.NewSecrets(b.agents, []*vault.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
 	b.roster = roster.New(roster.Deps{Catalogue: b.agents, Secrets: known})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.processes.sessions, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
@@ -307,13 +308,13 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 // openLibraries opens the skills and the snapshots, which lie in files beside the database.
 func (b *Backend) openLibraries(ctx context.Context) (err error) {
 	b.skills, err = skills.Open(ctx, skills.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.processes.api, Environ: b.agents.Environ, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.processes.api, Environ: b.agents.Environment().Environ, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	b.kept, err = snapshot.Open(ctx, snapshot.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.processes.api, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.processes.api, Environ: b.agents.Environment().Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
 	})
 	return err
 }
@@ -362,7 +363,7 @@ func (b *Backend) clientHandler() http.Handler {
 func (b *Backend) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version, Session: b.client.Get, Stored: b.client.Stored,
-		LoadSecrets: func(ctx context.Context) error { return b.roster.Secrets().Load(ctx, agents.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return b.roster.Secrets().Load(ctx, vault.Asking) }, Redactor: b.client.Redactor, Begin: b.client.Maintenance().BeginWork,
 	})
 }
 
@@ -379,8 +380,9 @@ func (b *Backend) blame(err error) error {
 	return err
 }
 
-func (b *Backend) vault(name string) *agents.Vault {
-	return agents.OpenVault(agents.VaultConfig{
+// vault opens the vault of a file in the data directory.
+func (b *Backend) vault(name string) *vault.Vault {
+	return vault.Open(vault.Config{
 		File: filepath.Join(b.cfg.Places.Data, name), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
 	})
 }
@@ -420,7 +422,7 @@ func (b *Backend) bounded(next http.Handler) http.Handler {
 
 // Programs returns the lookup of variables and programs in the agents' environment, which the login shell has set up.
 func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
-	return b.agents.Programs(ctx)
+	return b.agents.Environment().Programs(ctx)
 }
 
 // Running is the number of running turns.

@@ -7,6 +7,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
+	"deskhand/backend/environ"
 	"deskhand/backend/form"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/inspect"
@@ -123,7 +124,7 @@ func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // PrintEnvironment prints this process's environment. A login shell runs it on systems that have no program for that.
-func PrintEnvironment(out io.Writer) error { return agents.PrintEnvironment(out) }
+func PrintEnvironment(out io.Writer) error { return environ.PrintEnvironment(out) }
 
 // Watchdog ends our agents when our process dies; in is the pipe that reports the death.
 func Watchdog(in io.Reader) error { return proxy.Watchdog(in) }

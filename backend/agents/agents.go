@@ -12,10 +12,8 @@
 // whichever the machine happens to have; with the other order nobody could reach an installed version. [Agent.Path] and [Agent.Reason] name
 // the program that was found, and why.
 //
-// With [Config.LoginShell], agents are found and started in Deskhand's environment joined with the environment of the person's login shell,
-// which is read once in the background (see [Catalogue.Look]); PATH ends with the directories that the usual installers use. Deskhand's
-// variables win when Deskhand was started from a terminal, those of the shell when Deskhand was started from a desktop. A shell that hangs,
-// fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own environment; agents that are not found then say why.
+// Agents are found and started in the environment of package environ (see [Catalogue.Environment]); agents that are not found say why when the
+// login shell gave no environment.
 //
 // Installing. An installation gets an exact version into a directory beside those of the other versions: by npm, by uv, or by downloading
 // and unpacking an archive, as the agent's entry says. No program of the package runs meanwhile: npm's lifecycle scripts are off, and uv
@@ -43,7 +41,7 @@
 //
 // Signing in. Login lists the ways that an agent offers. The agent signs in by itself (Authenticate), its program runs on a terminal
 // (LoginCommand), or a person gives values (Keep), which are then in the environment of that agent at every start, and of no other agent.
-// The values are in the system's keyring, or else in a file that only its owner may read; LoginMethods.Keyring names the place. A login ends with its
+// The values are in a vault; LoginMethods.Keyring names the place. A login ends with its
 // context, together with every process that the login started, except a browser. Only the started process learns a value from this package.
 package agents
 
@@ -56,34 +54,24 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
+	"deskhand/backend/vault"
 )
 
-// Errors of Command and File.
+// Errors of Command.
 var (
 	ErrUnknown      = errors.New("unknown agent")
 	ErrNotInstalled = errors.New("the agent is not installed")
-	ErrFile         = errors.New("agents.json cannot be read")
 	ErrClosed       = errors.New("the catalogue is closed")
 	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed instead.
 	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
-)
-
-// Demo is the id of the built-in agent.
-const Demo = "mock"
-
-// Where an agent comes from.
-const (
-	Builtin = "builtin"
-	Custom  = "custom"
-	OnPath  = "path"
-	Own     = "installed"
 )
 
 // States of an agent.
@@ -176,11 +164,8 @@ type Config struct {
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
 	Registry string
-	// Vault is the file that lists which values are kept for logins, and holds the values that are in no keyring; "" keeps none. WriteFile
-	// writes the file.
-	Vault string
-	// Keyring lets values be kept in the keyring of the system.
-	Keyring bool
+	// Vault keeps the values that people enter for logins; nil keeps none.
+	Vault *vault.Vault
 	// Preinstalled keeps Ensure from installing a missing agent.
 	Preinstalled bool
 	// Beside is the process set whose watchdog and ledger the processes of this package share: npm, uv, and agents that are asked for their
@@ -195,17 +180,18 @@ type Config struct {
 
 // Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
-	cfg       Config
-	bundled   []entry
-	table     atomic.Pointer[[]entry] // bundled, merged with the registry's document
-	fault     error                   // of the bundled catalogue; a test holds it nil
-	processes *proxy.Set              // npm, uv, and agents that are asked for their offers
-	asking    chan struct{}
-	work      sync.WaitGroup
-	life      context.Context //nolint:containedctx // ends with Close, and every background job with it
-	end       context.CancelFunc
-	around    atomic.Pointer[Surroundings]
-	vault     *vault
+	cfg         Config
+	bundled     []entry
+	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
+	fault       error                   // of the bundled catalogue; a test holds it nil
+	store       *store
+	prober      *probe.Prober
+	asking      chan struct{}
+	work        sync.WaitGroup
+	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
+	end         context.CancelFunc
+	environment *environ.Environment
+	vault       *vault.Vault
 
 	editing  sync.Mutex // held while agents.json is changed
 	registry sync.Mutex // held while the registry is asked
@@ -218,13 +204,12 @@ type Catalogue struct {
 	signIns map[string]signIn    // ways to sign in that agents announced, by entry.key
 	sizes   map[string]Footprint // found out by plans, by agent and version
 	watch   func(News)
-	reading *reading // the last reading of the login shell
 }
 
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
 const atOnce = 2
 
-// Open makes a catalogue and starts nothing; see Look.
+// Open makes a catalogue and starts nothing; see [environ.Environment.Look].
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
@@ -236,20 +221,25 @@ func Open(cfg Config) *Catalogue {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}, sizes: map[string]Footprint{}}
-	c.signIns, c.vault = map[string]signIn{}, &vault{file: cfg.Vault, write: cfg.WriteFile, system: cfg.Keyring, logger: cfg.Logger}
+	c.signIns, c.vault = map[string]signIn{}, cmp.Or(cfg.Vault, vault.Open(vault.Config{}))
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
 		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.around.Store(c.own())
 	c.bundled, unread = parseCatalogue(bundled)
 	c.table.Store(&c.bundled)
 	if u := c.registryURL(); u != nil {
 		rows := withRegistry(c.bundled, c.readCopy(u).Document)
 		c.table.Store(&rows)
 	}
-	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.prober = &probe.Prober{Logger: cfg.Logger}
+	c.prober.Processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.environment = environ.Open(environ.Config{
+		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
+		Changing: c.changing, Show: c.showShell,
+	})
+	c.store = &store{dir: c.cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
 	c.fault = errors.Join(unread, unopened, unplaced)
 	return c
 }
@@ -260,11 +250,12 @@ func (c *Catalogue) Close() error {
 	c.closed = true
 	c.mu.Unlock()
 	c.end()
+	c.environment.Close()
 	c.work.Wait()
-	if c.processes == nil {
+	if c.prober.Processes == nil {
 		return nil
 	}
-	return c.processes.Close()
+	return c.prober.Processes.Close()
 }
 
 // backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
@@ -276,17 +267,25 @@ func (c *Catalogue) backgroundLocked(f func()) bool {
 	return !c.closed
 }
 
-// entry is a row of the table: how an agent is started, and the facts that are known about the agent.
-type entry struct {
-	id, name, source string
-	command          string // an absolute path, or a name to look up on PATH
-	args             []string
-	env              map[string]string
-	cwd              string
-	broken           string
-	inFile           bool // the entry comes from agents.json
-	bare             bool // started without the values that are kept for its logins
-	known            known
+// background is backgroundLocked for a caller that does not hold the lock.
+func (c *Catalogue) background(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backgroundLocked(f)
+}
+
+// Environment returns the environment in which agents are found and started. Until its login shell has answered or timed out, the calls that
+// need an agent wait: Command, Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with
+// them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
+func (c *Catalogue) Environment() *environ.Environment { return c.environment }
+
+// showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
+// shell belongs to the person.
+func (c *Catalogue) showShell(file string, pid int) (hide func()) {
+	if c.prober.Processes == nil {
+		return func() {}
+	}
+	return c.prober.Processes.Show(ForShell, filepath.Base(file), pid)
 }
 
 // List returns the agents that a person can choose from, ready agents first, and the error of agents.json, if any. Of the agents that are
@@ -339,7 +338,7 @@ func (c *Catalogue) describe(e entry) Agent {
 		a.Package, a.Pinned, a.Distribution = e.known.artefact(), e.known.version, e.known.via
 		a.Size = c.size(e)
 	}
-	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
+	if now, err := c.store.current(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
 	}
 	a.Quirks = e.quirks()
@@ -360,7 +359,9 @@ func (c *Catalogue) found(e entry) Agent {
 	case err != nil:
 		a.State, a.Detail = NotFound, err.Error()
 		if !filepath.IsAbs(e.command) && !e.known.remote {
-			a.Searched = c.searched()
+			for _, d := range c.environment.Surroundings().Directories {
+				a.Searched = append(a.Searched, d.String())
+			}
 		}
 		return a
 	}
@@ -396,7 +397,7 @@ func (c *Catalogue) Name(id string) string {
 // Command returns the command that starts the agent in cwd. Command fails with ErrUnknown for an id that is not in the table, and with
 // ErrNotInstalled when the program is not on this machine. Command installs nothing; Ensure does.
 func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	e, err := c.row(id)
 	if err != nil {
 		return proxy.Command{}, err
@@ -422,14 +423,14 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 		e.args, e.env = at.start.Args, at.start.Env
 	}
 	path, args := at.argv(e.args)
-	env := c.environ(e.environ())
+	env := c.environment.With(e.environ())
 	if !e.bare {
-		env = append(env, c.vault.environ(ctx, e.id)...)
+		env = append(env, c.vault.Environ(ctx, e.id)...)
 	}
 	if at.home != "" {
-		env = append(env, homeVariable+"="+at.home)
+		env = append(env, environ.AgentHome+"="+at.home)
 	}
-	return proxy.Command{Path: path, Args: args, Env: exceptLoopback(env), Dir: cwd, Keeps: at.home}
+	return proxy.Command{Path: path, Args: args, Env: environ.ExceptLoopback(env), Dir: cwd, Keeps: at.home}
 }
 
 // Ensure is Command, after installing a missing agent that can be installed, unless Config.Preinstalled is set. A failed installation is an
@@ -465,7 +466,7 @@ func (c *Catalogue) row(id string) (entry, error) {
 
 // FileProblem returns the error of agents.json, or nil.
 func (c *Catalogue) FileProblem() error {
-	_, err := c.custom()
+	_, err := readCustom(c.cfg.File, c.bundled)
 	return err
 }
 
@@ -473,7 +474,7 @@ func (c *Catalogue) FileProblem() error {
 // agents.json.
 func (c *Catalogue) rows() ([]entry, error) {
 	rows := append([]entry{c.demo()}, *c.table.Load()...)
-	own, err := c.custom()
+	own, err := readCustom(c.cfg.File, c.bundled)
 	for _, e := range own {
 		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
 		if i >= 0 {
@@ -492,6 +493,3 @@ func (c *Catalogue) demo() entry {
 		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
 	}
 }
-
-// asRoot reports whether agents run as the system's administrator.
-func asRoot() bool { return runtime.GOOS != "windows" && os.Geteuid() == 0 }

@@ -2,6 +2,8 @@ package agents
 
 import (
 	"cmp"
+	"compress/bzip2"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,12 +20,9 @@ import (
 	"time"
 )
 
-// Limits of an archive. The largest agent of npm has 457 MB unpacked.
+// Limits of a download. The largest agent of npm has 457 MB unpacked.
 const (
-	archiveMax   = 2 << 30 // bytes to download
-	unpackedMax  = 4 << 30
-	archiveMost  = 200_000          // entries
-	headerMost   = 2 << 10          // bytes of an entry besides its content, on average
+	archiveMax   = 2 << 30          // bytes to download
 	answerLimit  = 30 * time.Second // until a server answers
 	stallLimit   = time.Minute      // without any byte
 	archiveFile  = ".archive"       // the download, until unpacked
@@ -35,38 +33,6 @@ var (
 	errStalled = errors.New("nothing has come for a minute")
 	errLate    = errors.New("there is no answer")
 )
-
-// sound returns why b cannot be installed: b must name a program in an archive that comes over a connection which nobody can tamper with.
-func (b binaryTarget) sound() error {
-	u, err := url.Parse(b.Archive)
-	switch cmd := slashed(b.Cmd); {
-	case err != nil:
-		return err
-	case u.Host == "" || !encrypted(u) || u.User != nil:
-		return fmt.Errorf("%s is not of https", u.Redacted())
-	case b.SHA256 != "" && !isSHA256(b.SHA256):
-		return fmt.Errorf("%.80q is no SHA-256", b.SHA256)
-	case b.Cmd == "" || cmd == "." || !filepath.IsLocal(filepath.FromSlash(cmd)) || strings.Contains(cmd, ":"):
-		return fmt.Errorf("%q is no path in an archive", b.Cmd)
-	}
-	_, err = kindOf(u)
-	return err
-}
-
-// encrypted reports whether a download from u is certainly from the host of u. Loopback counts: nobody is in between, and mirrors for tests
-// have no certificates.
-func encrypted(u *url.URL) bool {
-	if u.Scheme == "https" {
-		return true
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "http" && ip != nil && ip.IsLoopback()
-}
-
-func isSHA256(text string) bool {
-	sum, err := hex.DecodeString(text)
-	return err == nil && len(sum) == sha256.Size
-}
 
 // archiveSupply downloads and unpacks an archive, or downloads a bare program.
 type archiveSupply struct{ *installation }
@@ -94,7 +60,7 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 	if err := a.target().sound(); err != nil {
 		return nil, nil, err
 	}
-	transport := &http.Transport{Proxy: a.c.proxied(), DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: a.c.environment.Proxy(), DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects || !encrypted(to.URL) || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 			return errors.New("it leads elsewhere than we go")
@@ -213,24 +179,43 @@ func (a *archiveSupply) program() (string, error) {
 	return bin, os.Chmod(file, 0o700) // archives made on Windows carry no execute bit
 }
 
-// counted reads at most most bytes, and calls each after every piece; an error of each ends the reading.
-type counted struct {
-	from io.Reader
-	most int64
-	each func(total int64) error
-	n    int64
-}
-
-var errTooLarge = errors.New("there is more in it than is taken")
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.n += int64(n)
-	if c.n > c.most {
-		return n, fmt.Errorf("%w: %d MB", errTooLarge, c.most/1_000_000)
+// unpack extracts the whole archive.
+func (a *archiveSupply) unpack(ctx context.Context, file string) (err error) {
+	dir := filepath.Join(a.dir, archiveFiles)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
 	}
-	if stop := c.each(c.n); stop != nil {
-		return n, stop
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
 	}
-	return n, err
+	defer func() { err = errors.Join(err, root.Close()) }()
+	target, err := url.Parse(a.target().Archive)
+	if err != nil {
+		return err
+	}
+	kind, err := kindOf(target)
+	if err != nil {
+		return err
+	}
+	u := &unpacking{ctx: ctx, into: root, left: unpackedMax}
+	if kind == kindZip {
+		return u.zip(file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch kind {
+	case kindGzip:
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			return err
+		}
+		return u.tar(unzipped)
+	case kindBzip:
+		return u.tar(bzip2.NewReader(f))
+	}
+	return u.file(slashed(a.target().Cmd), 0o700, f)
 }

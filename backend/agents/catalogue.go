@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // bundled is the catalogue in the format of the public ACP registry (version 1). Deskhand's additions stand under the key "deskhand" of an
@@ -119,6 +120,19 @@ type credentials struct {
 	Methods     map[string]wayValues `json:"methods"` // by method id: methods that need values in the agent's environment
 }
 
+// wayValues describes the values of a way to sign in that the catalogue knows: the agent reads them from its environment, and authenticate
+// tells the agent that the values are there.
+type wayValues struct {
+	Vars   []wayValue `json:"vars"`
+	AnyOne bool       `json:"anyOne"` // a single value is enough
+}
+
+type wayValue struct {
+	Name     string `json:"name"`
+	Plain    bool   `json:"plain"` // not a secret
+	Optional bool   `json:"optional"`
+}
+
 // ofAnother returns the facts that still hold when agents.json puts another program under the id: credentials, and the likely behaviour.
 func (k known) ofAnother(other known) known {
 	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv, other.Modes = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv, k.Modes
@@ -145,6 +159,14 @@ func readCatalogue(data []byte) (file catalogueFile, err error) {
 	return file, nil
 }
 
+// unmeasured returns the modes of agents that nobody has measured. Open reports a bundled catalogue that cannot be read.
+//
+//nolint:gochecknoglobals // read once from what is part of the program
+var unmeasured = sync.OnceValue(func() Modes {
+	file, _ := readCatalogue(bundled)
+	return file.Deskhand.Modes
+})
+
 func (r registryEntry) entry() entry {
 	e := entry{id: r.ID, name: r.Name, source: OnPath, command: r.Deskhand.Bin, known: r.Deskhand}
 	e.known.registryID = r.ID
@@ -157,17 +179,6 @@ func (r registryEntry) entry() entry {
 	e.distribute(r)
 	e.complete(r.Distribution)
 	return e
-}
-
-// environ returns the variables that an agent is started with besides those of all agents. When agents run as the system's administrator,
-// the catalogue's RootEnv is included; variables of the entry win.
-func (e entry) environ() map[string]string {
-	if !asRoot() || len(e.known.RootEnv) == 0 {
-		return e.env
-	}
-	env := maps.Clone(e.known.RootEnv)
-	maps.Copy(env, e.env)
-	return env
 }
 
 // distribute chooses how the agent is installed.
@@ -257,15 +268,3 @@ func splitSpec(spec string) (name, version string) {
 
 // unscoped returns the name of a package without its scope.
 func unscoped(npm string) string { return path.Base(npm) }
-
-// how tells a person how to get an agent that Deskhand cannot install.
-func (e entry) how() string {
-	text := "there is nothing of it to install on this machine"
-	if e.known.home != "" {
-		text += ": see " + e.known.home
-	}
-	if e.known.remote {
-		return text + ", and write it into agents.json"
-	}
-	return text + ", and have " + e.command + " on PATH"
-}

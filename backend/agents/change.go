@@ -2,13 +2,13 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"reflect"
+	"slices"
 
 	"github.com/gofrs/flock"
 )
@@ -60,7 +60,7 @@ func (c *Catalogue) Begin(id, version string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", id, err)
 	}
-	now, err := c.readCurrent(id)
+	now, err := c.store.current(id)
 	p.asked, p.reinstall = true, err == nil && now.Version == p.version
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,24 +95,6 @@ func (c *Catalogue) Cancel(ctx context.Context, id string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// end cancels a job, whoever waits for the job.
-func (j *job) end() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.given, j.ended = true, true
-	j.cancel()
-}
-
-// reason returns the error of a failed job: ErrCancelled for a cancelled job, rather than the failure that the cancelling caused.
-func (j *job) reason(id string) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.err != nil && j.ended {
-		return &InstallError{Agent: id, Step: j.last.Step, Err: ErrCancelled}
-	}
-	return j.err
 }
 
 // installing returns the progress of an agent's installation, or nil when there is none.
@@ -150,11 +132,11 @@ func (c *Catalogue) Rollback(id string) error {
 		if !filepath.IsLocal(back.Directory) || !filepath.IsLocal(filepath.FromSlash(back.Bin)) {
 			return fmt.Errorf("%w: its record is broken", ErrNoPrevious)
 		}
-		if _, err := c.launch(filepath.Join(c.home(id), back.Directory), back.Bin); err != nil {
+		if _, err := c.store.launch(filepath.Join(c.store.home(id), back.Directory), back.Bin); err != nil {
 			return fmt.Errorf("%w: %s cannot be started: %w", ErrNoPrevious, back.Version, err)
 		}
 		c.cfg.Logger.Info("an agent goes back to the version before", "agent", id, "version", back.Version)
-		return c.writeCurrent(id, back, &now.release)
+		return c.store.setCurrent(id, back, &now.release)
 	})
 }
 
@@ -162,10 +144,10 @@ func (c *Catalogue) Rollback(id string) error {
 // files. Uninstall fails with ErrUnknown, ErrNotOurs, ErrInstalling, and with ErrInUse while a process of any version runs.
 func (c *Catalogue) Uninstall(id string) error {
 	return c.alone(id, ErrNotOurs, func(now current) error {
-		if c.anyInUse(id) {
+		if c.store.anyInUse(id) {
 			return ErrInUse
 		}
-		file := filepath.Join(c.home(id), currentName)
+		file := filepath.Join(c.store.home(id), currentName)
 		kept, err := os.ReadFile(file)
 		if err != nil {
 			return err
@@ -174,12 +156,12 @@ func (c *Catalogue) Uninstall(id string) error {
 			return err
 		}
 		// From here on no new process starts. A process that started in between keeps its version.
-		if c.anyInUse(id) {
+		if c.store.anyInUse(id) {
 			return errors.Join(ErrInUse, c.cfg.WriteFile(file, kept, 0o600))
 		}
 		c.cfg.Logger.Info("an agent is removed", "agent", id, "version", now.Version)
-		c.sweep(id)
-		if dirs := c.directories(id); len(dirs) > 0 {
+		c.store.sweep(id)
+		if dirs := c.store.directories(id); len(dirs) > 0 {
 			return fmt.Errorf("%s cannot be removed", dirs[0])
 		}
 		return nil
@@ -199,13 +181,13 @@ func (c *Catalogue) alone(id string, none error, f func(current) error) (err err
 	if c.cfg.Dir == "" || c.cfg.WriteFile == nil {
 		return none
 	}
-	if _, err := os.Lstat(filepath.Join(c.home(id), currentName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(c.store.home(id), currentName)); errors.Is(err, fs.ErrNotExist) {
 		if c.installing(id) != nil {
 			return ErrInstalling
 		}
 		return none
 	}
-	lock := flock.New(filepath.Join(c.home(id), lockName), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(c.store.home(id), lockName), flock.SetPermissions(0o600))
 	ours, err := lock.TryLock()
 	switch {
 	case err != nil:
@@ -214,7 +196,7 @@ func (c *Catalogue) alone(id string, none error, f func(current) error) (err err
 		return ErrInstalling
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	now, err := c.readCurrent(id)
+	now, err := c.store.current(id)
 	if errors.Is(err, errNoneStored) {
 		return none
 	}
@@ -224,45 +206,14 @@ func (c *Catalogue) alone(id string, none error, f func(current) error) (err err
 	return f(now)
 }
 
-// directories returns the version directories of an agent in the store.
-func (c *Catalogue) directories(id string) []string {
-	var dirs []string
-	items, _ := os.ReadDir(c.home(id)) // a directory that cannot be read cannot be removed either
-	for _, item := range items {
-		if item.IsDir() {
-			dirs = append(dirs, filepath.Join(c.home(id), item.Name()))
+// changing runs f, and announces the agents that f changed to the callback of Watch.
+func (c *Catalogue) changing(f func()) {
+	before, _ := c.List() // other callers of List get the error of agents.json
+	f()
+	after, _ := c.List()
+	for _, a := range after {
+		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
+			c.announce(News{Agent: a.ID, Ended: true, Aside: true})
 		}
 	}
-	return dirs
-}
-
-func (c *Catalogue) anyInUse(id string) bool {
-	for _, dir := range c.directories(id) {
-		if !strings.HasPrefix(filepath.Base(dir), newPrefix) && inUse(dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// versionBeside returns the version of the npm package that a program on PATH belongs to, or "".
-func versionBeside(program, npm string) string {
-	real, err := filepath.EvalSymlinks(program)
-	if err != nil || npm == "" {
-		return ""
-	}
-	inside := string(filepath.Separator) + filepath.Join("node_modules", filepath.FromSlash(npm))
-	at := strings.LastIndex(real, inside+string(filepath.Separator))
-	if at < 0 {
-		return ""
-	}
-	data, err := os.ReadFile(filepath.Join(real[:at]+inside, "package.json"))
-	if err != nil {
-		return ""
-	}
-	var manifest struct {
-		Version string `json:"version"`
-	}
-	_ = json.Unmarshal(data, &manifest) // a bad manifest has no version
-	return manifest.Version
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"deskhand/backend/environ"
 )
 
 // The providers whose credential files are known.
@@ -16,26 +18,6 @@ const (
 	openai    = "openai"
 	amp       = "amp"
 )
-
-// hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in
-// the files of its providers. Values are only looked at: no value leaves this file. A key in the system's keychain is not seen.
-func (c *Catalogue) hasCredentials(e entry) bool {
-	if e.source == Builtin {
-		return true // the demo agent needs none
-	}
-	if len(c.vault.peek(e.id)) > 0 {
-		return true
-	}
-	look := lookout{c.environ(e.environ())}
-	names := slices.Clone(e.known.Credentials.Environment)
-	for _, p := range e.known.Credentials.Providers {
-		names = append(names, variablesOf(p)...)
-	}
-	if slices.ContainsFunc(names, func(name string) bool { return look.variable(name) != "" }) {
-		return true
-	}
-	return slices.ContainsFunc(e.known.Credentials.Providers, look.filesOf)
-}
 
 func variablesOf(provider string) []string {
 	switch provider {
@@ -50,7 +32,7 @@ func variablesOf(provider string) []string {
 // lookout looks for credentials as an agent with the same environment would.
 type lookout struct{ environ []string }
 
-func (l lookout) variable(name string) string { return lookup(l.environ, name) }
+func (l lookout) variable(name string) string { return environ.Lookup(l.environ, name) }
 
 // filesOf reports whether the files of a provider hold credentials.
 func (l lookout) filesOf(provider string) bool {

@@ -17,13 +17,16 @@ import (
 	"deskhand/backend/jsonerr"
 )
 
+// ErrFile is the error of an agents.json that cannot be read, or that has an entry which no agent can have.
+var ErrFile = errors.New("agents.json cannot be read")
+
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
-// custom reads agents.json. A file that is not JSON gives an error with the line; a wrong entry becomes a broken agent, so that people see
+// readCustom reads agents.json; table is the catalogue without that file. A file that is not JSON gives an error with the line; a wrong entry becomes a broken agent, so that people see
 // the entry where they look for the agent; an impossible id is an error, and the other entries still count.
-func (c *Catalogue) custom() ([]entry, error) {
-	data, err := os.ReadFile(c.cfg.File)
-	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
+func readCustom(name string, table []entry) ([]entry, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || name == "" {
 		return nil, nil
 	}
 	if err != nil {
@@ -34,12 +37,12 @@ func (c *Catalogue) custom() ([]entry, error) {
 	}
 	data = jsonerr.Text(data)
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, jsonerr.Line(data, err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, name, jsonerr.Line(data, err), err)
 	}
 	var list []entry
 	var wrong []error
 	fault := func(a customAgent, format string, args ...any) {
-		wrong = append(wrong, fmt.Errorf("%w: %s, line %d: %s", ErrFile, c.cfg.File, lineOf(data, a.ID), fmt.Sprintf(format, args...)))
+		wrong = append(wrong, fmt.Errorf("%w: %s, line %d: %s", ErrFile, name, lineOf(data, a.ID), fmt.Sprintf(format, args...)))
 	}
 	for _, a := range file.Agents {
 		e := a.entry()
@@ -49,7 +52,7 @@ func (c *Catalogue) custom() ([]entry, error) {
 		switch why := wrongID(a.ID); {
 		case why != "":
 			fault(a, "%s", why)
-		case c.shadows(a):
+		case a.shadows(table):
 			fault(a, `%s is known already; say "override": true to replace it`, a.ID)
 		case slices.ContainsFunc(list, func(other entry) bool { return other.id == a.ID }):
 			fault(a, "%s stands in it twice", a.ID)
@@ -77,27 +80,9 @@ func wrongID(id string) string {
 	return ""
 }
 
-// shadows reports whether an entry has the id of a known agent without asking to override that agent.
-func (c *Catalogue) shadows(a customAgent) bool {
-	return !a.Override && slices.ContainsFunc(c.bundled, func(k entry) bool { return k.id == a.ID })
-}
-
-// Env returns the variables that agents.json sets for an agent, secrets among them, or nil.
-func (c *Catalogue) Env(id string) map[string]string {
-	own, _ := c.custom() // an error of the file is reported where the agent is started
-	if i := slices.IndexFunc(own, func(e entry) bool { return e.id == id }); i >= 0 {
-		return own[i].env
-	}
-	return nil
-}
-
-// Envs returns Env of all agents of agents.json.
-func (c *Catalogue) Envs() (list []map[string]string) {
-	own, _ := c.custom()
-	for _, e := range own {
-		list = append(list, e.env)
-	}
-	return list
+// shadows reports whether a has the id of a known agent without asking to override that agent.
+func (a customAgent) shadows(table []entry) bool {
+	return !a.Override && slices.ContainsFunc(table, func(k entry) bool { return k.id == a.ID })
 }
 
 // customAgent is an entry of agents.json.

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
 
@@ -168,8 +168,12 @@ func (t *trial) run(ctx context.Context) {
 }
 
 func (t *trial) resolve(ctx context.Context) (string, error) {
-	t.c.Settle(ctx, false)
-	t.report.Env = Env{Path: append([]string{}, t.c.path()...), Node: t.c.program("node"), NPM: t.c.program("npm")}
+	t.c.environment.Settle(ctx, false)
+	path := []string{}
+	for _, d := range t.c.environment.Surroundings().Directories {
+		path = append(path, d.Path)
+	}
+	t.report.Env = Env{Path: path, Node: t.c.environment.Program("node"), NPM: t.c.environment.Program("npm")}
 	if t.e.broken != "" {
 		t.advise("file", "detail", t.e.broken)
 		return "", errors.New(t.e.broken)
@@ -193,7 +197,7 @@ func (t *trial) missing(err error) {
 	switch {
 	case install == nil && t.e.known.via == viaNPM && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
 		t.advise("node", "detail", getNode)
-	case install == nil && t.e.known.via == viaUVX && t.c.program("uv") == "":
+	case install == nil && t.e.known.via == viaUVX && t.c.environment.Program("uv") == "":
 		t.advise("uv", "detail", getUV)
 	case install == nil && errors.Is(err, errUnusable):
 		t.advise("reinstall", "detail", err.Error())
@@ -207,11 +211,8 @@ func (t *trial) missing(err error) {
 }
 
 func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
-	cmd := t.c.command(ctx, t.e, t.at, dir)
-	if t.e.id == Demo { // the demo agent would keep a message for its next start
-		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
-	}
-	inst, err := t.c.start(ctx, t.e.id, cmd)
+	cmd := forgetful(t.e, t.c.command(ctx, t.e, t.at, dir), dir)
+	inst, err := t.c.prober.Start(ctx, t.e.id, cmd)
 	if err != nil {
 		t.advise("spawn", "detail", err.Error())
 		return "", err
@@ -222,11 +223,11 @@ func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
 
 // talk makes the calls of a session's start, and ends the agent.
 func (t *trial) talk(ctx context.Context, dir string) {
-	q := ask(t.inst)
+	q := probe.New(t.inst)
 	refusing := make(chan struct{})
 	go func() {
 		defer close(refusing)
-		q.refuse(context.WithoutCancel(ctx)) // ends when the agent has ended, so that all of its output is seen
+		q.Refuse(context.WithoutCancel(ctx)) // ends when the agent has ended, so that all of its output is seen
 	}()
 	var began json.RawMessage
 	ok := t.step(stepInitialize, func() (string, error) {
@@ -246,8 +247,8 @@ func (t *trial) talk(ctx context.Context, dir string) {
 	}
 	<-refusing
 	t.report.Stderr = cmp.Or(t.report.Stderr, t.inst.Status().StderrTail) // early output may be read only after the answer
-	if q.noise != "" {
-		t.advise("banner", "text", q.noise)
+	if noise := q.Noise(); noise != "" {
+		t.advise("banner", "text", noise)
 	}
 }
 
@@ -258,11 +259,11 @@ func (t *trial) died() {
 	}
 }
 
-func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, string, error) {
+func (t *trial) initialize(ctx context.Context, q *probe.Probe) (json.RawMessage, string, error) {
 	patience := cmp.Or(t.c.cfg.Patience, usualPatience)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	result, err := q.call(ctx, "initialize", initializeParams())
+	result, err := q.Call(ctx, "initialize", probe.InitializeParams())
 	if err != nil {
 		return nil, "", t.unanswered(ctx, err, patience)
 	}
@@ -292,28 +293,28 @@ func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, s
 	return result, detail, nil
 }
 
-func (t *trial) session(ctx context.Context, q *question, dir string, began json.RawMessage) error {
+func (t *trial) session(ctx context.Context, q *probe.Probe, dir string, began json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	result, err := q.call(ctx, methodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
+	result, err := q.Call(ctx, probe.MethodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
 	t.c.noteLogin(t.e, t.at, err)
 	if err != nil {
 		return t.unanswered(ctx, err, askLimit)
 	}
-	q.leave(ctx, began, result)
+	q.Leave(ctx, began, result)
 	return nil
 }
 
 // login is the step of agents that report their signed-in account: Claude opens a session without a login, and fails at the first prompt.
-func (t *trial) login(ctx context.Context, q *question, began json.RawMessage, since time.Time) {
+func (t *trial) login(ctx context.Context, q *probe.Probe, began json.RawMessage, since time.Time) {
 	at := time.Now()
-	a, told := q.account(ctx, began, since)
+	a, told := q.Account(ctx, began, since)
 	if !told {
 		return
 	}
-	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.signedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.words()})
-	if a.signedOut() {
-		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.words()}
+	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.SignedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.Words()})
+	if a.SignedOut() {
+		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()}
 		t.c.noteLogin(t.e, t.at, refused)
 		t.adviseLogin(refused)
 	}
@@ -340,8 +341,8 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		t.advise("silent", "seconds", strconv.FormatFloat(patience.Seconds(), 'f', -1, 64))
 	}
-	if failed, ok := errors.AsType[*askError](err); ok {
-		return failed.err
+	if failed, ok := errors.AsType[*probe.Error](err); ok {
+		return failed.Err
 	}
 	return err
 }
@@ -397,4 +398,24 @@ func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
 	}
 	why, wants = c.logins[e.key(at)]
 	return why, wants
+}
+
+// cleanUp advises about an agent that deletes conversations by itself, and names the setting against that.
+func (t *trial) cleanUp() {
+	u := t.e.known.Quirks.CleanUp
+	if u == nil {
+		return
+	}
+	if file := u.settings(t.c.environment.With(t.e.env)); !u.isOff(file) {
+		t.advise("cleanup", "setting", u.Setting, "file", file, "age", u.Age)
+	}
+}
+
+// distinctWays gives the ways to sign in of a report distinct names.
+func distinctWays(list []AuthMethod) []AuthMethod {
+	names := distinct(list, func(m AuthMethod) (string, string, string) { return m.ID, cmp.Or(m.Name, m.ID), m.Description })
+	for i := range list {
+		list[i].Name = names[i]
+	}
+	return list
 }

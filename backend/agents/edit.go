@@ -184,7 +184,7 @@ func (c *Catalogue) takes(text json.RawMessage) error {
 		return fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	why := wrongID(a.ID)
-	if why == "" && c.shadows(a) {
+	if why == "" && a.shadows(c.bundled) {
 		why = a.ID + " is known already, and it is not to replace it"
 	}
 	if why = cmp.Or(why, a.entry().broken); why != "" {

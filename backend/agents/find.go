@@ -1,34 +1,15 @@
 package agents
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"deskhand/backend/environ"
 )
-
-// place is where an agent was found.
-type place struct {
-	program string   // the agent's own file, as shown to people
-	node    []string // node and its arguments, when program is a script for node
-	version string   // of an installed agent, with its directory in home
-	home    string
-	start   *start // how to start the agent, when the catalogue does not say
-	reason  string
-}
-
-// argv returns the command line with the agent's arguments.
-func (p place) argv(args []string) (string, []string) {
-	if len(p.node) == 0 {
-		return p.program, args
-	}
-	return p.node[0], slices.Concat(p.node[1:], []string{p.program}, args)
-}
 
 var errUnusable = errors.New("what Deskhand installed cannot be used")
 
@@ -47,7 +28,7 @@ func (c *Catalogue) find(e entry) (place, error) {
 	if e.source != OnPath || c.cfg.Dir == "" {
 		return onPath, missing
 	}
-	at, err := c.stored(e)
+	at, err := c.store.find(e)
 	switch {
 	case err == nil && missing == nil:
 		at.reason += "; it goes before " + onPath.program
@@ -69,7 +50,7 @@ func (c *Catalogue) find(e entry) (place, error) {
 func (c *Catalogue) findProgram(e entry) (place, error) {
 	switch {
 	case e.source == Builtin:
-		return place{program: e.command, reason: "it is part of Deskhand"}, executable(e.command)
+		return place{program: e.command, reason: "it is part of Deskhand"}, environ.Executable(e.command)
 	case e.known.remote && e.known.via == "":
 		return place{}, errors.New(e.how())
 	case e.known.remote && e.inFile:
@@ -77,17 +58,17 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	case e.known.remote:
 		return place{}, errors.New("it is not installed; as the registry alone knows it, none on PATH is taken for it")
 	case filepath.IsAbs(e.command):
-		return place{program: e.command, reason: "agents.json gives its path"}, executable(e.command)
+		return place{program: e.command, reason: "agents.json gives its path"}, environ.Executable(e.command)
 	}
-	for file, source := range c.onPath(e.command) {
+	for file, source := range c.environment.OnPath(e.command) {
 		if !e.known.Ambiguous || isOfPackage(file, e.known.npm) {
 			return place{program: file, reason: "the first of that name: " + source}, nil
 		}
 	}
 	if e.known.Ambiguous {
-		return place{}, c.notFound(e.command + " of the npm package " + e.known.npm)
+		return place{}, c.environment.NotFound(e.command + " of the npm package " + e.known.npm)
 	}
-	return place{}, c.notFound(e.command)
+	return place{}, c.environment.NotFound(e.command)
 }
 
 // isOfPackage reports whether npm put a program on PATH for that package: by a link into the package, or, on Windows, beside the package.
@@ -102,83 +83,33 @@ func isOfPackage(file, npm string) bool {
 // lacks returns the program that a found agent still needs, as an error.
 func (c *Catalogue) lacks(e entry) error {
 	n := e.known.Needs
-	if n == nil || c.variable(n.Variable) != "" {
+	if n == nil || c.environment.Variable(n.Variable) != "" {
 		return nil
 	}
-	for range c.onPath(n.Program) {
+	for range c.environment.OnPath(n.Program) {
 		return nil
 	}
 	return fmt.Errorf("%s is here, but it starts %s, which is not on PATH: %s", e.command, n.Program, n.Hint)
 }
 
-// onPath yields the programs with that name on PATH, in its order, each with the source of its directory.
-func (c *Catalogue) onPath(command string) iter.Seq2[string, string] {
-	return func(yield func(file, source string) bool) {
-		for _, dir := range c.around.Load().Directories {
-			for _, name := range programNames(command) {
-				file := filepath.Join(dir.Path, name)
-				if executable(file) == nil && !yield(file, dir.Source) {
-					return
-				}
-			}
-		}
+// versionBeside returns the version of the npm package that a program on PATH belongs to, or "".
+func versionBeside(program, npm string) string {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil || npm == "" {
+		return ""
 	}
-}
-
-// program returns the first program with that name on PATH, or "".
-func (c *Catalogue) program(name string) string {
-	for file := range c.onPath(name) {
-		return file
+	inside := string(filepath.Separator) + filepath.Join("node_modules", filepath.FromSlash(npm))
+	at := strings.LastIndex(real, inside+string(filepath.Separator))
+	if at < 0 {
+		return ""
 	}
-	return ""
-}
-
-// Programs returns two functions: env returns a variable of the environment that agents are started in, find returns the path of a program
-// in that environment. Like Command, Programs waits for the login shell.
-func (c *Catalogue) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
-	environ := c.Environ(ctx)
-	env = func(name string) string { return lookup(environ, name) }
-	return env, func(name string) (string, error) {
-		if filepath.IsAbs(name) {
-			return name, executable(name)
-		}
-		if file := c.program(name); file != "" && filepath.Base(name) == name {
-			return file, nil
-		}
-		return "", c.notFound(name)
+	data, err := os.ReadFile(filepath.Join(real[:at]+inside, "package.json"))
+	if err != nil {
+		return ""
 	}
-}
-
-func executable(file string) error {
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist", file)
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory", file)
-	case !mayRun(info):
-		return fmt.Errorf("%s is not executable", file)
+	var manifest struct {
+		Version string `json:"version"`
 	}
-	return nil
-}
-
-// withExtensions returns the file names under which Windows starts a command: command with each extension, and command itself first when
-// command already has such an extension.
-func withExtensions(command, pathext string) []string {
-	if pathext == "" {
-		pathext = ".com;.exe;.bat;.cmd" // the default of Windows
-	}
-	var itself, names []string
-	for ext := range strings.SplitSeq(pathext, ";") {
-		if !strings.HasPrefix(ext, ".") {
-			continue
-		}
-		if strings.EqualFold(filepath.Ext(command), ext) {
-			itself = []string{command}
-		}
-		names = append(names, command+ext)
-	}
-	return append(itself, names...)
+	_ = json.Unmarshal(data, &manifest) // a bad manifest has no version
+	return manifest.Version
 }

@@ -1,15 +1,10 @@
 package agents
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 func TestCustomAgentThatNoSystemStarts(t *testing.T) {
@@ -56,57 +51,5 @@ func TestPythonAgentsOfTheRegistryRead(t *testing.T) {
 	}
 	if e := rows[1]; e.command != "minion-code" || !slices.Equal(e.args, []string{"acp"}) {
 		t.Errorf("rows[1]: got %+v, want minion-code acp", e)
-	}
-}
-
-func TestNamesOfProgramsOnWindows(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ command, pathext, want string }{
-		{"npm", ".EXE;.CMD", "npm.EXE npm.CMD"},
-		{"npm.cmd", ".EXE;.CMD", "npm.cmd npm.cmd.EXE npm.cmd.CMD"},
-		{"agent-1.2", ".EXE;.CMD", "agent-1.2.EXE agent-1.2.CMD"},
-		{"npm", "", "npm.com npm.exe npm.bat npm.cmd"},
-		{"npm", ";.EXE;exe;", "npm.EXE"},
-	} {
-		if got := strings.Join(withExtensions(tc.command, tc.pathext), " "); got != tc.want {
-			t.Errorf("%s, %s: %q, want %q", tc.command, tc.pathext, got, tc.want)
-		}
-	}
-}
-
-func TestBetweenMarks(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 100_000)
-	for name, tc := range map[string]struct {
-		text string
-		want string
-		bad  bool
-	}{
-		"plain":             {"banner\n<<A=1\x00>>rest", "A=1\x00", false},
-		"nothing":           {"<<>>", "", false},
-		"a long banner":     {long + "<<A>>", "A", false},
-		"an end before":     {">>a<<A>>", "A", false},
-		"long":              {"<<" + long + ">>", long, false},
-		"no end":            {"<<A", "", true},
-		"no begin":          {"A>>", "", true},
-		"empty":             {"", "", true},
-		"longer than it is": {"<<" + strings.Repeat("x", shellLimit+100_000), "", true},
-	} {
-		for _, r := range []func(string) io.Reader{
-			func(s string) io.Reader { return strings.NewReader(s) },
-			func(s string) io.Reader { return iotest.DataErrReader(strings.NewReader(s)) },
-			func(s string) io.Reader { return iotest.HalfReader(strings.NewReader(s)) },
-		} {
-			got, err := between(r(tc.text), "<<", ">>")
-			if (err != nil) != tc.bad || !tc.bad && !bytes.Equal(got, []byte(tc.want)) {
-				t.Errorf("%s: %d bytes, %v", name, len(got), err)
-			}
-		}
-	}
-	if got, err := between(iotest.OneByteReader(strings.NewReader("ab<<A>>")), "<<", ">>"); err != nil || string(got) != "A" {
-		t.Errorf("between: got %q, %v, want \"A\"", got, err)
-	}
-	if _, err := between(iotest.ErrReader(io.ErrClosedPipe), "<<", ">>"); !errors.Is(err, errShellEnded) {
-		t.Error(err)
 	}
 }

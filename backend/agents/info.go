@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
 
@@ -32,56 +32,20 @@ type Info struct {
 	ConfigError          string            `json:"configError,omitempty" doc:"Reason that the agent could not be asked; configOptions then come from the catalogue"`
 }
 
-// Capabilities lists the measured abilities of an agent. For an agent that nobody has measured, the abilities that the protocol demands of
-// all are true.
-type Capabilities struct {
-	PlanMode         bool `json:"planMode" doc:"The agent has a mode that plans and changes nothing"`
-	Permissions      bool `json:"permissions" doc:"The agent asks for permission before it acts"`
-	Questions        bool `json:"questions" doc:"The agent asks the user questions"`
-	ToolCalls        bool `json:"toolCalls" doc:"The agent reports tool calls"`
-	ToolResults      bool `json:"toolResults" doc:"The agent reports the results of tool calls"`
-	TextMessages     bool `json:"textMessages"`
-	Images           bool `json:"images" doc:"The agent accepts images"`
-	FileAttachments  bool `json:"fileAttachments" doc:"The agent accepts files"`
-	SessionLifecycle bool `json:"sessionLifecycle" doc:"The agent loads or resumes sessions"`
-	ErrorEvents      bool `json:"errorEvents" doc:"The agent reports errors as errors"`
-	Reasoning        bool `json:"reasoning" doc:"The agent reports its thoughts"`
-	Status           bool `json:"status" doc:"The agent reports its state and usage"`
-	CommandExecution bool `json:"commandExecution" doc:"The agent runs commands"`
-	FileChanges      bool `json:"fileChanges" doc:"The agent reports changed files"`
-	MCPTools         bool `json:"mcpTools" doc:"The agent accepts MCP servers"`
-	StreamingDeltas  bool `json:"streamingDeltas" doc:"The agent streams its messages"`
-	ItemStarted      bool `json:"itemStarted" doc:"The agent reports tool calls before they end"`
-	SharedProcess    bool `json:"sharedProcess" doc:"One agent process has several sessions"`
-}
-
-func allCapabilities() Capabilities {
-	return Capabilities{
-		PlanMode: true, Permissions: true, Questions: true, ToolCalls: true, ToolResults: true, TextMessages: true, Images: true,
-		FileAttachments: true, SessionLifecycle: true, ErrorEvents: true, Reasoning: true, Status: true, CommandExecution: true,
-		FileChanges: true, MCPTools: true, StreamingDeltas: true, ItemStarted: true, SharedProcess: true,
-	}
-}
-
-// plainCapabilities returns the capabilities that the protocol demands of every agent.
-func plainCapabilities() Capabilities {
-	return Capabilities{ToolCalls: true, ToolResults: true, TextMessages: true, StreamingDeltas: true}
-}
-
 // Info describes an agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
 func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, error) {
 	e, err := c.row(id)
 	if err != nil {
 		return Info{}, err
 	}
-	c.Settle(ctx, q.Fresh)
+	c.environment.Settle(ctx, q.Fresh)
 	return c.info(ctx, e, q)
 }
 
 // Infos describes every agent: the catalogue in its order, short ids first, then agents.json in its order, the demo agent last. A mistake
 // in agents.json hides the affected agents and is no error; List returns that error.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
-	c.Settle(ctx, q.Fresh)
+	c.environment.Settle(ctx, q.Fresh)
 	rows, _ := c.rows()
 	rows = append(rows[1:], rows[0])
 	list, errs := make([]Info, len(rows)), make([]error, len(rows))
@@ -109,11 +73,11 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 	}
 	i.Path, i.Version = at.program, at.version
 	o, err := c.offerOf(ctx, e, at, q.Fresh)
-	if o.version != "" {
-		i.Version = o.version
+	if o.Version != "" {
+		i.Version = o.Version
 	}
-	if o.options != nil {
-		i.ConfigOptions = o.options
+	if o.Options != nil {
+		i.ConfigOptions = o.Options
 	}
 	if ctx.Err() != nil {
 		return i, ctx.Err()
@@ -135,7 +99,7 @@ const (
 type answer struct {
 	done  chan struct{}
 	at    time.Time // valid once done is closed, like offer and err
-	offer offer
+	offer probe.Offer
 	err   error
 }
 
@@ -150,10 +114,10 @@ func (a *answer) old(fresh bool) bool {
 }
 
 // offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share the answer.
-func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
+func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (probe.Offer, error) {
 	cmd := c.command(ctx, e, at, "")
 	if ctx.Err() != nil {
-		return offer{}, ctx.Err() // cmd may lack values
+		return probe.Offer{}, ctx.Err() // cmd may lack values
 	}
 	key := e.key(at)
 	c.mu.Lock()
@@ -162,7 +126,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 		a = &answer{done: make(chan struct{})}
 		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
 			c.mu.Unlock()
-			return offer{}, ErrClosed
+			return probe.Offer{}, ErrClosed
 		}
 		c.answers[key] = a
 	}
@@ -171,7 +135,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 	case <-a.done:
 		return a.offer, a.err
 	case <-ctx.Done():
-		return offer{}, ctx.Err()
+		return probe.Offer{}, ctx.Err()
 	}
 }
 
@@ -187,21 +151,44 @@ func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	}
 	ctx, cancel := context.WithTimeout(c.life, askLimit)
 	defer cancel()
-	a.offer, a.err = c.ask(ctx, e.id, cmd, true)
+	a.offer, a.err = c.ask(ctx, e, cmd, true)
 	c.noteLogin(e, at, a.err)
 	a.at = time.Now()
 }
 
-// key changes when the agent's program or its way to start changes.
-func (e entry) key(at place) string {
-	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program) + "\x00" + fmt.Sprintf("%q %q %q", e.args, e.env, e.cwd)
+// ask starts an agent in an empty directory, and returns its offer; without session, only the version.
+func (c *Catalogue) ask(ctx context.Context, e entry, cmd proxy.Command, session bool) (probe.Offer, error) {
+	return c.prober.Ask(ctx, e.id, func(dir string) (proxy.Command, error) {
+		cmd.Dir = dir
+		return forgetful(e, cmd, dir), nil
+	}, session)
 }
 
-// stamp changes when a program is replaced.
-func stamp(file string) string {
-	info, err := os.Stat(file)
-	if err != nil {
-		return ""
+// forgetful returns the command of an agent whose state, if the agent is the demo agent, is in dir: the demo agent would keep a message for
+// its next start.
+func forgetful(e entry, cmd proxy.Command, dir string) proxy.Command {
+	if e.id == Demo {
+		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
 	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	return cmd
+}
+
+// hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in
+// the files of its providers. Values are only looked at: no value is returned. A key in the system's keychain is not seen.
+func (c *Catalogue) hasCredentials(e entry) bool {
+	if e.source == Builtin {
+		return true // the demo agent needs none
+	}
+	if kept, _ := c.vault.Names(e.id); len(kept) > 0 { // a file that cannot be read gives the agent nothing
+		return true
+	}
+	look := lookout{c.environment.With(e.environ())}
+	names := slices.Clone(e.known.Credentials.Environment)
+	for _, p := range e.known.Credentials.Providers {
+		names = append(names, variablesOf(p)...)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return look.variable(name) != "" }) {
+		return true
+	}
+	return slices.ContainsFunc(e.known.Credentials.Providers, look.filesOf)
 }

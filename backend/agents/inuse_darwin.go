@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"golang.org/x/sys/unix"
+
+	"deskhand/backend/environ"
 )
 
 // inUse reports whether an agent from dir runs, or a process that the agent started. Only processes of the same user can be examined.
@@ -12,7 +14,7 @@ func inUse(dir string) bool {
 	if err != nil {
 		return true
 	}
-	mark := []byte("\x00" + homeVariable + "=" + dir + "\x00")
+	mark := []byte("\x00" + environ.AgentHome + "=" + dir + "\x00")
 	for n := range processes {
 		started, err := unix.SysctlRaw("kern.procargs2", int(processes[n].Proc.P_pid)) // arguments and environment
 		if err == nil && bytes.Contains(started, mark) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,16 +15,17 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
+	"deskhand/backend/vault"
 )
 
 // Errors of signing in and out.
 var (
 	ErrNoMethod = errors.New("the agent offers no such way to sign in")
-	ErrLeft     = errors.New("the keyring of the system does not give up a value")
 	ErrNoLogout = errors.New("the agent offers no way to sign out, and Deskhand keeps nothing for it")
 	ErrValues   = errors.New("a value is missing, or cannot be one")
-	ErrVault    = errors.New("what is kept for logins cannot be read or written")
 )
 
 // LoginError is the failure of an agent to sign in or out, with the end of its stderr.
@@ -47,55 +47,12 @@ func (e *LoginError) Words() string {
 	return e.Err.Error()
 }
 
-// The ways to sign in.
-const (
-	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
-	LoginByTerminal = "terminal" // the agent's own program, in a terminal
-	LoginByValues   = "env"      // values for the agent's environment
-)
-
 // LoginMethods lists how a person signs in to an agent.
 type LoginMethods struct {
 	Methods []LoginMethod `json:"methods"`
 	Logout  bool          `json:"logout" doc:"The agent can sign out, or Deskhand keeps values for the agent, which signing out removes"`
 	Keyring string        `json:"keyring,omitempty" enum:"system,file" doc:"Store of the values; absent when no login method needs values"`
 	Warning string        `json:"warning,omitempty" doc:"Reason that values are kept in a file"`
-}
-
-// LoginMethod is a way to sign in.
-type LoginMethod struct {
-	ID          string     `json:"id"`
-	Name        string     `json:"name"`
-	Description string     `json:"description,omitempty"`
-	Type        string     `json:"type" enum:"agent,terminal,env"`
-	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
-	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
-
-	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
-	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
-	env      map[string]string // of type terminal
-	anyOne   bool              // a single value is needed, and enough
-	confirms bool              // of type env: authenticate tells the agent that the values are there
-}
-
-// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
-func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
-
-// LoginVar is a value of a login method.
-type LoginVar struct {
-	Name     string `json:"name"`
-	Label    string `json:"label,omitempty"`
-	Secret   bool   `json:"secret"`
-	Optional bool   `json:"optional"`
-	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
-
-	around bool // set in the environment that agents are started in
-}
-
-// signIn holds the ways to sign in that an agent announced.
-type signIn struct {
-	methods []LoginMethod
-	logout  bool
 }
 
 // Time limits of logins. A person may have to find a password and a second device.
@@ -108,16 +65,13 @@ const (
 // starting.
 const longestValue = 32<<10 - 1
 
-// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
-const apiKey = "api-key"
-
 // Login returns the ways to sign in to an agent. Login starts the agent when the agent has not been asked before.
 func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) {
 	s, err := c.signIn(ctx, id)
 	if err != nil {
 		return LoginMethods{}, err
 	}
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return LoginMethods{}, err
 	}
@@ -129,7 +83,7 @@ func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) 
 		}
 		l.Methods = append(l.Methods, m)
 		if m.Type == LoginByValues && l.Keyring == "" {
-			l.Keyring, l.Warning = c.vault.place(ctx)
+			l.Keyring, l.Warning = c.vault.Place(ctx)
 		}
 	}
 	return l, nil
@@ -151,7 +105,7 @@ func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMe
 
 // ready finds an agent that can be started.
 func (c *Catalogue) ready(ctx context.Context, id string) (entry, place, error) {
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	e, err := c.row(id)
 	switch {
 	case err != nil:
@@ -178,7 +132,7 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 	if !known {
 		bare := e
 		bare.bare = true // neither a wrong value nor a locked keyring may keep anybody from giving another value
-		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *question, began json.RawMessage) error {
+		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *probe.Probe, began json.RawMessage) error {
 			s = signInOf(began)
 			return nil
 		})
@@ -195,27 +149,27 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 
 // speak starts an agent in an empty directory with the environment for a login, and calls f after initialize. When speak returns, every
 // process of the agent is gone except a browser.
-func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *question, json.RawMessage) error) error {
+func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
-	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
+	err := c.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
-	}, func(q *question, _ string) error {
+	}, func(q *probe.Probe, _ string) error {
 		begun = true
 		starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
 		defer started()
-		began, err := q.call(starting, "initialize", loginParams())
+		began, err := q.Call(starting, "initialize", loginParams())
 		if err != nil {
 			return err
 		}
 		return f(ctx, q, began)
 	})
-	failed, asked := errors.AsType[*askError](err)
+	failed, asked := errors.AsType[*probe.Error](err)
 	switch {
 	case asked:
-		return &LoginError{Err: failed.err, Stderr: failed.stderr}
+		return &LoginError{Err: failed.Err, Stderr: failed.Stderr}
 	case err != nil && !begun:
 		return &LoginError{Err: err}
 	}
@@ -224,7 +178,7 @@ func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod,
 
 // loginParams returns initializeParams of a client that can show a page.
 func loginParams() map[string]any {
-	params := initializeParams()
+	params := probe.InitializeParams()
 	if can, ok := params["clientCapabilities"].(map[string]any); ok {
 		can["elicitation"] = map[string]any{"url": map[string]any{}}
 	}
@@ -236,18 +190,19 @@ func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir str
 	cmd := c.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Args = slices.Concat(cmd.Args, args)
-	cmd.Env = filtered(cmd.Env, env)
+	cmd.Env = environ.With(cmd.Env, env)
 	if at.home != "" {
-		cmd.Env = append(cmd.Env, homeVariable+"="+at.home) // filtered has removed the variable
+		cmd.Env = append(cmd.Env, environ.AgentHome+"="+at.home) // filtered has removed the variable
 	}
 	browser, err := c.browser()
 	if err != nil {
 		c.cfg.Logger.Warn("a browser that an agent opens will end with it", "agent", e.id, "error", err)
 	}
 	if browser != "" {
+		kept, _ := c.vault.Names(e.id) // a file that cannot be read gives the agent nothing
 		cmd.Env = append(cmd.Env,
-			theirBrowser+"="+lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(c.vault.peek(e.id), slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
-			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+lookup(cmd.Env, "PATH"))
+			theirBrowser+"="+environ.Lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(kept, slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
+			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+environ.Lookup(cmd.Env, "PATH"))
 	}
 	return cmd
 }
@@ -273,7 +228,7 @@ func (c *Catalogue) browser() (string, error) {
 	}
 	dir := filepath.Join(c.cfg.Dir, ".browser")
 	// An agent may hand on PATH without this variable: then the program would find itself in place of the system's, again and again.
-	script := "#!/bin/sh\nexport " + browserVariable + "=" + quote(dir) + "\nexec " + quote(c.cfg.Self) + " open-url \"$1\"\n"
+	script := "#!/bin/sh\nexport " + browserVariable + "=" + environ.Quote(dir) + "\nexec " + environ.Quote(c.cfg.Self) + " open-url \"$1\"\n"
 	for _, name := range browserPrograms() {
 		file := filepath.Join(dir, name)
 		if old, err := os.ReadFile(file); err == nil && string(old) == script {
@@ -304,9 +259,9 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 		params["_meta"] = map[string]any{apiKey: map[string]any{"apiKey": key}}
 		given = nil
 	}
-	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *question, _ json.RawMessage) error {
-		q.page.Store(&opened)
-		_, err := q.call(ctx, "authenticate", params)
+	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+		q.ShowPages(opened)
+		_, err := q.Call(ctx, "authenticate", params)
 		return err
 	})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -322,7 +277,7 @@ func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]st
 		if value := values[v.Name]; value != "" {
 			given[v.Name] = value
 			if v.Secret {
-				c.vault.hide(value)
+				c.vault.Hide(value)
 			}
 		}
 	}
@@ -345,7 +300,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 			return proxy.Command{}, err
 		}
 	}
-	cmd.Env = onTerminal(cmd.Env, runtime.GOOS)
+	cmd.Env = environ.OnTerminal(cmd.Env)
 	return cmd, nil
 }
 
@@ -364,22 +319,22 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 		path, args := at.argv(m.args)
 		return path, args, nil
 	}
-	if file := c.program(m.program); file != "" {
+	if file := c.environment.Program(m.program); file != "" {
 		return file, m.args, nil
 	}
-	return "", nil, &LoginError{Err: c.notFound(m.program)}
+	return "", nil, &LoginError{Err: c.environment.NotFound(m.program)}
 }
 
 // StartLogin starts the command of LoginCommand on a terminal.
 func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
 	cmd.Terminal = tty
-	return c.start(ctx, id, cmd)
+	return c.prober.Start(ctx, id, cmd)
 }
 
 // CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
 // for the stored value.
 func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]string) error {
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return err
 	}
@@ -409,7 +364,11 @@ func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values m
 	if err := c.CheckValues(id, m, values); err != nil {
 		return "", "", err
 	}
-	return c.vault.keep(ctx, id, m.Vars, values)
+	given := make([]vault.Value, 0, len(m.Vars))
+	for _, v := range m.Vars {
+		given = append(given, vault.Value{Name: v.Name, Text: values[v.Name], Secret: v.Secret})
+	}
+	return c.vault.Keep(ctx, id, given...)
 }
 
 func namesOf(vars []LoginVar) []string {
@@ -420,10 +379,10 @@ func namesOf(vars []LoginVar) []string {
 	return names
 }
 
-// Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After ErrLeft
-// the agent no longer gets the values either.
+// Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After
+// vault.ErrLeft the agent no longer gets the values either.
 func (c *Catalogue) Logout(ctx context.Context, id string) error {
-	kept, err := c.vault.names(id)
+	kept, err := c.vault.Names(id)
 	if err != nil {
 		return err
 	}
@@ -441,7 +400,7 @@ func (c *Catalogue) Logout(ctx context.Context, id string) error {
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrNotInstalled) {
 		err = nil // the values were all there was to sign out of
 	}
-	return errors.Join(err, c.vault.forget(ctx, id))
+	return errors.Join(err, c.vault.Forget(ctx, id))
 }
 
 func (c *Catalogue) signOut(ctx context.Context, id string) error {
@@ -451,8 +410,8 @@ func (c *Catalogue) signOut(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutLimit)
 	defer cancel()
-	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *question, _ json.RawMessage) error {
-		_, err := q.call(ctx, "logout", map[string]any{})
+	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+		_, err := q.Call(ctx, "logout", map[string]any{})
 		return err
 	})
 }
@@ -476,77 +435,34 @@ func (c *Catalogue) forgetAnswers(id string) {
 			if strings.HasPrefix(key, id+"\x00") {
 				delete(c.answers, key)
 			}
-		default: // a running question is fresh
+		default: // an awaited answer is fresh
 		}
 	}
 }
 
-// Recall adds to Secrets the values that earlier runs stored for agents, as far as reach allows. The error names the values that could not
-// be read.
-func (c *Catalogue) Recall(ctx context.Context, reach Reach) error { return c.vault.recall(ctx, reach) }
+// Vault returns the vault of the values that people have entered for logins.
+func (c *Catalogue) Vault() *vault.Vault { return c.vault }
 
-// UsesKeyring reports whether a value of an agent is in the keyring.
-func (c *Catalogue) UsesKeyring(agent string) bool {
-	f, err := c.vault.read()
-	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(f.Agents[agent])), func(k kept) bool { return k.Place == keptInKeyring })
-}
-
-// Secrets returns the secret values that agents were given since the start, or that were recalled. They must not be written anywhere else.
-func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
-
-// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
-func signInOf(began json.RawMessage) signIn {
-	var r struct {
-		Methods []json.RawMessage `json:"authMethods"`
-	}
-	_ = json.Unmarshal(began, &r)
-	can, _ := acp.ParseInitialized(began)
-	s := signIn{logout: can.Logout}
-	for _, raw := range r.Methods {
-		var m wireMethod
-		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {
-			if method, ok := m.method(); ok {
-				s.methods = append(s.methods, method)
-			}
+// ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
+// says so, and Deskhand's own. No two share an id or a display text.
+func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
+	env := c.environment.With(e.environ())
+	var list []LoginMethod
+	for _, m := range theirs {
+		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
+			continue // nobody could choose the second
 		}
+		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
+			m = w.asked(m, env)
+		}
+		list = append(list, m)
 	}
-	return s
-}
-
-// shown returns the page of an elicitation by URL, the only elicitation that an agent may send during a login.
-func shown(params json.RawMessage) (url string, ok bool) {
-	var p struct {
-		Mode string `json:"mode"`
-		URL  string `json:"url"`
+	if m, ok := valuesOf(e, list); ok {
+		list = append(list, m)
 	}
-	_ = json.Unmarshal(params, &p)
-	return p.URL, p.Mode == "url" && isPage(p.URL)
-}
-
-// isPage reports whether a text is the URL of a page that can be shown: http or https, no control characters, not too long.
-func isPage(text string) bool {
-	const longest = 8 << 10
-	u, err := url.Parse(text)
-	return err == nil && len(text) <= longest && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
-}
-
-// elicited answers an elicitation by URL. The page is only for a person to see, so elicited accepts before anybody has seen the page.
-func (q *question) elicited(ctx context.Context, e acp.Envelope, msg []byte) bool {
-	opened := q.page.Load()
-	if opened == nil || e.Method() != "elicitation/create" {
-		return false
+	names := distinct(list, func(m LoginMethod) (string, string, string) { return m.ID, m.Name, m.Description })
+	for i := range list {
+		list[i].Name = names[i]
 	}
-	var m struct {
-		Params json.RawMessage `json:"params"`
-	}
-	_ = json.Unmarshal(msg, &m) // the caller has peeked at msg
-	url, ok := shown(m.Params)
-	if !ok {
-		return false
-	}
-	(*opened)(url)
-	if yes, err := acp.NewResponse(e.ID, map[string]any{"action": "accept"}); err == nil {
-		_ = q.inst.Send(ctx, yes) // an agent that has ended needs no answer
-	}
-	return true
+	return list
 }

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
+	"deskhand/backend/vault"
 )
 
 // guests is a catalogue with agents that want a login: a demo agent for each way to sign in, and scripts.
@@ -49,9 +50,10 @@ func openGuests(t *testing.T, entries ...map[string]any) *guests {
 	if err != nil {
 		t.Fatal(err)
 	}
+	logger := slog.New(slog.NewTextHandler(g.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g.Catalogue = agents.Open(agents.Config{
-		Self: self, File: filepath.Join(g.dir, "agents.json"), Dir: filepath.Join(g.dir, "agents"), Vault: filepath.Join(g.dir, "logins.json"),
-		WriteFile: store.WriteFile, Logger: slog.New(slog.NewTextHandler(g.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Self: self, File: filepath.Join(g.dir, "agents.json"), Dir: filepath.Join(g.dir, "agents"), WriteFile: store.WriteFile, Logger: logger,
+		Vault:   vault.Open(vault.Config{File: filepath.Join(g.dir, "logins.json"), WriteFile: store.WriteFile, Logger: logger}),
 		Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + g.dir, shopVariable + "=" + g.dir, "BROWSER=their-browser", "TERM=dumb", "COLUMNS=7"},
 	})
 	t.Cleanup(func() {
@@ -227,7 +229,7 @@ func TestLoginHandsKeyToAgent(t *testing.T) {
 	if err != nil || !strings.Contains(string(line), `"params":{"_meta":{"api-key":{"apiKey":"very-secret-key"}},"methodId":"api-key"}`) {
 		t.Errorf("authenticate: got %s, %v, want the key in _meta", line, err)
 	}
-	if !slices.Contains(g.Secrets(), "very-secret-key") {
+	if !slices.Contains(g.Vault().Secrets(), "very-secret-key") {
 		t.Error("it would be written into conversations")
 	}
 }
@@ -347,7 +349,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	if _, err := g.Infos(t.Context(), agents.InfoQuery{Config: true}); err != nil {
 		t.Error(err)
 	}
-	if got := g.Secrets(); !slices.Contains(got, key) || !slices.Contains(got, `top\"secret\\key`) {
+	if got := g.Vault().Secrets(); !slices.Contains(got, key) || !slices.Contains(got, `top\"secret\\key`) {
 		t.Errorf("Secrets: got %q, want the key, and as JSON writes it", got)
 	}
 	l, err := g.Login(t.Context(), "demo-env")
@@ -383,10 +385,10 @@ func TestLoginLeavesBrokenFileOfValues(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": "long enough"}); !errors.Is(err, agents.ErrVault) {
+	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": "long enough"}); !errors.Is(err, vault.ErrAccess) {
 		t.Error(err)
 	}
-	if err := g.Logout(t.Context(), "demo-env"); !errors.Is(err, agents.ErrVault) {
+	if err := g.Logout(t.Context(), "demo-env"); !errors.Is(err, vault.ErrAccess) {
 		t.Error(err)
 	}
 	if state := g.state("demo-env"); state != agents.NeedsLogin { // the agent still starts

@@ -6,7 +6,76 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/environ"
+	"deskhand/backend/probe"
 )
+
+// The ways to sign in.
+const (
+	LoginByAgent    = "agent"    // the agent signs in by itself, usually in a browser
+	LoginByTerminal = "terminal" // the agent's own program, in a terminal
+	LoginByValues   = "env"      // values for the agent's environment
+)
+
+// LoginMethod is a way to sign in.
+type LoginMethod struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description,omitempty"`
+	Type        string     `json:"type" enum:"agent,terminal,env"`
+	Link        string     `json:"link,omitempty" doc:"Page that gives the values; http or https"`
+	Vars        []LoginVar `json:"vars,omitempty" doc:"Values that the method asks for. A method of type agent hands the values to the agent once, and the agent keeps them"`
+
+	program  string            // of type terminal: "" is the agent's own program, which then gets args after its own
+	args     []string          // of type terminal, and of methods that the agent performs: appended for the login only
+	env      map[string]string // of type terminal
+	anyOne   bool              // a single value is needed, and enough
+	confirms bool              // of type env: authenticate tells the agent that the values are there
+}
+
+// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
+func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
+
+// LoginVar is a value of a login method.
+type LoginVar struct {
+	Name     string `json:"name"`
+	Label    string `json:"label,omitempty"`
+	Secret   bool   `json:"secret"`
+	Optional bool   `json:"optional"`
+	Set      bool   `json:"set" doc:"A value is stored; an empty value keeps the stored value"`
+
+	around bool // set in the environment that agents are started in
+}
+
+// apiKey is the name of the value that authenticate hands to an agent in _meta, under the same name, where the agent accepts a key.
+const apiKey = "api-key"
+
+// signIn holds the ways to sign in that an agent announced.
+type signIn struct {
+	methods []LoginMethod
+	logout  bool
+}
+
+// signInOf reads the ways to sign in from an agent's answer to initialize. Unreadable ways are left out.
+func signInOf(began json.RawMessage) signIn {
+	var r struct {
+		Methods []json.RawMessage `json:"authMethods"`
+	}
+	_ = json.Unmarshal(began, &r)
+	can, _ := acp.ParseInitialized(began)
+	s := signIn{logout: can.Logout}
+	for _, raw := range r.Methods {
+		var m wireMethod
+		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {
+			if method, ok := m.method(); ok {
+				s.methods = append(s.methods, method)
+			}
+		}
+	}
+	return s
+}
 
 // wireMethod is an AuthMethod of ACP. env_var exists only in drafts of ACP; older agents describe a terminal in _meta.
 type wireMethod struct {
@@ -34,7 +103,7 @@ func (w wireMethod) method() (LoginMethod, bool) {
 	if w.ID == "" {
 		return m, false
 	}
-	if isPage(w.Link) {
+	if probe.IsPage(w.Link) {
 		m.Link = w.Link
 	}
 	if _, gateway := w.Meta["gateway"]; gateway {
@@ -91,52 +160,15 @@ func (m *LoginMethod) older(meta json.RawMessage) bool {
 
 // reserved reports whether a variable is Deskhand's to set: an agent's request must not change where its programs come from.
 func reserved(name string) bool {
-	return ours(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
+	return environ.Private(name) || slices.Contains([]string{"PATH", "HOME", "BROWSER", "LD_PRELOAD", "NODE_OPTIONS"}, strings.ToUpper(name)) ||
 		strings.HasPrefix(name, "DESKHAND_TREE")
 }
 
-// wayValues describes the values of a way to sign in that the catalogue knows: the agent reads them from its environment, and authenticate
-// tells the agent that the values are there.
-type wayValues struct {
-	Vars   []wayValue `json:"vars"`
-	AnyOne bool       `json:"anyOne"` // a single value is enough
-}
-
-type wayValue struct {
-	Name     string `json:"name"`
-	Plain    bool   `json:"plain"` // not a secret
-	Optional bool   `json:"optional"`
-}
-
-// ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
-// says so, and Deskhand's own. No two share an id or a display text.
-func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
-	environ := c.environ(e.environ())
-	var list []LoginMethod
-	for _, m := range theirs {
-		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {
-			continue // nobody could choose the second
-		}
-		if w, ok := e.known.Credentials.Methods[m.ID]; ok && m.Type == LoginByAgent {
-			m = w.asked(m, environ)
-		}
-		list = append(list, m)
-	}
-	if m, ok := valuesOf(e, list); ok {
-		list = append(list, m)
-	}
-	names := distinct(list, func(m LoginMethod) (string, string, string) { return m.ID, m.Name, m.Description })
-	for i := range list {
-		list[i].Name = names[i]
-	}
-	return list
-}
-
 // asked returns the agent's method with the values that the method needs.
-func (w wayValues) asked(m LoginMethod, environ []string) LoginMethod {
+func (w wayValues) asked(m LoginMethod, env []string) LoginMethod {
 	m.Type, m.confirms, m.anyOne, m.Vars = LoginByValues, true, w.AnyOne, nil
 	for _, v := range w.Vars {
-		around := lookup(environ, v.Name) != ""
+		around := environ.Lookup(env, v.Name) != ""
 		m.Vars = append(m.Vars, LoginVar{Name: v.Name, Secret: !v.Plain, Optional: v.Optional || w.AnyOne || around, around: around})
 	}
 	return m
@@ -169,15 +201,6 @@ func distinct[T any](list []T, words func(T) (id, name, description string)) []s
 		}
 	}
 	return names
-}
-
-// distinctWays gives the ways to sign in of a report distinct names.
-func distinctWays(list []AuthMethod) []AuthMethod {
-	names := distinct(list, func(m AuthMethod) (string, string, string) { return m.ID, cmp.Or(m.Name, m.ID), m.Description })
-	for i := range list {
-		list[i].Name = names[i]
-	}
-	return list
 }
 
 // keptValues is the id of Deskhand's own way to sign in.

@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
+	"deskhand/backend/environ"
 	"deskhand/backend/store"
 )
 
@@ -31,13 +32,11 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "demo-agent":
 		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
 	case len(os.Args) > 1 && os.Args[1] == "environment":
-		err = agents.PrintEnvironment(os.Stdout)
+		err = environ.PrintEnvironment(os.Stdout)
 	case role == "agent":
 		err = fakeAgent(arg)
 	case role == "sleeper":
 		time.Sleep(time.Hour)
-	case role == "keyring":
-		err = keyringScenario(arg)
 	case role == "installer":
 		err = installer(arg)
 	default:

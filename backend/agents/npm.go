@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +15,6 @@ import (
 
 	"deskhand/backend/proxy"
 )
-
-const getNode = "install Node.js 20 or newer, which brings npm: https://nodejs.org"
 
 // npm is the command that starts npm: node with the script, or npm alone where npm is no script for node.
 type npm struct {
@@ -38,7 +35,7 @@ func (i *installation) fromNPM() (supply, error) {
 }
 
 func (c *Catalogue) findNPM() (npm, error) {
-	node, file := c.program("node"), c.program("npm")
+	node, file := c.environment.Program("node"), c.environment.Program("npm")
 	switch {
 	case node == "":
 		return npm{}, fmt.Errorf("node is not on PATH: %s", getNode)
@@ -94,7 +91,7 @@ func (i *npmSupply) resolve(ctx context.Context) error {
 		return fmt.Errorf("npm resolved %s to %q", i.spec(), main.Version)
 	}
 	i.at = release{Version: main.Version, Package: i.e.known.npm, Integrity: main.Integrity}
-	lock.through = i.c.proxied()
+	lock.through = i.c.environment.Proxy()
 	i.packages, i.total = lock.count(), lock.size(ctx, main)
 	if i.planned {
 		i.download = lock.packed(ctx, main)
@@ -169,7 +166,7 @@ func (i *npmSupply) program() (string, error) {
 
 // runNPM runs npm once.
 func (i *npmSupply) runNPM(ctx context.Context, args []string) error {
-	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environ(nil), Dir: i.dir}
+	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environment.With(nil), Dir: i.dir}
 	if cmd.Path == "" {
 		return errors.New("npm was not found")
 	}
@@ -187,44 +184,4 @@ func npmError(tail string) string {
 		}
 	}
 	return ""
-}
-
-// lockFile is the part of npm's package-lock.json that sizes need.
-type lockFile struct {
-	Packages map[string]lockedPackage `json:"packages"`
-
-	through proxying // the proxy for size requests
-}
-
-type lockedPackage struct {
-	Version   string   `json:"version"`
-	Resolved  string   `json:"resolved"`
-	Integrity string   `json:"integrity"`
-	OS        []string `json:"os"`
-	CPU       []string `json:"cpu"`
-	LibC      []string `json:"libc"`
-	InBundle  bool     `json:"inBundle"` // bundled in the tarball of another package
-}
-
-func readLock(file string) (lockFile, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return lockFile{}, err
-	}
-	var lock lockFile
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&lock); err != nil {
-		return lockFile{}, fmt.Errorf("npm's package-lock.json is broken: %w", err)
-	}
-	return lock, nil
-}
-
-// count returns the number of packages for this machine.
-func (l lockFile) count() int {
-	n := 0
-	for name, p := range l.Packages {
-		if name != "" && p.isForUs() {
-			n++
-		}
-	}
-	return n
 }

@@ -51,11 +51,11 @@ func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) 
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", id, err)
 	}
-	c.Settle(ctx, false)
+	c.environment.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.home(id), step: StepResolve, planned: true}
+	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.store.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {
 	case c.life.Err() != nil:

@@ -16,11 +16,11 @@ func TestTheLoginShellIsListed(t *testing.T) {
 	p.write(map[string]string{".profile": "while [ ! -e ~/go ]; do sleep 0.01; done\n"})
 	p.cfg.Beside = set
 	c := p.open()
-	c.Look()
+	c.Environment().Look()
 	shows(t, listed(t, set, agents.ForShell, "bash", true), began)
 	p.write(map[string]string{"go": ""})
-	c.Settle(t.Context(), false)
-	if s := c.Surroundings(); s.Problem != "" {
+	c.Environment().Settle(t.Context(), false)
+	if s := c.Environment().Surroundings(); s.Problem != "" {
 		t.Errorf("Problem: got %q, want none", s.Problem)
 	}
 	listed(t, set, agents.ForShell, "bash", false)

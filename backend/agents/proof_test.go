@@ -132,7 +132,7 @@ func TestLoginKeyOfCatalogueIsKept(t *testing.T) {
 			t.Errorf("got %v with the key that is kept, want a proof", err)
 		}
 	}
-	if !slices.Contains(g.environOf("gemini"), "GEMINI_API_KEY=key-of-a-person") || !slices.Contains(g.Secrets(), "key-of-a-person") {
+	if !slices.Contains(g.environOf("gemini"), "GEMINI_API_KEY=key-of-a-person") || !slices.Contains(g.Vault().Secrets(), "key-of-a-person") {
 		t.Error("the key is not given to the agent, or would be written into conversations")
 	}
 }

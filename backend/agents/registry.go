@@ -2,23 +2,19 @@ package agents
 
 import (
 	"cmp"
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"net/http"
+	"net"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // The registry offers newer versions, and agents that the catalogue does not know. Its answer changes the table and nothing else: nothing
@@ -27,32 +23,13 @@ import (
 // name, chosen by somebody else, could be that of any program. Such an agent can be installed, and is then started as the registry said on
 // that day.
 
-const (
-	followOff     = "off"
-	registryName  = "registry.json" // in Config.Dir, beside the agents' directories; no id contains a dot
-	registryMax   = 8 << 20
-	registryLimit = 30 * time.Second // per request
-	notBefore     = time.Minute      // after the start, which has other work
-	followEvery   = 24 * time.Hour
-	againAfter    = time.Hour // after a failed request
-	mostRedirects = 5
-	etagMax       = 1 << 10
-	longestName   = 100
-)
+// mostRedirects is how many redirects a request to the registry, or for an archive of its entries, follows.
+const mostRedirects = 5
 
-var (
-	errDocument  = errors.New("it is no catalogue of agents")
-	errNoAnswer  = errors.New("the registry gave no answer")
-	errUnchanged = errors.New("the catalogue is the same")
-)
+// longestName is how much of the name of an agent that only the registry knows people see.
+const longestName = 100
 
-// registryCopy is the last good document, and the time of the last answered request. The copy counts only for its own URL.
-type registryCopy struct {
-	URL      string           `json:"url"` // without a password
-	ETag     string           `json:"etag,omitempty"`
-	Asked    time.Time        `json:"asked"` // time of the last answer
-	Document registryDocument `json:"document"`
-}
+var errDocument = errors.New("it is no catalogue of agents")
 
 // registryDocument is the part of the registry's document that is kept.
 type registryDocument struct {
@@ -225,213 +202,46 @@ func (r registryEntry) foreign() (entry, bool) {
 	return e, sound.fault() == ""
 }
 
-// Follow asks the registry of Config.CatalogueURL in the background, first after a minute and then once a day. For each agent that the
-// answer changes, the callback of Watch is called.
-func (c *Catalogue) Follow() {
-	if u := c.registryURL(); u != nil {
-		c.background(func() { c.follow(u) })
-	}
-}
+// exactVersion matches a version of semver 2, and none of npm's alternatives: tag, range, URL, alias, path or flag.
+var exactVersion = regexp.MustCompile(`^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$`)
 
-// registryURL returns the registry's URL, or nil when none is to be asked.
-func (c *Catalogue) registryURL() *url.URL {
-	if c.cfg.CatalogueURL == "" || c.cfg.CatalogueURL == followOff || c.cfg.Dir == "" || c.cfg.WriteFile == nil {
-		return nil
-	}
-	u, err := url.Parse(c.cfg.CatalogueURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.cfg.Logger.Warn("the registry of agents is not asked: its URL is none of http or https")
-		return nil
-	}
-	return u
-}
+// pythonVersion matches an exact version of PEP 440 without an epoch or a local part.
+var pythonVersion = regexp.MustCompile(`^\d{1,9}(\.\d{1,9}){0,5}((a|b|rc)\d{1,9})?(\.post\d{1,9})?(\.dev\d{1,9})?$`)
 
-func (c *Catalogue) follow(u *url.URL) {
-	for wait := notBefore; ; {
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-			c.registry.Lock()
-			wait, _ = c.refresh(c.life, u) // refresh has logged the error
-			c.registry.Unlock()
-		case <-c.life.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
+// archiveVersion matches a publisher's version of an archive, which becomes the name of a directory.
+var archiveVersion = regexp.MustCompile(`^\d[0-9A-Za-z.+_-]{0,63}$`)
 
-// AskRegistry asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command
-// ends before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry AskRegistry
-// does nothing.
-func (c *Catalogue) AskRegistry(ctx context.Context) error {
-	u := c.registryURL()
-	if u == nil || !c.registry.TryLock() { // another goroutine is asking, and Watch announces the answer
-		return nil
+// validPython matches the name of a package in Python's index, with or without extras, and no path, URL or flag.
+var validPython = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9]([A-Za-z0-9,._-]{0,98}[A-Za-z0-9])?\])?$`)
+
+// sound returns why b cannot be installed: b must name a program in an archive that comes over a connection which nobody can tamper with.
+func (b binaryTarget) sound() error {
+	u, err := url.Parse(b.Archive)
+	switch cmd := slashed(b.Cmd); {
+	case err != nil:
+		return err
+	case u.Host == "" || !encrypted(u) || u.User != nil:
+		return fmt.Errorf("%s is not of https", u.Redacted())
+	case b.SHA256 != "" && !isSHA256(b.SHA256):
+		return fmt.Errorf("%.80q is no SHA-256", b.SHA256)
+	case b.Cmd == "" || cmd == "." || !filepath.IsLocal(filepath.FromSlash(cmd)) || strings.Contains(cmd, ":"):
+		return fmt.Errorf("%q is no path in an archive", b.Cmd)
 	}
-	defer c.registry.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	_, err := c.refresh(ctx, u)
+	_, err = kindOf(u)
 	return err
 }
 
-// refresh asks the registry, unless this or another Deskhand has done so within the day, and returns the time until the next request, and
-// why there was no answer.
-func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, error) {
-	last := c.readCopy(u)
-	if left := followEvery - time.Since(last.Asked); left > 0 && left <= followEvery {
-		c.adopt(last.Document)
-		return left, nil
+// encrypted reports whether a download from u is certainly from the host of u. Loopback counts: nobody is in between, and mirrors for tests
+// have no certificates.
+func encrypted(u *url.URL) bool {
+	if u.Scheme == "https" {
+		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, registryLimit)
-	defer cancel()
-	next, err := c.fetch(ctx, u, last)
-	switch {
-	case c.life.Err() != nil:
-		return followEvery, ErrClosed
-	case errors.Is(err, errNoAnswer):
-		c.cfg.Logger.Info("the registry of agents cannot be reached", "error", err)
-		return againAfter, err
-	case err == nil:
-		next.Document = c.keepInstalled(last.Document, next.Document)
-	case errors.Is(err, errUnchanged):
-		next = last
-	default:
-		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
-		if len(last.Document.Agents) == 0 {
-			return followEvery, err // the stored copy may belong to another URL, to which a person may return
-		}
-		next = last
-	}
-	next.URL, next.Asked = u.Redacted(), time.Now().UTC()
-	if err := c.writeCopy(next); err != nil {
-		c.cfg.Logger.Warn("the registry's catalogue of agents cannot be kept", "error", err)
-	}
-	c.adopt(next.Document)
-	return followEvery, nil
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
-// fetch downloads the document if it differs from the last.
-func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
-	client := &http.Client{
-		// No kept connections: the next request comes in a day.
-		Transport: &http.Transport{Proxy: c.proxied(), DisableKeepAlives: true},
-		CheckRedirect: func(to *http.Request, via []*http.Request) error {
-			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
-				return errors.New("it leads elsewhere than we go")
-			}
-			return nil
-		},
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	if err != nil {
-		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "deskhand")
-	conditional := last.ETag != "" && len(last.Document.Agents) > 0
-	if conditional {
-		req.Header.Set("If-None-Match", last.ETag)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
-	}
-	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusNotModified && conditional:
-		return registryCopy{}, errUnchanged
-	case resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests:
-		return registryCopy{}, fmt.Errorf("%w: status %d", errNoAnswer, resp.StatusCode)
-	case resp.StatusCode != http.StatusOK:
-		return registryCopy{}, fmt.Errorf("%w: status %d", errDocument, resp.StatusCode)
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, registryMax+1))
-	if err != nil {
-		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
-	}
-	if len(data) > registryMax {
-		return registryCopy{}, fmt.Errorf("%w: it is longer than %d bytes", errDocument, registryMax)
-	}
-	next := registryCopy{ETag: resp.Header.Get("ETag")}
-	if len(next.ETag) > etagMax {
-		next.ETag = ""
-	}
-	next.Document, err = parseRegistry(data)
-	return next, err
-}
-
-// keepInstalled adds to a new document the entries of the earlier document that are installed here and that the new document lacks.
-func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument {
-	there := map[string]bool{}
-	for _, r := range now.entries() {
-		there[r.ID] = true
-	}
-	for _, raw := range before.Agents {
-		var r struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(raw, &r) != nil || !validID.MatchString(r.ID) || there[r.ID] {
-			continue
-		}
-		if _, err := c.readCurrent(r.ID); err == nil {
-			now.Agents = append(now.Agents, raw)
-		}
-	}
-	return now
-}
-
-// adopt merges a document into the table.
-func (c *Catalogue) adopt(d registryDocument) {
-	c.changing(func() {
-		rows := withRegistry(c.bundled, d)
-		c.table.Store(&rows)
-	})
-}
-
-// changing runs f, and announces the agents that f changed to the callback of Watch.
-func (c *Catalogue) changing(f func()) {
-	before, _ := c.List() // other callers of List get the error of agents.json
-	f()
-	after, _ := c.List()
-	for _, a := range after {
-		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
-			c.announce(News{Agent: a.ID, Ended: true, Aside: true})
-		}
-	}
-}
-
-func (c *Catalogue) copyFile() string { return filepath.Join(c.cfg.Dir, registryName) }
-
-// readCopy returns the stored copy for u, which may be empty.
-func (c *Catalogue) readCopy(u *url.URL) registryCopy {
-	data, err := os.ReadFile(c.copyFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return registryCopy{}
-	}
-	var last registryCopy
-	if err == nil {
-		err = json.Unmarshal(data, &last)
-	}
-	if err != nil {
-		c.cfg.Logger.Warn("the kept catalogue of the registry cannot be read", "path", c.copyFile(), "error", err)
-		return registryCopy{}
-	}
-	if last.URL != u.Redacted() {
-		return registryCopy{}
-	}
-	return last
-}
-
-func (c *Catalogue) writeCopy(next registryCopy) error {
-	data, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.cfg.Dir, 0o700); err != nil {
-		return err
-	}
-	return c.cfg.WriteFile(c.copyFile(), append(data, '\n'), 0o600)
+func isSHA256(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size
 }

@@ -3,19 +3,15 @@ package agents
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
 
-// Bounds of listing an agent's own conversations. Starting some agents takes seconds, so small pages are combined.
-const (
-	listPatience = time.Minute
-	listEnough   = 100 // conversations
-	listPages    = 10
-)
+// listPatience is how long listing an agent's own conversations may take.
+const listPatience = time.Minute
 
 // AuthError is the error of an agent that demands a login first.
 type AuthError struct{ Refused *acp.Error }
@@ -36,64 +32,12 @@ func (c *Catalogue) ListSessions(ctx context.Context, id, directory, cursor stri
 		return nil, "", false, ctx.Err()
 	}
 	// Not in directory: some agents run files of the directory they start in, and nobody has approved that.
-	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) { return c.Command(ctx, id, dir) }, func(q *question, _ string) error {
-		list, next, supported, err = q.sessions(ctx, directory, cursor)
+	err = c.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) { return c.Command(ctx, id, dir) }, func(q *probe.Probe, _ string) error {
+		list, next, supported, err = q.Sessions(ctx, directory, cursor)
 		return err
 	})
 	if refused, ok := errors.AsType[*acp.Error](err); ok && refused.Code == acp.CodeAuthRequired {
 		err = &AuthError{refused}
 	}
 	return list, next, supported, err
-}
-
-// sessions asks for pages until there are enough conversations.
-func (q *question) sessions(ctx context.Context, directory, cursor string) (list []acp.Listed, next string, supported bool, err error) {
-	result, err := q.call(ctx, stepInitialize, initializeParams())
-	if err != nil {
-		return nil, "", false, err
-	}
-	can, err := acp.ParseInitialized(result)
-	if err == nil && can.ProtocolVersion != 1 {
-		err = fmt.Errorf("it speaks version %d of the protocol, and we 1", can.ProtocolVersion)
-	}
-	if err != nil {
-		return nil, "", false, q.failed(stepInitialize, err)
-	}
-	for range listPages {
-		if !can.List {
-			return nil, "", false, nil
-		}
-		page, after, err := q.list(ctx, directory, cursor)
-		if err != nil {
-			return nil, "", true, err
-		}
-		list = append(list, page...)
-		if after == cursor {
-			after = "" // the same cursor again would loop for ever
-		}
-		if cursor = after; cursor == "" || len(list) >= listEnough {
-			break
-		}
-	}
-	return list, cursor, true, nil
-}
-
-// list returns a page of session/list, and the next cursor.
-func (q *question) list(ctx context.Context, directory, cursor string) ([]acp.Listed, string, error) {
-	params := map[string]any{}
-	if directory != "" {
-		params["cwd"] = directory
-	}
-	if cursor != "" {
-		params["cursor"] = cursor
-	}
-	result, err := q.call(ctx, "session/list", params)
-	if err != nil {
-		return nil, "", err
-	}
-	list, next, err := acp.ParseSessionList(result)
-	if err != nil {
-		return nil, "", q.failed("session/list", err)
-	}
-	return list, next, nil
 }

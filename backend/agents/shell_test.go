@@ -111,8 +111,8 @@ func (p *person) processes() []string {
 	return found
 }
 
-// environ returns the environment that opencode is started with.
-func environ(t *testing.T, c *agents.Catalogue) []string {
+// agentEnviron returns the environment that the demo agent is started with.
+func agentEnviron(t *testing.T, c *agents.Catalogue) []string {
 	t.Helper()
 	cmd, err := c.Command(t.Context(), agents.Demo, "/")
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *person) mustGet(t *testing.T) {
 	for _, desktop := range []bool{false, true} {
 		p.cfg.Desktop = desktop
 		c := p.open()
-		env := environ(t, c)
+		env := agentEnviron(t, c)
 		want := map[string]string{"OWN": "own", "NEW": "shell", "BOTH": "own", "LINES_OF": "a\nb=c"}
 		if desktop {
 			want["BOTH"] = "shell"
@@ -230,8 +230,8 @@ func TestLoginShellThatIsHostile(t *testing.T) {
 			p.write(tc.files)
 			p.cfg.ShellPatience = cmp.Or(tc.patience, time.Hour) // an hour holds the test up until its limit
 			c := p.open()
-			env := environ(t, c)
-			a, s := get(t, c, "opencode"), c.Surroundings()
+			env := agentEnviron(t, c)
+			a, s := get(t, c, "opencode"), c.Environment().Surroundings()
 			if found := a.State == agents.Ready; found != tc.found {
 				t.Errorf("opencode: got %+v, surroundings %+v, want found %v", a, s, tc.found)
 			}
@@ -253,8 +253,8 @@ func TestLoginShellLeavesIndependentProcesses(t *testing.T) {
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "setsid sh -c 'echo >~/up; sleep 3600; : independent' & until [ -e ~/up ]; do sleep 0.01; done; export PATH=$TOOLS:$PATH\n"})
 	c := p.open()
-	if environ(t, c); get(t, c, "opencode").State != agents.Ready {
-		t.Errorf("opencode: got surroundings %+v, want opencode ready", c.Surroundings())
+	if agentEnviron(t, c); get(t, c, "opencode").State != agents.Ready {
+		t.Errorf("opencode: got surroundings %+v, want opencode ready", c.Environment().Surroundings())
 	}
 	// A key agent behaves like this. The test itself must end the process, by its id.
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -295,7 +295,7 @@ func TestDebiansBashrcReturnsUnlessInteractive(t *testing.T) {
 func settled(t *testing.T, p *person) *agents.Catalogue {
 	t.Helper()
 	c := p.open()
-	c.Settle(t.Context(), false)
+	c.Environment().Settle(t.Context(), false)
 	return c
 }
 
@@ -306,7 +306,7 @@ func TestLoginShellFindsProgramsOfPerson(t *testing.T) {
 	p.cfg.Desktop = true
 	p.program("tools/code")
 	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH VISUAL='code --wait'\n"})
-	env, find := p.open().Programs(t.Context())
+	env, find := p.open().Environment().Programs(t.Context())
 	if got := env("VISUAL"); got != "code --wait" {
 		t.Errorf("VISUAL: got %q, want code --wait", got)
 	}
@@ -377,7 +377,7 @@ func TestLoginShellFindsVersionTools(t *testing.T) {
 			if a.Path != filepath.Join(p.home, tc.program) || !strings.Contains(a.Reason, want) {
 				t.Errorf("%+v, want it by %s", a, want)
 			}
-			if dirs := value(environ(t, c), "PATH"); !strings.Contains(dirs, filepath.Dir(a.Path)) {
+			if dirs := value(agentEnviron(t, c), "PATH"); !strings.Contains(dirs, filepath.Dir(a.Path)) {
 				t.Errorf("PATH: got %s, want %s in it", dirs, filepath.Dir(a.Path))
 			}
 		})
@@ -419,9 +419,9 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 	if _, err := c.List(); err != nil || reads() != 0 {
 		t.Errorf("List: got %v after %d reads of the profile, want no wait for the shell", err, reads())
 	}
-	c.Look()
-	environ(t, c)
-	environ(t, c)
+	c.Environment().Look()
+	agentEnviron(t, c)
+	agentEnviron(t, c)
 	if _, err := c.Info(t.Context(), "claude", agents.InfoQuery{}); err != nil || reads() != 1 {
 		t.Errorf("Info: got %v after %d reads of the profile, want 1", err, reads())
 	}
@@ -434,7 +434,7 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 	}
 	// A shell that breaks later removes nothing.
 	p.write(map[string]string{".profile": "exit\n"})
-	c.Settle(t.Context(), true)
+	c.Environment().Settle(t.Context(), true)
 	if a := get(t, c, "opencode"); a.State != agents.Ready {
 		t.Errorf("opencode: got %+v, want ready", a)
 	}
@@ -450,7 +450,7 @@ func TestLoginShellChangesAreTold(t *testing.T) {
 	if a := get(t, c, "opencode"); a.State != agents.NotFound {
 		t.Fatalf("opencode: got %+v, want not_found", a)
 	}
-	c.Look()
+	c.Environment().Look()
 	for {
 		select {
 		case n := <-told:
@@ -478,7 +478,7 @@ func TestCloseEndsLoginShell(t *testing.T) {
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "echo >~/here; sleep 3600\n"})
 	c := p.open()
-	c.Look()
+	c.Environment().Look()
 	mustAppear(t, filepath.Join(p.home, "here"))
 	if err := c.Close(); err != nil {
 		t.Errorf("Close: got error %v, want none", err)
@@ -493,12 +493,12 @@ func TestLoginShellIsOff(t *testing.T) {
 	p.write(map[string]string{".profile": "echo x >~/reads\n"})
 	p.cfg.LoginShell = false
 	c := p.open()
-	c.Look()
-	c.Settle(t.Context(), true)
+	c.Environment().Look()
+	c.Environment().Settle(t.Context(), true)
 	if _, err := os.Stat(filepath.Join(p.home, "reads")); err == nil {
 		t.Error("the shell was started")
 	}
-	if a := get(t, c, "opencode"); a.State != agents.NotFound || value(environ(t, c), "PATH") != "/usr/bin:/bin" {
+	if a := get(t, c, "opencode"); a.State != agents.NotFound || value(agentEnviron(t, c), "PATH") != "/usr/bin:/bin" {
 		t.Errorf("opencode: got %+v, want not_found and PATH unchanged", a)
 	}
 }
@@ -507,7 +507,7 @@ func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
 	p.cfg.Environ = append(p.cfg.Environ, "PATH=/usr/bin:node_modules/.bin:/bin::/usr/bin")
-	env := environ(t, settled(t, p))
+	env := agentEnviron(t, settled(t, p))
 	if path := value(env, "PATH"); !strings.HasPrefix(path+":", "/usr/bin:node_modules/.bin:/bin:") || strings.Contains(path, "::") {
 		t.Errorf("PATH: got %s, want the relative directory kept, and no empty or double one", path)
 	}

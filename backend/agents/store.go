@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"deskhand/backend/environ"
 )
 
 // The store of installed agents:
@@ -26,42 +28,22 @@ const (
 	newPrefix   = ".new-"
 )
 
-// release is an installed version.
-type release struct {
-	Version   string    `json:"version"`
-	Package   string    `json:"package"`
-	Directory string    `json:"directory"`           // beside current.json
-	Bin       string    `json:"bin"`                 // inside the directory, with slashes
-	Integrity string    `json:"integrity"`           // of the package as npm checked it; of an archive; of the record of a Python package
-	Unchecked bool      `json:"unchecked,omitempty"` // the archive came without a checksum
-	Installed time.Time `json:"installed"`
-	Start     *start    `json:"start,omitempty"` // of an agent that only the registry knows
-}
-
-// start is the way to start an agent at the time of its installation. The registry may change that for later versions.
-type start struct {
-	Args []string          `json:"args"`
-	Env  map[string]string `json:"env,omitempty"`
-}
-
-// current is the content of current.json.
-type current struct {
-	release
-	Previous *release `json:"previous,omitempty"`
-}
-
-// homeVariable is in the environment of every agent that Deskhand installed, and so of all its child processes: the directory of its
-// version, which must not be removed meanwhile. The command line would not do, because a node program can overwrite its own.
-const homeVariable = "DESKHAND_AGENT_HOME"
-
 var errNoneStored = errors.New("not installed by Deskhand")
 
-// home returns the directory of an agent in the store.
-func (c *Catalogue) home(id string) string { return filepath.Join(c.cfg.Dir, id) }
+// store has the agents that Deskhand installed.
+type store struct {
+	dir         string // "" when nothing can be installed
+	write       func(name string, data []byte, mode fs.FileMode) error
+	environment *environ.Environment // has node on its PATH
+	logger      *slog.Logger
+}
 
-// readCurrent returns the version in use, or errNoneStored.
-func (c *Catalogue) readCurrent(id string) (current, error) {
-	file := filepath.Join(c.home(id), currentName)
+// home returns the directory of an agent in the store.
+func (s *store) home(id string) string { return filepath.Join(s.dir, id) }
+
+// current returns the version in use, or errNoneStored.
+func (s *store) current(id string) (current, error) {
+	file := filepath.Join(s.home(id), currentName)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return current{}, errNoneStored
@@ -79,25 +61,25 @@ func (c *Catalogue) readCurrent(id string) (current, error) {
 	return now, nil
 }
 
-// writeCurrent makes next the version in use. The version before stays known, and its directory stays.
-func (c *Catalogue) writeCurrent(id string, next release, before *release) error {
+// setCurrent makes next the version in use. The version before stays known, and its directory stays.
+func (s *store) setCurrent(id string, next release, before *release) error {
 	data, err := json.MarshalIndent(current{next, before}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return c.cfg.WriteFile(filepath.Join(c.home(id), currentName), append(data, '\n'), 0o600)
+	return s.write(filepath.Join(s.home(id), currentName), append(data, '\n'), 0o600)
 }
 
-// stored finds an agent in the store.
-func (c *Catalogue) stored(e entry) (place, error) {
-	now, err := c.readCurrent(e.id)
+// find finds an agent in the store.
+func (s *store) find(e entry) (place, error) {
+	now, err := s.current(e.id)
 	if err != nil {
 		return place{}, err
 	}
 	if !e.owns(now.release) {
 		return place{}, errNoneStored
 	}
-	at, err := c.launch(filepath.Join(c.home(e.id), now.Directory), now.Bin)
+	at, err := s.launch(filepath.Join(s.home(e.id), now.Directory), now.Bin)
 	if err != nil {
 		return place{}, err
 	}
@@ -108,27 +90,17 @@ func (c *Catalogue) stored(e entry) (place, error) {
 	return at, nil
 }
 
-// owns reports whether the version that is installed under the id is this agent: agents.json may put another agent in its place, and remove
-// that again. For an agent outside that file owns is true, whatever the registry says by now, unless only the file can have named the
-// version.
-func (e entry) owns(r release) bool {
-	if !e.inFile && (e.known.remote || r.Start == nil) {
-		return true
-	}
-	return r.Package == e.known.artefact() || e.known.via == viaBinary && sameOrigin(r.Package, e.known.binary.Archive)
-}
-
 // launch returns the place of an installed program: the program itself, or node with its full path when the program is a script.
-func (c *Catalogue) launch(dir, bin string) (place, error) {
+func (s *store) launch(dir, bin string) (place, error) {
 	at := place{program: filepath.Join(dir, filepath.FromSlash(bin)), home: dir}
 	if info, err := os.Stat(at.program); err != nil || !info.Mode().IsRegular() {
 		return place{}, fmt.Errorf("%s is not there", at.program)
 	}
 	flags, script := nodeScript(at.program)
 	if !script {
-		return at, executable(at.program)
+		return at, environ.Executable(at.program)
 	}
-	node := c.program("node")
+	node := s.environment.Program("node")
 	if node == "" {
 		return place{}, fmt.Errorf("it needs node, which is not on PATH: %s", getNode)
 	}
@@ -158,8 +130,8 @@ func nodeScript(file string) (flags []string, yes bool) {
 
 // sweep removes the remains of killed installations, and versions that are neither in use nor the one before. The caller holds the lock.
 // Directories that cannot be removed, or are used by a process, stay for the next sweep.
-func (c *Catalogue) sweep(id string) {
-	now, err := c.readCurrent(id)
+func (s *store) sweep(id string) {
+	now, err := s.current(id)
 	if err != nil && !errors.Is(err, errNoneStored) {
 		return // without the record, removing would be a guess
 	}
@@ -167,12 +139,12 @@ func (c *Catalogue) sweep(id string) {
 	if now.Previous != nil {
 		keep = append(keep, now.Previous.Directory)
 	}
-	items, err := os.ReadDir(c.home(id))
+	items, err := os.ReadDir(s.home(id))
 	if err != nil {
 		return
 	}
 	for _, item := range items {
-		dir := filepath.Join(c.home(id), item.Name())
+		dir := filepath.Join(s.home(id), item.Name())
 		if !item.IsDir() || slices.Contains(keep, item.Name()) {
 			continue
 		}
@@ -180,7 +152,7 @@ func (c *Catalogue) sweep(id string) {
 			continue
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			c.cfg.Logger.Warn("an old version of an agent cannot be removed", "agent", id, "path", dir, "error", err)
+			s.logger.Warn("an old version of an agent cannot be removed", "agent", id, "path", dir, "error", err)
 		}
 	}
 }
@@ -194,4 +166,27 @@ func freeName(home, version string) string {
 		}
 		name = fmt.Sprintf("%s-%d", version, n)
 	}
+}
+
+const getNode = "install Node.js 20 or newer, which brings npm: https://nodejs.org"
+
+// directories returns the version directories of an agent in the store.
+func (s *store) directories(id string) []string {
+	var dirs []string
+	items, _ := os.ReadDir(s.home(id)) // a directory that cannot be read cannot be removed either
+	for _, item := range items {
+		if item.IsDir() {
+			dirs = append(dirs, filepath.Join(s.home(id), item.Name()))
+		}
+	}
+	return dirs
+}
+
+func (s *store) anyInUse(id string) bool {
+	for _, dir := range s.directories(id) {
+		if !strings.HasPrefix(filepath.Base(dir), newPrefix) && inUse(dir) {
+			return true
+		}
+	}
+	return false
 }

@@ -3,8 +3,6 @@ package agents
 import (
 	"archive/tar"
 	"archive/zip"
-	"compress/bzip2"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +13,13 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+)
+
+// Limits of the content of an archive.
+const (
+	unpackedMax = 4 << 30
+	archiveMost = 200_000 // entries
+	headerMost  = 2 << 10 // bytes of an entry besides its content, on average
 )
 
 // The kinds of archives, by extension; any other name is a bare program.
@@ -56,47 +61,6 @@ type unpacking struct {
 	into    *os.Root
 	left    int64 // bytes that may still come
 	entries int
-}
-
-// unpack extracts the whole archive.
-func (a *archiveSupply) unpack(ctx context.Context, file string) (err error) {
-	dir := filepath.Join(a.dir, archiveFiles)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	target, err := url.Parse(a.target().Archive)
-	if err != nil {
-		return err
-	}
-	kind, err := kindOf(target)
-	if err != nil {
-		return err
-	}
-	u := &unpacking{ctx: ctx, into: root, left: unpackedMax}
-	if kind == kindZip {
-		return u.zip(file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	switch kind {
-	case kindGzip:
-		unzipped, err := gzip.NewReader(f)
-		if err != nil {
-			return err
-		}
-		return u.tar(unzipped)
-	case kindBzip:
-		return u.tar(bzip2.NewReader(f))
-	}
-	return u.file(slashed(a.target().Cmd), 0o700, f)
 }
 
 func (u *unpacking) tar(in io.Reader) error {
@@ -209,4 +173,26 @@ func (u *unpacking) file(name string, mode fs.FileMode, in io.Reader) error {
 	n, err := io.Copy(f, &counted{from: in, most: u.left, each: func(int64) error { return u.ctx.Err() }})
 	u.left -= n
 	return errors.Join(err, f.Close(), u.ctx.Err())
+}
+
+// counted reads at most most bytes, and calls each after every piece; an error of each ends the reading.
+type counted struct {
+	from io.Reader
+	most int64
+	each func(total int64) error
+	n    int64
+}
+
+var errTooLarge = errors.New("there is more in it than is taken")
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	if c.n > c.most {
+		return n, fmt.Errorf("%w: %d MB", errTooLarge, c.most/1_000_000)
+	}
+	if stop := c.each(c.n); stop != nil {
+		return n, stop
+	}
+	return n, err
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 )
 
 const getUV = "install uv, which also brings Python where there is none: https://docs.astral.sh/uv"
-
-// validPython matches the name of a package in Python's index, with or without extras, and no path, URL or flag.
-var validPython = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9]([A-Za-z0-9,._-]{0,98}[A-Za-z0-9])?\])?$`)
 
 // The directories of uv in the directory of the version.
 const (
@@ -34,7 +30,7 @@ type uvSupply struct {
 }
 
 func (i *installation) fromPython() (supply, error) {
-	uv := i.c.program("uv")
+	uv := i.c.environment.Program("uv")
 	if uv == "" {
 		return nil, fmt.Errorf("uv is not on PATH: %s", getUV)
 	}
@@ -59,7 +55,7 @@ func (u *uvSupply) fetch(ctx context.Context) error {
 	if !u.e.known.Scripts {
 		args = append(args, "--no-build")
 	}
-	cmd := proxy.Command{Path: u.uv, Args: append(args, "--", u.spec()), Dir: u.dir, Env: u.c.environ(map[string]string{
+	cmd := proxy.Command{Path: u.uv, Args: append(args, "--", u.spec()), Dir: u.dir, Env: u.c.environment.With(map[string]string{
 		"UV_TOOL_DIR": filepath.Join(u.dir, uvTools), "UV_TOOL_BIN_DIR": filepath.Join(u.dir, uvBin),
 	})}
 	t := tool{installation: u.installation, name: "uv", why: uvError, measured: true}

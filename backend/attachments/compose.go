@@ -99,7 +99,7 @@ const excludedCopies = "copies of attached files"
 
 // hideCopies is an [attachment.Hide]: if the directory is in a repository, info/exclude of the repository names the copies.
 func (l *Library) hideCopies(ctx context.Context, cwd string) bool {
-	place, err := exclude.Find(ctx, l.deps.Proxy, l.deps.Agents.Environ(ctx), cwd)
+	place, err := exclude.Find(ctx, l.deps.Proxy, l.deps.Agents.Environment().Environ(ctx), cwd)
 	if err == nil && place.File != "" {
 		err = exclude.Add(place.File, excludedCopies, place.Pattern(attachment.Copies+"/"))
 	}

@@ -125,7 +125,7 @@ func TestLineIdentifiesWithoutSession(t *testing.T) {
 // The machine at which to resume may be gone for good. The session is resumed elsewhere, or a new one is begun.
 func TestUnansweredResumeAddressIsForgotten(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
-	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+	b := openUnset(t, dc, t.TempDir(), &tokenVault{}, t.Output(), false)
 	const closed = "ws://127.0.0.1:1"
 	g := &link{l: b.s.client, token: dc.Token, fixed: dc.Gateway.URL, session: "a session", address: closed}
 	g.seq.Store(7)
@@ -251,7 +251,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dc := discordtest.New(discordtest.Options{RealHosts: true})
-			b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+			b := openUnset(t, dc, t.TempDir(), &tokenVault{}, t.Output(), false)
 			b.s.client.unit = time.Hour // nothing that is waited for comes
 			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 				t.Fatal(code)
@@ -268,7 +268,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 func TestTokenIsNotWritten(t *testing.T) {
 	var log lockedBuffer
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
-	b := openUnset(t, dc, t.TempDir(), &vault{}, &log, true)
+	b := openUnset(t, dc, t.TempDir(), &tokenVault{}, &log, true)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
 		t.Fatal(code)
 	}
@@ -467,7 +467,7 @@ func TestSecondProgramWithTokenIsNoticed(t *testing.T) {
 // A call that Discord does not answer ends, and is made again where that does no harm.
 func TestCallsDoNotWaitForEver(t *testing.T) {
 	dc := discordtest.New(discordtest.Options{RealHosts: true})
-	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+	b := openUnset(t, dc, t.TempDir(), &tokenVault{}, t.Output(), false)
 	b.s.client.wire.limit = 200 * time.Millisecond
 	release := dc.API.Hold(discordtest.RouteCreate)
 	defer release()

@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
+	"deskhand/backend/vault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,7 +59,7 @@ func openFixtureWith(tb testing.TB, dir string, cfg session.Config) *fixture {
 		tb.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{
-		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version, cfg.Replace = db, catalogue, set, "test", files.Replace

@@ -846,9 +846,9 @@ func TestCardInArchivedThreadIsUpdated(t *testing.T) {
 }
 
 // openReplaced is openAsks for a surface whose token can be that of another bot.
-func openReplaced(t *testing.T) (*eRig, *vault) {
+func openReplaced(t *testing.T) (*eRig, *tokenVault) {
 	t.Helper()
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true, Answer: time.Minute}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true, Answer: time.Minute}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
 	restURL, gateway, users := dc.API.URL, dc.Gateway.URL, []string{dc.Owner.String()}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}); code != "" {

@@ -27,14 +27,14 @@ import (
 	"deskhand/backend/session"
 )
 
-// vault keeps a token in memory.
-type vault struct {
+// tokenVault keeps a token in memory.
+type tokenVault struct {
 	mu     sync.Mutex
 	token  string
 	locked bool // it cannot be read
 }
 
-func (v *vault) of() Vault {
+func (v *tokenVault) of() Vault {
 	return Vault{
 		Keep: func(_ context.Context, token string) (string, error) {
 			v.mu.Lock()
@@ -59,14 +59,14 @@ func (v *vault) of() Vault {
 	}
 }
 
-func (v *vault) lock(locked bool) {
+func (v *tokenVault) lock(locked bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.locked = locked
 }
 
 // openUnset is a surface that nothing of is set up, in a program that stays if started.
-func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log io.Writer, started bool) *bot {
+func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *tokenVault, log io.Writer, started bool) *bot {
 	t.Helper()
 	t.Cleanup(dc.Close)
 	b := &bot{fixture: openFixture(t, dir), dc: dc}
@@ -137,7 +137,7 @@ func (b *bot) bindSession() {
 }
 
 func TestSetUpKeepsSetup(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), true)
 	if s := b.s.State(); s.Enabled || s.Status != statusOff || s.HasToken || s.Users == nil || s.Bindings == nil {
@@ -187,7 +187,7 @@ func TestSetUpKeepsSetup(t *testing.T) {
 }
 
 func TestRefusedSetupChangesNothing(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	restURL, closed := dc.API.URL, "http://127.0.0.1:1/api"
 	list := func(ids ...string) *[]string { return &ids }
@@ -221,7 +221,7 @@ func TestRefusedSetupChangesNothing(t *testing.T) {
 
 // Who may change the setup, but does not know the token, does not have it sent to them.
 func TestKeptTokenGoesNowhereElse(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	var calls atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -258,7 +258,7 @@ func TestKeptTokenGoesNowhereElse(t *testing.T) {
 
 // A setup that cannot be written leaves the token of the one before.
 func TestFailedSetupKeepsToken(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.API.URL)}); code != "" {
 		t.Fatal(code)
@@ -293,7 +293,7 @@ func TestCheckReportsLine(t *testing.T) {
 
 // A token that is pasted as programs write it is a token all the same.
 func TestSetUpTrimsPastedToken(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(" Bot " + dc.Token + "\n"), REST: new(dc.API.URL + "/")}); code != "" || v.token != dc.Token {
 		t.Errorf("SetUp with a pasted token: got code %q, token %q, want the bare token", code, v.token)
@@ -305,7 +305,7 @@ func TestSetUpTrimsPastedToken(t *testing.T) {
 
 // A command sets up and looks, and opens no line.
 func TestShortProgramOpensNoLine(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	users := []string{dc.Owner.String()}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
@@ -325,7 +325,7 @@ func TestShortProgramOpensNoLine(t *testing.T) {
 }
 
 func TestLockedKeyringIsWaitedFor(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.API.URL), Gateway: new(dc.Gateway.URL)}); code != "" {
@@ -343,7 +343,7 @@ func TestLockedKeyringIsWaitedFor(t *testing.T) {
 }
 
 func TestCheckReportsMissingConditions(t *testing.T) {
-	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &tokenVault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
 	expect := func(what, want string) {
 		t.Helper()

@@ -33,6 +33,7 @@ import (
 	sessions "deskhand/backend/session"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
+	"deskhand/backend/vault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,7 +68,7 @@ func openFixture(t *testing.T) *fixture {
 		if err != nil {
 			return nil, err
 		}
-		catalogue := agents.Open(agents.Config{Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+		catalogue := agents.Open(agents.Config{Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile})
 		places := remotes.New(remotes.Deps{Store: db, Logger: slog.New(slog.DiscardHandler), Version: "test", AgentName: catalogue.Name})
 		people := roster.New(roster.Deps{Catalogue: catalogue})
 		o.Client, err = sessions.Open(t.Context(), sessions.Config{

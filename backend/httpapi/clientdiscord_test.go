@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
 
 // pinboard is the client API with Discord's surface, which talks to a stand-in.
@@ -54,14 +55,14 @@ func openPinboard(t *testing.T) *pinboard {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	vault := agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "discord-token.json"), WriteFile: store.WriteFile})
+	tokens := vault.Open(vault.Config{File: filepath.Join(dir, "discord-token.json"), WriteFile: store.WriteFile})
 	surface, err := discord.New(t.Context(), discord.Config{Sessions: sessions, Agents: people, Store: db, Version: "test", Token: discord.Vault{
 		Keep: func(ctx context.Context, token string) (string, error) {
-			_, err := vault.Keep(ctx, "discord", token)
+			_, err := tokens.KeepToken(ctx, "discord", token)
 			return "file", err
 		},
-		Value:  func(ctx context.Context) (string, error) { return vault.Value(ctx, "discord") },
-		Forget: func(ctx context.Context) error { return vault.Forget(ctx, "discord") },
+		Value:  func(ctx context.Context) (string, error) { return tokens.Token(ctx, "discord") },
+		Forget: func(ctx context.Context) error { return tokens.Forget(ctx, "discord") },
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
+	"deskhand/backend/vault"
 )
 
 // porch is an agent with three ways to sign in: at a terminal by yes, by a value, and by itself. Appended arguments are $0 here.
@@ -52,7 +53,7 @@ func openPorch(t *testing.T) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile})
 	people := roster.New(roster.Deps{Catalogue: catalogue})
 	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Roster: people})
 	if err != nil {

@@ -116,7 +116,7 @@ func (g *Gate) ServerSecrets(ctx context.Context, directory string) (list []stri
 
 // variables returns a lookup of the environment variables of agents. The lookup waits for the login shell at its first call, and not before.
 func (g *Gate) variables(ctx context.Context) func(name string) (string, bool) {
-	lookup := sync.OnceValue(func() func(string) (string, bool) { return mcp.Lookup(g.deps.Agents.Environ(ctx)) })
+	lookup := sync.OnceValue(func() func(string) (string, bool) { return mcp.Lookup(g.deps.Agents.Environment().Environ(ctx)) })
 	return func(name string) (string, bool) { return lookup()(name) }
 }
 
@@ -277,7 +277,7 @@ func (g *Gate) TestServer(ctx context.Context, directory, name, seen string, ent
 }
 
 func (g *Gate) test(ctx context.Context, directory string, s mcp.Server) (MCPTest, error) {
-	environ := g.deps.Agents.Environ(ctx)
+	environ := g.deps.Agents.Environment().Environ(ctx)
 	begun := time.Now()
 	r, err := mcp.Check(ctx, s, mcp.Place{Processes: g.trials, Directory: directory, Environ: environ})
 	if ctx.Err() != nil {

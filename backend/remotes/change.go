@@ -72,7 +72,7 @@ func (l *Library) keepToken(ctx context.Context, id, token string) (warning stri
 	case token == "":
 		err = l.deps.Tokens.Forget(ctx, owner(id))
 	default:
-		warning, err = l.deps.Tokens.Keep(ctx, owner(id), token)
+		warning, err = l.deps.Tokens.KeepToken(ctx, owner(id), token)
 	}
 	if err != nil {
 		return "", &refusal.Error{Code: badToken, Params: map[string]string{"detail": err.Error()}}
@@ -187,7 +187,7 @@ func (l *Library) tokenBefore(ctx context.Context, id, before, now string, given
 	if l.deps.Tokens == nil || originOf(before) == originOf(now) {
 		return nil, nil //nolint:nilnil // there is no token to keep
 	}
-	kept, err := l.deps.Tokens.Value(ctx, owner(id))
+	kept, err := l.deps.Tokens.Token(ctx, owner(id))
 	if err != nil && given == nil {
 		return nil, &refusal.Error{Code: badToken, Params: map[string]string{"detail": err.Error()}}
 	}

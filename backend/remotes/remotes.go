@@ -19,12 +19,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/remote"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
 
 // Place is where agents can run.
@@ -80,7 +80,7 @@ const (
 // Deps are the parts of the program that a Library uses.
 type Deps struct {
 	Store   *store.DB
-	Tokens  *agents.Vault // nil = places have no tokens
+	Tokens  *vault.Vault // nil = places have no tokens
 	Logger  *slog.Logger
 	Version string        // of this program
 	Stall   time.Duration // how long a runtime may be silent before the connection counts as broken; 0 = 40 s
@@ -154,7 +154,7 @@ func (l *Library) remote(p Place) *Remote {
 			if l.deps.Tokens == nil {
 				return "", nil
 			}
-			return l.deps.Tokens.Value(ctx, owner(p.ID))
+			return l.deps.Tokens.Token(ctx, owner(p.ID))
 		},
 	})}
 }

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"testing"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
 
 // library is a Library on a database of its own, with what the Library asked of the sessions.
@@ -42,7 +42,7 @@ func open(t *testing.T) *library {
 	})
 	l := &library{db: db, Library: remotes.New(remotes.Deps{
 		Store: db, Logger: slog.New(slog.DiscardHandler), Version: "1", AgentName: func(id string) string { return "Agent " + id },
-		Tokens: agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "tokens.json"), WriteFile: store.WriteFile}),
+		Tokens: vault.Open(vault.Config{File: filepath.Join(dir, "tokens.json"), WriteFile: store.WriteFile}),
 	})}
 	l.Use(remotes.Sessions{
 		Clean:     func(text string) string { return text },

@@ -19,7 +19,7 @@ func (a *Agents) List(ctx context.Context, all, fresh bool) ([]agents.Agent, err
 		for _, id := range a.failures.clear() {
 			a.tell(id)
 		}
-		a.catalogue.Settle(ctx, true)
+		a.catalogue.Environment().Settle(ctx, true)
 	}
 	read := a.catalogue.List
 	if all {
@@ -37,7 +37,7 @@ func (a *Agents) List(ctx context.Context, all, fresh bool) ([]agents.Agent, err
 func (a *Agents) Prepare(ctx context.Context, settled, newest bool) (unasked string) {
 	const patience = 5 * time.Second
 	if settled || newest {
-		a.catalogue.Settle(ctx, false) // the registry may be reached by a proxy that the shell names
+		a.catalogue.Environment().Settle(ctx, false) // the registry may be reached by a proxy that the shell names
 	}
 	if newest {
 		ctx, cancel := context.WithTimeout(ctx, patience)

@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/terminal"
+	"deskhand/backend/vault"
 )
 
 // terminalLimit is how long a person may take at a terminal.
@@ -172,7 +173,7 @@ func (l *Logins) over(a *attempt, err error) {
 			r.Code, r.Detail = failedTimeout, ""
 		case exited:
 			r.Code = failedExit
-		case errors.Is(err, agents.ErrVault):
+		case errors.Is(err, vault.ErrAccess):
 			r.Code = refusedLoginVault
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/shells"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // Login is one attempt to sign in to an agent.
@@ -133,7 +134,7 @@ func (l *Logins) Logout(ctx context.Context, agent string) error {
 	}
 	a := l.agents
 	err := a.catalogue.Logout(ctx, agent)
-	if err != nil && !errors.Is(err, agents.ErrLeft) {
+	if err != nil && !errors.Is(err, vault.ErrLeft) {
 		return l.refused(agent, err)
 	}
 	a.catalogue.SignedOut(agent)
@@ -224,9 +225,9 @@ func (l *Logins) refused(agent string, err error) error {
 	}{
 		{agents.ErrNoMethod, refusedLoginMethod, true},
 		{agents.ErrValues, refusedLoginValues, true},
-		{agents.ErrVault, refusedLoginVault, false},
+		{vault.ErrAccess, refusedLoginVault, false},
 		{agents.ErrNoLogout, refusedNoLogout, false},
-		{agents.ErrLeft, refusedLoginLeft, false},
+		{vault.ErrLeft, refusedLoginLeft, false},
 		{agents.ErrNotInstalled, transcript.ProblemMissing, false},
 		{agents.ErrFile, refusedFile, false},
 		{proxy.ErrTerminal, shells.Unavailable, false},

@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/terminal"
 	"deskhand/backend/testkit"
+	"deskhand/backend/vault"
 )
 
 // fixture is Agents with conversations that only note what the agents' side tells.
@@ -57,7 +58,7 @@ func open(t *testing.T, list []map[string]any, write func(string, []byte, fs.Fil
 	}
 	f := &fixture{t: t, file: filepath.Join(dir, "logins.json"), news: make(chan struct{})}
 	catalogue := agents.Open(agents.Config{
-		Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: f.file, WriteFile: write,
+		Self: agenttest.Program(t), File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: f.file, WriteFile: write}), WriteFile: write,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DESKHAND_DEMO_SIGNED_IN="+filepath.Join(dir, "signed-in")),
 	})
 	f.Agents = roster.New(roster.Deps{Catalogue: catalogue})

@@ -9,6 +9,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/roster"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
 
 // A secret of an earlier run is taken out after Load, a secret of agents.json after Remember too, and a secret of the program always.
@@ -19,20 +20,20 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"agents":[{"id":"mine","command":"/bin/true","env":{"MY_API_KEY":"of-agents-json-42"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	vault := func() *agents.Vault {
-		return agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "tokens.json"), WriteFile: store.WriteFile})
+	openVault := func() *vault.Vault {
+		return vault.Open(vault.Config{File: filepath.Join(dir, "tokens.json"), WriteFile: store.WriteFile})
 	}
-	if _, err := vault().Keep(t.Context(), "owner", "of-an-earlier-run"); err != nil {
+	if _, err := openVault().KeepToken(t.Context(), "owner", "of-an-earlier-run"); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *roster.Secrets {
-		catalogue := agents.Open(agents.Config{File: file, Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+		catalogue := agents.Open(agents.Config{File: file, Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile})
 		t.Cleanup(func() {
 			if err := catalogue.Close(); err != nil {
 				t.Error(err)
 			}
 		})
-		return roster.NewSecrets(catalogue, []*agents.Vault{vault()}, []string{"of-the-program"}, slog.New(slog.DiscardHandler))
+		return roster.NewSecrets(catalogue, []*vault.Vault{openVault()}, []string{"of-the-program"}, slog.New(slog.DiscardHandler))
 	}
 	const text = "of-the-program of-agents-json-42 of-an-earlier-run"
 	for _, tc := range []struct {
@@ -42,7 +43,7 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	}{
 		{"before", func(*roster.Secrets) error { return nil }, "[redacted] of-agents-json-42 of-an-earlier-run"},
 		{"Remember", func(s *roster.Secrets) error { s.Remember("mine"); return nil }, "[redacted] [redacted] of-an-earlier-run"},
-		{"Load", func(s *roster.Secrets) error { return s.Load(t.Context(), agents.InFile) }, "[redacted] [redacted] [redacted]"},
+		{"Load", func(s *roster.Secrets) error { return s.Load(t.Context(), vault.InFile) }, "[redacted] [redacted] [redacted]"},
 	} {
 		s := open()
 		if err := tc.do(s); err != nil {

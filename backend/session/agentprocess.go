@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // Limits on how long an agent may say nothing while it starts. The end of the process is noticed at once. Slow agents have longer limits
@@ -186,8 +187,8 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	case err != nil:
 		return nil, transcript.ProblemFile, err
 	}
-	if a.v.c.cfg.Agents.UsesKeyring(agent) { // the start may have unlocked the keyring; a failure was logged before
-		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, agents.IfUnlocked) })
+	if a.v.c.cfg.Agents.Vault().UsesKeyring(agent) { // the start may have unlocked the keyring; a failure was logged before
+		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, vault.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))

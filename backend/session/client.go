@@ -25,7 +25,6 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
@@ -39,6 +38,7 @@ import (
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
 )
@@ -91,14 +91,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge})
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.shells = openShells(c)
-	c.maintainer.Start(c.ctx)                           //nolint:contextcheck // the maintenance lives as long as the client
-	cfg.Roster.Secrets().LoadLogged(ctx, agents.InFile) // before anything is written
+	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
+	cfg.Roster.Secrets().LoadLogged(ctx, vault.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
-	c.background(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, agents.IfUnlocked) })
+	c.background(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, vault.IfUnlocked) })
 	c.background(func() { c.processes.Run(c.ctx) })
 	c.background(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {

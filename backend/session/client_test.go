@@ -36,6 +36,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // The test binary is the agent as well: it is the demo agent when the catalogue starts it.
@@ -110,7 +111,7 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 		tb.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{
-		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(tb), File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
@@ -121,8 +122,8 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	if places.Logger == nil {
 		places.Logger = slog.New(slog.DiscardHandler)
 	}
-	places.Tokens = agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})
-	secrets := roster.NewSecrets(catalogue, []*agents.Vault{places.Tokens}, []string{"our-own-token"}, places.Logger)
+	places.Tokens = vault.Open(vault.Config{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile})
+	secrets := roster.NewSecrets(catalogue, []*vault.Vault{places.Tokens}, []string{"our-own-token"}, places.Logger)
 	cfg.Remotes = remotes.New(places)
 	cfg.Search = search.New(search.Deps{Store: db, Logger: places.Logger, AgentName: catalogue.Name})
 	cfg.Roster = roster.New(roster.Deps{Catalogue: catalogue, Secrets: secrets})

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"slices"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/startmode"
 	"deskhand/backend/summary"
+	"deskhand/backend/vault"
 )
 
 // Continue makes a session for another agent, in the same directory. That agent does not know the first conversation, so the draft of the
@@ -67,7 +67,7 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 func (c *Client) loadSecretsAtOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.PatientMany)
 	defer cancel()
-	return c.cfg.Roster.Secrets().Load(ctx, agents.IfUnlocked)
+	return c.cfg.Roster.Secrets().Load(ctx, vault.IfUnlocked)
 }
 
 // entriesAtOnce is how many entries are read at a time for a summary.

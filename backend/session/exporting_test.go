@@ -13,18 +13,18 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/export"
 	"deskhand/backend/proxy"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 func (d *desk) exporter() *export.Exporter {
 	return export.New(export.Deps{
 		Store: d.db, Logger: slog.New(slog.DiscardHandler), Version: "test", Session: d.Get, Stored: d.Stored,
-		LoadSecrets: func(ctx context.Context) error { return d.roster.Secrets().Load(ctx, agents.Asking) }, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
+		LoadSecrets: func(ctx context.Context) error { return d.roster.Secrets().Load(ctx, vault.Asking) }, Redactor: d.Redactor, Begin: d.Maintenance().BeginWork,
 	})
 }
 

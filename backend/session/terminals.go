@@ -134,7 +134,7 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
 	}
-	env = append(slices.Clip(cfg.Agents.Environ(asked)), env...)
+	env = append(slices.Clip(cfg.Agents.Environment().Environ(asked)), env...)
 	file, err := findProgram(now.Command, dir, env)
 	if err != nil && len(now.Args) == 0 && isLine(now.Command) {
 		if shell, name := findShell(dir, env); shell != "" {

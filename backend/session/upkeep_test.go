@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/store"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
+	"deskhand/backend/vault"
 )
 
 // shelf is a data directory with conversations that were written without an agent.
@@ -144,7 +145,7 @@ func (s *shelf) open() *Client {
 		s.t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{
-		Self: agenttest.Program(s.t), File: filepath.Join(s.dir, "agents.json"), Vault: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile,
+		Self: agenttest.Program(s.t), File: filepath.Join(s.dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile,
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(s.dir, "demo")),
 	})
 	index := s.index()

@@ -57,7 +57,7 @@ func openRules(c *Client) *rulebook.Book {
 // openShells opens the terminals of the person and of logins.
 func openShells(c *Client) *shells.Library {
 	return shells.New(c.ctx, shells.Deps{
-		Proxy: c.cfg.Proxy, Logger: c.cfg.Logger, Files: c.cfg.Files, PersonShell: c.cfg.Agents.PersonShell,
+		Proxy: c.cfg.Proxy, Logger: c.cfg.Logger, Files: c.cfg.Files, PersonShell: c.cfg.Agents.Environment().PersonShell,
 		Find: func(ctx context.Context, id string) (shells.Session, error) {
 			v, err := c.conversation(ctx, id)
 			if err != nil {
@@ -98,7 +98,7 @@ func openWorkspaces(c *Client) *workspace.Library {
 
 // openWorktrees opens the library of the worktrees.
 func openWorktrees(ctx context.Context, c *Client) (*worktrees.Library, error) {
-	git, err := worktree.Open(ctx, worktree.Config{Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environ, Logger: c.cfg.Logger})
+	git, err := worktree.Open(ctx, worktree.Config{Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environment().Environ, Logger: c.cfg.Logger})
 	sessions := worktreeSessions{c}
 	return worktrees.New(worktrees.Deps{
 		Store: c.cfg.Store, Git: git, Logger: c.cfg.Logger, Directories: c.hosts.Local.Directories, Writable: c.writable,

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
 
 // fixture is a client of which an agent of the given command is "peer".
@@ -52,7 +53,7 @@ func open(t *testing.T, command string, args ...string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalogue := agents.Open(agents.Config{Self: command, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+	catalogue := agents.Open(agents.Config{Self: command, File: filepath.Join(dir, "agents.json"), Vault: vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile}), WriteFile: store.WriteFile})
 	within := files.Within{}
 	c, err := session.Open(t.Context(), session.Config{
 		Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,

@@ -1,4 +1,4 @@
-package agents
+package environ
 
 import (
 	"slices"
@@ -32,11 +32,11 @@ func TestLoopbackIsExceptedFromProxies(t *testing.T) {
 		"with empty exceptions":      {[]string{"HTTP_PROXY=http://p:1", "NO_PROXY=,", "no_proxy="}, ours},
 		"with a proxy that is local": {[]string{"HTTP_PROXY=http://127.0.0.1:3128"}, ours},
 	} {
-		got := exceptLoopback(c.env)
-		if again := exceptLoopback(got); !slices.Equal(again, got) {
+		got := ExceptLoopback(c.env)
+		if again := ExceptLoopback(got); !slices.Equal(again, got) {
 			t.Errorf("%s: done twice it is %q, want %q", name, again, got)
 		}
-		upper, lower := lookup(got, "NO_PROXY"), lookup(got, "no_proxy")
+		upper, lower := Lookup(got, "NO_PROXY"), Lookup(got, "no_proxy")
 		if want, untouched := strings.CutSuffix(c.want, "|"); untouched {
 			if upper != want || len(got) != len(c.env) {
 				t.Errorf("%s: got %q, want %q", name, got, c.env)

@@ -1,17 +1,22 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"deskhand/backend/environ"
 )
 
 // Limits of asking the registry for sizes, which are worth only a short wait.
@@ -160,4 +165,44 @@ func allows(list []string, name string) bool {
 		return false
 	}
 	return slices.Contains(list, name) || strings.HasPrefix(list[0], "!")
+}
+
+// lockFile is the part of npm's package-lock.json that sizes need.
+type lockFile struct {
+	Packages map[string]lockedPackage `json:"packages"`
+
+	through environ.Proxy // the proxy for size requests
+}
+
+type lockedPackage struct {
+	Version   string   `json:"version"`
+	Resolved  string   `json:"resolved"`
+	Integrity string   `json:"integrity"`
+	OS        []string `json:"os"`
+	CPU       []string `json:"cpu"`
+	LibC      []string `json:"libc"`
+	InBundle  bool     `json:"inBundle"` // bundled in the tarball of another package
+}
+
+func readLock(file string) (lockFile, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return lockFile{}, err
+	}
+	var lock lockFile
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&lock); err != nil {
+		return lockFile{}, fmt.Errorf("npm's package-lock.json is broken: %w", err)
+	}
+	return lock, nil
+}
+
+// count returns the number of packages for this machine.
+func (l lockFile) count() int {
+	n := 0
+	for name, p := range l.Packages {
+		if name != "" && p.isForUs() {
+			n++
+		}
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package agents
+package environ
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package agents
+package environ
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"deskhand/backend/proxy"
 )
 
 // An app that is started from a desktop gets the desktop's environment, which lacks everything that the person's shell sets up: nvm,
@@ -53,7 +51,7 @@ var (
 // and without -0 a value of several lines looks like several variables: on macOS Deskhand's own program prints.
 func environmentPrinter(system, self string) string {
 	if system == "darwin" && self != "" {
-		return quote(self) + " environment"
+		return Quote(self) + " environment"
 	}
 	return "/usr/bin/env -0"
 }
@@ -68,8 +66,8 @@ func PrintEnvironment(out io.Writer) error {
 	return nil
 }
 
-// quote returns a text as a single word of a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// Quote returns a text as a single word of a shell.
+func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // ask returns the environment that the shell gives to programs, within the shell's patience. The shell gets no input and no terminal. Every
 // process of the shell that did not detach is ended.
@@ -177,7 +175,7 @@ func (p *patient) Read(into []byte) (int, error) {
 
 // home returns the directory in which the shell starts, so that rc files do not react to a project directory.
 func (s shell) home() string {
-	if dir := lookup(s.environ, "HOME"); filepath.IsAbs(dir) {
+	if dir := Lookup(s.environ, "HOME"); filepath.IsAbs(dir) {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return dir
 		}
@@ -257,7 +255,7 @@ func ofShell(name string) bool {
 
 // loginShell returns the person's shell: SHELL, else the user database's.
 func loginShell(environ []string) (string, error) {
-	file := lookup(environ, "SHELL")
+	file := Lookup(environ, "SHELL")
 	if file == "" {
 		var err error
 		if file, err = shellOfUser(); err != nil {
@@ -267,36 +265,19 @@ func loginShell(environ []string) (string, error) {
 	if !filepath.IsAbs(file) {
 		return "", fmt.Errorf("the shell %q has no absolute path", file)
 	}
-	return file, executable(file)
+	return file, Executable(file)
 }
 
-// PersonShell returns the command of the person's shell for a terminal: in the environment that agents get, so without Deskhand's private
-// variables, and without the values that are stored for agents. Variables that the person's own files export stay.
-func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
-	file, err := loginShell(c.cfg.Environ)
-	if err != nil {
-		return proxy.Command{}, err
-	}
-	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx), runtime.GOOS)}
-	if lookup(cmd.Env, "SHELL") == "" {
-		cmd.Env = append(cmd.Env, "SHELL="+file)
-	}
-	// macOS terminals start login shells. Elsewhere the environment already has the variables of login files, and aliases are in the other
-	// files, which some shells read only when they are no login shells.
-	if _, _, foreign := shellOptions(file); foreign == nil && runtime.GOOS == "darwin" {
-		cmd.Args = []string{"-l"}
-	}
-	return cmd, nil
-}
-
-// onTerminal returns an environment for a program on one of Deskhand's terminals, without the variables that describe the terminal Deskhand
+// OnTerminal returns an environment for a program on one of Deskhand's terminals, without the variables that describe the terminal Deskhand
 // was started from. Finder sets no language, and in the C locale a shell of macOS takes a letter of several bytes for several letters. So
 // the environment gets the variable that the system's own terminal sets.
+func OnTerminal(environ []string) []string { return onTerminal(environ, runtime.GOOS) }
+
 func onTerminal(environ []string, system string) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		return slices.Contains([]string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LINES", "COLUMNS", "PWD", "OLDPWD", "SHLVL"}, nameOf(kv))
 	})
-	if system == "darwin" && lookup(env, "LC_ALL")+lookup(env, "LC_CTYPE")+lookup(env, "LANG") == "" {
+	if system == "darwin" && Lookup(env, "LC_ALL")+Lookup(env, "LC_CTYPE")+Lookup(env, "LANG") == "" {
 		env = append(env, "LC_CTYPE=UTF-8")
 	}
 	return append(env, "TERM=xterm-256color", "COLORTERM=truecolor")

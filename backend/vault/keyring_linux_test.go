@@ -1,4 +1,4 @@
-package agents_test
+package vault_test
 
 import (
 	"bufio"
@@ -16,67 +16,63 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"go.uber.org/goleak"
 
-	"deskhand/backend/agents"
 	"deskhand/backend/store"
+	"deskhand/backend/vault"
 )
+
+// scenarioVariable names the scenario that the test binary runs in place of the tests.
+const scenarioVariable = "VAULT_TEST_SCENARIO"
+
+func TestMain(m *testing.M) {
+	what, dir, _ := strings.Cut(os.Getenv(scenarioVariable), ":")
+	if what == "" {
+		goleak.VerifyTestMain(m)
+	}
+	if err := keyringScenario(what, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
 
 // keyringScenario runs a scenario with a keyring in a separate process: the library keeps its connection to the bus for the life of the
 // process.
-func keyringScenario(arg string) error {
-	what, dir, _ := strings.Cut(arg, ":")
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	c := agents.Open(agents.Config{
-		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), Keyring: true, WriteFile: store.WriteFile,
-		Environ: []string{"HOME=" + dir},
-	})
+func keyringScenario(what, dir string) error {
+	v := vault.Open(vault.Config{File: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile, Keyring: true})
 	ctx := context.Background()
-	if reach, is := map[string]agents.Reach{"in file": agents.InFile, "if unlocked": agents.IfUnlocked, "asking": agents.Asking}[what]; is {
-		err := c.Recall(ctx, reach)
-		said := struct{ Place, Error string }{strings.Join(c.Secrets(), " "), fmt.Sprint(err)}
-		return errors.Join(json.NewEncoder(os.Stdout).Encode(said), c.Close())
+	if reach, is := map[string]vault.Reach{"in file": vault.InFile, "if unlocked": vault.IfUnlocked, "asking": vault.Asking}[what]; is {
+		err := v.Recall(ctx, reach)
+		said := struct{ Place, Error string }{strings.Join(v.Secrets(), " "), fmt.Sprint(err)}
+		return json.NewEncoder(os.Stdout).Encode(said)
 	}
-	m, err := c.LoginMethod(ctx, "keyed", "demo-key")
-	if err != nil {
-		return err
-	}
+	key := func(text string) vault.Value { return vault.Value{Name: "DESKHAND_DEMO_KEY", Text: text, Secret: true} }
 	var said struct{ Place, Warning, Error, Keyring string }
+	var err error
 	switch what {
 	case "keep":
-		said.Place, said.Warning, err = c.Keep(ctx, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "of the keyring"})
+		said.Place, said.Warning, err = v.Keep(ctx, "keyed", key("of the keyring"))
 	case "change":
-		said.Place, said.Warning, err = c.Keep(ctx, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "another one now"})
+		said.Place, said.Warning, err = v.Keep(ctx, "keyed", key("another one now"))
 	case "forget":
-		if err = c.Logout(ctx, "keyed"); errors.Is(err, agents.ErrLeft) {
+		if err = v.Forget(ctx, "keyed"); errors.Is(err, vault.ErrLeft) {
 			said.Error, err = err.Error(), nil
 		}
 	case "give up":
 		soon, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 		defer stop()
-		_, err = c.Command(soon, "keyed", dir)
-		_, _, failed := c.Keep(soon, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "of the keyring"})
+		_ = v.Environ(soon, "keyed")
+		_, _, failed := v.Keep(soon, "keyed", key("of the keyring"))
 		said.Error = fmt.Sprint(failed)
 	case "start":
-		cmd, failed := c.Command(ctx, "keyed", dir)
-		err = failed
-		for _, kv := range cmd.Env {
-			if strings.HasPrefix(kv, "DESKHAND_DEMO_KEY=") {
-				said.Place = kv
-			}
-		}
+		said.Place = strings.Join(v.Environ(ctx, "keyed"), " ")
 	}
 	if err != nil {
 		return err
 	}
-	l, err := c.Login(ctx, "keyed")
-	if err != nil {
-		return err
-	}
-	said.Keyring = l.Keyring
-	return errors.Join(json.NewEncoder(os.Stdout).Encode(said), c.Close())
+	said.Keyring, _ = v.Place(ctx)
+	return json.NewEncoder(os.Stdout).Encode(said)
 }
 
 // bus is a private D-Bus session, optionally with a secret service.
@@ -116,20 +112,6 @@ func openBus(t *testing.T) *bus {
 		t.Skip("dbus-daemon does not start: ", err)
 	}
 	b.address, _, _ = strings.Cut(strings.TrimSpace(line), ",")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
-		"id": "keyed", "command": self, "args": []string{"demo-agent"},
-		"env": map[string]string{"DESKHAND_DEMO_LOGIN": "env", "DESKHAND_DEMO_STATE": b.dir, "DESKHAND_DEMO_SIGNED_IN": filepath.Join(b.dir, "signed-in")},
-	}}})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(b.dir, "agents.json"), data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	return b
 }
 
@@ -137,7 +119,7 @@ func openBus(t *testing.T) *bus {
 func (b *bus) run(what string) (said struct{ Place, Warning, Error, Keyring string }) {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), os.Args[0])
-	cmd.Env = []string{roleVariable + "=keyring:" + what + ":" + b.dir, "DBUS_SESSION_BUS_ADDRESS=" + b.address, "HOME=" + b.dir, "TMPDIR=" + b.dir, "PATH="}
+	cmd.Env = []string{scenarioVariable + "=" + what + ":" + b.dir, "DBUS_SESSION_BUS_ADDRESS=" + b.address, "HOME=" + b.dir, "TMPDIR=" + b.dir, "PATH="}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err == nil {

@@ -1,4 +1,4 @@
-package agents
+package environ
 
 import (
 	"cmp"
@@ -56,14 +56,14 @@ func homeOf(environ []string) personal {
 	if runtime.GOOS == "windows" {
 		name = "USERPROFILE"
 	}
-	return personal{environ, lookup(environ, name)}
+	return personal{environ, Lookup(environ, name)}
 }
 
 // in returns a path below the directory that a variable names, or else below the home directory.
 func (h personal) in(variable, dir string, below ...string) string {
 	root := ""
 	if variable != "" {
-		root = lookup(h.environ, variable)
+		root = Lookup(h.environ, variable)
 	}
 	if root == "" && h.dir != "" {
 		root = filepath.Join(h.dir, dir)
@@ -76,7 +76,7 @@ func (h personal) in(variable, dir string, below ...string) string {
 
 // inData is in for the person's data directory.
 func (h personal) inData(variable, dir string, below ...string) string {
-	if data := lookup(h.environ, "XDG_DATA_HOME"); lookup(h.environ, variable) == "" && filepath.IsAbs(data) {
+	if data := Lookup(h.environ, "XDG_DATA_HOME"); Lookup(h.environ, variable) == "" && filepath.IsAbs(data) {
 		return filepath.Join(append([]string{data, dir}, below...)...)
 	}
 	return h.in(variable, filepath.Join(".local", "share", dir), below...)
@@ -85,7 +85,7 @@ func (h personal) inData(variable, dir string, below ...string) string {
 // nvm returns the bin directory of nvm's alias "default", or of the newest version.
 func (h personal) nvm() string {
 	root := h.in("NVM_DIR", ".nvm")
-	if config := lookup(h.environ, "XDG_CONFIG_HOME"); !isDir(root) && filepath.IsAbs(config) {
+	if config := Lookup(h.environ, "XDG_CONFIG_HOME"); !isDir(root) && filepath.IsAbs(config) {
 		root = filepath.Join(config, "nvm")
 	}
 	versions := filepath.Join(root, "versions", "node")
