@@ -8,6 +8,7 @@ import (
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
 	"deskhand/backend/environ"
+	"deskhand/backend/feed"
 	"deskhand/backend/form"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/inspect"
@@ -70,9 +71,9 @@ type (
 	// Answer is a person's answer to a request.
 	Answer = requests.Answer
 	// Event is an entry of the feed.
-	Event = session.Event
+	Event = feed.Event
 	// Batch is a part of the feed.
-	Batch = session.Batch
+	Batch = feed.Batch
 	// Agent is an agent of the catalogue.
 	Agent = agents.Agent
 	// Report is the result of an agent's test.
@@ -84,7 +85,7 @@ type (
 	// Advice is a step that a person can take about an agent.
 	Advice = agents.Advice
 	// FeedQuery is a position in the feed and a filter.
-	FeedQuery = session.Query
+	FeedQuery = feed.Query
 	// Token is a token of the API that a person has created.
 	Token = httpapi.Token
 	// NewToken describes a token to create.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
@@ -51,7 +52,7 @@ func newScreen() *screen {
 	return &screen{entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, requests: map[string]requests.Request{}}
 }
 
-func (s *screen) show(e session.Event) {
+func (s *screen) show(e feed.Event) {
 	switch e.Type {
 	case "session.upsert":
 		s.session = decode[session.Session](e)
@@ -122,7 +123,7 @@ type watcher struct {
 	c      *caller
 	screen *screen
 	id     string
-	last   session.Batch
+	last   feed.Batch
 }
 
 func watch(t *testing.T, c *caller, id string) *watcher {
@@ -153,9 +154,9 @@ func (w *watcher) follow(ctx context.Context, message string) {
 }
 
 // next asks for the new events.
-func (w *watcher) next(ctx context.Context) (session.Batch, bool) {
+func (w *watcher) next(ctx context.Context) (feed.Batch, bool) {
 	path := "/client/events?wait=25&session=" + w.id + "&gen=" + w.last.Gen + "&after=" + strconv.FormatInt(w.last.Seq, 10)
-	var batch session.Batch
+	var batch feed.Batch
 	if !w.try(ctx, "GET", path, "", &batch) {
 		return batch, false
 	}

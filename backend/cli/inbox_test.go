@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
@@ -47,7 +48,7 @@ func (c *caller) waits(s session.Session) requests.Request {
 func (c *caller) ends(id string) requests.Request {
 	c.t.Helper()
 	var r requests.Request
-	c.watch("end of the request", func(e session.Event) bool {
+	c.watch("end of the request", func(e feed.Event) bool {
 		if e.Type != "request.upsert" {
 			return false
 		}
@@ -312,7 +313,7 @@ func TestQuestionsOverTheAPI(t *testing.T) {
 	}
 	var hello struct{ Gen string }
 	c.get("/client/hello", &hello)
-	var batch session.Batch
+	var batch feed.Batch
 	c.get("/client/events?wait=0&types=question.requested,question.resolved&gen="+hello.Gen, &batch)
 	var told []string
 	for _, e := range batch.Events {

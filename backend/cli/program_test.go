@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
@@ -231,14 +232,14 @@ func (c *caller) post(path string, in, out any) {
 }
 
 // watch follows the feed from its beginning until is matches an event, and returns every event up to then.
-func (c *caller) watch(what string, is func(session.Event) bool) []session.Event {
+func (c *caller) watch(what string, is func(feed.Event) bool) []feed.Event {
 	c.t.Helper()
 	var hello struct{ Gen string }
 	c.get("/client/hello", &hello)
-	var all []session.Event
+	var all []feed.Event
 	after := int64(0)
 	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
-		var batch session.Batch
+		var batch feed.Batch
 		c.get("/client/events?wait=1&gen="+hello.Gen+"&after="+strconv.FormatInt(after, 10), &batch)
 		after = batch.Seq
 		for _, e := range batch.Events {
@@ -252,18 +253,18 @@ func (c *caller) watch(what string, is func(session.Event) bool) []session.Event
 	return nil
 }
 
-func decode[T any](e session.Event) T {
+func decode[T any](e feed.Event) T {
 	var v T
 	_ = json.Unmarshal(e.Data, &v) // an event of another type decodes to a zero record, which no test expects
 	return v
 }
 
-func isText(e session.Event) bool {
+func isText(e feed.Event) bool {
 	return e.Type == "entry.append" || e.Type == "entry.upsert" && decode[transcript.Entry](e).Kind == "agent"
 }
 
 // shownText is the agent's text as a surface shows the text after these events.
-func shownText(events []session.Event) string {
+func shownText(events []feed.Event) string {
 	texts := map[string]string{}
 	var order []string
 	for _, e := range events {
@@ -496,7 +497,7 @@ func TestServerTellsBadInputByStatusAndCode(t *testing.T) {
 	c := onSocket(t, dir)
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
-	c.watch("the agent to be ready", func(e session.Event) bool { // a starting session can be cancelled
+	c.watch("the agent to be ready", func(e feed.Event) bool { // a starting session can be cancelled
 		return e.Type == "session.upsert" && decode[session.Session](e).Phase == lifecycle.Ready
 	})
 	mine := "/client/sessions/" + s.ID
@@ -550,26 +551,26 @@ func TestServerTakesPositionByHeader(t *testing.T) {
 	c := onSocket(t, dir)
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: t.TempDir()}, &s)
-	c.watch("the agent to be ready", func(e session.Event) bool {
+	c.watch("the agent to be ready", func(e feed.Event) bool {
 		return e.Type == "session.upsert" && decode[session.Session](e).Phase == lifecycle.Ready
 	})
-	var start, all, none session.Batch
+	var start, all, none feed.Batch
 	c.get("/client/events", &start)
 	c.get("/client/events?wait=0&after=0&gen="+start.Gen, &all)
-	read := func(after int64, out *session.Batch) {
+	read := func(after int64, out *feed.Batch) {
 		status, data := c.do("GET", "/client/events?wait=0", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", strconv.FormatInt(after, 10))
 		if err := json.Unmarshal(data, out); status != http.StatusOK || err != nil {
 			t.Fatalf("Unmarshal: got status %d, data %s, error %v, want status http.StatusOK and no error", status, data, err)
 		}
 	}
-	var same session.Batch
+	var same feed.Batch
 	read(0, &same)
 	if len(all.Events) == 0 || len(same.Events) < len(all.Events) || same.Reset || same.Events[0].Seq != all.Events[0].Seq {
 		t.Errorf("events by headers: got %d, reset %v; want the %d of the query or more", len(same.Events), same.Reset, len(all.Events))
 	}
 	read(same.Seq, &none)
-	if none.Reset || none.Seq < same.Seq || slices.ContainsFunc(none.Events, func(e session.Event) bool { return e.Seq <= same.Seq }) {
-		t.Errorf("got none %+v, want not none.Reset, none.Seq at least %v and not slices.ContainsFunc(none.Events, func(e session.Event) bool { return e.Seq <= same.Seq })", none, same.Seq)
+	if none.Reset || none.Seq < same.Seq || slices.ContainsFunc(none.Events, func(e feed.Event) bool { return e.Seq <= same.Seq }) {
+		t.Errorf("got none %+v, want not none.Reset, none.Seq at least %v and not slices.ContainsFunc(none.Events, func(e feed.Event) bool { return e.Seq <= same.Seq })", none, same.Seq)
 	}
 	if status, data := c.do("GET", "/client/events", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", "-1"); status != http.StatusBadRequest {
 		t.Errorf(`do("GET", "/client/events", "Deskhand-Gen", "Deskhand-After", "-1"): got status %d, data %s, want status http.StatusBadRequest`, status, data)
@@ -750,7 +751,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := c.watch("exit", func(e session.Event) bool {
+	events := c.watch("exit", func(e feed.Event) bool {
 		entry := decode[transcript.Entry](e)
 		return e.Type == "entry.upsert" && entry.Divider != nil && entry.Divider.Code == "agent.exited"
 	})
@@ -760,7 +761,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 	}
 	t.Logf("stored %v after the kill", last.At.Sub(killed))
 	c.post("/client/sessions/"+s.ID+"/restart", nil, nil)
-	c.watch("ready again", func(e session.Event) bool {
+	c.watch("ready again", func(e feed.Event) bool {
 		now := decode[session.Session](e)
 		return e.Type == "session.upsert" && now.Phase == lifecycle.Ready && now.Generation == 2
 	})
@@ -773,7 +774,7 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 	c := onSocket(t, dir)
 	s := c.begin(work, "slow")
 	n := 0
-	shown := shownText(c.watch("some text", func(e session.Event) bool {
+	shown := shownText(c.watch("some text", func(e feed.Event) bool {
 		if isText(e) {
 			n++
 		}

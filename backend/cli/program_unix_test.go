@@ -17,6 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
@@ -172,7 +173,7 @@ func TestPromptThatIsReadLate(t *testing.T) {
 		t.Fatalf("ReadByte: got error %v, stderr %s, want no error", err, p.stderr)
 	}
 	c := onSocket(t, dir)
-	var begun, now session.Batch
+	var begun, now feed.Batch
 	c.get("/client/events", &begun)
 	waitFor(t, func() bool {
 		var list struct{ Items []session.Session }

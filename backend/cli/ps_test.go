@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
@@ -63,7 +64,7 @@ func TestPsListsProcesses(t *testing.T) {
 	before := time.Now()
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: dir, Title: "Light\x1b[2J\thouse (one)"}, &s)
-	c.watch("ready session", func(e session.Event) bool {
+	c.watch("ready session", func(e feed.Event) bool {
 		return e.Type == "session.upsert" && decode[session.Session](e).Phase == lifecycle.Ready
 	})
 	c.post("/v1/acp/nightly?agent=mock", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`), nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 )
 
@@ -154,7 +155,7 @@ func TestQueueOverAPI(t *testing.T) {
 	if status, data := c.do("PATCH", item, map[string]any{"send": true}); status != http.StatusOK {
 		t.Errorf(`do("PATCH"): got status %d, data %s, want status http.StatusOK`, status, data)
 	}
-	c.watch("end of the turn", func(e session.Event) bool {
+	c.watch("end of the turn", func(e feed.Event) bool {
 		return e.Type == "turn.upsert" && decode[session.Turn](e).ID == sent.QueueItem.ID && decode[session.Turn](e).StopReason == "end_turn"
 	})
 }

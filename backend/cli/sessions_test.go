@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 )
 
@@ -115,7 +116,7 @@ func TestTailShowsWhatIsSaid(t *testing.T) {
 	server(t, dir)
 	c := onSocket(t, dir)
 	s := c.begin(work, "echo first")
-	c.watch("end of the turn", func(e session.Event) bool {
+	c.watch("end of the turn", func(e feed.Event) bool {
 		return e.Type == "turn.upsert" && decode[session.Turn](e).State == "done"
 	})
 	p := start(t, dir, "tail")

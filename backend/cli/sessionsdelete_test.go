@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -127,13 +128,13 @@ func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
 	server(t, dir)
 	c := onSocket(t, dir)
 	s := c.begin(work, "please write a note")
-	c.watch("request", func(e session.Event) bool {
+	c.watch("request", func(e feed.Event) bool {
 		return e.Type == "request.upsert" && decode[requests.Request](e).Status == "requested"
 	})
 	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", "last"); code != 0 || !strings.HasPrefix(out, "deleted "+s.ID) {
 		t.Fatalf(`deskhand sessions delete --yes last: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout beginning with "deleted "+s.ID`, code, out, stderr)
 	}
-	c.watch("removal", func(e session.Event) bool { return e.Type == "session.removed" && e.Session == s.ID })
+	c.watch("removal", func(e feed.Event) bool { return e.Type == "session.removed" && e.Session == s.ID })
 	if ids := begun(t, dir); len(ids) > 0 {
 		t.Errorf("begun: got ids %v, want no ids", ids)
 	}

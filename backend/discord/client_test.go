@@ -16,7 +16,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 
 	"deskhand/backend/discord/discordtest"
-	"deskhand/backend/session"
+	"deskhand/backend/feed"
 	"deskhand/backend/testkit"
 )
 
@@ -63,14 +63,14 @@ func TestLineIdentifiesAndRegistersCommands(t *testing.T) {
 
 func TestStateIsPublished(t *testing.T) {
 	b := openBot(t)
-	q := session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}}
+	q := feed.Query{Gen: b.Feed().Gen(), Types: []string{EventState}}
 	told := map[string]bool{}
 	b.dc.Down(false, true)
 	b.dc.Gateway.Drop()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for !told[statusReconnecting+refusedUnreachable] {
-		batch, err := b.Feed().After(ctx, session.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: time.Second})
+		batch, err := b.Feed().After(ctx, feed.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: time.Second})
 		if err != nil || ctx.Err() != nil {
 			t.Fatalf("feed: got error %v after %v, want that the line reconnects", err, told)
 		}
@@ -287,7 +287,7 @@ func TestTokenIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := b.Feed().After(t.Context(), session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}})
+	batch, err := b.Feed().After(t.Context(), feed.Query{Gen: b.Feed().Gen(), Types: []string{EventState}})
 	if err != nil {
 		t.Fatal(err)
 	}

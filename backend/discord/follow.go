@@ -12,6 +12,7 @@ import (
 
 	"github.com/disgoorg/snowflake/v2"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -39,13 +40,13 @@ const (
 // to in.
 func (o *output) run(ctx context.Context) {
 	defer o.close()
-	q := session.Query{Wait: feedPatience, Types: []string{feedSaid, feedState, feedText, feedFile, feedTool, feedRequest, feedSession, feedRemoved}}
+	q := feed.Query{Wait: feedPatience, Types: []string{feedSaid, feedState, feedText, feedFile, feedTool, feedRequest, feedSession, feedRemoved}}
 	for ctx.Err() == nil && o.hear(ctx, &q) {
 	}
 }
 
 // hear takes events until the followed conversations may have changed, and returns false when no more events come.
-func (o *output) hear(ctx context.Context, q *session.Query) bool {
+func (o *output) hear(ctx context.Context, q *feed.Query) bool {
 	listen := o.listen(ctx)
 	if q.Gen != "" { // otherwise everything is read in a moment
 		o.look(ctx)
@@ -119,7 +120,7 @@ func (o *output) followed(session string) bool {
 }
 
 // follow takes events. Requests come last: the tool call of a request is reported behind the request, and belongs above it.
-func (o *output) follow(ctx context.Context, events []session.Event) {
+func (o *output) follow(ctx context.Context, events []feed.Event) {
 	o.reading.Lock()
 	defer o.reading.Unlock()
 	o.catchUp(ctx)
@@ -149,7 +150,7 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 }
 
 // note takes an event of a turn.
-func (o *output) note(ctx context.Context, e session.Event) {
+func (o *output) note(ctx context.Context, e feed.Event) {
 	var b session.BusEvent
 	te := o.teller(ctx, e.Session)
 	if te == nil || json.Unmarshal(e.Data, &b) != nil {

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/feed"
 	"deskhand/backend/files"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
@@ -113,7 +114,7 @@ func (d *fixture) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), testkit.Limit)
 	defer cancel()
-	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
+	q := feed.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {
 		batch, err := d.Feed().After(ctx, q)
 		if err != nil || ctx.Err() != nil {

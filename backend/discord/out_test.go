@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
 	"deskhand/backend/testkit"
@@ -465,7 +466,7 @@ func TestTextOutsideOfTurnsIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.s.out.follow(t.Context(), []session.Event{{Session: r.session, Type: kind, Data: data}})
+		r.s.out.follow(t.Context(), []feed.Event{{Session: r.session, Type: kind, Data: data}})
 	}
 	letGo := r.dc.API.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
 	for _, word := range []string{"One", " more", " thing."} {

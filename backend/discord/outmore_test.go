@@ -12,6 +12,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
 )
@@ -36,7 +37,7 @@ func (d madeUp) tell(kind string, e session.BusEvent) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.s.out.follow(d.t.Context(), []session.Event{{Session: d.session, Type: kind, Data: data}})
+	d.s.out.follow(d.t.Context(), []feed.Event{{Session: d.session, Type: kind, Data: data}})
 }
 
 func (d madeUp) file(name string) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/disgoorg/disgo/rest"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -81,7 +82,7 @@ func TestMessageIsEditedOnceASecondAtMost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.out.follow(ctx, []session.Event{{Session: "s", Type: kind, Data: data}})
+			s.out.follow(ctx, []feed.Event{{Session: "s", Type: kind, Data: data}})
 		}
 		begun := time.Now()
 		tell(feedSaid, session.BusEvent{RequestID: "t", MessageID: "u", Text: "go"})

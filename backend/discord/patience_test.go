@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"deskhand/backend/discord/discordtest"
-	"deskhand/backend/session"
+	"deskhand/backend/feed"
 	"deskhand/backend/testkit"
 )
 
@@ -24,7 +24,7 @@ func (b *bot) fill() {
 // holds waits until a conversation holds what was said by say, which it cannot write.
 func (b *bot) holds(say func()) {
 	b.t.Helper()
-	q := session.Query{Gen: b.Feed().Gen(), Wait: time.Second}
+	q := feed.Query{Gen: b.Feed().Gen(), Wait: time.Second}
 	ctx, cancel := context.WithTimeout(b.t.Context(), testkit.Limit)
 	defer cancel()
 	batch, err := b.Feed().After(ctx, q)
@@ -37,7 +37,7 @@ func (b *bot) holds(say func()) {
 		if batch, err = b.Feed().After(ctx, q); err != nil || ctx.Err() != nil {
 			b.t.Fatal("nobody is told that the disk refuses: ", err)
 		}
-		told = slices.ContainsFunc(batch.Events, func(e session.Event) bool { return strings.Contains(string(e.Data), "storage.failed") })
+		told = slices.ContainsFunc(batch.Events, func(e feed.Event) bool { return strings.Contains(string(e.Data), "storage.failed") })
 	}
 }
 

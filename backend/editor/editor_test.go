@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	sessions "deskhand/backend/session"
 )
@@ -301,7 +302,7 @@ func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	} {
 		p := o.editor(nothing)
 		p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, o.work))
-		q := sessions.Query{Gen: o.Feed().Gen(), Wait: time.Minute, Types: []string{"session.upsert"}}
+		q := feed.Query{Gen: o.Feed().Gen(), Wait: time.Minute, Types: []string{"session.upsert"}}
 		for len(list()) == 0 {
 			batch, err := o.Feed().After(t.Context(), q)
 			if err != nil {

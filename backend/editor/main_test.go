@@ -24,6 +24,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
+	"deskhand/backend/feed"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
@@ -115,7 +116,7 @@ func (o *fixture) wait(what string, is func() bool) {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), testkit.Limit)
 	defer cancel()
-	q := sessions.Query{Gen: o.Feed().Gen(), Wait: time.Second}
+	q := feed.Query{Gen: o.Feed().Gen(), Wait: time.Second}
 	for !is() {
 		b, err := o.Feed().After(ctx, q)
 		if err != nil || ctx.Err() != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/feed"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/roster"
@@ -125,7 +126,7 @@ func (c *clinic) refused(method, path, body string, status int, code string) {
 func (c *clinic) until(wanted func(kind string, data []byte) bool) (before []string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(testkit.Limit); time.Now().Before(deadline); {
-		var batch session.Batch
+		var batch feed.Batch
 		c.call("GET", fmt.Sprintf("events?gen=%s&after=%d&wait=5", c.gen, c.after), "", http.StatusOK, &batch)
 		c.after = batch.Seq
 		for _, e := range batch.Events {

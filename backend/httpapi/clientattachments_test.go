@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 )
 
@@ -174,7 +175,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	if sent.Turn == nil || len(files.Items) != 1 || files.Items[0].Turn != sent.Turn.ID || files.Items[0].Attachment.Filename != "p.png" {
 		t.Errorf("files: got %+v, want p.png of the turn", files)
 	}
-	var batch session.Batch
+	var batch feed.Batch
 	c.call("GET", "events?gen="+c.gen+"&wait=0&types=cmd.request.message,evt.adapter.message.created", "", http.StatusOK, &batch)
 	if len(batch.Events) != 2 {
 		t.Errorf("events: got %+v, want 2", batch.Events)

@@ -15,6 +15,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
 	"deskhand/backend/discord/discordtest"
+	"deskhand/backend/feed"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/roster"
@@ -187,11 +188,11 @@ func TestDiscordThatIsNotThere(t *testing.T) {
 // The feed announces a change of Discord, so that every other surface shows the same.
 func TestDiscordIsToldToTheFeed(t *testing.T) {
 	p := openPinboard(t)
-	var first session.Batch
+	var first feed.Batch
 	p.call("GET", "events?wait=0", "", http.StatusOK, &first)
 	var once sync.Once
 	for after := first.Seq; ; {
-		var batch session.Batch
+		var batch feed.Batch
 		body := `{"token":"` + p.dc.Token + `","restUrl":"` + p.dc.API.URL + `"}`
 		once.Do(func() { p.call("PUT", "discord", body, http.StatusOK, nil) })
 		q := "events?wait=20&gen=" + first.Gen + "&after=" + jsonText(after)

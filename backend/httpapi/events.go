@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
+	"deskhand/backend/feed"
 
-	"deskhand/backend/session"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // eventRoute adds the held request that feeds a surface. The request ends after 25 s, because in the window nobody else would end it. A
@@ -25,8 +25,8 @@ func (c *Client) eventRoute() {
 			Session     string  `query:"session" maxLength:"64"`
 			Types       string  `query:"types" maxLength:"1000" doc:"Comma-separated types; question.requested, question.resolved, evt.* and cmd.* are sent only when named here"`
 		},
-		) (*body[session.Batch], error) {
-			q := session.Query{Gen: cmp.Or(in.Gen, in.GenHeader), After: cmp.Or(in.After, in.AfterHeader), Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
+		) (*body[feed.Batch], error) {
+			q := feed.Query{Gen: cmp.Or(in.Gen, in.GenHeader), After: cmp.Or(in.After, in.AfterHeader), Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
 			if in.Types != "" {
 				q.Types = strings.Split(in.Types, ",")
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
 )
@@ -55,7 +56,7 @@ func TestAgentNeedsLoginAfterRefusedSessionOrTurn(t *testing.T) {
 	told := func() (state string) { // told returns the login state of the next event since the last call
 		t.Helper()
 		for n := 0; n < 60 && state == ""; n++ { // the event comes a moment after the change
-			b, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second})
+			b, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/attachment"
 	"deskhand/backend/attachments"
 	"deskhand/backend/export"
+	"deskhand/backend/feed"
 	"deskhand/backend/form"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
@@ -845,7 +846,7 @@ func TestFeedTellsBusEventsToWhoAsks(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.isReady(s.ID)
-	from, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: 0})
+	from, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), After: 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -866,7 +867,7 @@ func TestFeedTellsBusEventsToWhoAsks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
 	for len(files) < 2 {
-		batch, err := d.Feed().After(ctx, session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second, Session: s.ID, Types: types})
+		batch, err := d.Feed().After(ctx, feed.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second, Session: s.ID, Types: types})
 		if err != nil || ctx.Err() != nil {
 			t.Fatalf("feed: got error %v with %d files, want 2", err, len(files))
 		}
@@ -903,7 +904,7 @@ func TestFeedTellsBusEventsToWhoAsks(t *testing.T) {
 	if files[0].Filename != "a.png" || files[0].DataBase64 == nil || *files[0].DataBase64 != base64.StdEncoding.EncodeToString(picture(t, 1, 1)) || files[0].Blob != nil || files[1].Filename != "b.txt" || files[1].MimeType != "text/plain" && !strings.HasPrefix(files[1].MimeType, "text/plain") {
 		t.Errorf("binary events: got %+v, want a.png with its bytes, then b.txt as text/plain", files)
 	}
-	all, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: from.Seq, Session: s.ID})
+	all, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), After: from.Seq, Session: s.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

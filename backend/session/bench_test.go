@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/session"
+	"deskhand/backend/feed"
 )
 
 // BenchmarkBurst measures 10,000 updates of an agent, from its stdout to the database and the feed, with a reader that polls the feed.
@@ -14,7 +14,7 @@ func BenchmarkBurst(b *testing.B) {
 	s := d.create()
 	for b.Loop() {
 		turn := d.prompt(s.ID, "burst")
-		q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
+		q := feed.Query{Gen: d.Feed().Gen(), Wait: time.Second}
 		for done := false; !done; {
 			batch, err := d.Feed().After(context.Background(), q)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/transcript"
 )
 
@@ -74,9 +75,9 @@ func newAnswering(frames int64) answering {
 }
 
 // events returns the bus events of a step.
-func (b *answering) events(session string, turns map[string]*Turn, entries []transcript.Change, imported bool) (events []Event) {
+func (b *answering) events(session string, turns map[string]*Turn, entries []transcript.Change, imported bool) (events []feed.Event) {
 	tell := func(kind string, e BusEvent) {
-		events = append(events, Event{Session: session, Type: kind, Data: mustJSON(e)})
+		events = append(events, feed.Event{Session: session, Type: kind, Data: mustJSON(e)})
 	}
 	newest := b.last
 	for _, ch := range entries {
@@ -98,7 +99,7 @@ func (b *answering) events(session string, turns map[string]*Turn, entries []tra
 	}
 	for i, e := range events {
 		if e.Type == busBinary {
-			events[i].weight = binaryWeight(entries)
+			events[i].Weight = binaryWeight(entries)
 		}
 	}
 	return events

@@ -25,6 +25,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
@@ -62,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{live: map[string]*conversation{}, core: &core{
 		cfg:      cfg,
 		journal:  journal.Of(cfg.Store),
-		feed:     newFeed(),
+		feed:     feed.New(),
 		secret:   cfg.Roster.Secrets().Redactor(),
 		starts:   startmode.NewLibrary(cfg.Store),
 		erasing:  newErasing(),
@@ -78,7 +79,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.workspaces = openWorkspaces(c)
 	c.undo = openUndo(c)
 	c.maintainer = openMaintenance(c)
-	publish := func(kind string, data json.RawMessage) { c.feed.publish(Event{Type: kind, Data: data}) }
+	publish := func(kind string, data json.RawMessage) { c.feed.Publish(feed.Event{Type: kind, Data: data}) }
 	c.remotes.Use(remotes.Sessions{Clean: c.secret.Text, InUse: usesOf, EndAgents: remoteSessions{c}.endAgentsAt, Publish: publish})
 	var err error
 	if c.worktrees, err = openWorktrees(ctx, c); err != nil {
@@ -602,7 +603,7 @@ func (c *Client) openNewer(loaded error) error {
 }
 
 // Leaving returns a batch as it leaves the process: events of binary data carry the bytes instead of the name of a blob.
-func (c *Client) Leaving(b Batch) Batch {
+func (c *Client) Leaving(b feed.Batch) feed.Batch {
 	for i := range b.Events {
 		if b.Events[i].Type != busBinary {
 			continue

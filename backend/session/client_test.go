@@ -24,6 +24,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
+	"deskhand/backend/feed"
 	"deskhand/backend/files"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
@@ -184,7 +185,7 @@ func (d *desk) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), testkit.Limit)
 	defer cancel()
-	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
+	q := feed.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {
 		batch, err := d.Feed().After(ctx, q)
 		if err != nil || ctx.Err() != nil {
@@ -963,7 +964,7 @@ func TestRefusingDiskShowsAndTakesNothing(t *testing.T) {
 	if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
 		t.Errorf("Prompt while the disk refuses = %v, want ErrStorage", err)
 	}
-	q := session.Query{Gen: d.Feed().Gen(), After: 0}
+	q := feed.Query{Gen: d.Feed().Gen(), After: 0}
 	if batch, _ := d.Feed().After(t.Context(), q); len(batch.Events) == 0 {
 		t.Fatal("no events")
 	}
@@ -993,7 +994,7 @@ func TestPatientPromptWaitsForRefusingDisk(t *testing.T) {
 	// stalled sends a patient prompt while the disk refuses, and returns the channel of its outcome.
 	stalled := func() chan error {
 		t.Helper()
-		q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
+		q := feed.Query{Gen: d.Feed().Gen(), Wait: time.Second}
 		ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 		defer cancel()
 		batch, err := d.Feed().After(ctx, q)

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
+	"deskhand/backend/feed"
 	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
@@ -445,7 +446,7 @@ func (v *conversation) write(entries []transcript.Change) bool {
 			v.onStall()
 		}
 		// At each attempt: clients that connect meanwhile learn of the failure from this event alone, since no snapshot has it.
-		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
+		v.c.feed.Publish(feed.Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
 		select {
 		case <-time.After(time.Second):
 		case <-v.c.ctx.Done():
@@ -453,7 +454,7 @@ func (v *conversation) write(entries []transcript.Change) bool {
 		}
 	}
 	if v.stalled.Swap(false) {
-		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
+		v.c.feed.Publish(feed.Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
 	}
 	if len(v.step.frames) > 0 {
 		v.wire.Grew()
@@ -464,9 +465,9 @@ func (v *conversation) write(entries []transcript.Change) bool {
 // publish sends the events of the stored step. The session comes first, so that a reader knows the session before its entries; the turn
 // comes last, so that a reader who waits for the turn's end has seen all entries.
 func (v *conversation) publish(entries []transcript.Change) {
-	var events []Event
+	var events []feed.Event
 	add := func(kind string, data any) {
-		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(data)})
+		events = append(events, feed.Event{Session: v.id, Type: kind, Data: mustJSON(data)})
 	}
 	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 {
 		v.publishView()
@@ -484,7 +485,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 	}
 	for _, c := range entries {
 		if c.Grew() {
-			add(eventAppend, c.Append)
+			add(feed.Append, c.Append)
 			continue
 		}
 		add(eventEntry, c.Entry)
@@ -493,7 +494,7 @@ func (v *conversation) publish(entries []transcript.Change) {
 		add(eventTurn, v.step.turns[id])
 	}
 	events = append(events, v.answering.events(v.id, v.step.turns, entries, v.step.imported)...)
-	v.c.feed.publish(v.deletion.events(events)...)
+	v.c.feed.Publish(v.deletion.events(events)...)
 }
 
 // publishView updates the session that look returns.

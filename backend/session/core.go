@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
+	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/launch"
@@ -120,7 +121,7 @@ func (cfg Config) withDefaults() Config {
 // The methods of core change and start no conversation; Client, which embeds core, finds, starts and ends conversations.
 type core struct {
 	cfg     Config
-	feed    *Feed
+	feed    *feed.Feed
 	journal journal.Journal
 	secret  redact.Redactor
 	ctx     context.Context //nolint:containedctx // ends when the client closes; all conversations outlive every call

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 )
 
@@ -55,7 +56,7 @@ type deletion struct {
 
 // events returns the events to publish for a step. The step that deletes the session publishes Removed in place of the session; later steps
 // of a deleted session publish nothing; the step that restores it publishes all.
-func (d *deletion) events(events []Event) []Event {
+func (d *deletion) events(events []feed.Event) []feed.Event {
 	d.v.deleted.Store(d.v.state.Deleted)
 	switch {
 	case !d.v.state.Deleted:
@@ -63,8 +64,8 @@ func (d *deletion) events(events []Event) []Event {
 	case d.v.step.deletion == nil:
 		return nil // the session has moved with its directory
 	}
-	events = slices.DeleteFunc(events, func(e Event) bool { return e.Type == eventSession })
-	return append(events, Event{Session: d.v.id, Type: eventRemoved, Data: mustJSON(Removed{d.v.id})})
+	events = slices.DeleteFunc(events, func(e feed.Event) bool { return e.Type == eventSession })
+	return append(events, feed.Event{Session: d.v.id, Type: eventRemoved, Data: mustJSON(Removed{d.v.id})})
 }
 
 // effect records that the session was deleted or restored.

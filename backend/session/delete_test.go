@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/export"
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
@@ -565,7 +566,7 @@ func TestReadsDuringErasureAreWholeOrRefused(t *testing.T) {
 	}
 	d.alter(`UPDATE session SET deleted_at = 1, projection = 0 WHERE id = '` + s.ID + `'`)
 	d.alter(`DELETE FROM frame WHERE n <= 2`)
-	if batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()}); err != nil || bytes.Contains(asJSON(t, batch.Events), []byte("journal.damaged")) {
+	if batch, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen()}); err != nil || bytes.Contains(asJSON(t, batch.Events), []byte("journal.damaged")) {
 		t.Errorf("people are told of damage: %v", err)
 	}
 	if err := d.Erase(t.Context(), s.ID); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
@@ -544,7 +545,7 @@ func sleepingDesk(dir string) error {
 	if _, err := c.Prompt(ctx, s.ID, "one"); err != nil {
 		return err
 	}
-	for q := (session.Query{Gen: c.Feed().Gen(), Wait: time.Second}); ; {
+	for q := (feed.Query{Gen: c.Feed().Gen(), Wait: time.Second}); ; {
 		batch, err := c.Feed().After(ctx, q)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/roster"
 	"deskhand/backend/session"
@@ -259,7 +260,7 @@ func TestLoginValuesAreWrittenNowhereElse(t *testing.T) {
 	if err != nil || bytes.Contains(mustJSON(t, l), []byte("sesame")) || !l.Methods[0].Vars[0].Set || l.Methods[0].Type != agents.LoginByValues {
 		t.Errorf("LoginMethods: got %+v, %v; want the value told as set, and not shown", l, err)
 	}
-	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()})
+	batch, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen()})
 	if err != nil || bytes.Contains(mustJSON(t, batch), []byte("sesame")) {
 		t.Error("it is in the events: ", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -68,7 +69,7 @@ func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 	seq := d.Feed().Gen()
 	close(until)
 	d.until("the word that the directory is gone", func() bool {
-		batch, err := d.Feed().After(t.Context(), session.Query{Gen: seq, Session: working.ID, Types: []string{"session.upsert"}})
+		batch, err := d.Feed().After(t.Context(), feed.Query{Gen: seq, Session: working.ID, Types: []string{"session.upsert"}})
 		return err == nil && len(batch.Events) > 0 && strings.Contains(string(batch.Events[len(batch.Events)-1].Data), `"missing":true`)
 	})
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
@@ -21,7 +22,7 @@ func openProcesses(c *Client) *processes.Sampler {
 	return processes.New(processes.Deps{
 		Logger: c.cfg.Logger, Running: c.cfg.Proxy.Running, Measure: c.cfg.Proxy.Overview, Pace: c.cfg.SamplePace, Least: c.cfg.LeastIdle,
 		Budget:  func() int64 { return int64(c.cfg.Settings.Get().MemoryBudgetMiB) * mib },
-		Publish: func(s processes.ProcessSummary) { c.feed.publish(Event{Type: eventProcess, Data: mustJSON(s)}) },
+		Publish: func(s processes.ProcessSummary) { c.feed.Publish(feed.Event{Type: eventProcess, Data: mustJSON(s)}) },
 		Owner:   sessions.owner, Serves: sessions.serves, Idle: sessions.idle,
 	})
 }

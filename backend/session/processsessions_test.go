@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
@@ -291,7 +292,7 @@ func TestSamplerFollowsChangedSettings(t *testing.T) {
 		if got := d.asleep(); got != "" {
 			t.Errorf("%s sleeps without a budget", got)
 		}
-		q := session.Query{Gen: d.Feed().Gen(), After: d.seq(), Types: []string{"settings.upsert"}}
+		q := feed.Query{Gen: d.Feed().Gen(), After: d.seq(), Types: []string{"settings.upsert"}}
 		now, err := d.Settings().Change(settings.SettingsPatch{MemoryBudgetMiB: new(50)})
 		synctest.Wait()
 		if err != nil || now.MemoryBudgetMiB != 50 || d.Settings().Get() != now {
@@ -326,7 +327,7 @@ func TestSamplerFollowsChangedSettings(t *testing.T) {
 // seq returns the number of the newest event.
 func (d *desk) seq() int64 {
 	d.t.Helper()
-	batch, err := d.Feed().After(d.t.Context(), session.Query{})
+	batch, err := d.Feed().After(d.t.Context(), feed.Query{})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
@@ -41,10 +42,10 @@ func asksPermission(tool object, options ...object) step {
 func option(id, name, kind string) object { return object{"optionId": id, "name": name, "kind": kind} }
 
 // questionEvents returns the question events so far, oldest first, once there are at least so many.
-func (d *desk) questionEvents(atLeast int) (list []session.Event) {
+func (d *desk) questionEvents(atLeast int) (list []feed.Event) {
 	d.t.Helper()
 	d.until("event of each question", func() bool { // the events come after the request is stored
-		batch, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested", "question.resolved"}})
+		batch, err := d.Feed().After(d.t.Context(), feed.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested", "question.resolved"}})
 		if err != nil || batch.Reset {
 			d.t.Fatal(err, batch.Reset)
 		}
@@ -386,12 +387,12 @@ func TestQuestionEventsComeOnlyByName(t *testing.T) {
 	d.request(id)
 	d.questionEvents(1)
 	for _, types := range [][]string{nil, {"request.upsert", "question.asked"}} {
-		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Types: types})
-		if err != nil || len(batch.Events) == 0 || slices.ContainsFunc(batch.Events, func(e session.Event) bool { return strings.HasPrefix(e.Type, "question.") }) {
+		batch, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), Types: types})
+		if err != nil || len(batch.Events) == 0 || slices.ContainsFunc(batch.Events, func(e feed.Event) bool { return strings.HasPrefix(e.Type, "question.") }) {
 			t.Errorf("After(types %v): got %v, %+v; want events without those of questions", types, err, batch.Events)
 		}
 	}
-	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested"}, Session: "other"})
+	batch, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested"}, Session: "other"})
 	if err != nil || len(batch.Events) != 0 {
 		t.Errorf("After(another session): got %v, %+v; want no events", err, batch.Events)
 	}

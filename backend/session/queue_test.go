@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/requests"
@@ -385,7 +386,7 @@ func TestQueueIsToldByFeed(t *testing.T) {
 	s := d.create()
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
-	q := session.Query{Gen: d.Feed().Gen(), Types: []string{"queue.upsert", "queue.removed"}}
+	q := feed.Query{Gen: d.Feed().Gen(), Types: []string{"queue.upsert", "queue.removed"}}
 	told := func() (list []string) {
 		d.until("event", func() bool {
 			batch, err := d.Feed().After(t.Context(), q)
@@ -412,7 +413,7 @@ func TestQueueIsToldByFeed(t *testing.T) {
 	d.idle(s.ID)
 }
 
-func decodeItem(t *testing.T, e session.Event) (q session.QueueItem) {
+func decodeItem(t *testing.T, e feed.Event) (q session.QueueItem) {
 	t.Helper()
 	if err := json.Unmarshal(e.Data, &q); err != nil {
 		t.Fatal(err)

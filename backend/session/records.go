@@ -85,17 +85,6 @@ type Turn struct {
 	again       string                  // the queue item that the message became; "" = none
 }
 
-// Event is one entry of the client's event feed.
-type Event struct {
-	Seq     int64           `json:"seq"`
-	At      Time            `json:"at"`
-	Session string          `json:"session,omitempty"`
-	Type    string          `json:"type"`
-	Data    json.RawMessage `json:"data"`
-
-	weight int // bytes that are added to the data when the event leaves the process
-}
-
 // Patch holds a person's changes to a session; nil leaves a field as it is.
 type Patch struct {
 	Title    *string   `json:"title,omitempty" maxLength:"200"`
@@ -129,13 +118,25 @@ type QueueItem struct {
 	Attachments []transcript.Attachment `json:"attachments,omitempty" doc:"What goes with it"`
 }
 
-const (
-	eventQuestion         = "question.requested"
-	eventQuestionResolved = "question.resolved"
-)
-
 // ModeMark is a mode of a session in which the agent is not known to ask.
 type ModeMark struct {
 	Value string              `json:"value"`
 	Asks  startmode.Judgement `json:"asks" enum:"decides,settings,unknown"`
+}
+
+// Types of events.
+const (
+	eventSession = "session.upsert"
+	eventEntry   = "entry.upsert"
+	eventTurn    = "turn.upsert"
+	eventRequest = "request.upsert"
+	eventNotice  = "notice"
+
+	eventQueue    = "queue.upsert"
+	eventUnqueued = "queue.removed"
+)
+
+// mustJSON encodes a record of this program; such records always can be encoded.
+func mustJSON(v any) json.RawMessage {
+	return record.JSON(v)
 }

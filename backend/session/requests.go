@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/permission"
 	"deskhand/backend/requests"
@@ -231,12 +232,12 @@ func (b *inbox) readWhole(r *requests.Pending) {
 
 // tell adds the question events of a request to the step.
 func (b *inbox) tell(r *requests.Request) {
-	kind := eventQuestionResolved
+	kind := feed.QuestionResolved
 	if r.Status == lifecycle.StatusRequested {
-		kind = eventQuestion
+		kind = feed.QuestionRequested
 	}
 	for _, e := range r.QuestionEvents() {
-		b.v.step.questions = append(b.v.step.questions, Event{Session: b.v.id, Type: kind, Data: mustJSON(e)})
+		b.v.step.questions = append(b.v.step.questions, feed.Event{Session: b.v.id, Type: kind, Data: mustJSON(e)})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
@@ -635,7 +636,7 @@ func TestRuleChangeAnswersWhatWaits(t *testing.T) {
 // lastSeq returns the number of the newest event of the feed.
 func (d *desk) lastSeq() int64 {
 	d.t.Helper()
-	b, err := d.Feed().After(d.t.Context(), session.Query{})
+	b, err := d.Feed().After(d.t.Context(), feed.Query{})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -643,10 +644,10 @@ func (d *desk) lastSeq() int64 {
 }
 
 // since returns the events after seq.
-func (d *desk) since(seq int64) (list []session.Event) {
+func (d *desk) since(seq int64) (list []feed.Event) {
 	d.t.Helper()
 	for {
-		b, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), After: seq})
+		b, err := d.Feed().After(d.t.Context(), feed.Query{Gen: d.Feed().Gen(), After: seq})
 		if err != nil {
 			d.t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
@@ -71,7 +72,7 @@ func TestStartTellsItsSteps(t *testing.T) {
 			since time.Duration
 		}
 		var got []stage
-		q := session.Query{Gen: d.Feed().Gen(), Session: s.ID, Types: []string{"session.upsert"}, Wait: time.Second}
+		q := feed.Query{Gen: d.Feed().Gen(), Session: s.ID, Types: []string{"session.upsert"}, Wait: time.Second}
 		for ready := false; !ready; {
 			batch, err := d.Feed().After(t.Context(), q)
 			if err != nil {

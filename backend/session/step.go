@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/journal"
 	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
@@ -85,7 +86,7 @@ type step struct {
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*requests.Request
-	questions []Event        // question events of requests, which are only published
+	questions []feed.Event   // question events of requests, which are only published
 	queue     []QueueItem    // items that were added or changed
 	unqueued  []string       // ids of items that left the queue
 	sync      bool           // wait until the disk has the step, as at the end of a turn

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
@@ -22,7 +23,7 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 	d.alter(`CREATE TABLE stored (n INTEGER)`)
 	d.alter(`INSERT INTO stored VALUES (0)`)
 	d.alter(`CREATE TRIGGER counted AFTER UPDATE OF data ON entry BEGIN UPDATE stored SET n = n + 1; END`)
-	q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
+	q := feed.Query{Gen: d.Feed().Gen(), Wait: time.Second}
 	d.prompt(s.ID, "stream 500/s 3s")
 	told, longest, verified := 0, 0, false
 	for running := true; running; {

@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/session"
 )
 
 func TestPublishTellsOfSurface(t *testing.T) {
 	d := open(t, t.TempDir())
-	q := session.Query{Gen: d.Feed().Gen(), Types: []string{"discord.upsert"}}
+	q := feed.Query{Gen: d.Feed().Gen(), Types: []string{"discord.upsert"}}
 	d.Publish("discord.upsert", map[string]string{"status": "connected"})
 	batch, err := d.Feed().After(t.Context(), q)
 	if err != nil || len(batch.Events) != 1 || string(batch.Events[0].Data) != `{"status":"connected"}` || batch.Events[0].Session != "" {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/files"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
@@ -551,9 +552,9 @@ func TestChangesArePublishedAfterTheEnd(t *testing.T) {
 	for range 20 {
 		d.looked(id, d.prompt(id, "echo all of it").ID)
 	}
-	var events []session.Event
+	var events []feed.Event
 	d.until("the last one being told", func() bool {
-		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Session: id, Types: []string{"turn.upsert", "entry.upsert", "entry.append"}})
+		batch, err := d.Feed().After(t.Context(), feed.Query{Gen: d.Feed().Gen(), Session: id, Types: []string{"turn.upsert", "entry.upsert", "entry.append"}})
 		if err != nil || batch.Reset {
 			t.Fatal(err, batch.Reset)
 		}

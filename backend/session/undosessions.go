@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/undo"
 )
 
@@ -42,7 +43,7 @@ func (c undoSessions) publish(ctx context.Context, turn string) error {
 	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
 		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
 	for _, t := range turns {
-		c.feed.publish(Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
+		c.feed.Publish(feed.Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/agenttest"
+	"deskhand/backend/feed"
 	"deskhand/backend/journal"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/proxy"
@@ -165,11 +166,11 @@ func (s *shelf) open() *Client {
 }
 
 // until waits for the condition by the feed, and returns every event that came.
-func until(t testing.TB, c *Client, holds func() bool) (events []Event) {
+func until(t testing.TB, c *Client, holds func() bool) (events []feed.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
 	defer cancel()
-	for q := (Query{Gen: c.feed.gen, Wait: 100 * time.Millisecond}); ; {
+	for q := (feed.Query{Gen: c.feed.Gen(), Wait: 100 * time.Millisecond}); ; {
 		done := holds()
 		batch, err := c.feed.After(ctx, q)
 		if err != nil || ctx.Err() != nil {
@@ -211,7 +212,7 @@ func TestRebuildOfTranscriptsOfOlderRules(t *testing.T) {
 	if n := s.number(`SELECT count(*) FROM session WHERE title = 'kept title' AND draft = 'kept draft' AND unread`); n != len(want) {
 		t.Errorf("%d of %d sessions have kept what people made of them", n, len(want))
 	}
-	if !slices.ContainsFunc(events, func(e Event) bool {
+	if !slices.ContainsFunc(events, func(e feed.Event) bool {
 		return e.Type == maintenance.EventStorage && bytes.Contains(e.Data, []byte(`"rebuilding":{`))
 	}) {
 		t.Error("no progress was told")
@@ -226,7 +227,7 @@ func TestRebuildWakesTheIndex(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 1).tell(1))
-	c := &Client{core: &core{cfg: Config{Store: s.db, Search: s.index()}, feed: newFeed()}}
+	c := &Client{core: &core{cfg: Config{Store: s.db, Search: s.index()}, feed: feed.New()}}
 	c.maintainer = maintenance.New(maintenance.Deps{Store: s.db, Search: c.cfg.Search})
 	c.cfg.Search.Start(t.Context())
 	defer c.cfg.Search.Close()
@@ -468,14 +469,14 @@ func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 			want := s.told("s")
 			c := s.open()
 			told := func() bool { // the notice comes after the rebuild is stored
-				b, _ := c.feed.After(t.Context(), Query{Gen: c.feed.gen, Types: []string{eventNotice}})
+				b, _ := c.feed.After(t.Context(), feed.Query{Gen: c.feed.Gen(), Types: []string{eventNotice}})
 				return len(b.Events) > 0
 			}
 			events := until(t, c, func() bool { return s.number(`SELECT projection FROM session`) == -transcript.Projection && told() })
 			if s.told("s") != want {
 				t.Error("the transcript was changed")
 			}
-			if !slices.ContainsFunc(events, func(e Event) bool {
+			if !slices.ContainsFunc(events, func(e feed.Event) bool {
 				return e.Type == eventNotice && e.Session == "s" && bytes.Contains(e.Data, []byte("journal.damaged"))
 			}) {
 				t.Error("nobody was told")

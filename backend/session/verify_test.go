@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/transcript"
 )
@@ -224,7 +225,7 @@ func TestVerifyRunsOnceAndIsCancelled(t *testing.T) {
 	}
 	c.maintainer.CancelVerify()
 	events := until(t, c, func() bool { return c.maintainer.Verification().State == "cancelled" })
-	if !slices.ContainsFunc(events, func(e Event) bool {
+	if !slices.ContainsFunc(events, func(e feed.Event) bool {
 		var now maintenance.Verification
 		return e.Type == maintenance.EventVerification && json.Unmarshal(e.Data, &now) == nil && now.State == "cancelled"
 	}) {

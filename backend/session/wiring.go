@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/feed"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/redact"
@@ -49,7 +50,7 @@ func openRules(c *Client) *rulebook.Book {
 	return rulebook.New(rulebook.Config{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: requests.judgeAgain,
 		Writable: c.writable,
-		Publish:  func(kind string, rec any) { c.feed.publish(Event{Type: kind, Data: mustJSON(rec)}) },
+		Publish:  func(kind string, rec any) { c.feed.Publish(feed.Event{Type: kind, Data: mustJSON(rec)}) },
 		Newest:   requests.newest, Find: requests.find,
 	})
 }
@@ -114,7 +115,7 @@ func openMaintenance(c *Client) *maintenance.Maintainer {
 	return maintenance.New(maintenance.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Pace: c.cfg.Unattached,
 		Publish: func(kind, session string, rec any) {
-			c.feed.publish(Event{Session: session, Type: kind, Data: mustJSON(rec)})
+			c.feed.Publish(feed.Event{Session: session, Type: kind, Data: mustJSON(rec)})
 		},
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
@@ -157,7 +158,7 @@ func (c *Client) Maintenance() *maintenance.Maintainer { return c.maintainer }
 func (c *Client) Settings() *settings.Library { return c.cfg.Settings }
 
 // Feed returns the feed of all events.
-func (c *Client) Feed() *Feed { return c.feed }
+func (c *Client) Feed() *feed.Feed { return c.feed }
 
 // Requests returns the stored requests of all sessions.
 func (c *Client) Requests() *requests.Library { return c.requests }

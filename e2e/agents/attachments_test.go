@@ -25,7 +25,7 @@ import (
 func three() []string { return []string{"claude", "codex", "opencode"} }
 
 // leave allows once whatever is asked until a turn is over.
-func (f *feed) leave(turn string) session.Turn {
+func (f *follower) leave(turn string) session.Turn {
 	f.s.t.Helper()
 	for {
 		f.until("a request or the end", func() bool { _, asked := f.waiting(); return asked || f.turns[turn].State == "done" })
@@ -40,14 +40,14 @@ func (f *feed) leave(turn string) session.Turn {
 }
 
 // end ends the program, and waits for the agent's processes, which may still write into the place's directories.
-func (f *feed) end(p place) {
+func (f *follower) end(p place) {
 	f.s.t.Helper()
 	f.s.stop()
 	p.mustBeGone(f.s.t, 5*time.Second)
 }
 
 // given are the files that the agent gave, in the order of the transcript.
-func (f *feed) given() (names []string) {
+func (f *follower) given() (names []string) {
 	for _, e := range f.sorted() {
 		if e.Kind != "attachment" {
 			continue
@@ -110,7 +110,7 @@ func TestAgentsAskUser(t *testing.T) {
 }
 
 // leaves allows a waiting permission; leaves is never true.
-func (f *feed) leaves() bool {
+func (f *follower) leaves() bool {
 	if r, asked := f.waiting(); asked && r.Kind == "permission" {
 		f.s.t.Logf("asked: %s", r.Title)
 		f.answer("allow_once")

@@ -282,7 +282,7 @@ func TestKilledWhileRunning(t *testing.T) {
 	}
 }
 
-func killAndCompare(t *testing.T, s *server, f *feed, p place) {
+func killAndCompare(t *testing.T, s *server, f *follower, p place) {
 	t.Helper()
 	s.kill()
 	p.mustBeGone(t, 5*time.Second)

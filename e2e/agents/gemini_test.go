@@ -85,7 +85,7 @@ func TestGeminiOverTwoRestarts(t *testing.T) {
 }
 
 // chooseModel changes the model, which the agent offers in the older way.
-func (f *feed) chooseModel(model string) {
+func (f *follower) chooseModel(model string) {
 	f.s.t.Helper()
 	is := func(o transcript.ConfigOption) bool { return o.Category == "model" }
 	i := slices.IndexFunc(f.session.ConfigOptions, is)

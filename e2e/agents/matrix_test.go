@@ -36,7 +36,7 @@ type matrix struct {
 	p     place
 	model *llm.Model
 	s     *server
-	f     *feed
+	f     *follower
 	raw   *rawAgent
 	peer  string            // the session of raw
 	acp   string            // the agent's id of the client's session

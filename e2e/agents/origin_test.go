@@ -68,7 +68,7 @@ func TestOtherSessions(t *testing.T) {
 	}
 }
 
-func steerIt(t *testing.T, f *feed, model *llm.Model) {
+func steerIt(t *testing.T, f *follower, model *llm.Model) {
 	t.Helper()
 	turn := f.prompt("Please begin at the harbour.")
 	f.until("the first words", func() bool { return strings.Contains(f.said(), "beginning of a long") })
@@ -85,7 +85,7 @@ func steerIt(t *testing.T, f *feed, model *llm.Model) {
 	f.ready()
 }
 
-func forkIt(t *testing.T, s *server, f *feed, model *llm.Model) {
+func forkIt(t *testing.T, s *server, f *follower, model *llm.Model) {
 	t.Helper()
 	var fork session.Session
 	s.call("POST", "/client/sessions/"+f.session.ID+"/fork", nil, &fork)

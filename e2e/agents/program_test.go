@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
@@ -206,8 +207,8 @@ func (s *server) kill() {
 	<-s.ended
 }
 
-// feed follows the server's events and keeps the records that they tell about, as the window does.
-type feed struct {
+// follower follows the server's events and keeps the records that they tell about, as the window does.
+type follower struct {
 	s       *server
 	gen     string
 	seq     int64
@@ -219,9 +220,9 @@ type feed struct {
 	asked   map[string]requests.Request
 }
 
-func follow(s *server) *feed {
+func follow(s *server) *follower {
 	s.t.Helper()
-	f := &feed{
+	f := &follower{
 		s: s, entries: map[string]transcript.Entry{}, turns: map[string]session.Turn{}, asked: map[string]requests.Request{},
 	}
 	var start struct {
@@ -238,7 +239,7 @@ func follow(s *server) *feed {
 }
 
 // until takes events in until done gives true.
-func (f *feed) until(what string, done func() bool) {
+func (f *follower) until(what string, done func() bool) {
 	f.s.t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
 	for !done() {
@@ -249,7 +250,7 @@ func (f *feed) until(what string, done func() bool) {
 			Gen    string
 			Seq    int64
 			Reset  bool
-			Events []session.Event
+			Events []feed.Event
 		}
 		f.s.call("GET", fmt.Sprintf("/client/events?gen=%s&after=%d&wait=5", url.QueryEscape(f.gen), f.seq), nil, &batch)
 		if batch.Reset || batch.Gen != f.gen {
@@ -265,7 +266,7 @@ func (f *feed) until(what string, done func() bool) {
 	}
 }
 
-func (f *feed) take(event session.Event) {
+func (f *follower) take(event feed.Event) {
 	f.s.t.Helper()
 	f.count++
 	if f.only != "" && event.Session != f.only {
@@ -303,9 +304,9 @@ func (f *feed) take(event session.Event) {
 }
 
 // said is all that the agent said, in order.
-func (f *feed) said() string { return said(f.sorted()) }
+func (f *follower) said() string { return said(f.sorted()) }
 
-func (f *feed) sorted() []transcript.Entry {
+func (f *follower) sorted() []transcript.Entry {
 	list := make([]transcript.Entry, 0, len(f.entries))
 	for _, entry := range f.entries {
 		list = append(list, entry)
@@ -314,10 +315,10 @@ func (f *feed) sorted() []transcript.Entry {
 	return list
 }
 
-func (f *feed) transcript() string { return readable(f.sorted()) }
+func (f *follower) transcript() string { return readable(f.sorted()) }
 
 // waiting is the request that waits for a person, if any.
-func (f *feed) waiting() (requests.Request, bool) {
+func (f *follower) waiting() (requests.Request, bool) {
 	for _, request := range f.asked {
 		if request.Status == "requested" {
 			return request, true
@@ -327,14 +328,14 @@ func (f *feed) waiting() (requests.Request, bool) {
 }
 
 // open starts a session and waits until it is ready.
-func (f *feed) open(agent string, p place) {
+func (f *follower) open(agent string, p place) {
 	f.s.t.Helper()
 	f.s.call("POST", "/client/sessions", map[string]string{"agent": agent, "cwd": p.work}, &f.session)
 	f.only = f.session.ID
 	f.ready()
 }
 
-func (f *feed) ready() {
+func (f *follower) ready() {
 	f.s.t.Helper()
 	f.until("a ready session", func() bool {
 		if f.session.Phase == lifecycle.Closed {
@@ -345,7 +346,7 @@ func (f *feed) ready() {
 }
 
 // prompt sends a text and returns the turn's id.
-func (f *feed) prompt(text string) string {
+func (f *follower) prompt(text string) string {
 	f.s.t.Helper()
 	var answer struct {
 		Turn session.Turn
@@ -355,7 +356,7 @@ func (f *feed) prompt(text string) string {
 }
 
 // answer gives the waiting permission the first option of a kind.
-func (f *feed) answer(kind string) requests.Request {
+func (f *follower) answer(kind string) requests.Request {
 	f.s.t.Helper()
 	f.until("a request for permission", func() bool { _, ok := f.waiting(); return ok })
 	request, _ := f.waiting()
@@ -370,7 +371,7 @@ func (f *feed) answer(kind string) requests.Request {
 }
 
 // done waits for the end of a turn.
-func (f *feed) done(turn string) session.Turn {
+func (f *follower) done(turn string) session.Turn {
 	f.s.t.Helper()
 	f.until("the end of the turn", func() bool { return f.turns[turn].State == "done" })
 	return f.turns[turn]

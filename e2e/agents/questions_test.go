@@ -19,7 +19,7 @@ import (
 // routes of questions, declined and cancelled; a plan; a question on which the agent itself gives up.
 
 // withAgent starts Deskhand with one agent, more of its environment, and a model with a script, and opens a session.
-func withAgent(t *testing.T, id string, env map[string]string, script ...llm.Turn) (*feed, *llm.Model, place) {
+func withAgent(t *testing.T, id string, env map[string]string, script ...llm.Turn) (*follower, *llm.Model, place) {
 	t.Helper()
 	list := pinned(t)
 	i := slices.IndexFunc(list, func(a realAgent) bool { return a.ID == id })
@@ -42,7 +42,7 @@ func heard(model *llm.Model, text string) bool {
 }
 
 // waits gives the request that waits.
-func (f *feed) waits() requests.Request {
+func (f *follower) waits() requests.Request {
 	f.s.t.Helper()
 	f.until("a request", func() bool { _, ok := f.waiting(); return ok })
 	request, _ := f.waiting()

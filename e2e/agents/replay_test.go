@@ -47,7 +47,7 @@ func TestReplay(t *testing.T) {
 }
 
 // converse is a turn with an approval, in a new session.
-func converse(s *server, agent string, p place) *feed {
+func converse(s *server, agent string, p place) *follower {
 	s.t.Helper()
 	f := follow(s)
 	f.open(agent, p)

@@ -94,12 +94,12 @@ func TestStopTellsWhatRunsOn(t *testing.T) {
 }
 
 // stragglers are the rows of commands that run on, or that have ended.
-func (f *feed) stragglers(running bool) []transcript.Entry {
+func (f *follower) stragglers(running bool) []transcript.Entry {
 	return slices.DeleteFunc(f.sorted(), func(e transcript.Entry) bool { return e.Straggler == nil || e.Straggler.Running != running })
 }
 
 // allowing sends a prompt, allows the agent's requests, and returns the turn when a file of its command exists.
-func (f *feed) allowing(text, file string) string {
+func (f *follower) allowing(text, file string) string {
 	f.s.t.Helper()
 	turn := f.prompt(text)
 	path := filepath.Join(f.session.Cwd, file)

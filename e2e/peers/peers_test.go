@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/feed"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/lifecycle"
@@ -83,7 +84,7 @@ func (d *fixture) until(what string, holds func() bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 30*time.Second)
 	defer cancel()
-	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
+	q := feed.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {
 		batch, err := d.Feed().After(ctx, q)
 		if err != nil || ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package session
+package feed
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"deskhand/backend/record"
 	"deskhand/backend/transcript"
 )
 
 func ev(kind, session, data string) Event {
-	return Event{Type: kind, Session: session, Data: mustJSON(data)}
+	return Event{Type: kind, Session: session, Data: record.JSON(data)}
 }
 
 func TestFeedAnswersAtOnceOrWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed()
+		f := New()
 		if b, _ := f.After(t.Context(), Query{}); !b.Reset || b.Gen != f.Gen() {
 			t.Fatalf("a foreign gen: %+v", b)
 		}
@@ -29,9 +30,9 @@ func TestFeedAnswersAtOnceOrWaits(t *testing.T) {
 			t.Fatalf("%+v %v after %v, want nothing after 25 s", b, err, time.Since(begin))
 		}
 
-		time.AfterFunc(time.Second, func() { f.publish(ev("a", "", "1")) })
-		time.AfterFunc(time.Second+coalesce/2, func() { f.publish(ev("b", "", "2")) })
-		time.AfterFunc(time.Second+2*coalesce, func() { f.publish(ev("c", "", "3")) })
+		time.AfterFunc(time.Second, func() { f.Publish(ev("a", "", "1")) })
+		time.AfterFunc(time.Second+coalesce/2, func() { f.Publish(ev("b", "", "2")) })
+		time.AfterFunc(time.Second+2*coalesce, func() { f.Publish(ev("c", "", "3")) })
 		begin = time.Now()
 		b, _ = f.After(t.Context(), q)
 		if len(b.Events) != 2 || time.Since(begin) != time.Second+coalesce {
@@ -55,8 +56,8 @@ func TestFeedAnswersAtOnceOrWaits(t *testing.T) {
 
 func TestFeedFilters(t *testing.T) {
 	t.Parallel()
-	f := newFeed()
-	f.publish(ev("a", "s1", ""), ev("b", "s2", ""), ev("a", "", ""), ev("b", "s1", ""))
+	f := New()
+	f.Publish(ev("a", "s1", ""), ev("b", "s2", ""), ev("a", "", ""), ev("b", "s1", ""))
 	for _, tc := range []struct {
 		q    Query
 		want string
@@ -81,9 +82,9 @@ func TestFeedFilters(t *testing.T) {
 
 func TestFeedBatchesAndForgets(t *testing.T) {
 	t.Parallel()
-	f := newFeed()
+	f := New()
 	big := strings.Repeat("x", batchBytes)
-	f.publish(ev("a", "", big), ev("b", "", "small"))
+	f.Publish(ev("a", "", big), ev("b", "", "small"))
 	b, _ := f.After(t.Context(), Query{Gen: f.Gen()})
 	if len(b.Events) != 1 || b.Seq != 1 || !b.More {
 		t.Fatalf("a large event goes alone, not %d up to %d, more: %t", len(b.Events), b.Seq, b.More)
@@ -92,7 +93,7 @@ func TestFeedBatchesAndForgets(t *testing.T) {
 		t.Fatalf("%d up to %d, more: %t", len(b.Events), b.Seq, b.More)
 	}
 	for range feedBytes/batchBytes + 10 {
-		f.publish(ev("a", "", big))
+		f.Publish(ev("a", "", big))
 	}
 	if b, _ := f.After(t.Context(), Query{Gen: f.Gen(), After: 1}); !b.Reset || b.Seq != f.seq {
 		t.Fatalf("what is gone: %+v", b.Reset)
@@ -107,9 +108,9 @@ func TestFeedBatchesAndForgets(t *testing.T) {
 
 func TestFeedJoinsAppends(t *testing.T) {
 	t.Parallel()
-	f := newFeed()
+	f := New()
 	add := func(id, text string, offset int) {
-		f.publish(Event{Type: eventAppend, Data: mustJSON(transcript.Append{ID: id, Field: "text", Text: text, Offset: offset})})
+		f.Publish(Event{Type: Append, Data: record.JSON(transcript.Append{ID: id, Field: "text", Text: text, Offset: offset})})
 	}
 	add("a", "é", 3)
 	add("a", "𝄞x", 4) // a surrogate pair is two units
@@ -130,11 +131,11 @@ func TestFeedJoinsAppends(t *testing.T) {
 // A reader that was away gets the appends that it missed as one text, whatever characters they hold.
 func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 	t.Parallel()
-	f := newFeed()
+	f := New()
 	var want strings.Builder
 	for i := range 2000 {
 		piece := fmt.Sprintf("%dü😀 ", i)
-		f.publish(Event{Session: "s", Type: eventAppend, Data: mustJSON(transcript.Append{ID: "e", Field: "text", Text: piece, Offset: transcript.Units(want.String())})})
+		f.Publish(Event{Session: "s", Type: Append, Data: record.JSON(transcript.Append{ID: "e", Field: "text", Text: piece, Offset: transcript.Units(want.String())})})
 		want.WriteString(piece)
 	}
 	got, events := "", 0
@@ -158,12 +159,12 @@ func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
 
 // BenchmarkPublish measures an event into a ring that is full, while a reader keeps up.
 func BenchmarkPublish(b *testing.B) {
-	f := newFeed()
-	data := mustJSON(transcript.Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})
+	f := New()
+	data := record.JSON(transcript.Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})
 	for range feedBytes/(len(data)+eventPadding) + 1 {
-		f.publish(Event{Session: "s", Type: eventAppend, Data: data})
+		f.Publish(Event{Session: "s", Type: Append, Data: data})
 	}
 	for b.Loop() {
-		f.publish(Event{Session: "s", Type: eventAppend, Data: data})
+		f.Publish(Event{Session: "s", Type: Append, Data: data})
 	}
 }

@@ -1,4 +1,6 @@
-package session
+// Package feed is the order of all events that surfaces follow: a bounded ring which any number of readers poll. A reader that fell behind is told
+// to load snapshots. The package hides how events are batched, how appends to one text are joined, and which events are sent by name alone.
+package feed
 
 import (
 	"context"
@@ -35,7 +37,7 @@ type Feed struct {
 	changed chan struct{} // closed at the next event
 }
 
-func newFeed() *Feed {
+func New() *Feed {
 	return &Feed{gen: uuid.NewString(), changed: make(chan struct{})}
 }
 
@@ -60,14 +62,14 @@ type Query struct {
 // Gen returns a random id of this run of the program.
 func (f *Feed) Gen() string { return f.gen }
 
-// publish adds events in order.
-func (f *Feed) publish(events ...Event) {
+// Publish adds events in order.
+func (f *Feed) Publish(events ...Event) {
 	if len(events) == 0 {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := Time{Time: time.Now()}
+	now := record.Time{Time: time.Now()}
 	for _, e := range events {
 		f.seq++
 		e.Seq, e.At = f.seq, now
@@ -133,7 +135,7 @@ func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 		if !q.wants(e) {
 			continue
 		}
-		if size += len(e.Data) + e.weight + eventPadding; size > batchBytes && len(batch.Events) > 0 {
+		if size += len(e.Data) + e.Weight + eventPadding; size > batchBytes && len(batch.Events) > 0 {
 			batch.Seq, batch.More = batch.Events[len(batch.Events)-1].Seq, true
 			break
 		}
@@ -156,7 +158,7 @@ func (q Query) wants(e Event) bool {
 // onlyByName reports whether an event repeats other events in the form of programs older than this API; such events are sent only to
 // readers that name their type.
 func onlyByName(kind string) bool {
-	return kind == eventQuestion || kind == eventQuestionResolved || strings.HasPrefix(kind, "evt.") || strings.HasPrefix(kind, "cmd.")
+	return kind == QuestionRequested || kind == QuestionResolved || strings.HasPrefix(kind, "evt.") || strings.HasPrefix(kind, "cmd.")
 }
 
 // join merges consecutive appends to the same text. A reader that is behind gets many appends, so their texts are joined in one pass.
@@ -168,14 +170,14 @@ func join(events []Event) []Event {
 	end := func() {
 		if joined > 1 {
 			last.Text = text.String()
-			out[len(out)-1].Data = mustJSON(last)
+			out[len(out)-1].Data = record.JSON(last)
 		}
 		last, length, joined = transcript.Append{}, 0, 0
 		text.Reset()
 	}
 	for _, e := range events {
 		var a transcript.Append
-		if e.Type != eventAppend {
+		if e.Type != Append {
 			end()
 			out = append(out, e)
 			continue
@@ -198,20 +200,20 @@ func join(events []Event) []Event {
 	return out
 }
 
-// Types of events.
-const (
-	eventSession = "session.upsert"
-	eventEntry   = "entry.upsert"
-	eventAppend  = "entry.append"
-	eventTurn    = "turn.upsert"
-	eventRequest = "request.upsert"
-	eventNotice  = "notice"
+// Event is one entry of the client's event feed.
+type Event struct {
+	Seq     int64           `json:"seq"`
+	At      record.Time     `json:"at"`
+	Session string          `json:"session,omitempty"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data"`
 
-	eventQueue    = "queue.upsert"
-	eventUnqueued = "queue.removed"
-)
-
-// mustJSON encodes a record of this program; such records always can be encoded.
-func mustJSON(v any) json.RawMessage {
-	return record.JSON(v)
+	Weight int `json:"-"` // bytes that are added to the data when the event leaves the process
 }
+
+// Types of events that the feed itself knows.
+const (
+	Append            = "entry.append" // an append to a text; the feed joins appends
+	QuestionRequested = "question.requested"
+	QuestionResolved  = "question.resolved"
+)
