@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
+	"deskhand/backend/startmode"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
 	"deskhand/backend/transcript"
@@ -33,7 +34,7 @@ type (
 	// NewSession describes a session to create.
 	NewSession = session.New
 	// StartMode is the start mode of new sessions of an agent.
-	StartMode = session.StartMode
+	StartMode = startmode.StartMode
 	// AgentSession is a conversation in an agent's own list.
 	AgentSession = session.AgentSession
 	// AgentSessions is a page of an agent's own list.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"deskhand/backend/session"
 	"deskhand/backend/startmode"
 )
 
@@ -20,8 +19,8 @@ func (c *Client) startRoutes() {
 			Place string `query:"place" maxLength:"64" doc:"Place of the directory; local when absent"`
 			Mode  string `query:"mode" maxLength:"1024" doc:"Answer as if this mode had been chosen"`
 		},
-		) (*body[session.StartMode], error) {
-			return answer(s.StartMode(ctx, in.ID, in.Place, in.Cwd, in.Mode))
+		) (*body[startmode.StartMode], error) {
+			return answer(s.Starts().For(ctx, in.ID, in.Place, in.Cwd, in.Mode))
 		})
 	huma.Register(c.api, op("chooseStart", http.MethodPut, "agents/{id}/start", "Choose the mode and the model in which new conversations with an agent begin; an absent choice is removed", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -30,7 +29,7 @@ func (c *Client) startRoutes() {
 			Place string `query:"place" maxLength:"64" doc:"Place of the directory; local when absent"`
 			Body  startmode.Choice
 		},
-		) (*body[session.StartMode], error) {
-			return answer(s.ChooseStart(ctx, in.ID, in.Place, in.Cwd, in.Body))
+		) (*body[startmode.StartMode], error) {
+			return answer(s.Starts().Choose(ctx, in.ID, in.Place, in.Cwd, in.Body))
 		})
 }

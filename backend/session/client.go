@@ -65,7 +65,6 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		journal:  journal.Of(cfg.Store),
 		feed:     feed.New(),
 		secret:   cfg.Roster.Secrets().Redactor(),
-		starts:   startmode.NewLibrary(cfg.Store),
 		erasing:  newErasing(),
 		remotes:  cfg.Remotes,
 		requests: requests.New(cfg.Store),
@@ -85,6 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.worktrees, err = openWorktrees(ctx, c); err != nil {
 		return nil, err
 	}
+	c.starts = startmode.NewChoices(startmode.NewLibrary(cfg.Store), c.hosts, cfg.Agents, c.worktrees.StandsFor)
 	if c.launch, err = openLaunch(c); err != nil {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
@@ -250,7 +250,7 @@ type New struct {
 // Create makes a session and begins to start its agent; events report the rest of the start.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	id := uuid.Must(uuid.NewV7()).String()
-	start, err := c.startWish(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
+	start, err := c.starts.Decide(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
 	if err != nil {
 		return Session{}, err
 	}

@@ -31,7 +31,7 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	}
 	r := c.fresh(agent, s.Workspace)
 	r.Place, r.Cwd, r.Directories, r.Labels = s.Place, s.Cwd, s.Directories, slices.Clone(s.Labels)
-	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
+	if r.facts.Start, err = c.starts.Decide(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
 		return Session{}, err
 	}
 	r.Origin = &Origin{Kind: originContinue, Session: s.ID, Title: s.Title, Agent: s.Agent}

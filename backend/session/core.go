@@ -137,7 +137,7 @@ type core struct {
 	requests    *requests.Library
 	rules       *rulebook.Book
 	shells      *shells.Library
-	starts      *startmode.Library
+	starts      *startmode.Choices
 	undo        *undo.Library
 	workspaces  *workspace.Library
 	worktrees   *worktrees.Library

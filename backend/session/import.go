@@ -144,7 +144,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 		return Session{}, err
 	}
 	r := c.fresh(from.Agent, w)
-	if r.facts.Start, err = c.startWish(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
+	if r.facts.Start, err = c.starts.Decide(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
 		return Session{}, err
 	}
 	r.facts.Start.Model = "" // an imported conversation keeps its own model

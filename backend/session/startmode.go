@@ -16,14 +16,6 @@ import (
 // modelCategory is the category of the option by which an agent offers models.
 const modelCategory = "model"
 
-func valuesOf(o transcript.ConfigOption) []startmode.Value {
-	list := make([]startmode.Value, len(o.Choices))
-	for i, ch := range o.Choices {
-		list[i] = startmode.Value{Value: ch.Value, Name: ch.Name, Description: ch.Description}
-	}
-	return list
-}
-
 // beginning is the progress of one agent process in setting the mode and the model of its conversation.
 type beginning struct {
 	a     *agentProcess
@@ -150,10 +142,10 @@ func (g *beginning) settle() {
 func (v *conversation) noteOffer() {
 	var offer startmode.Offer
 	if o := optionOf(v.fold.Facts.Options, transcript.ModeCategory); o != nil {
-		offer.Modes = valuesOf(*o)
+		offer.Modes = startmode.ValuesOf(*o)
 	}
 	if o := optionOf(v.fold.Facts.Options, modelCategory); o != nil {
-		offer.Models = valuesOf(*o)
+		offer.Models = startmode.ValuesOf(*o)
 	}
 	c, agent, place := v.c, v.row.Agent, v.row.Place
 	c.background(func() {
@@ -165,7 +157,7 @@ func (v *conversation) noteOffer() {
 			}
 			version = now.Version
 		}
-		if err := c.starts.Note(c.ctx, agent, place, version, offer); err != nil && c.ctx.Err() == nil {
+		if err := c.starts.Library.Note(c.ctx, agent, place, version, offer); err != nil && c.ctx.Err() == nil {
 			c.cfg.Logger.Warn("what an agent offers is not kept", "agent", agent, "error", err)
 		}
 	})

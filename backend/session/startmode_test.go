@@ -104,7 +104,7 @@ func TestStartModeOfANewConversation(t *testing.T) {
 			give(t, tc.agent, dir, id)
 			d := open(t, dir)
 			for of, chosen := range map[string]startmode.Choice{"": tc.ofAgent, d.work: tc.ofDir} {
-				if _, err := d.ChooseStart(t.Context(), id, "", of, chosen); err != nil {
+				if _, err := d.Starts().Choose(t.Context(), id, "", of, chosen); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -248,10 +248,10 @@ func TestStartModeTellsWhatIsOffered(t *testing.T) {
 	give(t, agenttest.Moded{Modes: []string{"auto", "default", "fresh"}, Models: []string{"small"}}, dir, "claude")
 	d := open(t, dir)
 	id, _ := d.with("claude", startmode.Choice{})
-	var now session.StartMode
+	var now startmode.StartMode
 	d.until("the offer", func() bool {
 		var err error
-		if now, err = d.StartMode(t.Context(), "claude", "", d.work, ""); err != nil {
+		if now, err = d.Starts().For(t.Context(), "claude", "", d.work, ""); err != nil {
 			t.Fatal(err)
 		}
 		return len(now.Models) > 0
@@ -266,10 +266,10 @@ func TestStartModeTellsWhatIsOffered(t *testing.T) {
 	if got, want := fmt.Sprint(d.get(id).Modes), "[{auto decides} {fresh unknown}]"; got != want {
 		t.Errorf("the conversation's marks: got %s, want %s", got, want)
 	}
-	if _, err := d.ChooseStart(t.Context(), "claude", "", "relative", startmode.Choice{Mode: "plan"}); err == nil {
+	if _, err := d.Starts().Choose(t.Context(), "claude", "", "relative", startmode.Choice{Mode: "plan"}); err == nil {
 		t.Error("a relative directory was taken, want directory.relative")
 	}
-	if _, err := d.StartMode(t.Context(), "nobody", "", "", ""); err == nil {
+	if _, err := d.Starts().For(t.Context(), "nobody", "", "", ""); err == nil {
 		t.Error("an unknown agent was taken, want agent.unknown")
 	}
 }

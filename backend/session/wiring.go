@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/settings"
 	"deskhand/backend/shells"
+	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
@@ -162,3 +163,6 @@ func (c *Client) Feed() *feed.Feed { return c.feed }
 
 // Requests returns the stored requests of all sessions.
 func (c *Client) Requests() *requests.Library { return c.requests }
+
+// Starts returns the modes and models in which conversations begin.
+func (c *Client) Starts() *startmode.Choices { return c.starts }
