@@ -301,7 +301,7 @@ func (in *inbound) said(ctx context.Context, id string) (map[string]words, error
 	for _, q := range queue {
 		said[q.ID] = words{q.Message, q.CreatedAt.Time}
 	}
-	t, err := client.Entries(ctx, id, 0, lookBack)
+	t, err := client.Transcripts().Entries(ctx, id, 0, lookBack)
 	for _, e := range t.Items {
 		if e.Kind == "user" {
 			said[e.Turn] = words{e.Text, e.At.Time}

@@ -211,7 +211,7 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 // command then may have meant that approval.
 func (in *inbound) justEnded(ctx context.Context, id string, at time.Time) (bool, error) {
 	const shortly = 3 * time.Second
-	t, err := in.s.cfg.Sessions.Entries(ctx, id, 0, lookBack)
+	t, err := in.s.cfg.Sessions.Transcripts().Entries(ctx, id, 0, lookBack)
 	since := in.here(at).Add(-shortly)
 	return slices.ContainsFunc(t.Requests, func(r requests.Request) bool {
 		return r.Kind == "permission" && r.ResolvedAt != nil && !r.ResolvedAt.Before(since)

@@ -265,7 +265,7 @@ func (o *output) resume(ctx context.Context, id string) error {
 		return err
 	}
 	const newest = 200
-	tail, err := o.client().Entries(ctx, id, 0, newest)
+	tail, err := o.client().Transcripts().Entries(ctx, id, 0, newest)
 	if errors.Is(err, session.ErrNotFound) {
 		return nil
 	}
@@ -355,7 +355,7 @@ func (o *output) refresh(ctx context.Context, te *teller, t *turnState) (wait ti
 func (o *output) recall(ctx context.Context, id, turn string) (entries []transcript.Entry, t *session.Turn, err error) {
 	const page, most = 200, 200
 	for before, pages := int64(0), 0; pages < most; pages++ {
-		part, err := o.client().Entries(ctx, id, before, page)
+		part, err := o.client().Transcripts().Entries(ctx, id, before, page)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -79,7 +79,7 @@ func (b *bot) say(text string, files ...discordtest.File) discordtest.Message {
 // asked are the prompts of a conversation so far.
 func (b *bot) asked(id string) (texts []string) {
 	b.t.Helper()
-	t, err := b.Entries(b.t.Context(), id, 0, 1000)
+	t, err := b.Transcripts().Entries(b.t.Context(), id, 0, 1000)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -1225,7 +1225,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 	b.askedIs(id, "permission", "silent later")
 	b.idle(id)
 	b.until("an answer", func() bool {
-		tr, err := b.Entries(t.Context(), id, 0, 100)
+		tr, err := b.Transcripts().Entries(t.Context(), id, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

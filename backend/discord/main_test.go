@@ -137,7 +137,7 @@ func (d *fixture) idle(id string) session.Transcript {
 		s := d.get(id)
 		return s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying
 	})
-	t, err := d.Entries(d.t.Context(), id, 0, 1000)
+	t, err := d.Transcripts().Entries(d.t.Context(), id, 0, 1000)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestTurnIsShownWholeAfterRebinding(t *testing.T) {
 // saidYet is what the agent has said so far.
 func (r *outRig) saidYet() (text string) {
 	r.t.Helper()
-	tail, err := r.Entries(r.t.Context(), r.session, 0, 100)
+	tail, err := r.Transcripts().Entries(r.t.Context(), r.session, 0, 100)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func TestRunningTurnIsShownFromBeginning(t *testing.T) {
 	}
 	r.works(r.session)
 	r.until("words", func() bool {
-		tail, err := r.Entries(t.Context(), r.session, 0, 10)
+		tail, err := r.Transcripts().Entries(t.Context(), r.session, 0, 10)
 		return err == nil && slices.ContainsFunc(tail.Items, func(e transcript.Entry) bool { return e.Kind == "agent" })
 	})
 	r.bind(r.channel, r.session)

@@ -339,11 +339,11 @@ func (c *Client) sessionRoutes() {
 		) (*body[session.Transcript], error) {
 			switch {
 			case in.Around > 0:
-				return answer(s.Around(ctx, in.ID, in.Around, in.Limit))
+				return answer(s.Transcripts().Around(ctx, in.ID, in.Around, in.Limit))
 			case in.After > 0:
-				return answer(s.After(ctx, in.ID, in.After, in.Limit))
+				return answer(s.Transcripts().After(ctx, in.ID, in.After, in.Limit))
 			}
-			return answer(s.Entries(ctx, in.ID, in.Before, in.Limit))
+			return answer(s.Transcripts().Entries(ctx, in.ID, in.Before, in.Limit))
 		})
 	huma.Register(c.api, op("entryText", http.MethodGet, "sessions/{id}/entries/{entry}/text", "Get the whole text of an entry", http.StatusOK),
 		func(ctx context.Context, in *struct {
@@ -351,7 +351,7 @@ func (c *Client) sessionRoutes() {
 			Entry string `path:"entry" maxLength:"64"`
 		},
 		) (*plainText, error) {
-			text, err := s.Text(ctx, in.ID, in.Entry)
+			text, err := s.Transcripts().Text(ctx, in.ID, in.Entry)
 			if err != nil {
 				return nil, problemOf(err)
 			}

@@ -24,11 +24,11 @@ func (c *Client) originRoutes() {
 			Before    string `query:"before" maxLength:"8192" doc:"Cursor from the previous page"`
 		},
 		) (*body[session.AgentSessions], error) {
-			return answer(s.AgentSessions(ctx, in.ID, in.Directory, in.Before))
+			return answer(s.Imports().Sessions(ctx, in.ID, in.Directory, in.Before))
 		})
 	huma.Register(c.api, op("importSession", http.MethodPost, "sessions/import", "Import a conversation of an agent as a session, or find the session that has it", http.StatusCreated),
 		func(ctx context.Context, in *body[session.Import]) (*body[session.Session], error) {
-			return answer(s.Import(ctx, in.Body))
+			return answer(s.Imports().Take(ctx, in.Body))
 		})
 	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Fork a session: make a second session that continues from the first", http.StatusCreated),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
@@ -42,11 +42,11 @@ func (c *Client) originRoutes() {
 			}
 		},
 		) (*body[session.Session], error) {
-			return answer(s.Continue(ctx, in.ID, in.Body.Agent))
+			return answer(s.Continuations().Begin(ctx, in.ID, in.Body.Agent))
 		})
 	huma.Register(c.api, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "Get a summary of a session's transcript for another agent", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[summary], error) {
-			text, err := s.Summary(ctx, in.ID)
+			text, err := s.Continuations().Summary(ctx, in.ID)
 			return answer(summary{text}, err)
 		})
 }

@@ -14,7 +14,7 @@ func (c *Client) stragglerRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listStragglers", http.MethodGet, "sessions/{id}/stragglers", "List the commands of stopped turns that still run", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.StragglerList], error) {
-			return answer(s.Stragglers(ctx, in.ID))
+			return answer(s.Stragglers().List(ctx, in.ID))
 		})
 	huma.Register(c.api, op("endStraggler", http.MethodPost, "sessions/{id}/stragglers/{entry}/end", "End a command of a stopped turn, with all processes that it started", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
@@ -22,6 +22,6 @@ func (c *Client) stragglerRoutes() {
 			Entry string `path:"entry" maxLength:"64" doc:"Id of the straggler's entry; a straggler that has ended is no error"`
 		},
 		) (*none, error) {
-			return done(s.EndStraggler(ctx, in.ID, in.Entry))
+			return done(s.Stragglers().End(ctx, in.ID, in.Entry))
 		})
 }

@@ -144,7 +144,7 @@ func (c *Client) recover(ctx context.Context) error {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}
-	return errors.Join(eraser{c}.recover(ctx), c.dropHalfImported(ctx))
+	return errors.Join(eraser{c}.recover(ctx), c.Imports().dropHalfImported(ctx))
 }
 
 // Close ends every conversation and its agent, and waits for their goroutines. A read of a directory that never returns is not waited for,
@@ -405,138 +405,6 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 		return Session{}, err
 	}
 	return c.show(v.look()), nil
-}
-
-// Transcript is a part of a session's transcript, with the turns and requests that its entries name.
-type Transcript struct {
-	Items    []transcript.Entry `json:"items" doc:"Ascending by seq"`
-	Next     int64              `json:"next,omitempty" doc:"What to pass as before for what is older"`
-	Newer    int64              `json:"newer,omitempty" doc:"What to pass as after for what is newer"`
-	Turns    []Turn             `json:"turns"`
-	Requests []requests.Request `json:"requests"`
-}
-
-const lastSeq = 1 << 62
-
-// Entries returns the newest entries before seq before; 0 = the newest of all.
-func (c *Client) Entries(ctx context.Context, id string, before int64, limit int) (Transcript, error) {
-	if before <= 0 {
-		before = lastSeq
-	}
-	items, more, err := c.older(ctx, id, before, limit)
-	if err != nil {
-		return Transcript{}, err
-	}
-	t := Transcript{Items: items}
-	if more {
-		t.Next = items[0].Seq
-	}
-	return Complete(ctx, c.cfg.Store, id, t)
-}
-
-// After returns the entries that follow seq after.
-func (c *Client) After(ctx context.Context, id string, after int64, limit int) (Transcript, error) {
-	items, more, err := c.newer(ctx, id, after, limit)
-	if err != nil {
-		return Transcript{}, err
-	}
-	t := Transcript{Items: items}
-	if more {
-		t.Newer = items[len(items)-1].Seq
-	}
-	return Complete(ctx, c.cfg.Store, id, t)
-}
-
-// Around returns entries around seq around, half of limit before it and half from it on.
-func (c *Client) Around(ctx context.Context, id string, around int64, limit int) (Transcript, error) {
-	older, moreOlder, err := c.older(ctx, id, around, limit/2)
-	if err != nil {
-		return Transcript{}, err
-	}
-	newer, moreNewer, err := c.newer(ctx, id, around-1, limit-limit/2)
-	if err != nil {
-		return Transcript{}, err
-	}
-	t := Transcript{Items: append(older, newer...)}
-	if moreOlder && len(t.Items) > 0 {
-		t.Next = t.Items[0].Seq
-	}
-	if moreNewer {
-		t.Newer = newer[len(newer)-1].Seq
-	}
-	return Complete(ctx, c.cfg.Store, id, t)
-}
-
-// older returns at most limit entries before a seq, ascending, and whether there are more.
-func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []transcript.Entry, more bool, err error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	late := *v.late.Load()
-	items, err = query(ctx, c.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM
-		(SELECT id, seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
-	items = late.over(items)
-	if len(items) > limit {
-		return items[1:], true, err
-	}
-	return items, false, err
-}
-
-// newer returns at most limit entries after a seq, and whether there are more.
-func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []transcript.Entry, more bool, err error) {
-	v, err := c.conversation(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	late := *v.late.Load()
-	items, err = query(ctx, c.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
-	items = late.over(items)
-	if len(items) > limit {
-		return items[:limit], true, err
-	}
-	return items, false, err
-}
-
-// Text returns the whole text of an entry, also of an entry that is clipped in the transcript: the text is folded anew from the readable
-// frames of the journal.
-func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
-	if _, err := c.conversation(ctx, id); err != nil {
-		return "", err
-	}
-	t := transcript.New(id, transcript.Facts{})
-	found := false
-	var text strings.Builder
-	t.Limit, t.Said = 0, func(e *transcript.Entry, more string) {
-		if e.ID == entry {
-			text.WriteString(more)
-		}
-	}
-	lost, err := c.journal.Readable(ctx, id, func(f journal.Frame) {
-		t.Apply(f)
-		changes, _ := t.Take()
-		for _, ch := range changes {
-			found = found || ch.Entry.ID == entry
-		}
-	})
-	if err == nil && !found {
-		err = cmp.Or(lost, fmt.Errorf("entry %s: %w", entry, ErrNotFound))
-	}
-	return text.String(), err
-}
-
-// Rebuild computes the entries of a session anew from its journal, and stores nothing.
-func (c *Client) Rebuild(ctx context.Context, id string) ([]transcript.Entry, error) {
-	t := transcript.New(id, transcript.Facts{})
-	if err := c.journal.Each(ctx, id, t.Apply); err != nil {
-		return nil, err
-	}
-	changes, _ := t.Take()
-	list := make([]transcript.Entry, len(changes))
-	for i, ch := range changes {
-		list[i] = *ch.Entry
-	}
-	return list, nil
 }
 
 // Restart ends the agent, if it runs, and starts it again on the same session.

@@ -207,7 +207,7 @@ func (d *desk) idle(id string) session.Transcript {
 
 func (d *desk) transcript(id string) session.Transcript {
 	d.t.Helper()
-	t, err := d.Entries(d.t.Context(), id, 0, 1000)
+	t, err := d.Transcripts().Entries(d.t.Context(), id, 0, 1000)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func wantStop(t testing.TB, tr session.Transcript, reason string) {
 // sameAsRebuilt fails the test unless the stored entries are the entries that the journal folds to, with the same ids.
 func (d *desk) sameAsRebuilt(id string) {
 	d.t.Helper()
-	want, err := d.Rebuild(d.t.Context(), id)
+	want, err := d.Transcripts().Rebuild(d.t.Context(), id)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -1135,7 +1135,7 @@ func TestHugeMessageIsStoredWhole(t *testing.T) {
 		t.Fatal("no entry is clipped")
 	}
 	e := tr.Items[i]
-	whole, err := d.Text(t.Context(), id, e.ID)
+	whole, err := d.Transcripts().Text(t.Context(), id, e.ID)
 	if err != nil || whole != said || len(whole) != len(e.Text)+e.Clipped || !strings.HasPrefix(whole, e.Text) {
 		t.Errorf("%d bytes shown, %d clipped, %d whole, %v", len(e.Text), e.Clipped, len(whole), err)
 	}
@@ -1212,7 +1212,7 @@ func TestListIsReadByPages(t *testing.T) {
 	all := d.idle(ids[1]).Items
 	var paged []transcript.Entry
 	for cursor := int64(0); ; {
-		page, err := d.Entries(t.Context(), ids[1], cursor, 2)
+		page, err := d.Transcripts().Entries(t.Context(), ids[1], cursor, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func TestContinueWithAnotherAgent(t *testing.T) {
 	d.prompt(first.ID, "echo our-own-token and more")
 	d.idle(first.ID)
 	first = d.get(first.ID)
-	s, err := d.Continue(t.Context(), first.ID, "forgetful")
+	s, err := d.Continuations().Begin(t.Context(), first.ID, "forgetful")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,9 @@ func TestContinueWithAnotherAgent(t *testing.T) {
 	if now := d.get(s.ID); now.Draft != "" || now.Title != first.Title {
 		t.Fatalf("session after the prompt: got %+v, want no draft and title %q", now, first.Title)
 	}
-	_, err = d.Continue(t.Context(), first.ID, "nobody")
+	_, err = d.Continuations().Begin(t.Context(), first.ID, "nobody")
 	refused(t, err, "agent.unknown")
-	if _, err := d.Continue(t.Context(), "nothing", "mock"); err == nil {
+	if _, err := d.Continuations().Begin(t.Context(), "nothing", "mock"); err == nil {
 		t.Fatal("continued nothing")
 	}
 }

@@ -126,7 +126,7 @@ func TestDamagedJournalIsReadAndNotForked(t *testing.T) {
 		if !strings.Contains(e.Text, word) {
 			word = "after"
 		}
-		text, err := d.Text(t.Context(), s.ID, e.ID)
+		text, err := d.Transcripts().Text(t.Context(), s.ID, e.ID)
 		if err != nil || !strings.HasPrefix(text, e.Text) || strings.Count(text, word) < strings.Count(long(word), word) {
 			t.Errorf("%s, %q: %d bytes, %v", e.Kind, word, len(text), err)
 		}

@@ -223,7 +223,7 @@ func TestExportHoldsNoSecretOfLater(t *testing.T) {
 				t.Errorf("as %s, %s: the key goes out", format, name)
 			}
 		}
-		if text, err := d.Summary(t.Context(), s.ID); err != nil || strings.Contains(text, key) || !strings.Contains(text, "[redacted]") {
+		if text, err := d.Continuations().Summary(t.Context(), s.ID); err != nil || strings.Contains(text, key) || !strings.Contains(text, "[redacted]") {
 			t.Errorf("in a summary: %v, %s", err, text)
 		}
 		d.close()

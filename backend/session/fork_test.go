@@ -56,7 +56,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 	}
 	d.sameAsRebuilt(s.ID)
 	d.sameAsRebuilt(parent.ID)
-	if text, err := d.Text(t.Context(), s.ID, tr.Items[len(before.Items)-1].ID); err != nil || text == "" {
+	if text, err := d.Transcripts().Text(t.Context(), s.ID, tr.Items[len(before.Items)-1].ID); err != nil || text == "" {
 		t.Fatalf("Text of the last entry of before: got %q, %v; want it", text, err)
 	}
 

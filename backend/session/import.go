@@ -45,7 +45,7 @@ type AgentSessions struct {
 	Supported bool           `json:"supported" doc:"The agent lists its conversations"`
 }
 
-// Import holds the parameters of Client.Import.
+// Import holds the parameters of Imports.Take.
 type Import struct {
 	Agent        string `json:"agent" minLength:"1" maxLength:"64"`
 	ACPSessionID string `json:"acpSessionId" minLength:"1" maxLength:"512"`
@@ -55,12 +55,18 @@ type Import struct {
 	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd; those that cannot be chosen for a session are left out"`
 }
 
-// AgentSessions lists the conversations of an agent, of one directory or of all. A conversation that is imported already names its session.
-func (c *Client) AgentSessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
-	if err := c.ReadOnly(); err != nil {
+// Imports makes sessions of the conversations that agents hold themselves. Any goroutine may call the methods of Imports.
+type Imports struct{ client *Client }
+
+// Imports returns the imports of the agents' own sessions.
+func (c *Client) Imports() *Imports { return &Imports{c} }
+
+// Sessions lists the conversations of an agent, of one directory or of all. A conversation that is imported already names its session.
+func (m *Imports) Sessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
+	if err := m.client.ReadOnly(); err != nil {
 		return AgentSessions{}, err // listing would start the agent
 	}
-	if err := c.hosts.Local.Startable(agent); err != nil {
+	if err := m.client.hosts.Local.Startable(agent); err != nil {
 		return AgentSessions{}, err
 	}
 	if directory != "" && !filepath.IsAbs(directory) {
@@ -69,12 +75,12 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if directory != "" {
 		directory = filepath.Clean(directory)
 	}
-	c.cfg.Roster.Secrets().Remember(agent)
-	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
+	m.client.cfg.Roster.Secrets().Remember(agent)
+	list, next, supported, err := m.client.cfg.Agents.ListSessions(ctx, agent, directory, before)
 	if err != nil {
-		return AgentSessions{}, c.notListed(ctx, agent, err)
+		return AgentSessions{}, m.notListed(ctx, agent, err)
 	}
-	ours, err := c.sessionsOf(ctx, agent)
+	ours, err := m.sessionsOf(ctx, agent)
 	if err != nil {
 		return AgentSessions{}, err
 	}
@@ -83,7 +89,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 		page.Next = next
 	}
 	for i, l := range list {
-		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.Text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
+		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: m.client.secret.Text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
 		if !l.UpdatedAt.IsZero() {
 			page.Items[i].UpdatedAt = &Time{Time: l.UpdatedAt}
 		}
@@ -92,8 +98,8 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 }
 
 // notListed returns the refusal for an agent that could not list its conversations.
-func (c *Client) notListed(ctx context.Context, agent string, err error) error {
-	name := c.cfg.Agents.Name(agent)
+func (m *Imports) notListed(ctx context.Context, agent string, err error) error {
+	name := m.client.cfg.Agents.Name(agent)
 	auth, wantsLogin := errors.AsType[*agents.AuthError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -101,18 +107,18 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 	case errors.Is(err, agents.ErrClosed):
 		return ErrClosed
 	case wantsLogin:
-		c.cfg.Roster.NoteLogin(agent, auth.Refused)
-		return &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": name, "detail": c.cfg.Roster.Secrets().Sentence(auth.Refused)}}
+		m.client.cfg.Roster.NoteLogin(agent, auth.Refused)
+		return &RefusedError{Code: transcript.ProblemAuth, Params: map[string]string{"agent": name, "detail": m.client.cfg.Roster.Secrets().Sentence(auth.Refused)}}
 	case errors.Is(err, agents.ErrNotInstalled):
 		return &RefusedError{Code: transcript.ProblemMissing, Params: map[string]string{"agent": name}}
 	}
-	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.Text(err.Error())}}
+	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": m.client.secret.Text(err.Error())}}
 }
 
 // sessionsOf returns the ids of the sessions with an agent of this machine, by ACP session id. Of two with the same id, the newer counts.
-func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]string, error) {
+func (m *Imports) sessionsOf(ctx context.Context, agent string) (map[string]string, error) {
 	type pair struct{ acp, id string }
-	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.acp, &p.id) },
+	list, err := query(ctx, m.client.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.acp, &p.id) },
 		`SELECT acp_session_id, id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> '' AND deleted_at = 0 ORDER BY created_at`, agent, host.Local)
 	if err != nil {
 		return nil, err
@@ -124,36 +130,36 @@ func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]strin
 	return ours, nil
 }
 
-// Import makes a session of an agent's conversation, and begins to take in its history; events report the rest. A conversation that is
+// Take makes a session of an agent's conversation, and begins to take in its history; events report the rest. A conversation that is
 // imported already returns its session.
-func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
-	if err := c.hosts.Local.Startable(from.Agent); err != nil {
+func (m *Imports) Take(ctx context.Context, from Import) (Session, error) {
+	if err := m.client.hosts.Local.Startable(from.Agent); err != nil {
 		return Session{}, err
 	}
-	c.taking.Lock() // otherwise two calls for the same conversation could make two sessions
-	defer c.taking.Unlock()
-	ours, err := c.sessionsOf(ctx, from.Agent)
+	m.client.taking.Lock() // otherwise two calls for the same conversation could make two sessions
+	defer m.client.taking.Unlock()
+	ours, err := m.sessionsOf(ctx, from.Agent)
 	if err != nil {
 		return Session{}, err
 	}
 	if id := ours[from.ACPSessionID]; id != "" {
-		return c.Get(ctx, id)
+		return m.client.Get(ctx, id)
 	}
-	w, err := c.workspaces.Open(ctx, from.Cwd)
+	w, err := m.client.workspaces.Open(ctx, from.Cwd)
 	if err != nil {
 		return Session{}, err
 	}
-	r := c.fresh(from.Agent, w)
-	if r.facts.Start, err = c.starts.Decide(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
+	r := m.client.fresh(from.Agent, w)
+	if r.facts.Start, err = m.client.starts.Decide(ctx, r.Agent, r.Place, r.Cwd, startmode.Choice{}); err != nil {
 		return Session{}, err
 	}
 	r.facts.Start.Model = "" // an imported conversation keeps its own model
 	r.ACPSessionID, r.Directories = from.ACPSessionID, workspace.Choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
-	if title := strings.TrimSpace(c.secret.Text(from.Title)); title != "" {
+	if title := strings.TrimSpace(m.client.secret.Text(from.Title)); title != "" {
 		r.Title, r.titleBy, r.facts.Title = titleOf(title), titleByAgent, title
 	}
-	return c.begin(ctx, r)
+	return m.client.begin(ctx, r)
 }
 
 // fresh returns the row of a new session in a workspace.
@@ -187,20 +193,20 @@ func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
 
 // dropHalfImported removes stored entries of imports that did not complete. Entries from before the import or after it broke off stay, such
 // as a line that the agent has printed.
-func (c *Client) dropHalfImported(ctx context.Context) error {
+func (m *Imports) dropHalfImported(ctx context.Context) error {
 	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
 		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
-	ids, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT DISTINCT session FROM entry WHERE session IN (SELECT id FROM session WHERE origin <> ''
+	ids, err := query(ctx, m.client.cfg.Store.Read(), scanText, `SELECT DISTINCT session FROM entry WHERE session IN (SELECT id FROM session WHERE origin <> ''
 		AND CASE WHEN json_valid(origin) AND json_valid(facts) THEN json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0 END) AND `+half, originImport)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		from, to, err := c.lastImport(ctx, id)
+		from, to, err := m.lastImport(ctx, id)
 		if err != nil {
 			return err
 		}
-		rows, err := query(ctx, c.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND seq < ? AND `+half,
+		rows, err := query(ctx, m.client.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND seq < ? AND `+half,
 			id, from*transcript.PerFrame, to*transcript.PerFrame)
 		if err != nil {
 			return err
@@ -208,7 +214,7 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 		if len(rows) == 0 { // a start on a full disk writes nothing
 			continue
 		}
-		if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return each(ctx, tx, `DELETE FROM entry WHERE rowid = ?`, rows) }); err != nil {
+		if err := m.client.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return each(ctx, tx, `DELETE FROM entry WHERE rowid = ?`, rows) }); err != nil {
 			return err
 		}
 	}
@@ -218,10 +224,10 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 // lastImport returns the frame at which the last import of a session began, and the frame at which it broke off: after a crash that is the
 // start that followed. With a damaged journal nothing counts as half imported: no frame lies between the results then. Only notes are read,
 // since a history may be long, and each start calls lastImport.
-func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
+func (m *Imports) lastImport(ctx context.Context, session string) (from, to int64, err error) {
 	const end = math.MaxInt64 / transcript.PerFrame
 	from, to = end, end
-	err = c.journal.ShortNotes(ctx, session, func(f journal.Frame, damaged error) {
+	err = m.client.journal.ShortNotes(ctx, session, func(f journal.Frame, damaged error) {
 		var told transcript.Note
 		switch {
 		case damaged != nil || json.Unmarshal(f.Data, &told) != nil:

@@ -37,7 +37,7 @@ func (d *desk) elsewhere(prompts ...string) (acpID, cwd string) {
 
 func (d *desk) importOf(agent, id, cwd string) session.Session {
 	d.t.Helper()
-	s, err := d.Import(d.t.Context(), session.Import{Agent: agent, ACPSessionID: id, Cwd: cwd, Title: "From elsewhere"})
+	s, err := d.Imports().Take(d.t.Context(), session.Import{Agent: agent, ACPSessionID: id, Cwd: cwd, Title: "From elsewhere"})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (d *desk) importOf(agent, id, cwd string) session.Session {
 
 func (d *desk) sessionsOf(agent, directory string) session.AgentSessions {
 	d.t.Helper()
-	page, err := d.AgentSessions(d.t.Context(), agent, directory, "")
+	page, err := d.Imports().Sessions(d.t.Context(), agent, directory, "")
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -184,20 +184,20 @@ func TestImportThatBreaksOffLeavesNothing(t *testing.T) {
 
 func TestImportIsRefused(t *testing.T) {
 	d := open(t, t.TempDir())
-	_, err := d.AgentSessions(t.Context(), "nobody", "", "")
+	_, err := d.Imports().Sessions(t.Context(), "nobody", "", "")
 	refused(t, err, "agent.unknown")
-	_, err = d.AgentSessions(t.Context(), "mock", "here", "")
+	_, err = d.Imports().Sessions(t.Context(), "mock", "here", "")
 	refused(t, err, "directory.relative")
-	_, err = d.AgentSessions(t.Context(), "claude", "", "")
+	_, err = d.Imports().Sessions(t.Context(), "claude", "", "")
 	refused(t, err, "agent.not_installed")
-	_, err = d.Import(t.Context(), session.Import{Agent: "nobody", ACPSessionID: "x", Cwd: d.work})
+	_, err = d.Imports().Take(t.Context(), session.Import{Agent: "nobody", ACPSessionID: "x", Cwd: d.work})
 	refused(t, err, "agent.unknown")
-	_, err = d.Import(t.Context(), session.Import{Agent: "mock", ACPSessionID: "x", Cwd: filepath.Join(d.work, "gone")})
+	_, err = d.Imports().Take(t.Context(), session.Import{Agent: "mock", ACPSessionID: "x", Cwd: filepath.Join(d.work, "gone")})
 	refused(t, err, "directory.missing")
 	d.close()
 	t.Setenv("DESKHAND_DEMO_LOGIN", "agent")
 	d = open(t, d.dir)
-	_, err = d.AgentSessions(t.Context(), "mock", "", "")
+	_, err = d.Imports().Sessions(t.Context(), "mock", "", "")
 	refused(t, err, "agent.auth_required")
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
 		t.Fatalf("List after refused imports: got %+v, %v; want none", page, err)
@@ -241,7 +241,7 @@ func TestImportTakesTheFurtherDirectories(t *testing.T) {
 	if len(page.Items) != 1 || !slices.Equal(page.Items[0].Directories, theirs) {
 		t.Fatalf("AgentSessions: got %+v, want one with the directories %q", page, theirs)
 	}
-	s, err := d.Import(t.Context(), session.Import{Agent: "lists", ACPSessionID: "s1", Cwd: d.work, Directories: page.Items[0].Directories})
+	s, err := d.Imports().Take(t.Context(), session.Import{Agent: "lists", ACPSessionID: "s1", Cwd: d.work, Directories: page.Items[0].Directories})
 	if err != nil || !slices.Equal(s.Directories, []string{one}) {
 		t.Fatalf("Import: got directories %q, %v; want only %q", s.Directories, err, one)
 	}

@@ -87,7 +87,7 @@ func TestNewerDataIsShownAndNotChanged(t *testing.T) {
 		"delete":  func(ctx context.Context) error { return d.Delete(ctx, id) },
 		"cancel":  func(ctx context.Context) error { return d.Cancel(ctx, id) },
 		"restart": func(ctx context.Context) error { return d.Restart(ctx, id) },
-		"its own": func(ctx context.Context) error { _, err := d.AgentSessions(ctx, "mock", "", ""); return err },
+		"its own": func(ctx context.Context) error { _, err := d.Imports().Sessions(ctx, "mock", "", ""); return err },
 		"login":   func(ctx context.Context) error { _, err := d.roster.Logins().Methods(ctx, "mock"); return err },
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, change(t.Context()), "storage.newer") })

@@ -244,3 +244,7 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 }
 
 const queueColumns = `id, session, position, held, message, created_at, attachments`
+
+// storedKind is the kind of the record in column data, in SQL. storedKind is null for records of older versions that are nested deeper than
+// SQLite reads (tooDeep): without json_valid such a record would end the whole query with an error.
+const storedKind = `CASE WHEN json_valid(data) THEN json_extract(data, '$.kind') END`

@@ -219,9 +219,11 @@ func TestStartModeHoldsOverRestarts(t *testing.T) {
 func TestStartModeOfOtherBeginnings(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(d *desk) (session.Session, error){
-		"continued from another agent": func(d *desk) (session.Session, error) { return d.Continue(d.t.Context(), d.create().ID, "claude") },
+		"continued from another agent": func(d *desk) (session.Session, error) {
+			return d.Continuations().Begin(d.t.Context(), d.create().ID, "claude")
+		},
 		"imported": func(d *desk) (session.Session, error) {
-			return d.Import(d.t.Context(), session.Import{Agent: "claude", ACPSessionID: "s", Cwd: d.work})
+			return d.Imports().Take(d.t.Context(), session.Import{Agent: "claude", ACPSessionID: "s", Cwd: d.work})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,8 +50,8 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 			continue
 		}
 		for name, tr := range map[string]func() (session.Transcript, error){
-			"the newest":        func() (session.Transcript, error) { return d.Entries(t.Context(), s.ID, 0, 50) },
-			"those that follow": func() (session.Transcript, error) { return d.After(t.Context(), s.ID, 0, 500) },
+			"the newest":        func() (session.Transcript, error) { return d.Transcripts().Entries(t.Context(), s.ID, 0, 50) },
+			"those that follow": func() (session.Transcript, error) { return d.Transcripts().After(t.Context(), s.ID, 0, 500) },
 		} {
 			have, err := tr()
 			if err != nil {

@@ -12,10 +12,16 @@ type StragglerList struct {
 	Items []transcript.Entry `json:"items" doc:"Entries of kind straggler, the oldest first"`
 }
 
-// Stragglers returns the entries of a session whose commands still run.
-func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList, error) {
+// Stragglers are the commands of all sessions that run on after their turn was stopped. Any goroutine may call the methods of Stragglers.
+type Stragglers struct{ client *Client }
+
+// Stragglers returns the commands that agents left running.
+func (c *Client) Stragglers() *Stragglers { return &Stragglers{c} }
+
+// List returns the entries of a session whose commands still run.
+func (g *Stragglers) List(ctx context.Context, session string) (StragglerList, error) {
 	list := StragglerList{Items: []transcript.Entry{}}
-	v, err := c.conversation(ctx, session)
+	v, err := g.client.conversation(ctx, session)
 	if err != nil {
 		return list, err
 	}
@@ -28,10 +34,10 @@ func (c *Client) Stragglers(ctx context.Context, session string) (StragglerList,
 	return list, err
 }
 
-// EndStraggler ends the command of a straggler entry, with all processes that it has started, and returns when the processes have ended.
-// EndStraggler returns nil when the command has ended before.
-func (c *Client) EndStraggler(ctx context.Context, session, entry string) error {
-	v, err := c.conversation(ctx, session)
+// End ends the command of a straggler entry, with all processes that it has started, and returns when the processes have ended.
+// End returns nil when the command has ended before.
+func (g *Stragglers) End(ctx context.Context, session, entry string) error {
+	v, err := g.client.conversation(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -50,7 +56,7 @@ func (c *Client) EndStraggler(ctx context.Context, session, entry string) error 
 		return err
 	}
 	if part == nil {
-		return c.wasStraggler(ctx, session, entry)
+		return g.was(ctx, session, entry)
 	}
 	if err := part.End(stragglerGrace, stragglerPatience); err != nil {
 		return &RefusedError{Code: "command.stuck", Params: map[string]string{"detail": err.Error()}}
@@ -64,9 +70,9 @@ func (c *Client) EndStraggler(ctx context.Context, session, entry string) error 
 }
 
 // wasStraggler returns nil for an entry of kind straggler, and not found for any other entry.
-func (c *Client) wasStraggler(ctx context.Context, session, entry string) error {
+func (g *Stragglers) was(ctx context.Context, session, entry string) error {
 	var is bool
-	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)
+	err := g.client.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)
 	if err == nil && !is {
 		err = notFound(entry)
 	}

@@ -91,7 +91,7 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 		t.Error("the first has ended with the second")
 	}
 
-	if err := d.EndStraggler(t.Context(), s.ID, e.ID); err != nil {
+	if err := d.Stragglers().End(t.Context(), s.ID, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	ended := d.straggler(s.ID, "sleep 306", false).Straggler
@@ -99,11 +99,11 @@ func TestStragglersAreToldAndEnded(t *testing.T) {
 		t.Errorf("ended by a person: got %+v", ended)
 	}
 	for name, id := range map[string]string{"a second time": e.ID, "one that ended by itself": other.ID} {
-		if err := d.EndStraggler(t.Context(), s.ID, id); err != nil {
+		if err := d.Stragglers().End(t.Context(), s.ID, id); err != nil {
 			t.Errorf("EndStraggler of %s = %v, want nil", name, err)
 		}
 	}
-	if err := d.EndStraggler(t.Context(), s.ID, find(d.transcript(s.ID), "user").ID); err == nil {
+	if err := d.Stragglers().End(t.Context(), s.ID, find(d.transcript(s.ID), "user").ID); err == nil {
 		t.Error("a message was ended")
 	}
 	if s := d.get(s.ID); s.Phase != lifecycle.Ready {
@@ -150,7 +150,7 @@ func TestStragglersEndWithTheAgent(t *testing.T) {
 	if now := d.straggler(s.ID, "sleep 311", false).Straggler; now.EndedBy != "agent" || !strings.HasPrefix(now.Words(), "Ended with the agent: ") {
 		t.Errorf("after the restart: got %+v", now)
 	}
-	if err := d.EndStraggler(t.Context(), s.ID, e.ID); err != nil {
+	if err := d.Stragglers().End(t.Context(), s.ID, e.ID); err != nil {
 		t.Error(err)
 	}
 	d.sameAsRebuilt(s.ID)

@@ -328,7 +328,7 @@ func TestRebuildBeginsWithSessionThatIsRead(t *testing.T) {
 		s.age(id)
 	}
 	c := s.open()
-	if _, err := c.Entries(t.Context(), "looked-at", 0, 10); err != nil {
+	if _, err := c.Transcripts().Entries(t.Context(), "looked-at", 0, 10); err != nil {
 		t.Fatal(err)
 	}
 	if s.told("looked-at") != want {
@@ -481,7 +481,7 @@ func TestRebuildLeavesTranscriptOfDamagedJournal(t *testing.T) {
 			}) {
 				t.Error("nobody was told")
 			}
-			if got, err := c.Entries(t.Context(), "s", 0, 1000); err != nil || len(got.Items) == 0 {
+			if got, err := c.Transcripts().Entries(t.Context(), "s", 0, 1000); err != nil || len(got.Items) == 0 {
 				t.Errorf("it cannot be read any more: %v", err)
 			}
 		})
@@ -511,7 +511,7 @@ func TestUnusedBlobsAreRemoved(t *testing.T) {
 	c.maintainer.Tidy()
 	named := s.number(`SELECT count(DISTINCT payload) FROM frame WHERE encoding = 'blob'`)
 	until(t, c, func() bool { return len(blobs()) == named })
-	if _, err := c.Rebuild(t.Context(), "kept"); err != nil {
+	if _, err := c.Transcripts().Rebuild(t.Context(), "kept"); err != nil {
 		t.Errorf("blobs that are named are gone: %v", err)
 	}
 }

@@ -120,9 +120,9 @@ func openMaintenance(c *Client) *maintenance.Maintainer {
 		},
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
-		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.sessionsOf,
+		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.Imports().sessionsOf,
 		AgentSessions: func(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {
-			page, err := c.AgentSessions(ctx, agent, "", before)
+			page, err := c.Imports().Sessions(ctx, agent, "", before)
 			for _, s := range page.Items {
 				list = append(list, maintenance.AgentSession{ID: s.ACPSessionID, Title: s.Title, Cwd: s.Cwd, Session: s.Session})
 			}

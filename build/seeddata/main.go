@@ -112,7 +112,7 @@ func projectAll(ctx context.Context, db *store.DB, cfg session.Config, ids []str
 
 // project stores the entries of a session, made from its journal.
 func project(ctx context.Context, db *store.DB, client *session.Client, id string) (bytes, count int, err error) {
-	entries, err := client.Rebuild(ctx, id)
+	entries, err := client.Transcripts().Rebuild(ctx, id)
 	if err != nil {
 		return 0, 0, err
 	}

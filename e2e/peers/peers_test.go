@@ -108,7 +108,7 @@ func (d *fixture) end(id string) (reason string, tr session.Transcript) {
 		s, err := d.Get(d.t.Context(), id)
 		return err == nil && s.Turn == nil
 	})
-	tr, err := d.Entries(d.t.Context(), id, 0, 1000)
+	tr, err := d.Transcripts().Entries(d.t.Context(), id, 0, 1000)
 	if err != nil {
 		d.t.Fatal(err)
 	}
