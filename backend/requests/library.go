@@ -13,10 +13,10 @@ import (
 	"deskhand/backend/store"
 )
 
-// RequestLibrary reads stored requests. Any goroutine may call the methods of RequestLibrary.
+// Library reads stored requests. Any goroutine may call the methods of Library.
 type Library struct{ db *store.DB }
 
-// NewRequestLibrary returns the requests of a database.
+// New returns the requests of a database.
 func New(db *store.DB) *Library { return &Library{db} }
 
 func (l *Library) list(ctx context.Context, text string, args ...any) ([]Request, error) {

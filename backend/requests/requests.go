@@ -68,7 +68,7 @@ type Request struct {
 	CompletedAt   *record.Time `json:"completedAt,omitempty" doc:"When the agent said that it is done there"`
 }
 
-// RequestOption is an option of a permission.
+// Option is an option of a permission.
 type Option struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -99,7 +99,7 @@ type Answer struct {
 	Note     string             `json:"note,omitempty" maxLength:"10000" doc:"Of a permission that is rejected: words that the agent gets as a message, within the turn where it takes that, else as the next prompt"`
 }
 
-// RequestRule names the rule that has answered a request.
+// Rule names the rule that has answered a request.
 type Rule struct {
 	ID     string `json:"id"`
 	Effect string `json:"effect" enum:"allow,deny"`

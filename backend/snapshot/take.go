@@ -148,12 +148,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 		}
 	}
 	outside := t.s.outside(t.at)
-	err = t.list(ctx)
-	if err == nil && t.twin {
-		t.begin()
-		err = t.list(ctx)
-	}
-	if err != nil {
+	if err := t.listWithTwins(ctx); err != nil {
 		return Tree{}, err
 	}
 	same := len(t.add) == 0 && len(t.gone) == 0 && !fresh && t.s.last.ID != "" && t.s.lastOf == t.at
@@ -210,6 +205,15 @@ func (t *taking) write(ctx context.Context) (string, error) {
 // empty writes the empty tree, whose name git knows without storing the tree.
 func (t *taking) empty(ctx context.Context) (string, error) {
 	return t.s.say(ctx, run{}, "mktree")
+}
+
+// listWithTwins is list that begins again, with every file, when a touched file got a further name.
+func (t *taking) listWithTwins(ctx context.Context) error {
+	if err := t.list(ctx); err != nil || !t.twin {
+		return err
+	}
+	t.begin()
+	return t.list(ctx)
 }
 
 // list finds the files that differ from the index.
