@@ -13,7 +13,7 @@ export type Stage =
 
 /**
  * Returns the stage of the dialog. A running or ended login wins over the chosen method. A login that the person cancelled is no failure:
- * the dialog returns to the choice.
+ * the dialog returns to the method's fields, or to the choice.
  */
 export function stageOf(login: Login | undefined, method: LoginMethod | undefined): Stage {
   if (login && login.code !== 'login.cancelled') return { name: login.state, login };
