@@ -289,6 +289,10 @@ test('what was pasted for an import is there again when the import is', async ()
   expect(area()?.value).toContain('"web"');
   expect(button('Import 1 server')?.disabled).toBe(false);
   await click('Cancel');
+  toasts.undo();
+  flushSync();
+  expect(area()?.value).toContain('"web"');
+  await click('Cancel');
   await click('Import…');
   expect(area()?.value).toBe('');
 });

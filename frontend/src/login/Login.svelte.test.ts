@@ -168,7 +168,14 @@ test('what was typed for a method is there again after a failure and a cancel, a
   for (const field of [key, url]) field.dispatchEvent(new InputEvent('input', { bubbles: true }));
   start.mockResolvedValue({ ...running, type: 'env', method: 'key' });
   await click('Log in');
-  logins.put({ ...running, type: 'env', method: 'key', state: 'failed', code: 'login.failed', detail: 'No.' });
+  logins.put({
+    ...running,
+    type: 'env',
+    method: 'key',
+    state: 'failed',
+    code: 'login.failed',
+    detail: 'No.',
+  });
   flushSync();
   await click('Try again');
   expect(fields().map((field) => field.value)).toEqual(['s3cret', 'https://typo']);

@@ -2,11 +2,13 @@ import { flushSync, mount, unmount, type Component } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import RuleEditor from '../rules/RuleEditor.svelte';
 import type { preferences } from '../state/state';
-import { client, remotes } from '../state/state';
+import { client, remotes, rules, toasts } from '../state/state';
 import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
+import Agents from './Agents.svelte';
 import CustomAgent from './CustomAgent.svelte';
 import Files from './Files.svelte';
+import Permissions from './Permissions.svelte';
 import Places from './Places.svelte';
 import Registry from './Registry.svelte';
 import Tokens from './Tokens.svelte';
@@ -120,6 +122,31 @@ test('an agent, which is given up by closing its form', async () => {
   expect(close).toHaveBeenCalled();
   await show(CustomAgent, { agent: undefined, close });
   expect(written()[0]).toBe('');
+});
+
+test('an agent and a rule that were given up are there again, with their form, when that is undone', async () => {
+  await show(Agents, {});
+  press('Add an agent');
+  press('Close without saving');
+  expect(toasts.list).toEqual([]); // nothing was written
+  press('Add an agent');
+  type(0, 'My agent');
+  press('Close without saving');
+  expect(written()).toEqual([]);
+  toasts.undo();
+  flushSync();
+  expect(written().slice(0, 2)).toEqual(['My agent', 'my-agent']);
+  kept.clear();
+
+  rules.loaded = true;
+  await show(Permissions, {});
+  press('New rule');
+  await vi.waitFor(() => expect(document.querySelector('dialog')).not.toBeNull());
+  type(1, 'ls -l *');
+  press('Cancel');
+  expect(document.querySelector('dialog')).toBeNull();
+  toasts.undo();
+  await vi.waitFor(() => expect(written()[1]).toBe('ls -l *'));
 });
 
 test('an agent whose entry is asked for again', async () => {
