@@ -7,6 +7,8 @@ import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
 import Agents from './Agents.svelte';
 import CustomAgent from './CustomAgent.svelte';
+import DiscordToken from './DiscordToken.svelte';
+import DiscordUsers from './DiscordUsers.svelte';
 import Files from './Files.svelte';
 import Permissions from './Permissions.svelte';
 import Places from './Places.svelte';
@@ -29,6 +31,7 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   kept.clear();
+  toasts.list = [];
   remotes.list = [];
   vi.restoreAllMocks();
   document.body.replaceChildren();
@@ -187,4 +190,56 @@ test('a rule, each its own', async () => {
   expect(written()[0]).toBe('ls');
   await show(RuleEditor, props('rule a'));
   expect(written()[0]).toBe('ls -l *');
+});
+
+test('no field can be written in while its text is saved', async () => {
+  const never = () => new Promise<never>(() => undefined);
+  const locked = () => fields().map((one) => one.readOnly || one.disabled);
+  const settings = {
+    downloadHosts: '',
+    attachmentFileMiB: 25,
+    attachmentCallMiB: 100,
+    catalogueUrl: '',
+  } as unknown as NonNullable<typeof preferences.settings>;
+
+  await show(Files, { settings, change: never });
+  type(0, 'example.org');
+  expect(locked()).toEqual([false, false, false]);
+  press('Save');
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(Registry, { settings, change: never });
+  type(0, 'https://list');
+  press('Save');
+  expect(locked()).toEqual([true]);
+
+  await show(DiscordToken, { of: {} as never, busy: true, save: never });
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(Places, {});
+  press('Add a place');
+  type(0, 'mine');
+  type(1, 'https://there');
+  vi.spyOn(client, 'addPlace').mockImplementation(never);
+  press('Add a place');
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(CustomAgent, { agent: undefined, close: vi.fn() });
+  type(0, 'My agent');
+  type(2, 'run');
+  vi.spyOn(client, 'saveAgent').mockImplementation(never);
+  press('Save');
+  await vi.waitFor(() => expect(locked()).toEqual([true, true, true, true]));
+});
+
+test('an id that is typed while another Discord user is added stays', async () => {
+  let stored: (state: never) => void = () => undefined;
+  const change = () => new Promise<never>((done) => (stored = done));
+  await show(DiscordUsers, { of: { users: [] } as never, busy: false, change });
+  type(0, '1');
+  press('Add');
+  type(0, '2');
+  stored({ users: [{ id: '1' }] } as never);
+  await vi.waitFor(() => expect(document.querySelector('li')).not.toBeNull());
+  expect(written()).toEqual(['2']);
 });
