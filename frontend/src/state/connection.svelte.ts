@@ -32,10 +32,10 @@ import type { Server } from './server.svelte';
 import type { Toasts } from './toasts.svelte';
 import type { Transcripts } from './transcripts';
 
-export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
+type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
 
 /** The classes that the feed fills. */
-export interface Receivers {
+interface Receivers {
   client: Client;
   toasts: Toasts;
   server: Server;

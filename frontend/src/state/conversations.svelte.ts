@@ -10,7 +10,7 @@ import type { Toasts } from './toasts.svelte';
 const pageSize = 200;
 
 /** The first page of the list, and that of the archived conversations when those are listed too. */
-export interface ListStart {
+interface ListStart {
   active: SessionPage;
   archived: SessionPage;
 }

@@ -3,7 +3,7 @@ import { lookup, t } from '../strings/t';
 
 // Derives the stage of the login dialog.
 
-export type Stage =
+type Stage =
   | { name: 'choose' }
   /** The fields of a method that needs values. */
   | { name: 'fields'; method: LoginMethod }

@@ -13,7 +13,7 @@ import type { Server } from './server.svelte';
 import type { Toasts } from './toasts.svelte';
 import type { Transcripts } from './transcripts';
 
-export type View =
+type View =
   | { name: 'session'; id: string; at?: Place }
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }

@@ -2,7 +2,7 @@ import { t } from '../strings/t';
 import { errorText } from '../ui/format';
 import type { Restore } from '../ui/unsaved.svelte';
 
-export interface Toast {
+interface Toast {
   id: number;
   text: string;
   tone: 'info' | 'danger';
