@@ -172,7 +172,7 @@ export class Draft {
   /**
    * Receives the server's draft. The text is either an echo of a save, or new: typed in another window, or returned by an agent. A new text
    * replaces the local text only where the local text is saved. Where the server had an empty draft, the new text is put before unsaved
-   * local text, which a later save would otherwise write over it. told reports whether the local text changed.
+   * local text, which a later save would otherwise write over it. told returns true when the local text changed.
    */
   told(text: string): boolean {
     if (this.#awaited !== undefined) {

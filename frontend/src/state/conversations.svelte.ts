@@ -133,8 +133,8 @@ export class Conversations {
     }
   }
 
-  // Changes of one conversation. Their answers are dropped: the event that tells a change has its place among the other events. Those that
-  // return a boolean return whether the change was made.
+  // The following methods change one conversation. They ignore the answer's record, because the server also sends an event for each change,
+  // in order with its other events. A boolean result reports whether the server made the change; a failure is shown as a toast.
 
   patch(id: string, patch: SessionPatch): Promise<boolean> {
     return this.#try(this.#client.patchSession(id, patch));

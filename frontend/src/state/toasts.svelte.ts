@@ -7,14 +7,14 @@ interface Toast {
   text: string;
   tone: 'info' | 'danger';
   undo?: () => void;
-  /** Gives up the work that the toast tells of. A toast with cancel stays until that work is over. */
+  /** Cancels the work that the toast is about. A toast with cancel stays until that work ends. */
   cancel?: () => void;
 }
 
-/** What the page tells the person in passing: toasts for the eye, announcements for a screen reader. */
+/** Short messages to the person: visible toasts, and announcements to a screen reader. */
 export class Toasts {
   list = $state.raw<readonly Toast[]>([]);
-  /** The last announcement. A screen reader is told the ends that a person waits for, never single tokens. */
+  /** The last announcement. Announced is the end of work that the person waits for, never a single token. */
   announcement = $state('');
   #lastId = 0;
 
