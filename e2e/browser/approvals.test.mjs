@@ -80,7 +80,9 @@ test("all of a long command, and of a large edit, is in reach page by page", asy
 test("what scrolls in a box of its own says so, and empty lines are folded", async (t) => {
   const app = await opened(t);
   await app.send("empty lines");
-  await app.request.getByText("60 empty lines").waitFor();
+  const folded = app.request.getByText("60 empty lines");
+  await folded.waitFor();
+  assert.ok(await folded.evaluate((span) => getComputedStyle(span).fontFamily === getComputedStyle(document.body).fontFamily), "words of the page, not of the command");
   await app.request.getByText("curl example.com").waitFor();
   await picture(app, "empty-lines");
   await app.button("Reject", app.request).click();

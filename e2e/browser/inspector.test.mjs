@@ -1,6 +1,7 @@
 // The inspector and the plan beside a conversation: the frames on the wire, the processes, and the agent's MCP servers.
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
 import { Desk, until } from "./desk.mjs";
@@ -180,6 +181,13 @@ test("the plan as it goes, and what the agent was given", async (t) => {
   await section("Attachments").getByText("No files were attached or received.").waitFor();
   await section("Skills").getByText("This directory has none.").waitFor();
   await section("Agent options").waitFor();
+
+  // A file that cannot be read says so where its servers would be, at the edge of the other text.
+  fs.writeFileSync(path.join(desk.work, ".sandbox-agent/config/mcp.json"), "{");
+  await app.turn("echo\nand again");
+  const problem = section("MCP servers").locator(".fault");
+  await problem.waitFor();
+  assert.equal(await problem.evaluate((element) => getComputedStyle(element).padding), "0px");
 
   // A plan that is far above is found as well, and led to.
   await app.turn("burst");

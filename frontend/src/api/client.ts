@@ -29,7 +29,7 @@ import type {
 // routes are mounted beside the assets and need no token; in a browser the client exchanges the link's code for a token (see tab.ts).
 
 /** The parts of the page that the client uses. Tests give parts of their own. */
-export interface Surroundings {
+interface Surroundings {
   fetch: typeof fetch;
   surface: string;
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;

@@ -17,7 +17,7 @@ export interface FeedState {
   failures: number;
 }
 
-export type Outcome =
+type Outcome =
   | { kind: 'batch'; batch: EventBatch }
   | { kind: 'loaded'; place: Place }
   | { kind: 'silent' } // no answer for 40 s
@@ -30,7 +30,7 @@ export type Step =
   | { do: 'pause'; ms: number } // wait, then make the next call
   | { do: 'stop' }; // not signed in: a retry would fail too
 
-export const holdSeconds = 25;
+const holdSeconds = 25;
 const longestPause = 10_000;
 
 /**

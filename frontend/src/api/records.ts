@@ -6,15 +6,12 @@ type Schemas = components['schemas'];
 
 export type Workspace = Schemas['Workspace'];
 export type Exit = Schemas['Exit'];
-export type TurnError = Schemas['TurnError'];
 export type Turn = Schemas['Turn'];
 /** A prompt that waits in the queue. Its id becomes the id of its turn. */
 export type QueueItem = Schemas['QueueItem'];
 export type QueuePatch = Schemas['QueuePatch'];
 /** The state of a prompt after it was sent. */
 export type Sent = Schemas['Sent'];
-export type Usage = Schemas['Usage'];
-export type ConfigChoice = Schemas['ConfigChoice'];
 export type ConfigOption = Schemas['ConfigOption'];
 export type ModeMark = Schemas['ModeMark'];
 export type StartMode = Schemas['StartMode'];
@@ -26,13 +23,11 @@ export type SessionPage = Schemas['PageSession'];
 export type Origin = Schemas['Origin'];
 /** A session that an agent itself has stored. */
 export type AgentSession = Schemas['AgentSession'];
-export type AgentSessionPage = Schemas['AgentSessions'];
 export type KnownWorkspace = Schemas['KnownWorkspace'];
 /** The stored data and its size on the disk. */
 export type StorageState = Schemas['Storage'];
 export type Verification = Schemas['Verification'];
 export type Finding = Schemas['Finding'];
-export type Location = Schemas['Location'];
 export type ToolCall = Schemas['ToolCall'];
 export type Straggler = Schemas['Straggler'];
 export type Terminal = Schemas['Terminal'];
@@ -53,7 +48,6 @@ export type FoundPath = Schemas['FoundPath'];
 export type RequestOption = Schemas['RequestOption'];
 export type RequestPart = Schemas['RequestPart'];
 export type PartPage = Schemas['PartPage'];
-export type QuestionOption = Schemas['QuestionOption'];
 export type Question = Schemas['Question'];
 export type Request = Schemas['Request'];
 export type Answer = Schemas['Answer'];
@@ -84,7 +78,6 @@ export type LoginMethod = Schemas['LoginMethod'];
 export type LoginVar = Schemas['LoginVar'];
 /** A login that runs or has ended. */
 export type Login = Schemas['Login'];
-export type TerminalOutput = Schemas['TerminalOutput'];
 export type InstallPlan = Schemas['Plan'];
 /** An entry of agents.json. */
 export type AgentDefinition = Schemas['Definition'];

@@ -36,7 +36,7 @@ type BodyOf<O> = O extends { requestBody: { content: { 'application/json': infer
       : unknown
     : unknown;
 
-export interface Options {
+interface Options {
   /** Ends the call, in place of the time limit. */
   signal?: AbortSignal | undefined;
   /** Ends the call before the time limit does. */

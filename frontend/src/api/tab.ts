@@ -8,7 +8,7 @@ import { ApiError } from './errors';
 const tokenKey = 'deskhand.token';
 
 /** The server's answer to the code of a link. Bytes are in base64url. */
-export interface Granted {
+interface Granted {
   tab?: string;
   key?: string;
   token: string;

@@ -13,7 +13,7 @@ import type { Attachment, AttachResult } from '../api/records';
 // do not.
 
 /** A file that is being attached. */
-export interface Coming {
+interface Coming {
   key: number;
   name: string;
   /** Undefined for a file that the server reads itself. */
@@ -22,7 +22,7 @@ export interface Coming {
 }
 
 /** The reason why a file was not attached. */
-export interface Trouble {
+interface Trouble {
   key: number;
   name: string;
   text: string;

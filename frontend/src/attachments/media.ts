@@ -3,7 +3,7 @@ import { mostPixels } from '../content/blocks';
 
 // Decides which attachments the page can show. The server has set their type after it read the bytes.
 
-export type Shown = 'image' | 'audio' | 'video';
+type Shown = 'image' | 'audio' | 'video';
 
 /** SVG is not in the set, because an SVG may contain scripts and links. */
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
@@ -22,10 +22,10 @@ export function shownAs(of: Attachment): Shown | 'too_large' | undefined {
 }
 
 /** The largest size of a picture in the transcript. */
-export const mostWide = 480;
-export const mostHigh = 320;
+const mostWide = 480;
+const mostHigh = 320;
 
-export interface Box {
+interface Box {
   width: number;
   height: number;
 }

@@ -9,7 +9,7 @@ export const filePath = (id: string, path: string, download = false) =>
   });
 
 /** The file that writeFile may replace: the given version, any file, or none. */
-export type Replaceable = { version: string } | 'anything' | 'nothing';
+type Replaceable = { version: string } | 'anything' | 'nothing';
 
 /** Writes a file. The errors tree.changed and tree.exists mean that another version of the file exists by now. */
 export async function writeFile(

@@ -5,7 +5,7 @@ import type { TreeEntry } from '../api/records';
 import { rowsOf, wayTo, type Known } from './rows';
 
 /** The files of a session as far as they were read. The tree outlives the tab. */
-export class Tree {
+class Tree {
   readonly session: string;
   roots = $state.raw<readonly TreeEntry[]>([]);
   fault = $state('');

@@ -94,7 +94,7 @@ export interface Colours {
  * Returns the texts to colour. Where the whole file is known it is coloured whole, because a single line does not show that it lies in a
  * comment.
  */
-export function snippets(file: FileDiff): { side: 'old' | 'new'; from: number; text: string }[] {
+function snippets(file: FileDiff): { side: 'old' | 'new'; from: number; text: string }[] {
   if (file.before !== undefined || file.after !== undefined)
     return [
       { side: 'old' as const, from: 1, text: file.before ?? '' },

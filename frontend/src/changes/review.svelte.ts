@@ -25,7 +25,7 @@ const splitKey = 'deskhand.changes.split';
 type Scope = { turn: string } | { since: 'start' };
 
 /** The person's position in a file. */
-export interface Spot {
+interface Spot {
   hunk: number;
   row: number;
 }

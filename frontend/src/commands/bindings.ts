@@ -66,9 +66,9 @@ export function bindingsFor(table: Table, before: readonly Binding[] = []): Bind
   return made;
 }
 
-export type FaultKind = 'keys' | 'command' | 'bare' | 'again';
+type FaultKind = 'keys' | 'command' | 'bare' | 'again';
 
-export interface Fault {
+interface Fault {
   kind: FaultKind;
   binding: Binding;
 }

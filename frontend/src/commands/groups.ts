@@ -68,9 +68,9 @@ const groups = {
   ],
 } as const satisfies Record<string, readonly CommandId[]>;
 
-export type GroupId = keyof typeof groups;
+type GroupId = keyof typeof groups;
 
-export interface Group {
+interface Group {
   id: GroupId;
   title: string;
   commands: readonly CommandId[];
@@ -83,9 +83,6 @@ export function commandGroups(): Group[] {
     commands: groups[id],
   }));
 }
-
-/** All commands in the order of the groups. */
-export const inGroups: readonly CommandId[] = Object.values(groups).flat();
 
 export function nameOf(id: CommandId): string {
   const nth = /^nth(\d)$/.exec(id)?.[1];

@@ -29,9 +29,9 @@ export interface HelpPicture {
 }
 
 /** A page is a list of texts and pictures. */
-export type HelpPart = { text: string } | HelpPicture;
+type HelpPart = { text: string } | HelpPicture;
 
-export interface HelpPage {
+interface HelpPage {
   /** The word keys, or the file name in docs/ without its extension. */
   id: string;
   title: string;

@@ -416,6 +416,26 @@ describe('a draft that is too long to outlive its page', () => {
     expect(await next('s1', 'told')).toBe('told'); // a kept draft is used only once
   });
 
+  test('is there for each of several sessions whose page ends', async () => {
+    const { draftOf } = await page();
+    for (const id of ['s1', 's2']) {
+      const draft = draftOf(id, 'told', never(), () => 'then');
+      draft.type(long + id);
+      void draft.flush(true);
+    }
+    expect([await next('s1', 'told'), await next('s2', 'told')]).toEqual([
+      '31002 characters',
+      '31002 characters',
+    ]);
+    expect(localStorage.length).toBe(0);
+  });
+
+  test('is there where an older version has stored it', async () => {
+    localStorage.setItem('deskhand.draft', JSON.stringify(['s1', 'then', long, 'told']));
+    expect([await next('s2', 'told'), await next('s1', 'told')]).toEqual(['told', '31000 characters']);
+    expect(localStorage.length).toBe(0);
+  });
+
   test('takes the place of nothing that was written since', async () => {
     await ended('told', long, never());
     expect(await next('s1', 'of another window')).toBe('of another window');

@@ -172,7 +172,7 @@ export class Draft {
   /**
    * Receives the server's draft. The text is either an echo of a save, or new: typed in another window, or returned by an agent. A new text
    * replaces the local text only where the local text is saved. Where the server had an empty draft, the new text is put before unsaved
-   * local text, which a later save would otherwise write over it. told reports whether the local text changed.
+   * local text, which a later save would otherwise write over it. told returns true when the local text changed.
    */
   told(text: string): boolean {
     if (this.#awaited !== undefined) {
@@ -271,7 +271,12 @@ export function draftOf(session: string, text: string, save: Save, since: () => 
 // HTTP-network-or-cache fetch). A longer draft is sent by an ordinary request, which seldom arrives, and is also stored for the next page.
 
 const mostLast = 60_000;
-const key = 'deskhand.draft';
+/** The key that older versions used for the draft of any session. */
+const oldKey = 'deskhand.draft';
+
+function keyOf(session: string): string {
+  return `${oldKey}.${session}`;
+}
 
 function keep(
   session: string,
@@ -281,6 +286,7 @@ function keep(
 ): (() => void) | undefined {
   if (new Blob([JSON.stringify(text)]).size <= mostLast) return undefined;
   const others = befores.filter((before) => before !== text);
+  const key = keyOf(session);
   const kept = JSON.stringify([session, since, text, ...others]);
   store(key, kept);
   return () => {
@@ -295,6 +301,7 @@ function keep(
  */
 function take(session: string, told: string, since: string): string | undefined {
   try {
+    const key = [keyOf(session), oldKey].find((one) => localStorage.getItem(one) !== null) ?? '';
     const [of, then, text, ...befores] = JSON.parse(localStorage.getItem(key) ?? '') as unknown[];
     if (of !== session) return undefined;
     localStorage.removeItem(key);

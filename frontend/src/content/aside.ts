@@ -2,7 +2,7 @@ import { getContext, setContext } from 'svelte';
 
 // Lets entries of a transcript open something beside the transcript. The component that shows the transcript provides the functions.
 
-export interface Aside {
+interface Aside {
   /** Opens a text that is too long for its row. */
   output: (title: string, text: string) => void;
   terminal: (id: string) => void;

@@ -1,7 +1,7 @@
 // A run of empty lines pushes the following text out of view. Where a person decides on the text, such a run is folded, and its length is
 // shown.
 
-export type Piece = { text: string } | { empty: number };
+type Piece = { text: string } | { empty: number };
 
 const fewest = 3;
 

@@ -12,13 +12,13 @@ export interface Run {
 
 type Line = Run[];
 
-export interface Excerpt {
+interface Excerpt {
   runs: readonly Run[];
   /** The number of lines left out at the start. */
   hidden: number;
 }
 
-export const mostLines = 200;
+const mostLines = 200;
 export const mostBytes = 64 * 1024;
 /** The largest number of runs, since each run may become an element. When a person asks for all, ten times as many are shown. */
 const mostRuns = 2_000;

@@ -136,7 +136,7 @@ export function relative(path: string, cwd: string): string {
     : path;
 }
 
-export interface Target {
+interface Target {
   text: string;
   mono: boolean;
   /** The text is the agent's title, which usually contains the verb already. */

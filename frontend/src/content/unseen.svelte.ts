@@ -6,7 +6,7 @@ import { SvelteSet } from 'svelte/reactivity';
 const key = Symbol('unseen');
 
 /** The parts of a decision whose end has not been in view yet. */
-export class Unseen {
+class Unseen {
   readonly #parts = new SvelteSet<symbol>();
 
   get any(): boolean {

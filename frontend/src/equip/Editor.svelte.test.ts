@@ -66,6 +66,7 @@ beforeEach(() => {
 afterEach(() => {
   ended?.();
   kept.clear();
+  toasts.list = [];
   vi.restoreAllMocks();
   vi.useRealTimers();
   document.body.replaceChildren();
@@ -175,6 +176,35 @@ test('a removal can be taken back, since nothing was removed yet', async () => {
   await click('Delete');
   await vi.advanceTimersByTimeAsync(10_000);
   expect(remove).toHaveBeenCalledTimes(1);
+});
+
+test('nothing can be written in the editor or the import while it is saved', async () => {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  const save = vi.spyOn(client, 'saveMcp').mockReturnValue(new Promise(() => undefined));
+  await open();
+  await click('Import…');
+  const area = document.querySelector<HTMLTextAreaElement>('dialog textarea');
+  type(area, '{"mcpServers": {"web": {"command": "npx"}}}');
+  await click('Import 1 server');
+  expect(area?.readOnly).toBe(true);
+  await click('Cancel');
+
+  let refuse: (why: Error) => void = () => undefined;
+  save.mockReturnValue(new Promise((_, fail) => (refuse = fail)));
+  await click('Add server');
+  type(field('Name'), 'mine');
+  type(field('Program'), 'npx');
+  field('Program').focus();
+  await click('Save');
+  expect([field('Name').readOnly, json().readOnly]).toEqual([true, true]);
+  expect(field('Program').matches(':disabled')).toBe(true);
+  field('Program').blur(); // as a browser does with a field that is disabled
+  refuse(new Error('refused'));
+  await settled();
+  expect(field('Program').matches(':disabled')).toBe(false);
+  expect(document.activeElement).toBe(field('Program'));
 });
 
 test('who closes the page has not taken a removal back', async () => {
@@ -288,6 +318,10 @@ test('what was pasted for an import is there again when the import is', async ()
   await click('Import…');
   expect(area()?.value).toContain('"web"');
   expect(button('Import 1 server')?.disabled).toBe(false);
+  await click('Cancel');
+  toasts.undo();
+  flushSync();
+  expect(area()?.value).toContain('"web"');
   await click('Cancel');
   await click('Import…');
   expect(area()?.value).toBe('');

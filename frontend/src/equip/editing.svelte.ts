@@ -1,7 +1,7 @@
 import { tick, untrack } from 'svelte';
 import { navigation, toasts } from '../state/state';
 import { t } from '../strings/t';
-import { left } from '../ui/unsaved.svelte';
+import { left, type Restore } from '../ui/unsaved.svelte';
 import type { Listing, Removals } from './listing.svelte';
 import '../strings/equip';
 
@@ -122,18 +122,11 @@ export class Editing<T extends Item> {
         void this.close(stored.name);
       },
       keep: { form, item },
-      close: (back?: () => void) => {
+      close: (discarded?: Restore) => {
         void this.close();
-        if (!back) return;
-        toasts.show({
-          text: t('equip.given_up'),
-          tone: 'info',
-          undo: () => {
-            if (left(form)) return; // the person has written another text since
-            back();
-            // Shows the screen again with the restored text, because this instance may be gone.
-            if (navigation.view.name === this.#kind) navigation.show({ name: this.#kind, directory });
-          },
+        toasts.discarded(discarded, () => {
+          // Shows the screen again with the restored text, because this instance may be gone.
+          if (navigation.view.name === this.#kind) navigation.show({ name: this.#kind, directory });
         });
       },
     };

@@ -7,7 +7,7 @@ import '../strings/equip';
 // (servers, mcp.servers), Zed (context_servers), opencode (mcp), the protocol's own list, a table of servers, or a single server; whole
 // files, or an excerpt as a README has.
 
-export type Origin = 'mcpServers' | 'servers' | 'context_servers' | 'mcp' | 'list' | 'table' | 'one';
+type Origin = 'mcpServers' | 'servers' | 'context_servers' | 'mcp' | 'list' | 'table' | 'one';
 
 export interface Note {
   code: 'variable' | 'switch' | 'skipped_field' | 'extension' | 'unreadable' | 'renamed';

@@ -9,7 +9,7 @@ export interface JsonFault {
   found: string;
 }
 
-export type Json =
+type Json =
   | {
       ok: true;
       value: unknown;

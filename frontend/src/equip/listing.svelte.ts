@@ -83,7 +83,7 @@ export class Listing<T extends Named> {
 }
 
 /** Milliseconds in which a removal can be undone. */
-export const undoFor = 5_000;
+const undoFor = 5_000;
 
 interface Waiting {
   timer: ReturnType<typeof setTimeout>;

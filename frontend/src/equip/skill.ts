@@ -4,7 +4,7 @@ import { textOf, withField, type Entry, type EntryFault } from './entry';
 // Entries of skills: a source with a kind and a place.
 
 export const sourceKinds = ['github', 'git', 'local'] as const;
-export type SourceKind = (typeof sourceKinds)[number];
+type SourceKind = (typeof sourceKinds)[number];
 
 export function sourcesOf(entry: Entry): Entry[] {
   const { sources } = entry;

@@ -2,7 +2,7 @@ import type { RequestOption } from '../api/records';
 
 // Maps keys to the answers of an approval.
 
-export type Choice = { do: 'option'; option: RequestOption } | { do: 'leave' };
+type Choice = { do: 'option'; option: RequestOption } | { do: 'leave' };
 
 export function isReject(option: RequestOption): boolean {
   return option.kind.startsWith('reject');

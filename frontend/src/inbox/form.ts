@@ -19,7 +19,7 @@ interface Base {
   secret: boolean;
 }
 
-export type Format = 'email' | 'uri' | 'date' | 'date-time';
+type Format = 'email' | 'uri' | 'date' | 'date-time';
 
 export type Field = Base &
   (
@@ -44,7 +44,7 @@ export type Field = Base &
   );
 
 /** The values of the controls by field name. */
-export type Values = Record<string, string | boolean | string[]>;
+type Values = Record<string, string | boolean | string[]>;
 
 export type FieldError =
   | { code: 'required' }
@@ -52,7 +52,7 @@ export type FieldError =
   | { code: 'too_small' | 'too_large'; limit: number }
   | { code: 'number' | 'integer' | 'pattern' | 'email' | 'uri' | 'date' | 'date_time' | 'choice' };
 
-export type Checked = { ok: true; content: Json } | { ok: false; errors: Record<string, FieldError> };
+type Checked = { ok: true; content: Json } | { ok: false; errors: Record<string, FieldError> };
 
 /**
  * Returns the fields of a schema in its order; undefined when a property cannot be shown as a control. The schema's own type is not read:

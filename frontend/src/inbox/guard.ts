@@ -19,7 +19,7 @@ export class KeyGuard {
 }
 
 /** The position and size of the answers on the screen. */
-export type Place = Pick<DOMRectReadOnly, 'left' | 'top' | 'width' | 'height'>;
+type Place = Pick<DOMRectReadOnly, 'left' | 'top' | 'width' | 'height'>;
 
 export class PressGuard {
   #place: Place | undefined;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AgentProcesses, ProcessList } from '../api/records';
-import { eachRate, processesOf } from './usage';
+import { rates } from '../state/usage';
+import { membersOf, processesOf } from './usage';
 
 const at = '2026-11-21T14:00:00.000Z';
 
@@ -35,9 +36,9 @@ test('each process has a rate of its own, and one with another one’s number ha
       { processes: [member(2, 2), member(3, 1), member(4, 6, '2026-11-21T15:00:00.000Z'), member(9, 4)] },
     ]),
   };
-  expect([...eachRate(before, now)]).toEqual([
+  expect([...rates(before, now, membersOf)]).toEqual([
     [2, 50],
     [3, 0],
   ]);
-  expect(eachRate(undefined, now).size).toBe(0);
+  expect(rates(undefined, now, membersOf).size).toBe(0);
 });

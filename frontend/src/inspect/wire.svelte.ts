@@ -8,7 +8,7 @@ import type { Frame, FramePage } from '../api/records';
 
 const pageSize = 500;
 /** The number of frames kept while the end is followed. Earlier frames are read again when a person scrolls there. */
-export const mostKept = 50_000;
+const mostKept = 50_000;
 /** Milliseconds between two calls. A streaming agent writes a hundred frames a second, faster than anybody reads. */
 const pace = 250;
 /** The longest pause between two tries while the server does not answer. */

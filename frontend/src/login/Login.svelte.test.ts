@@ -157,6 +157,49 @@ test('values are asked for, with what is missing said at its field', async () =>
   expect(text()).toContain('What you entered is kept as plain text in /v.json');
 });
 
+test('what was typed for a method is there again after a failure and a cancel, and gone after success', async () => {
+  await open();
+  await click('API key');
+  const fields = () => [...document.querySelectorAll('input')];
+  const [key, url] = fields();
+  if (!key || !url) throw new Error('no fields');
+  key.value = 's3cret';
+  url.value = 'https://typo';
+  for (const field of [key, url]) field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+  start.mockResolvedValue({ ...running, type: 'env', method: 'key' });
+  await click('Log in');
+  logins.put({
+    ...running,
+    type: 'env',
+    method: 'key',
+    state: 'failed',
+    code: 'login.failed',
+    detail: 'No.',
+  });
+  flushSync();
+  await click('Try again');
+  expect(fields().map((field) => field.value)).toEqual(['s3cret', 'https://typo']);
+
+  start.mockResolvedValue({ ...running, id: 'l2', type: 'env', method: 'key' });
+  await click('Log in');
+  await click('Cancel');
+  expect(fields().map((field) => field.value)).toEqual(['s3cret', 'https://typo']);
+  await click('Back');
+  await click('API key');
+  expect(fields().map((field) => field.value)).toEqual(['s3cret', 'https://typo']);
+
+  start.mockResolvedValue({ ...running, id: 'l3', type: 'env', method: 'key' });
+  await click('Log in');
+  logins.put({ ...running, id: 'l3', type: 'env', method: 'key', state: 'done' });
+  flushSync();
+  ended?.();
+  logins.byId.clear();
+  await open();
+  await click('API key');
+  expect(fields().map((field) => field.value)).toEqual(['', '']);
+  expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain('s3cret');
+});
+
 test('without a keyring it is said where values are kept', async () => {
   await open({ ...offer, keyring: 'file', warning: 'kept as plain text in /v.json: No service answers.' });
   await click('API key');

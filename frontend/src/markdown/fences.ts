@@ -5,7 +5,7 @@
 const file = /(?:^|\.)(?:md|mdx|mdc|mkd|mdown|markdown|rmarkdown|rmd|qmd|gfm|commonmark)$/i;
 const opening = /^( {0,3})(`{3,}|~{3,})[ \t]*([^\s`{,:]*)([^`\n]*)\n/;
 
-export interface FileFence {
+interface FileFence {
   readonly raw: string;
   readonly info: string;
   readonly text: string;

@@ -4,7 +4,7 @@ import { extras } from './late';
 // The deviations of the parser from GFM, and its limits on time.
 
 /** The blocks of a text. unsure: parsing the text as ended could give other blocks. */
-export type Lexed = TokensList & { readonly unsure: boolean };
+type Lexed = TokensList & { readonly unsure: boolean };
 
 /** Parses a piece of Markdown; ended means that no more text comes. Tests pass a function that counts the calls. */
 export type Lex = (text: string, links: TokensList['links'], ended?: boolean) => Lexed;

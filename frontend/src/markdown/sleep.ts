@@ -4,7 +4,7 @@ import { flushSync, getContext, setContext, untrack } from 'svelte';
 // height. An hour's work gives tens of thousands of elements, and an engine walks all of them when a single element changes. (In WebKit
 // `content-visibility` saved neither memory nor layout time.)
 
-export interface Sleeper {
+interface Sleeper {
   readonly asleep: boolean;
   /** Removes the elements and keeps a box of the given height. */
   sleep: (height: number) => void;
@@ -26,7 +26,7 @@ export function sleepHere(): Sleep | undefined {
   return getContext<Sleep | undefined>(key);
 }
 
-export class Sleep {
+class Sleep {
   #parts = new Map<Element, Sleeper>();
   /** Awake parts that are far from the visible area. */
   #due = new Set<Element>();

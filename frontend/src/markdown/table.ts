@@ -26,7 +26,7 @@ function cells(row: string, at: readonly number[]): number {
 }
 
 /** Returns a row with at most the given number of cells: pipes that are no borders are escaped. */
-export function fitted(row: string, columns: number): string {
+function fitted(row: string, columns: number): string {
   const all = borders(row);
   if (cells(row, all) <= columns) return row;
   const code = [...row.matchAll(whole)].map(({ index, 0: { length } }) => [index, index + length] as const);

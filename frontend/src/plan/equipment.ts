@@ -5,7 +5,7 @@ import type { Given } from '../api/records';
 
 export type Use = 'given' | 'own' | 'next' | 'approve' | 'off' | 'changed';
 
-export interface ServerInUse {
+interface ServerInUse {
   name: string;
   transport: string;
   use: Use;
@@ -32,7 +32,7 @@ export function serversOf(given: Given | undefined, listed: readonly McpServer[]
   ];
 }
 
-export type SkillUse = 'ready' | 'approve' | 'unresolved' | 'failed';
+type SkillUse = 'ready' | 'approve' | 'unresolved' | 'failed';
 
 export function useOf(entry: SkillEntry): SkillUse {
   if (entry.state === 'failed') return 'failed';
@@ -49,7 +49,7 @@ const kinds = [
   'cachedReadTokens',
   'cachedWriteTokens',
 ] as const;
-export type UsageKind = (typeof kinds)[number];
+type UsageKind = (typeof kinds)[number];
 
 export function usageRows(usage: unknown): { kind: UsageKind; n: number }[] {
   if (typeof usage !== 'object' || usage === null) return [];

@@ -73,7 +73,7 @@ export function groups(rules: readonly Rule[]): RuleGroup[] {
 }
 
 /** A directory that a rule may name: those of sessions, by path. */
-export interface RuleDirectory {
+interface RuleDirectory {
   path: string;
   /** '' is this computer. */
   place: string;
@@ -93,7 +93,7 @@ export function directoriesOf(
 // The form.
 
 export const expiries = ['never', 'hour', 'day', 'week', 'month', 'at'] as const;
-export type Expiry = (typeof expiries)[number];
+type Expiry = (typeof expiries)[number];
 
 export interface Draft {
   effect: Effect;

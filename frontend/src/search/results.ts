@@ -3,7 +3,7 @@ import type { Found, Hit } from '../api/records';
 // The results of a search as the screen shows them.
 
 /** The hits in one session. */
-export interface Group {
+interface Group {
   session: string;
   /** The newest hit, with the values that all hits share. */
   first: Hit;

@@ -5,7 +5,7 @@ import { lookup, t } from '../strings/t';
 
 // The answer to a request in words.
 
-export interface Told {
+interface Told {
   text: string;
   tone: 'ok' | 'danger' | 'muted' | 'warn';
 }

@@ -19,7 +19,7 @@ function withDetail(known: string | undefined, detail: string | undefined): stri
   return known && detail && !known.includes(detail) ? `${known} ${detail}` : known;
 }
 
-export const shownLines = 5;
+const shownLines = 5;
 
 /** Returns the last lines of the agent's error output. */
 export function lastLines(text: string, count = shownLines): { text: string; more: boolean } {

@@ -3,7 +3,7 @@
 /** The direction of a gesture. A wheel or key has a direction, a dragged scroll bar does not. */
 export type Direction = 'up' | 'down' | 'either';
 
-export interface Follow {
+interface Follow {
   following: boolean;
   direction: Direction;
   /** Until this time a scroll event counts as the person's. */

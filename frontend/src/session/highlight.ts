@@ -65,7 +65,7 @@ export interface Box {
   current: boolean;
 }
 
-export type Mark = 'hit' | 'current' | undefined;
+type Mark = 'hit' | 'current' | undefined;
 
 const name = 'deskhand-find';
 const currentName = 'deskhand-find-current';
@@ -73,11 +73,11 @@ const currentName = 'deskhand-find-current';
 const every = 120;
 
 /** Reports whether the engine can colour ranges. */
-export function hasHighlights(): boolean {
+function hasHighlights(): boolean {
   return typeof Highlight === 'function' && 'highlights' in CSS;
 }
 
-export interface Marking {
+interface Marking {
   terms: readonly Term[];
   /** Returns the marks of a row. */
   mark: (row: HTMLElement) => Mark;

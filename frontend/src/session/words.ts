@@ -10,7 +10,7 @@ export interface Term {
   prefix: boolean;
 }
 
-export interface Span {
+interface Span {
   start: number;
   end: number;
 }

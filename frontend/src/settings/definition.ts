@@ -2,14 +2,14 @@ import type { AgentDefinition } from '../api/records';
 
 // An entry of agents.json in the editor: rows may be empty or incomplete.
 
-export interface EnvRow {
+interface EnvRow {
   name: string;
   value: string;
   /** The value is hidden while it is typed. */
   secret: boolean;
 }
 
-export interface Draft {
+interface Draft {
   id: string;
   name: string;
   command: string;
@@ -22,7 +22,7 @@ export interface Draft {
 }
 
 /** The ids that a new entry cannot have, or only as an override. */
-export interface Taken {
+interface Taken {
   /** Ids in agents.json, and built-in ids. */
   ids: ReadonlySet<string>;
   /** Ids in the catalogue. */
@@ -49,7 +49,7 @@ export function draftOf(definition: AgentDefinition): Draft {
 }
 
 /** An entry as it is sent, without absent fields. */
-export type Definition = AgentDefinition & { id: string };
+type Definition = AgentDefinition & { id: string };
 
 /** Returns the entry of a draft. Arguments keep their spaces; rows without text are left out. */
 export function definitionOf(draft: Draft): Definition {
@@ -69,7 +69,7 @@ export function definitionOf(draft: Draft): Definition {
   };
 }
 
-export type Fault = 'needed' | 'id' | 'taken' | 'known' | 'env' | 'twice' | 'unnamed' | 'absolute';
+type Fault = 'needed' | 'id' | 'taken' | 'known' | 'env' | 'twice' | 'unnamed' | 'absolute';
 
 /** An entry may lack a command when it has another way to install its agent, which the form does not show. */
 export interface Rules {

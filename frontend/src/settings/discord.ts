@@ -20,7 +20,7 @@ export interface TokenWords {
   gateway: string | undefined;
 }
 
-export type Tone = 'ok' | 'warn' | 'danger' | 'muted';
+type Tone = 'ok' | 'warn' | 'danger' | 'muted';
 
 export function toneOf({ status }: Pick<DiscordState, 'status'>): Tone {
   switch (status) {
@@ -98,7 +98,7 @@ export function ignoredOf(ignored: DiscordState['ignored']): string | undefined 
   return told.length > 0 ? t('discord.ignored', { what: told.join(', ') }) : undefined;
 }
 
-export interface ChannelOption {
+interface ChannelOption {
   value: string;
   name: string;
   group: string;

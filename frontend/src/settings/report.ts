@@ -6,7 +6,7 @@ import '../strings/agents';
 
 // The report of an agent's test, for people to read and pass on.
 
-export const testSteps = ['resolve', 'spawn', 'initialize', 'session'] as const;
+const testSteps = ['resolve', 'spawn', 'initialize', 'session'] as const;
 
 export interface Step {
   step: string;
@@ -26,7 +26,7 @@ export function stepsOf(report: TestReport): Step[] {
   return [...seen, ...rest.map((step): Step => ({ step, state: 'unreached', ms: 0, detail: '' }))];
 }
 
-export type Verdict = 'ready' | 'needs_login' | 'failed';
+type Verdict = 'ready' | 'needs_login' | 'failed';
 
 export function verdictOf(report: TestReport): Verdict {
   if (report.agent.state === 'needs_login') return 'needs_login';
@@ -34,7 +34,7 @@ export function verdictOf(report: TestReport): Verdict {
   return steps.every((step) => step.state === 'ok') ? 'ready' : 'failed';
 }
 
-export interface Capability {
+interface Capability {
   group: string;
   members: string[];
 }
@@ -89,7 +89,7 @@ export function sourceOf(agent: Agent): string {
   return agent.source === 'custom' ? t('agent.custom') : '';
 }
 
-export interface Surrounding {
+interface Surrounding {
   name: string;
   values: string[];
 }

@@ -2,11 +2,15 @@ import { flushSync, mount, unmount, type Component } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import RuleEditor from '../rules/RuleEditor.svelte';
 import type { preferences } from '../state/state';
-import { client, remotes } from '../state/state';
+import { client, remotes, rules, toasts } from '../state/state';
 import '../strings/settings';
 import { kept } from '../ui/unsaved.svelte';
+import Agents from './Agents.svelte';
 import CustomAgent from './CustomAgent.svelte';
+import DiscordToken from './DiscordToken.svelte';
+import DiscordUsers from './DiscordUsers.svelte';
 import Files from './Files.svelte';
+import Permissions from './Permissions.svelte';
 import Places from './Places.svelte';
 import Registry from './Registry.svelte';
 import Tokens from './Tokens.svelte';
@@ -27,6 +31,7 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   kept.clear();
+  toasts.list = [];
   remotes.list = [];
   vi.restoreAllMocks();
   document.body.replaceChildren();
@@ -122,6 +127,31 @@ test('an agent, which is given up by closing its form', async () => {
   expect(written()[0]).toBe('');
 });
 
+test('an agent and a rule that were given up are there again, with their form, when that is undone', async () => {
+  await show(Agents, {});
+  press('Add an agent');
+  press('Close without saving');
+  expect(toasts.list).toEqual([]); // nothing was written
+  press('Add an agent');
+  type(0, 'My agent');
+  press('Close without saving');
+  expect(written()).toEqual([]);
+  toasts.undo();
+  flushSync();
+  expect(written().slice(0, 2)).toEqual(['My agent', 'my-agent']);
+  kept.clear();
+
+  rules.loaded = true;
+  await show(Permissions, {});
+  press('New rule');
+  await vi.waitFor(() => expect(document.querySelector('dialog')).not.toBeNull());
+  type(1, 'ls -l *');
+  press('Cancel');
+  expect(document.querySelector('dialog')).toBeNull();
+  toasts.undo();
+  await vi.waitFor(() => expect(written()[1]).toBe('ls -l *'));
+});
+
 test('an agent whose entry is asked for again', async () => {
   const agent = { id: 'mine', name: 'Mine' } as unknown as Parameters<typeof client.saveAgent>[0] & never;
   vi.spyOn(client, 'agentDefinition').mockResolvedValue({ name: 'Mine', command: 'c' } as never);
@@ -160,4 +190,56 @@ test('a rule, each its own', async () => {
   expect(written()[0]).toBe('ls');
   await show(RuleEditor, props('rule a'));
   expect(written()[0]).toBe('ls -l *');
+});
+
+test('no field can be written in while its text is saved', async () => {
+  const never = () => new Promise<never>(() => undefined);
+  const locked = () => fields().map((one) => one.readOnly || one.disabled);
+  const settings = {
+    downloadHosts: '',
+    attachmentFileMiB: 25,
+    attachmentCallMiB: 100,
+    catalogueUrl: '',
+  } as unknown as NonNullable<typeof preferences.settings>;
+
+  await show(Files, { settings, change: never });
+  type(0, 'example.org');
+  expect(locked()).toEqual([false, false, false]);
+  press('Save');
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(Registry, { settings, change: never });
+  type(0, 'https://list');
+  press('Save');
+  expect(locked()).toEqual([true]);
+
+  await show(DiscordToken, { of: {} as never, busy: true, save: never });
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(Places, {});
+  press('Add a place');
+  type(0, 'mine');
+  type(1, 'https://there');
+  vi.spyOn(client, 'addPlace').mockImplementation(never);
+  press('Add a place');
+  expect(locked()).toEqual([true, true, true]);
+
+  await show(CustomAgent, { agent: undefined, close: vi.fn() });
+  type(0, 'My agent');
+  type(2, 'run');
+  vi.spyOn(client, 'saveAgent').mockImplementation(never);
+  press('Save');
+  await vi.waitFor(() => expect(locked()).toEqual([true, true, true, true]));
+});
+
+test('an id that is typed while another Discord user is added stays', async () => {
+  let stored: (state: never) => void = () => undefined;
+  const change = () => new Promise<never>((done) => (stored = done));
+  await show(DiscordUsers, { of: { users: [] } as never, busy: false, change });
+  type(0, '1');
+  press('Add');
+  type(0, '2');
+  stored({ users: [{ id: '1' }] } as never);
+  await vi.waitFor(() => expect(document.querySelector('li')).not.toBeNull());
+  expect(written()).toEqual(['2']);
 });

@@ -9,7 +9,7 @@ import { ApiError } from '../api/errors';
 /** The time limit in milliseconds of a bound method without a dialog. A method that panics never resolves its promise. */
 const answerWithin = 5_000;
 
-export type Surface = 'window' | 'browser';
+type Surface = 'window' | 'browser';
 
 /** The generated functions exist in a browser too, but window.go exists only in the window. */
 export function surface(): Surface {

@@ -141,3 +141,30 @@ test('rows that are higher with larger text are gone by as they are', async () =
   navigation.view = { name: 'new' };
   void unmount(bar);
 });
+
+test('a new title that could not be stored is in its field again', async () => {
+  conversations.sessions.set('s1', session({ title: 'Old' }));
+  const patch = vi.spyOn(conversations, 'patch').mockResolvedValue(false);
+  const bar = show();
+  document.querySelector('.session')?.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+  await tick();
+  flushSync();
+  const field = () => document.querySelector<HTMLInputElement>('input.rename');
+  const name = async (title: string) => {
+    const input = field();
+    if (!input) throw new Error('no field');
+    input.value = title;
+    input.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    input.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    for (let n = 0; n < 5; n++) await tick();
+    flushSync();
+  };
+  await name('New');
+  expect(patch).toHaveBeenCalledWith('s1', { title: 'New' });
+  expect(field()?.value).toBe('New');
+  expect(document.activeElement).toBe(field());
+  patch.mockResolvedValue(true);
+  await name('Newer');
+  expect(field()).toBeNull();
+  void unmount(bar);
+});

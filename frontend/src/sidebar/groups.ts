@@ -3,7 +3,7 @@ import { statusOf } from '../ui/glyph';
 
 // Groups the sessions of the sidebar by directory. In a group come sessions that wait for a person, then pinned sessions, then the newest.
 
-export interface Group {
+interface Group {
   id: string;
   path: string;
   missing: boolean;
@@ -49,7 +49,7 @@ function fits(session: Session, wanted: string, title: string): boolean {
   return wanted.split(/\s+/).every((word) => text.includes(word));
 }
 
-export type TreeRow =
+type TreeRow =
   | { kind: 'group'; key: string; group: Group; open: boolean }
   | { kind: 'session'; key: string; session: Session; group: Group };
 

@@ -2,7 +2,7 @@ import type { Directory } from '../api/records';
 
 // Splits the path in the directory picker into a directory to list and a prefix of a name.
 
-export interface Typed {
+interface Typed {
   /** Ends without a separator, except for a root. */
   directory: string;
   prefix: string;

@@ -1,11 +1,12 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import type { AgentSession, AgentSessionPage, Session } from '../api/records';
+import type { Client } from '../api/client';
+import type { AgentSession, Session } from '../api/records';
 import { session } from '../test/records';
 import { Imports } from './imports.svelte';
 
 const client = {
-  agentSessions: vi.fn<(agent: string, wanted: { before?: string }) => Promise<AgentSessionPage>>(),
+  agentSessions: vi.fn<(agent: string, wanted: { before?: string }) => ReturnType<Client['agentSessions']>>(),
   importSession: vi.fn<(body: { acpSessionId: string }) => Promise<Session>>(),
 };
 const theirs = (id: string, part: Partial<AgentSession> = {}): AgentSession => ({
@@ -75,7 +76,7 @@ test('a conversation is taken with the directories that it works in beside its o
 });
 
 test('a list that nobody waits for any more changes nothing', async () => {
-  let arrive!: (page: AgentSessionPage) => void;
+  let arrive!: (page: Awaited<ReturnType<Client['agentSessions']>>) => void;
   client.agentSessions.mockReturnValueOnce(new Promise((done) => (arrive = done)));
   const asked = imports.ask('');
   imports.close();

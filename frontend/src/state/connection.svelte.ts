@@ -32,10 +32,10 @@ import type { Server } from './server.svelte';
 import type { Toasts } from './toasts.svelte';
 import type { Transcripts } from './transcripts';
 
-export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
+type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
 
 /** The classes that the feed fills. */
-export interface Receivers {
+interface Receivers {
   client: Client;
   toasts: Toasts;
   server: Server;
@@ -61,7 +61,7 @@ export class Connection {
   fault = $state.raw<ApiError | undefined>();
   /** Whether the first snapshots have come. */
   loaded = $state(false);
-  /** When the newest record on the page was stored. The server stores every record before it tells of it. */
+  /** When the newest record on the page was stored. The server stores a record before it sends the record's event. */
   savedAt = $state('');
   readonly #to: Receivers;
   readonly #feed: Feed;
@@ -108,8 +108,8 @@ export class Connection {
   async #load(signal: AbortSignal): Promise<void> {
     const { client, server, machine, preferences, remotes, rules, catalogue, logins } = this.#to;
     const { inbox, conversations, transcripts, navigation } = this.#to;
-    this.#frames.clear(); // the snapshots hold what these events tell
-    conversations.stalls.clear(); // the server tells a stall again while it lasts
+    this.#frames.clear(); // the snapshots contain the changes of these events
+    conversations.stalls.clear(); // the server repeats the event of a stall that lasts
     const loads = transcripts.loads();
     const { first } = navigation;
     if (!this.loaded && first !== undefined) transcripts.view(first);
@@ -141,7 +141,7 @@ export class Connection {
     ]);
   }
 
-  /** Runs a load. A refusal does not keep the others from loading: the view shows its own error, and a conversation that is gone leaves. */
+  /** Runs a load, and ignores a refusal: the view shows its own error. The conversation id is removed when the server does not have it. */
   async #unlessRefused(load: () => Promise<unknown>, id = ''): Promise<void> {
     try {
       await load();

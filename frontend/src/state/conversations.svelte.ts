@@ -10,7 +10,7 @@ import type { Toasts } from './toasts.svelte';
 const pageSize = 200;
 
 /** The first page of the list, and that of the archived conversations when those are listed too. */
-export interface ListStart {
+interface ListStart {
   active: SessionPage;
   archived: SessionPage;
 }
@@ -133,8 +133,8 @@ export class Conversations {
     }
   }
 
-  // Changes of one conversation. Their answers are dropped: the event that tells a change has its place among the other events. Those that
-  // return a boolean return whether the change was made.
+  // The following methods change one conversation. They ignore the answer's record, because the server also sends an event for each change,
+  // in order with its other events. A boolean result reports whether the server made the change; a failure is shown as a toast.
 
   patch(id: string, patch: SessionPatch): Promise<boolean> {
     return this.#try(this.#client.patchSession(id, patch));

@@ -89,7 +89,7 @@ export class Lifecycle {
     }
   }
 
-  /** Begins a conversation that knows the entries of this one, and leaves this one as it is. */
+  /** Begins a new conversation with the entries of session. The session itself does not change. */
   fork(session: Session): Promise<void> {
     return this.#begin(`fork ${session.id}`, t('lifecycle.forking', { title: titleOf(session) }), () =>
       this.#client.forkSession(session.id),

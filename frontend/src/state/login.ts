@@ -3,7 +3,7 @@ import { lookup, t } from '../strings/t';
 
 // Derives the stage of the login dialog.
 
-export type Stage =
+type Stage =
   | { name: 'choose' }
   /** The fields of a method that needs values. */
   | { name: 'fields'; method: LoginMethod }
@@ -13,7 +13,7 @@ export type Stage =
 
 /**
  * Returns the stage of the dialog. A running or ended login wins over the chosen method. A login that the person cancelled is no failure:
- * the dialog returns to the choice.
+ * the dialog returns to the method's fields, or to the choice.
  */
 export function stageOf(login: Login | undefined, method: LoginMethod | undefined): Stage {
   if (login && login.code !== 'login.cancelled') return { name: login.state, login };

@@ -3,11 +3,11 @@ import type { DiscordState } from '../api/records';
 import type { ProcessSum, StorageState, Verification } from '../api/records';
 import { sumOf } from './usage';
 
-/** What the status bar and the settings tell of the program itself: its processes, its data, its line to Discord. */
+/** The state of the program itself, for the status bar and the settings: processes, stored data, connection to Discord. */
 export class Machine {
-  /** The processes that the program has started; undefined until the server tells. */
+  /** The processes that the program has started; undefined before the first answer. */
   processes = $state.raw<ProcessSum | undefined>();
-  /** How much is stored, and how far a rebuild of it has come. */
+  /** The size of the stored data, and the progress of a rebuild. */
   storage = $state.raw<StorageState | undefined>();
   verification = $state.raw<Verification | undefined>();
   discord = $state.raw<DiscordState | undefined>();
@@ -17,7 +17,7 @@ export class Machine {
     this.#client = client;
   }
 
-  /** Reads everything anew. A part that cannot be read keeps its last value: the page goes on without it. */
+  /** Reads everything anew. A part that cannot be read keeps its last value. */
   async load(signal: AbortSignal): Promise<void> {
     await Promise.allSettled([
       this.#client.processes(signal).then((list) => (this.processes = sumOf(list))),

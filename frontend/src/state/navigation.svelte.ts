@@ -13,7 +13,7 @@ import type { Server } from './server.svelte';
 import type { Toasts } from './toasts.svelte';
 import type { Transcripts } from './transcripts';
 
-export type View =
+type View =
   | { name: 'session'; id: string; at?: Place }
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
@@ -25,7 +25,7 @@ export type View =
 
 const lastKey = 'deskhand.last';
 
-/** The conversation to open when the page begins: the last shown, unless it seems to have ended the page twice. Then it is spared. */
+/** Returns the last shown conversation as id, or as spared when showing that conversation may have crashed the page twice. */
 function lastShown(): { id?: string; spared?: string } {
   const id = localStorage.getItem(lastKey);
   if (id === null) return {};
@@ -34,7 +34,7 @@ function lastShown(): { id?: string; spared?: string } {
   return { spared: id };
 }
 
-/** What the page shows: the view, the panes, the side panel, and the dialogs that other views open. */
+/** The visible part of the page: the view, the panes, the side panel, and the dialogs that other views open. */
 export class Navigation {
   view = $state.raw<View>({ name: 'new' });
   /** The conversations that are shown beside each other. */
@@ -114,7 +114,7 @@ export class Navigation {
     return this.#last.id;
   }
 
-  /** Shows what was shown when the page was closed; called once, when the list is there. */
+  /** Shows the view that was shown when the page was closed. It is called once, after the list of conversations was read. */
   showFirst(): void {
     const { sessions } = this.#conversations;
     const { id: last, spared } = this.#last ?? {};

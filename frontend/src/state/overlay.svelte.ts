@@ -7,7 +7,7 @@ export interface Action {
 }
 
 /** The overlay over the page. */
-export type Shown =
+type Shown =
   | { kind: 'palette'; query: string; list?: { label: string; actions: readonly Action[] } }
   /** The recent sessions. held: releasing the modifier chooses. */
   | { kind: 'recent'; step: 1 | -1; held: boolean }

@@ -4,7 +4,7 @@ import { store } from '../ui/storage';
 
 // Up to four sessions beside each other, of which one is active. App.svelte draws the panes; keys and the list choose among them.
 
-export interface Pane {
+interface Pane {
   readonly key: number;
   readonly session: string;
   readonly view: SessionView;
@@ -12,10 +12,10 @@ export interface Pane {
   readonly at: Place | undefined;
 }
 
-export type Direction = 'left' | 'right' | 'up' | 'down';
+type Direction = 'left' | 'right' | 'up' | 'down';
 
 /** The functions that panes need from their owner. */
-export interface Host {
+interface Host {
   /** Returns the transcript of a session, kept up to date while it is visible. */
   transcript: (session: string, around?: number) => SessionView;
   /** Reports whether the panes are on the screen. */
@@ -30,7 +30,7 @@ export interface Host {
   emptied: () => void;
 }
 
-export const mostPanes = 4;
+const mostPanes = 4;
 const keptKey = 'deskhand.panes';
 
 /** Returns the index of a neighbour. Panes stand two in a row; of three the last is as wide as both. */

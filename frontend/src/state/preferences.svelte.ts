@@ -2,7 +2,7 @@ import type { Client } from '../api/client';
 import type { Settings } from '../api/records';
 import { takeKeyboard } from '../ui/keys';
 
-/** What a person has chosen: the settings, and the keys of commands, which ui/keys.ts keeps. */
+/** The person's settings. load also reads the keys of commands, which ui/keys.ts keeps. */
 export class Preferences {
   settings = $state.raw<Settings | undefined>();
   readonly #client: Client;
@@ -11,7 +11,7 @@ export class Preferences {
     this.#client = client;
   }
 
-  /** Reads settings and keys. A part that cannot be read keeps its last value: the page goes on without it. */
+  /** Reads settings and keys. A part that cannot be read keeps its last value. */
   async load(signal: AbortSignal): Promise<void> {
     await Promise.allSettled([
       this.#client.settings(signal).then((settings) => (this.settings = settings)),

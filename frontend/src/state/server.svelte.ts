@@ -1,6 +1,6 @@
 import type { Hello } from '../api/records';
 
-/** What the server says of itself when the page begins. */
+/** The server's first message to the page, with its version and directories. */
 export class Server {
   hello = $state.raw<Hello | undefined>();
   /** Whether a newer version of the program has changed the data. The server refuses every change then. */

@@ -145,7 +145,7 @@ export class SessionView implements Transcript {
     this.loadingOlder = true;
     try {
       while (this.#underway) await this.#underway;
-      this.error = undefined; // also an error of the fetch that it waited for: an error stops further pages
+      this.error = undefined; // also the error of the awaited fetch, because an error stops the fetching of pages
       const [before, held] = [this.next, this.#held];
       if (before === undefined) return;
       const page = await this.#client.entries(this.id, before, pageSize);

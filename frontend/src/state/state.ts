@@ -42,7 +42,7 @@ export function compose(client: Client) {
 }
 
 /** The state of this page. */
-export const shared = compose(new Client());
+const shared = compose(new Client());
 export const { client, toasts, wallClock, server, machine, preferences, remotes, rules } = shared;
 export const { catalogue, logins, inbox, conversations, transcripts, navigation, lifecycle } = shared;
 export const { overlay, connection } = shared;

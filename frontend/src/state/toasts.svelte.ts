@@ -1,18 +1,20 @@
+import { t } from '../strings/t';
 import { errorText } from '../ui/format';
+import type { Restore } from '../ui/unsaved.svelte';
 
-export interface Toast {
+interface Toast {
   id: number;
   text: string;
   tone: 'info' | 'danger';
   undo?: () => void;
-  /** Gives up the work that the toast tells of. A toast with cancel stays until that work is over. */
+  /** Cancels the work that the toast is about. A toast with cancel stays until that work ends. */
   cancel?: () => void;
 }
 
-/** What the page tells the person in passing: toasts for the eye, announcements for a screen reader. */
+/** Short messages to the person: visible toasts, and announcements to a screen reader. */
 export class Toasts {
   list = $state.raw<readonly Toast[]>([]);
-  /** The last announcement. A screen reader is told the ends that a person waits for, never single tokens. */
+  /** The last announcement. Announced is the end of work that the person waits for, never a single token. */
   announcement = $state('');
   #lastId = 0;
 
@@ -31,6 +33,18 @@ export class Toasts {
     setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
   }
 
+  /** Offers to undo that a form's text was discarded. Without restore nothing was discarded. reopen shows the form again. */
+  discarded(restore: Restore | undefined, reopen: () => void): void {
+    if (!restore) return;
+    this.show({
+      text: t('toast.discarded'),
+      tone: 'info',
+      undo: () => {
+        if (restore()) reopen();
+      },
+    });
+  }
+
   /** Shows a toast until dismiss is called with the returned id. At most three toasts without cancel are shown. */
   hold(toast: Omit<Toast, 'id'>): number {
     const id = ++this.#lastId;
@@ -39,7 +53,7 @@ export class Toasts {
     return id;
   }
 
-  /** Takes back the last thing done, while a toast offers that. */
+  /** Undoes the last action whose toast offers that. */
   undo(): void {
     const toast = this.list.findLast((shown) => shown.undo !== undefined);
     if (!toast) return;

@@ -34,7 +34,7 @@ export interface Change {
   gap?: number;
 }
 
-export type MakeItem = (entry: Entry) => Item;
+type MakeItem = (entry: Entry) => Item;
 
 export function plainItem(entry: Entry): Item {
   return { id: entry.id, seq: entry.seq, entry, text: entry.text ?? '', clipped: entry.clipped ?? 0 };

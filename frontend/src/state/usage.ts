@@ -23,17 +23,27 @@ export interface Sample {
   list: ProcessList;
 }
 
+/** A program of a list, with all its processes, or one process. */
+interface Measured {
+  pid: number;
+  startedAt: string;
+  cpuSeconds?: number;
+}
+
+/** Returns all programs of a list. */
+const programsOf = (list: ProcessList): readonly Measured[] => [list.self, ...list.items];
+
 /**
- * Returns each process's share of one core between two samples, in percent, by pid. A process in only one of the samples has no rate, nor
- * has a pid that another process has taken.
+ * Returns each program's share of one core between two samples, in percent, by pid. A program in only one of the samples has no rate, nor
+ * has a pid that another program has taken. of returns what is measured of a list.
  */
-export function rates(before: Sample | undefined, now: Sample): ReadonlyMap<number, number> {
+export function rates(before: Sample | undefined, now: Sample, of = programsOf): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   const seconds = before ? (now.at - before.at) / 1000 : 0;
   if (!before || seconds <= 0) return found;
-  const all = (list: ProcessList) => [list.self, ...list.items];
-  for (const one of all(now.list)) {
-    const was = all(before.list).find((other) => other.pid === one.pid && other.startedAt === one.startedAt);
+  const earlier = of(before.list);
+  for (const one of of(now.list)) {
+    const was = earlier.find((other) => other.pid === one.pid && other.startedAt === one.startedAt);
     if (one.cpuSeconds === undefined || was?.cpuSeconds === undefined) continue;
     found.set(one.pid, Math.max(0, ((one.cpuSeconds - was.cpuSeconds) / seconds) * 100));
   }

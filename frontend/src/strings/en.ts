@@ -639,6 +639,7 @@ export const en = {
   'toast.cancel': 'Cancel',
   'toast.dismiss': 'Dismiss',
   'toast.undo': 'Undo',
+  'toast.discarded': 'What you wrote was set aside',
 
   'tool.cancelled': 'Cancelled',
   'tool.exit_code': 'Exit code {code}',

@@ -15,7 +15,6 @@ export const equip = {
   'equip.edit': 'Edit',
   'equip.form': 'Form',
   'equip.form.waits': 'The form waits until the JSON can be read.',
-  'equip.given_up': 'What you wrote was set aside',
   'equip.header': 'Header',
   'equip.json': 'JSON',
   'equip.line': 'Line {line}',

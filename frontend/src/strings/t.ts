@@ -36,7 +36,7 @@ export type Key =
   | keyof typeof settings
   | keyof typeof start
   | keyof typeof worktree;
-export type Params = Readonly<Record<string, string | number>>;
+type Params = Readonly<Record<string, string | number>>;
 
 const plural = new Intl.PluralRules('en');
 

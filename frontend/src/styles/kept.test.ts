@@ -36,3 +36,20 @@ test('elements that come and go have no variables of their own: 0.4 MiB for each
 test('cells of tables have a unit of a container, so that their styles are not kept: 20 kB for each table that was ever drawn', () => {
   expect(against(/^th,\ntd \{\n {2}outline-offset: 0cqi;\n\}/m)).toEqual(['styles/base.css']);
 });
+
+test('every variable that a style uses is defined somewhere', () => {
+  const all = files.map(({ source }) => source).join('\n');
+  const defined = new Set([...all.matchAll(/(--[\w-]+)(?=\s*:|=)/g)].map(([, name]) => name));
+  const used = [...all.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name);
+  expect(used.length).toBeGreaterThan(300);
+  expect(used.filter((name) => !defined.has(name))).toEqual([]);
+});
+
+test('a shared class is as weak as a single class, so that a rule of a component is stronger', () => {
+  const css = files
+    .find(({ name }) => name === join('styles', 'parts.css'))
+    ?.source.replace(/\/\*[^]*?\*\//g, '');
+  const selectors = [...(css ?? '').matchAll(/([^{}]+)\{/g)].map(([, selector = '']) => selector.trim());
+  expect(selectors.length).toBeGreaterThan(40);
+  expect(selectors.filter((one) => !/^\.[\w-]+(:[\w-]+)?(:where\(.+\))?$/.test(one))).toEqual([]);
+});

@@ -8,12 +8,12 @@ import { backOff, limited } from '../api/limit';
 // typed. An earlier screen has answered the output that it showed; such output is marked as shown again, or the program would get an answer
 // twice.
 
-export const holdSeconds = 25;
+const holdSeconds = 25;
 const longestPause = 5_000;
 const largestInput = 16 << 10;
 
 /** The view of a terminal. */
-export interface TerminalScreen {
+interface TerminalScreen {
   /** Shows output, and resolves when the next output may be fetched. again: an earlier screen has shown this output and answered it. */
   write(bytes: Uint8Array, again: boolean): Promise<void>;
   /** The server has dropped output that nobody read in time. */
@@ -154,7 +154,7 @@ export class TerminalLink {
   }
 }
 
-export function decode(base64: string): Uint8Array {
+function decode(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }
 

@@ -4,7 +4,7 @@ import { store } from './storage';
 // public/appearance.js can set them before the next page draws anything.
 
 /** The fields of the settings that concern the look. */
-export interface Appearance {
+interface Appearance {
   theme: string;
   contrast: string;
   textSize: number;

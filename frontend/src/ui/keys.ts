@@ -85,7 +85,7 @@ export type CommandId = keyof typeof defaults;
 export const commandIds = Object.keys(defaults) as CommandId[];
 
 /** Where the keys of a command work: anywhere, in the composer, or at a turn's end. Elsewhere the same keys may do something else. */
-export type Scope = 'everywhere' | 'composer' | 'turn';
+type Scope = 'everywhere' | 'composer' | 'turn';
 
 export function scopeOf(id: CommandId): Scope {
   if (id === 'undoTurn') return 'turn';
@@ -250,7 +250,7 @@ export function commandOf(event: Press, scope: Scope = 'everywhere'): CommandId 
 }
 
 /** Returns all keys of a command. */
-export function chordsFor(id: CommandId, of = table): string[] {
+function chordsFor(id: CommandId, of = table): string[] {
   const all = [...of].filter(([, ids]) => ids.includes(id)).map(([chord]) => chord);
   const own = defaultKeys(id);
   return [...all.filter((chord) => !own.includes(chord)), ...own.filter((chord) => all.includes(chord))];

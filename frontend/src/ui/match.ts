@@ -1,6 +1,6 @@
 // Ranks the palette's entries for a query: every word must occur, and words at a beginning count more.
 
-export interface Candidate {
+interface Candidate {
   text: string;
 }
 

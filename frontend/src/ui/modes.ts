@@ -1,7 +1,7 @@
 import { t } from '../strings/t';
 
 /** The backend's verdict whether an agent asks a person in a mode; see backend/startmode. */
-export type Asks = 'asks' | 'decides' | 'settings' | 'unknown';
+type Asks = 'asks' | 'decides' | 'settings' | 'unknown';
 
 /** Returns the remark about a mode in which the agent may not ask; empty for a mode that asks. */
 export function asksText(asks: Asks): string {

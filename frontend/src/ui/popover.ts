@@ -1,6 +1,6 @@
 import type { Attachment } from 'svelte/attachments';
 
-export interface Anchored {
+interface Anchored {
   anchor: () => HTMLElement | undefined;
   /** The preferred side. The element flips when there is no room. */
   side?: 'above' | 'below';

@@ -4,6 +4,9 @@
  */
 export const kept = new Map<string, unknown>();
 
+/** Restores a discarded text, unless a newer text of the form exists. It reports whether it did. */
+export type Restore = () => boolean;
+
 /** Returns the unsaved text of a form. */
 export function left<T>(form: string): T | undefined {
   return kept.get(form) as T | undefined;
@@ -32,11 +35,15 @@ export class Unsaved<T> {
     return left<T>(this.#form);
   }
 
-  /** Forgets the text after it was saved or discarded. The returned function undoes that. */
-  drop(): (() => void) | undefined {
+  /** Forgets the text after it was saved or discarded. */
+  drop(): Restore | undefined {
     const { left } = this;
     if (left === undefined || left !== this.#mine) return undefined;
     kept.delete(this.#form);
-    return () => kept.set(this.#form, left);
+    return () => {
+      if (kept.has(this.#form)) return false;
+      kept.set(this.#form, left);
+      return true;
+    };
   }
 }

@@ -58,3 +58,12 @@ test('one that somebody has opened and reads stays as it is when it fails', () =
   flushSync();
   expect(lines()).toBe(400);
 });
+
+test('the duration of a call is small, like the rest of its state', () => {
+  show(
+    1,
+    false,
+    tool({ status: 'completed', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:02Z' }),
+  );
+  expect(document.querySelector('.head .numbers')?.classList).toContain('small');
+});
