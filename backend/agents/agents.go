@@ -4,7 +4,7 @@
 // Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the format of
 // the public ACP registry, under the short ids of the API), and the user's agents.json. The package reads agents.json again for every
 // query, so that an edit takes effect at once. Only ids of this table can be started. No part of a command ever comes from a request,
-// except for a definition that a person writes ([Catalogue.Define], [Catalogue.TestDefinition]). The catalogue records as data where an
+// except for a definition that a person writes ([Definitions.Define], [Catalogue.TestDefinition]). The catalogue records as data where an
 // agent behaves differently from its own announcements ([Quirks]).
 //
 // Finding. An agent that Deskhand installed goes before a program on PATH. Both are looked up anew for each query. The installed version
@@ -21,7 +21,7 @@
 // the checksums of their registries; an archive is checked against the checksum of its entry, and an archive without a checksum is reported
 // as such. Archives come over https alone (a mirror on loopback may use http), and only files and directories are unpacked: a link, a path
 // that leads out, a name that comes twice, or a size above the limits ends the installation. The needed space is found out first, as far as
-// a server tells (see [Catalogue.Plan]), and an installation does not begin without enough room. The new version is used only after the
+// a server tells (see [Installer.Plan]), and an installation does not begin without enough room. The new version is used only after the
 // agent has answered to initialize, by the rename of one small file; until then, and after any failure, the version before is used
 // unchanged. The version before is kept, older versions are removed unless a process uses them, so a running agent is never disturbed. One
 // installation of an agent runs at a time, over all processes that share the directory: a second request for the same version in one
@@ -31,7 +31,7 @@
 // A person can go back to the version before, and remove an installed agent unless a process uses the agent. The package never removes a
 // program that Deskhand did not install.
 //
-// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). The registry
+// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Registry.Follow]). The registry
 // offers newer versions, and agents that the catalogue does not know; installed agents stay as they are. The last good document is in
 // <Dir>/registry.json; a document that is bad or cannot be fetched changes nothing. Icons that the registry names are not fetched: anybody
 // can serve them, and the fetch would tell a server which agents are installed here.
@@ -56,7 +56,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"deskhand/backend/environ"
@@ -160,7 +159,7 @@ type Config struct {
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
 	// Rename renames a directory that was just unpacked and that a scanner may still hold open (store.Rename); nil means os.Rename.
 	Rename func(from, to string) error
-	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a stored copy is not used either.
+	// CatalogueURL is the URL of the agents' registry that Registry.Follow asks; "" and "off" mean none, and then a stored copy is not used either.
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
 	Registry string
@@ -181,29 +180,24 @@ type Config struct {
 // Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
 	cfg         Config
-	bundled     []entry
-	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
-	fault       error                   // of the bundled catalogue; a test holds it nil
+	table       *table
+	definitions *Definitions
+	registry    *Registry
+	installer   *Installer
 	store       *store
-	prober      *probe.Prober
-	asking      chan struct{}
-	work        sync.WaitGroup
-	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
-	end         context.CancelFunc
+	finder      *finder
+	launcher    *launcher
 	environment *environ.Environment
 	vault       *vault.Vault
+	prober      *probe.Prober
+	background  *background
+	news        announcer
+	asking      chan struct{}
 
-	editing  sync.Mutex // held while agents.json is changed
-	registry sync.Mutex // held while the registry is asked
-
-	mu      sync.Mutex // protects the fields below
-	closed  bool
-	jobs    map[string]*job      // installations under way, by agent
-	answers map[string]*answer   // of agents that were asked, by entry.key
-	logins  map[string]string    // why agents want a login, by entry.key
-	signIns map[string]signIn    // ways to sign in that agents announced, by entry.key
-	sizes   map[string]Footprint // found out by plans, by agent and version
-	watch   func(News)
+	mu      sync.Mutex         // protects the fields below
+	answers map[string]*answer // of agents that were asked, by entry.key
+	logins  map[string]string  // why agents want a login, by entry.key
+	signIns map[string]signIn  // ways to sign in that agents announced, by entry.key
 }
 
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
@@ -220,59 +214,59 @@ func Open(cfg Config) *Catalogue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}, sizes: map[string]Footprint{}}
-	c.signIns, c.vault = map[string]signIn{}, cmp.Or(cfg.Vault, vault.Open(vault.Config{}))
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
-		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
+		cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
-	c.life, c.end = context.WithCancel(context.Background())
-	c.bundled, unread = parseCatalogue(bundled)
-	c.table.Store(&c.bundled)
-	if u := c.registryURL(); u != nil {
-		rows := withRegistry(c.bundled, c.readCopy(u).Document)
-		c.table.Store(&rows)
-	}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), answers: map[string]*answer{}, logins: map[string]string{}, signIns: map[string]signIn{}}
+	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), newBackground()
+	c.table = &table{demo: demo(cfg.Self)}
+	c.table.bundled, unread = parseCatalogue(bundled)
 	c.prober = &probe.Prober{Logger: cfg.Logger}
 	c.prober.Processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.table.fault = errors.Join(unread, unopened, unplaced)
+	c.definitions = &Definitions{
+		file: cfg.File, write: cfg.WriteFile, bundled: c.table.bundled, background: c.background, news: &c.news, changing: c.changing,
+	}
+	c.table.definitions = c.definitions
 	c.environment = environ.Open(environ.Config{
 		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
 		Changing: c.changing, Show: c.showShell,
 	})
-	c.store = &store{dir: c.cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
-	c.fault = errors.Join(unread, unopened, unplaced)
+	c.store = &store{dir: cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
+	c.finder = &finder{store: c.store, environment: c.environment}
+	c.launcher = &launcher{environment: c.environment, vault: c.vault, prober: c.prober}
+	c.installer = &Installer{
+		cfg: cfg, table: c.table, store: c.store, finder: c.finder, launcher: c.launcher, environment: c.environment, background: c.background,
+		news: &c.news, jobs: map[string]*job{}, sizes: map[string]Footprint{},
+	}
+	c.registry = &Registry{
+		address: cfg.CatalogueURL, table: c.table, store: c.store, environment: c.environment, background: c.background, changing: c.changing,
+		logger: cfg.Logger,
+	}
+	c.registry.load()
 	return c
 }
 
 // Close ends installations and agents that are being asked, and waits until all their processes are gone.
 func (c *Catalogue) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.end()
+	c.background.stop()
 	c.environment.Close()
-	c.work.Wait()
+	c.background.work.Wait()
 	if c.prober.Processes == nil {
 		return nil
 	}
 	return c.prober.Processes.Close()
 }
 
-// backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
-// does. The caller holds c.mu.
-func (c *Catalogue) backgroundLocked(f func()) bool {
-	if !c.closed {
-		c.work.Go(f)
-	}
-	return !c.closed
-}
+// Definitions returns the agents of agents.json.
+func (c *Catalogue) Definitions() *Definitions { return c.definitions }
 
-// background is backgroundLocked for a caller that does not hold the lock.
-func (c *Catalogue) background(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.backgroundLocked(f)
-}
+// Registry returns the follower of the public registry.
+func (c *Catalogue) Registry() *Registry { return c.registry }
+
+// Installer returns the installer of the agents.
+func (c *Catalogue) Installer() *Installer { return c.installer }
 
 // Environment returns the environment in which agents are found and started. Until its login shell has answered or timed out, the calls that
 // need an agent wait: Command, Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with
@@ -303,7 +297,7 @@ func (c *Catalogue) All() ([]Agent, error) {
 }
 
 func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
-	rows, err := c.rows()
+	rows, err := c.table.rows()
 	list := make([]Agent, 0, len(rows))
 	for _, e := range rows {
 		if a := c.describe(e); wanted(e, a) {
@@ -316,7 +310,7 @@ func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
 
 // Agent returns an agent of the table, or ErrUnknown.
 func (c *Catalogue) Agent(id string) (Agent, error) {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -329,14 +323,14 @@ func rank(state string) int {
 
 // describe returns e as found on this machine, together with the actions that are possible.
 func (c *Catalogue) describe(e entry) Agent {
-	running := c.installing(e.id) // asked before the files are read: an agent without a running installation has its new version completely
+	running := c.installer.progress(e.id) // asked before the files are read: an agent without a running installation has its new version completely
 	a := c.found(e)
 	a.Installing = running
-	a.Installable = c.installable(e) == nil
+	a.Installable = c.store.installable(e) == nil
 	a.Editable = e.inFile
 	if e.source == OnPath {
 		a.Package, a.Pinned, a.Distribution = e.known.artefact(), e.known.version, e.known.via
-		a.Size = c.size(e)
+		a.Size = c.installer.size(e)
 	}
 	if now, err := c.store.current(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
@@ -351,7 +345,7 @@ func (c *Catalogue) found(e entry) Agent {
 	if e.broken != "" {
 		return a
 	}
-	at, err := c.find(e)
+	at, err := c.finder.find(e)
 	switch {
 	case errors.Is(err, errUnusable):
 		a.Source, a.Detail = Own, err.Error()
@@ -374,7 +368,7 @@ func (c *Catalogue) found(e entry) Agent {
 	if why, wants := c.wantsLogin(e, at); wants {
 		a.State, a.Detail = NeedsLogin, why
 	}
-	if err := c.lacks(e); err != nil {
+	if err := c.finder.lacks(e); err != nil {
 		a.State, a.Detail = Broken, err.Error()
 	}
 	return a
@@ -382,13 +376,13 @@ func (c *Catalogue) found(e entry) Agent {
 
 // Known reports whether id is in the table, found on this machine or not.
 func (c *Catalogue) Known(id string) bool {
-	_, err := c.row(id)
+	_, err := c.table.row(id)
 	return err == nil
 }
 
 // Name returns the display name of an agent, or id for an unknown agent.
 func (c *Catalogue) Name(id string) string {
-	if e, err := c.row(id); err == nil {
+	if e, err := c.table.row(id); err == nil {
 		return e.name
 	}
 	return id
@@ -398,39 +392,21 @@ func (c *Catalogue) Name(id string) string {
 // ErrNotInstalled when the program is not on this machine. Command installs nothing; Ensure does.
 func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
 	c.environment.Settle(ctx, false)
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return proxy.Command{}, err
 	}
 	if e.broken != "" {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
-	at, err := c.locate(e)
+	at, err := c.finder.locate(e)
 	if err != nil && e.source == Custom {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrCommand, id, err)
 	}
 	if err != nil {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
-	return c.command(ctx, e, at, cwd), nil
-}
-
-func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) proxy.Command {
-	if e.cwd != "" {
-		cwd = e.cwd
-	}
-	if at.start != nil && !e.inFile {
-		e.args, e.env = at.start.Args, at.start.Env
-	}
-	path, args := at.argv(e.args)
-	env := c.environment.With(e.environ())
-	if !e.bare {
-		env = append(env, c.vault.Environ(ctx, e.id)...)
-	}
-	if at.home != "" {
-		env = append(env, environ.AgentHome+"="+at.home)
-	}
-	return proxy.Command{Path: path, Args: args, Env: environ.ExceptLoopback(env), Dir: cwd, Keeps: at.home}
+	return c.launcher.command(ctx, e, at, cwd), nil
 }
 
 // Ensure is Command, after installing a missing agent that can be installed, unless Config.Preinstalled is set. A failed installation is an
@@ -440,7 +416,7 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrCommand) {
 		return cmd, err
 	}
-	_, failed := c.Install(ctx, id, InstallRequest{}, nil)
+	_, failed := c.installer.Install(ctx, id, InstallRequest{}, nil)
 	switch {
 	case errors.Is(failed, ErrNotInstallable):
 		return cmd, fmt.Errorf("%w; %w", err, failed)
@@ -448,48 +424,4 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 		return cmd, failed
 	}
 	return c.Command(ctx, id, cwd)
-}
-
-// row returns the table's entry for id.
-func (c *Catalogue) row(id string) (entry, error) {
-	rows, fileErr := c.rows()
-	for _, e := range rows {
-		if e.id == id {
-			return e, nil
-		}
-	}
-	if fileErr != nil {
-		return entry{}, fmt.Errorf("%w: %s (%w)", ErrUnknown, id, fileErr)
-	}
-	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
-}
-
-// FileProblem returns the error of agents.json, or nil.
-func (c *Catalogue) FileProblem() error {
-	_, err := readCustom(c.cfg.File, c.bundled)
-	return err
-}
-
-// rows returns the whole table: the demo agent, the catalogue in its order, then the readable entries of agents.json. The error is that of
-// agents.json.
-func (c *Catalogue) rows() ([]entry, error) {
-	rows := append([]entry{c.demo()}, *c.table.Load()...)
-	own, err := readCustom(c.cfg.File, c.bundled)
-	for _, e := range own {
-		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
-		if i >= 0 {
-			e.known = rows[i].known.ofAnother(e.known)
-			rows[i] = e
-		} else {
-			rows = append(rows, e)
-		}
-	}
-	return rows, errors.Join(c.fault, err)
-}
-
-func (c *Catalogue) demo() entry {
-	return entry{
-		id: Demo, name: "Demo agent", source: Builtin, command: c.cfg.Self, args: []string{"demo-agent"},
-		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
-	}
 }

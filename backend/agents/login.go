@@ -106,14 +106,14 @@ func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMe
 // ready finds an agent that can be started.
 func (c *Catalogue) ready(ctx context.Context, id string) (entry, place, error) {
 	c.environment.Settle(ctx, false)
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	switch {
 	case err != nil:
 		return e, place{}, err
 	case e.broken != "":
 		return e, place{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
-	at, err := c.locate(e)
+	at, err := c.finder.locate(e)
 	if err != nil {
 		return e, at, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
@@ -152,7 +152,7 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	defer context.AfterFunc(c.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
 	err := c.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
@@ -187,7 +187,7 @@ func loginParams() map[string]any {
 
 // loginCommand returns the command that starts an agent for a login: arguments appended and environment overlaid, as the protocol demands.
 func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir string, args []string, env map[string]string) proxy.Command {
-	cmd := c.command(ctx, e, at, dir)
+	cmd := c.launcher.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Args = slices.Concat(cmd.Args, args)
 	cmd.Env = environ.With(cmd.Env, env)

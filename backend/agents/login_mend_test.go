@@ -105,12 +105,12 @@ func TestLoginMethodsAreAskedAgain(t *testing.T) {
 	offers("-0") // not restarted for every query
 	g.SignedIn("moody")
 	offers("-1")
-	d, err := g.Definition("moody")
+	d, err := g.Definitions().Find("moody")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Env = map[string]string{"MOOD": "good"}
-	if err := g.Define(d); err != nil {
+	if err := g.Definitions().Define(d); err != nil {
 		t.Fatal(err)
 	}
 	offers("good-1")

@@ -116,7 +116,7 @@ func TestInstallationsAreListed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil)
+		_, err := s.Installer().Install(ctx, "claude", agents.InstallRequest{}, nil)
 		ended <- err
 	}()
 	<-held

@@ -27,7 +27,7 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	defer context.AfterFunc(c.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	err = c.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) {
 		return c.asUsual(ctx, e, at, dir, values), nil
 	}, func(q *probe.Probe, dir string) error {
@@ -49,7 +49,7 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 
 // asUsual returns the command that starts an agent for a conversation, with values that need not be stored yet.
 func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, values map[string]string) proxy.Command {
-	cmd := c.command(ctx, e, at, dir)
+	cmd := c.launcher.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Env = environ.With(cmd.Env, values)
 	if at.home != "" {
