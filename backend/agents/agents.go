@@ -39,10 +39,10 @@
 // Asking. Infos starts agents to learn their offers, at most two at a time, each in an empty directory that is removed afterwards, and
 // keeps the answer until the agent's version changes. Test starts an agent as a session would, and reports how each step went.
 //
-// Signing in. Login lists the ways that an agent offers. The agent signs in by itself (Authenticate), its program runs on a terminal
-// (LoginCommand), or a person gives values (Keep), which are then in the environment of that agent at every start, and of no other agent.
-// The values are in a vault; LoginMethods.Keyring names the place. A login ends with its
-// context, together with every process that the login started, except a browser. Only the started process learns a value from this package.
+// Signing in. [Logins.Methods] lists the ways that an agent offers. The agent signs in by itself ([Logins.Authenticate]), its program runs
+// on a terminal ([Logins.Command]), or a person gives values ([Logins.Keep]), which are then in the environment of that agent at every start,
+// and of no other agent. The values are in a vault; LoginMethods.Keyring names the place. A login ends with its context, together with every
+// process that the login started, except a browser. Only the started process learns a value from this package.
 package agents
 
 import (
@@ -50,132 +50,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"sync"
-	"time"
 
 	"deskhand/backend/environ"
 	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 	"deskhand/backend/vault"
 )
-
-// Errors of Command.
-var (
-	ErrUnknown      = errors.New("unknown agent")
-	ErrNotInstalled = errors.New("the agent is not installed")
-	ErrClosed       = errors.New("the catalogue is closed")
-	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed instead.
-	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
-)
-
-// States of an agent.
-const (
-	Ready      = "ready"
-	NeedsLogin = "needs_login" // the agent said so when a session or a turn was last asked for
-	NotFound   = "not_found"
-	Broken     = "broken"
-)
-
-// Agent is an agent as people see it.
-type Agent struct {
-	ID       string   `json:"id"`
-	Name     string   `json:"name"`
-	State    string   `json:"state" enum:"ready,needs_login,not_found,broken"`
-	Source   string   `json:"source" enum:"builtin,custom,path,installed"`
-	Path     string   `json:"path,omitempty" doc:"Path of the program that is started"`
-	Reason   string   `json:"reason,omitempty" doc:"Reason that this program was chosen"`
-	Detail   string   `json:"detail,omitempty" doc:"Reason that the agent is not ready"`
-	Searched []string `json:"searched,omitempty" doc:"Directories that were searched for the program, each with its origin"`
-
-	Version      string      `json:"version,omitempty" doc:"Version of the program that is started, when its package states a version"`
-	Installable  bool        `json:"installable" doc:"Deskhand can install the agent"`
-	Distribution string      `json:"distribution,omitempty" enum:"npm,uvx,binary" doc:"Way of installation; absent when none is known"`
-	Package      string      `json:"package,omitempty" doc:"Package of npm or of Python, or the URL of an archive, that is installed"`
-	Pinned       string      `json:"pinned,omitempty" doc:"Version of the catalogue, which is installed when no version is asked for"`
-	Size         *Footprint  `json:"size,omitempty" doc:"Size of the pinned version, when known before installation; a plan asks for the size otherwise"`
-	Previous     string      `json:"previous,omitempty" doc:"Previous version, for a rollback"`
-	Editable     bool        `json:"editable" doc:"agents.json has a definition of the agent"`
-	Quirks       *Quirks     `json:"quirks,omitempty" doc:"Measured differences between the agent's behaviour and its own statements"`
-	Installing   *Installing `json:"installing,omitempty" doc:"Progress of the installation that runs"`
-	Failure      *Failure    `json:"failure,omitempty" doc:"Reason that the last installation failed; cleared by the next attempt or the next fresh list"`
-}
-
-// Installing is the progress of an installation.
-type Installing struct {
-	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"Bytes on the disk so far: unpacked packages, archives as downloaded"`
-	Total int64  `json:"total,omitempty" doc:"Expected bytes on the disk; absent when unknown"`
-}
-
-// Failure is why an installation failed.
-type Failure struct {
-	Code   string `json:"code" doc:"Stable code, such as agent.install_failed"`
-	Detail string `json:"detail"`
-	Stderr string `json:"stderr,omitempty" doc:"End of the stderr of npm, of uv, or of the agent that did not answer"`
-}
-
-// HasUpdate reports whether the catalogue has a later version than the installed or found version.
-func (a Agent) HasUpdate() bool { return older(a.Version, a.Pinned) }
-
-// IsInstalled reports whether Deskhand installed the agent.
-func (a Agent) IsInstalled() bool { return a.Source == Own }
-
-// IsReady reports whether the agent can be started.
-func (a Agent) IsReady() bool { return a.State == Ready }
-
-// IsFound reports whether the agent is on this machine, in any state.
-func (a Agent) IsFound() bool { return a.State != NotFound }
-
-// WantsLogin reports whether the agent lacks only a login.
-func (a Agent) WantsLogin() bool { return a.State == NeedsLogin }
-
-// IsBuiltin reports whether the agent is the demo agent.
-func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
-
-// Config is the configuration of a Catalogue.
-type Config struct {
-	// Self is Deskhand's own program, which contains the demo agent, and which prints its environment when a login shell runs the program
-	// for that.
-	Self string
-	// File is the path of agents.json, which need not exist.
-	File string
-	// Environ is the environment that agents are started with; nil means the environment of this process.
-	Environ []string
-	// LoginShell adds the environment of the person's login shell, and the known install directories. Without LoginShell only Environ
-	// counts.
-	LoginShell bool
-	// Desktop says that Deskhand was started from a desktop, whose environment no person has set up: variables of the login shell win.
-	Desktop bool
-	// ShellPatience is how long the login shell may take; 0 means 10 s.
-	ShellPatience time.Duration
-	// Dir is the directory that agents are installed into, a subdirectory per agent; "" turns installing off.
-	Dir string
-	// WriteFile replaces a file atomically (store.WriteFile); nil turns installing off.
-	WriteFile func(name string, data []byte, mode fs.FileMode) error
-	// Rename renames a directory that was just unpacked and that a scanner may still hold open (store.Rename); nil means os.Rename.
-	Rename func(from, to string) error
-	// CatalogueURL is the URL of the agents' registry that Registry.Follow asks; "" and "off" mean none, and then a stored copy is not used either.
-	CatalogueURL string
-	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
-	Registry string
-	// Vault keeps the values that people enter for logins; nil keeps none.
-	Vault *vault.Vault
-	// Preinstalled keeps Ensure from installing a missing agent.
-	Preinstalled bool
-	// Beside is the process set whose watchdog and ledger the processes of this package share: npm, uv, and agents that are asked for their
-	// offers. Nil means neither watchdog nor ledger. Close the catalogue before Beside.
-	Beside *proxy.Set
-	// Patience is how long an agent may take to answer to initialize; 0 means a minute for a tested agent, and two minutes for an agent
-	// that has just been installed. Patience also limits the wait for a server's answer about an archive; there 0 means half a minute.
-	Patience time.Duration
-	// Logger gets records of installations; nil logs nothing.
-	Logger *slog.Logger
-}
 
 // Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
@@ -192,12 +77,10 @@ type Catalogue struct {
 	prober      *probe.Prober
 	background  *background
 	news        announcer
-	asking      chan struct{}
-
-	mu      sync.Mutex         // protects the fields below
-	answers map[string]*answer // of agents that were asked, by entry.key
-	logins  map[string]string  // why agents want a login, by entry.key
-	signIns map[string]signIn  // ways to sign in that agents announced, by entry.key
+	notes       *loginNotes
+	logins      *Logins
+	offers      *offers
+	asking      chan struct{} // a slot for each agent that is asked or tested
 }
 
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
@@ -218,7 +101,7 @@ func Open(cfg Config) *Catalogue {
 	if cfg.Dir != "" {
 		cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
-	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), answers: map[string]*answer{}, logins: map[string]string{}, signIns: map[string]signIn{}}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), notes: &loginNotes{why: map[string]string{}}}
 	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), newBackground()
 	c.table = &table{demo: demo(cfg.Self)}
 	c.table.bundled, unread = parseCatalogue(bundled)
@@ -239,6 +122,11 @@ func Open(cfg Config) *Catalogue {
 	c.installer = &Installer{
 		cfg: cfg, table: c.table, store: c.store, finder: c.finder, launcher: c.launcher, environment: c.environment, background: c.background,
 		news: &c.news, jobs: map[string]*job{}, sizes: map[string]Footprint{},
+	}
+	c.offers = &offers{launcher: c.launcher, background: c.background, notes: c.notes, asking: c.asking, answers: map[string]*answer{}}
+	c.logins = &Logins{
+		cfg: cfg, table: c.table, finder: c.finder, launcher: c.launcher, environment: c.environment, vault: c.vault, background: c.background,
+		news: &c.news, notes: c.notes, offers: c.offers, signIns: map[string]signIn{},
 	}
 	c.registry = &Registry{
 		address: cfg.CatalogueURL, table: c.table, store: c.store, environment: c.environment, background: c.background, changing: c.changing,
@@ -262,15 +150,21 @@ func (c *Catalogue) Close() error {
 // Definitions returns the agents of agents.json.
 func (c *Catalogue) Definitions() *Definitions { return c.definitions }
 
-// Registry returns the follower of the public registry.
+// Registry returns what asks the public registry of agents.
 func (c *Catalogue) Registry() *Registry { return c.registry }
 
-// Installer returns the installer of the agents.
+// Installer returns what installs and removes the agents.
 func (c *Catalogue) Installer() *Installer { return c.installer }
 
+// Vault returns the vault of the values that people have entered for logins.
+func (c *Catalogue) Vault() *vault.Vault { return c.vault }
+
+// Logins returns what signs people in to the agents.
+func (c *Catalogue) Logins() *Logins { return c.logins }
+
 // Environment returns the environment in which agents are found and started. Until its login shell has answered or timed out, the calls that
-// need an agent wait: Command, Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with
-// them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
+// need an agent wait: Command, Ensure, Info, Infos, Test, and Install of the installer. List, All and Agent do not, since an opening window
+// would wait with them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
 func (c *Catalogue) Environment() *environ.Environment { return c.environment }
 
 // showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
@@ -317,10 +211,6 @@ func (c *Catalogue) Agent(id string) (Agent, error) {
 	return c.describe(e), nil
 }
 
-func rank(state string) int {
-	return slices.Index([]string{Ready, NeedsLogin, Broken, NotFound}, state)
-}
-
 // describe returns e as found on this machine, together with the actions that are possible.
 func (c *Catalogue) describe(e entry) Agent {
 	running := c.installer.progress(e.id) // asked before the files are read: an agent without a running installation has its new version completely
@@ -365,7 +255,7 @@ func (c *Catalogue) found(e entry) Agent {
 	} else if e.source == OnPath {
 		a.Version = versionBeside(at.program, e.known.npm)
 	}
-	if why, wants := c.wantsLogin(e, at); wants {
+	if why, wants := c.notes.of(e, at); wants {
 		a.State, a.Detail = NeedsLogin, why
 	}
 	if err := c.finder.lacks(e); err != nil {
@@ -424,4 +314,19 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 		return cmd, failed
 	}
 	return c.Command(ctx, id, cwd)
+}
+
+// Watch has f called with the news of all installations, in the order of each. f must not block.
+func (c *Catalogue) Watch(f func(News)) { c.news.watch.Store(&f) }
+
+// changing runs f, and announces the agents that f changed to the callback of Watch.
+func (c *Catalogue) changing(f func()) {
+	before, _ := c.List() // other callers of List get the error of agents.json
+	f()
+	after, _ := c.List()
+	for _, a := range after {
+		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
+			c.news.announce(News{Agent: a.ID, Ended: true, Aside: true})
+		}
+	}
 }

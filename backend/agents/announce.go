@@ -1,10 +1,6 @@
 package agents
 
-import (
-	"reflect"
-	"slices"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // News is an event of an installation, for the callback of Watch.
 type News struct {
@@ -15,26 +11,11 @@ type News struct {
 	Aside bool  // no installation: another fact about the agent changed; Ended is set too
 }
 
-// Watch has f called with the news of all installations, in the order of each. f must not block.
-func (c *Catalogue) Watch(f func(News)) { c.news.watch.Store(&f) }
-
 // announcer calls the callback of Watch.
 type announcer struct{ watch atomic.Pointer[func(News)] }
 
 func (a *announcer) announce(n News) {
 	if f := a.watch.Load(); f != nil {
 		(*f)(n)
-	}
-}
-
-// changing runs f, and announces the agents that f changed to the callback of Watch.
-func (c *Catalogue) changing(f func()) {
-	before, _ := c.List() // other callers of List get the error of agents.json
-	f()
-	after, _ := c.List()
-	for _, a := range after {
-		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
-			c.news.announce(News{Agent: a.ID, Ended: true, Aside: true})
-		}
 	}
 }

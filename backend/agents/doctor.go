@@ -306,7 +306,7 @@ func (t *trial) session(ctx context.Context, q *probe.Probe, dir string, began j
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	result, err := q.Call(ctx, probe.MethodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
-	t.c.noteLogin(t.e, t.at, err)
+	t.c.notes.note(t.e, t.at, err)
 	if err != nil {
 		return t.unanswered(ctx, err, askLimit)
 	}
@@ -324,7 +324,7 @@ func (t *trial) login(ctx context.Context, q *probe.Probe, began json.RawMessage
 	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.SignedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.Words()})
 	if a.SignedOut() {
 		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()}
-		t.c.noteLogin(t.e, t.at, refused)
+		t.c.notes.note(t.e, t.at, refused)
 		t.adviseLogin(refused)
 	}
 }
@@ -354,59 +354,6 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 		return failed.Err
 	}
 	return err
-}
-
-// noteLogin remembers from the result of a start whether an agent wants a login.
-func (c *Catalogue) noteLogin(e entry, at place, err error) {
-	refused, answered := errors.AsType[*acp.Error](err)
-	wants := answered && refused.Code == acp.CodeAuthRequired
-	if err != nil && !wants {
-		return // unchanged
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.logins, e.key(at))
-	if wants {
-		c.logins[e.key(at)] = refused.Sentence()
-	}
-}
-
-// NoteLogin remembers from the result of a session or a turn whether an agent wants a login; nil means that it went well. A change calls
-// the callback of Watch.
-func (c *Catalogue) NoteLogin(id string, refused *acp.Error) {
-	c.mu.Lock()
-	nothing := refused == nil && len(c.logins) == 0
-	c.mu.Unlock()
-	if nothing {
-		return // true for almost every turn, and then no agent is looked up
-	}
-	e, err := c.table.row(id)
-	if err != nil {
-		return
-	}
-	at, err := c.finder.find(e)
-	if err != nil {
-		return
-	}
-	why, wanted := c.wantsLogin(e, at)
-	var failed error
-	if refused != nil {
-		failed = refused
-	}
-	c.noteLogin(e, at, failed)
-	if now, wants := c.wantsLogin(e, at); wants != wanted || now != why {
-		c.news.announce(News{Agent: id, Ended: true, Aside: true})
-	}
-}
-
-func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.logins) == 0 {
-		return "", false
-	}
-	why, wants = c.logins[e.key(at)]
-	return why, wants
 }
 
 // cleanUp advises about an agent that deletes conversations by itself, and names the setting against that.

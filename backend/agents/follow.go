@@ -101,9 +101,8 @@ func (r *Registry) follow(u *url.URL) {
 	}
 }
 
-// Ask asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command
-// ends before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry Ask
-// does nothing.
+// Ask asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command ends
+// before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry Ask does nothing.
 func (r *Registry) Ask(ctx context.Context) error {
 	u := r.url()
 	if u == nil || !r.asking.TryLock() { // another goroutine is asking, and Watch announces the answer

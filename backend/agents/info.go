@@ -6,10 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
-
-	"deskhand/backend/probe"
-	"deskhand/backend/proxy"
 )
 
 // InfoQuery selects which details Info and Infos return.
@@ -71,7 +67,7 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 		return i, nil
 	}
 	i.Path, i.Version = at.program, at.version
-	o, err := c.offerOf(ctx, e, at, q.Fresh)
+	o, err := c.offers.of(ctx, e, at, q.Fresh)
 	if o.Version != "" {
 		i.Version = o.Version
 	}
@@ -85,74 +81,6 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 		i.ConfigError = err.Error()
 	}
 	return i, nil
-}
-
-// Time limits of asking. Claude's session/new has taken 19 s; the end of the process is noticed at once.
-const (
-	askLimit = 90 * time.Second
-	// A failure is asked again after a while: a login may have cured the cause.
-	failureLife = 30 * time.Second
-)
-
-// answer holds an agent's answer, perhaps still awaited.
-type answer struct {
-	done  chan struct{}
-	at    time.Time // valid once done is closed, like offer and err
-	offer probe.Offer
-	err   error
-}
-
-// old reports whether the answer must be asked again.
-func (a *answer) old(fresh bool) bool {
-	select {
-	case <-a.done:
-		return fresh || a.err != nil && time.Since(a.at) > failureLife
-	default:
-		return false // an awaited answer is fresh
-	}
-}
-
-// offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share the answer.
-func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (probe.Offer, error) {
-	cmd := c.launcher.command(ctx, e, at, "")
-	if ctx.Err() != nil {
-		return probe.Offer{}, ctx.Err() // cmd may lack values
-	}
-	key := e.key(at)
-	c.mu.Lock()
-	a := c.answers[key]
-	if a == nil || a.old(fresh) {
-		a = &answer{done: make(chan struct{})}
-		if !c.background.start(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
-			c.mu.Unlock()
-			return probe.Offer{}, ErrClosed
-		}
-		c.answers[key] = a
-	}
-	c.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.offer, a.err
-	case <-ctx.Done():
-		return probe.Offer{}, ctx.Err()
-	}
-}
-
-// answer asks the agent as soon as a slot is free.
-func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
-	defer close(a.done)
-	select {
-	case c.asking <- struct{}{}:
-		defer func() { <-c.asking }()
-	case <-c.background.life.Done():
-		a.err = ErrClosed
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.background.life, askLimit)
-	defer cancel()
-	a.offer, a.err = c.launcher.ask(ctx, e, cmd, true)
-	c.noteLogin(e, at, a.err)
-	a.at = time.Now()
 }
 
 // hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in

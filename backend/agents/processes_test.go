@@ -95,11 +95,11 @@ func TestTestsAndLoginsAreListed(t *testing.T) {
 		ended <- err
 	}()
 	shows(t, listed(t, set, agents.ForTest, "silent", true), began)
-	m, err := c.LoginMethod(t.Context(), "guest", "demo-never")
+	m, err := c.Logins().Method(t.Context(), "guest", "demo-never")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- c.Authenticate(ctx, "guest", m, nil, func(string) {}) }()
+	go func() { ended <- c.Logins().Authenticate(ctx, "guest", m, nil, func(string) {}) }()
 	shows(t, listed(t, set, agents.ForLogin, "guest", true), began)
 	cancel()
 	<-ended
